@@ -57,12 +57,14 @@ report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
     section.data("ranks", summary.file.rank ? Value::List{*summary.file.rank} : Value::List{});
     if (place) section.data("place", report::placeOf(*place));
     section.data("slices", summary.slices);
+    section.data("open_slices", summary.open_slices);
     const FileExtract* const extract = summary.file.extract.get();
     if (extract != nullptr) section.data("slices_before", extract->slices); // what the raw trace had
     if (usable) {
-        section.line(fmt::format("  {}{}{}: {} slices, {} flows, {} instants, {} counters", summary.file.format,
+        section.line(fmt::format("  {}{}{}: {} slices{}, {} flows, {} instants, {} counters", summary.file.format,
                                  extract != nullptr ? fmt::format(" extract ({} slices before)", extract->slices) : "",
                                  summary.file.rank ? fmt::format(", rank {}", *summary.file.rank) : "", summary.slices,
+                                 summary.open_slices > 0 ? fmt::format(" ({} never ended)", summary.open_slices) : "",
                                  summary.flows, summary.instants, summary.counters));
         if (place) section.line(fmt::format("  place: {} (by {})", report::placeText(*place), places->source));
     } else {

@@ -241,9 +241,16 @@ private:
         return args.empty() ? 0 : builder_.args().add(args);
     }
     void addSlice(const Track& track, SliceId slice) {
-        builder_.addSlice({trackOf(track), trace_.origin() + trace_.start(slice),
-                           trace_.end(slice) - trace_.start(slice), builder_.intern(trace_.name(slice)),
-                           builder_.intern(trace_.category(slice)), argsOf(trace_.sliceArgs()[slice])});
+        const NewSlice copy{trackOf(track),
+                            trace_.origin() + trace_.start(slice),
+                            trace_.end(slice) - trace_.start(slice),
+                            builder_.intern(trace_.name(slice)),
+                            builder_.intern(trace_.category(slice)),
+                            argsOf(trace_.sliceArgs()[slice])};
+        if (trace_.isOpen(slice))
+            builder_.leaveOpen(builder_.openSlice(copy));
+        else
+            (void)builder_.addSlice(copy);
     }
     /// Rows that were split off go back to theirs: reading splits them again.
     TrackId trackOf(const Track& track) {

@@ -48,6 +48,11 @@ Sentence seeProblems() {
     return say("'bubblescope info' lists all problems of the files.");
 }
 
+Sentence seeWhereItStood() {
+    return say("If the job hung, it hung there: see what that slice waits for. Otherwise the recording ended before it "
+               "did.");
+}
+
 const DoubtKind* findDoubt(std::string_view kind) {
     static constexpr std::array kKinds{
         DoubtKind{"missing-ranks", Severity::Serious, loadAllRanks},
@@ -58,6 +63,7 @@ const DoubtKind* findDoubt(std::string_view kind) {
         DoubtKind{"run-ended", Severity::Serious, seeWhyItEnded},
         DoubtKind{"unfinished", Severity::Serious, seeWhyItEnded},
         DoubtKind{"truncated", Severity::Warning, copyAgain},
+        DoubtKind{"unmatched-begin", Severity::Warning, seeWhereItStood},
         DoubtKind{"file-changed", Severity::Warning, copyAgain},
         DoubtKind{"guessed-ranks", Severity::Warning, stateRanks},
         DoubtKind{"unknown-rank", Severity::Warning, stateRanks},

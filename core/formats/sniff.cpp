@@ -15,15 +15,29 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 
+/// The first byte from `at` on that is neither white space nor in a comment.
+std::size_t skipSpaceAndComments(std::string_view bytes, std::size_t at) {
+    for (;;) {
+        at = bytes.find_first_not_of(kSpace, at);
+        if (at == std::string_view::npos) return at;
+        const std::string_view rest = bytes.substr(at);
+        if (!rest.starts_with("//") && !rest.starts_with("/*")) return at;
+        const std::string_view closing = rest.starts_with("//") ? "\n" : "*/";
+        const std::size_t end = bytes.find(closing, at + 2);
+        if (end == std::string_view::npos) return end;
+        at = end + closing.size();
+    }
+}
+
 // A Perfetto file may begin with bytes that read as white space and a brace ("\n{" opens a packet of 123 bytes), so
 // what follows the brace decides.
 bool looksLikeJson(std::string_view bytes) {
     if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
-    const std::size_t open = bytes.find_first_not_of(kSpace);
+    const std::size_t open = skipSpaceAndComments(bytes, 0);
     if (open == std::string_view::npos || (bytes[open] != '{' && bytes[open] != '[')) return false;
-    const std::size_t next = bytes.find_first_not_of(kSpace, open + 1);
+    const std::size_t next = skipSpaceAndComments(bytes, open + 1);
     if (next == std::string_view::npos) return true;
-    const std::string_view allowed = bytes[open] == '{' ? "\"}" : "{[]\"-0123456789tfn";
+    const std::string_view allowed = bytes[open] == '{' ? "\"}" : "{[],\"-0123456789tfn";
     return allowed.find(bytes[next]) != std::string_view::npos;
 }
 
@@ -77,7 +91,15 @@ struct ForeignFormat {
 
 using namespace std::string_view_literals;
 
+constexpr std::string_view kUtf16 = "the text is UTF-16; convert it with 'iconv -f UTF-16 -t UTF-8'";
+
 constexpr std::array kForeign{
+    ForeignFormat{"\xFF\xFE"sv, {}, kUtf16},
+    ForeignFormat{"\xFE\xFF"sv, {}, kUtf16},
+    ForeignFormat{"{\0"sv, {}, kUtf16},
+    ForeignFormat{"[\0"sv, {}, kUtf16},
+    ForeignFormat{"\0{"sv, {}, kUtf16},
+    ForeignFormat{"\0["sv, {}, kUtf16},
     ForeignFormat{{}, ".nsys-rep", "export it with 'nsys export --type sqlite' and load the SQLite file"},
     ForeignFormat{{}, ".qdrep", "export it with 'nsys export --type sqlite' and load the SQLite file"},
     ForeignFormat{{}, ".ncu-rep", "Nsight Compute measures kernels one by one; record a timeline with nsys instead"},

@@ -247,6 +247,7 @@ private:
     }
     [[nodiscard]] std::optional<FoundOp> opAt(const Track& track, const RecordOwner& owner, SliceId slice,
                                               NativeMarks& out) const {
+        if (trace_.isOpen(slice)) return std::nullopt;
         auto op = nativeOp(TraceArgs(trace_, trace_.sliceArgs()[slice]), trace_.start(slice), trace_.end(slice));
         if (!op) return op;
         op->owner = owner.rank;
@@ -258,6 +259,7 @@ private:
         return op;
     }
     [[nodiscard]] std::optional<FoundComm> commAt(const RecordOwner& owner, CommKind kind, SliceId slice) const {
+        if (trace_.isOpen(slice)) return std::nullopt;
         auto comm =
             nativeComm(TraceArgs(trace_, trace_.sliceArgs()[slice]), kind, trace_.start(slice), trace_.end(slice));
         if (!comm) return comm;
@@ -372,7 +374,7 @@ public:
         for (const Track& track : trace_.tracks()) {
             if (check_ == 0 || !trace_.text(track.thread_name).starts_with(trace_names::kReplay)) continue;
             for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
-                if (trace_.sliceCategories()[slice] == check_)
+                if (trace_.sliceCategories()[slice] == check_ && !trace_.isOpen(slice))
                     addCheck(track, trace_.sliceArgs()[slice], trace_.start(slice), trace_.end(slice));
             }
         }

@@ -97,7 +97,7 @@ private:
             const StringId category = trace_.sliceCategories()[slice];
             if (!rule_.categories.empty() && !wanted_.contains(category)) continue;
             const Spelled* const spelled = spelling(trace_.sliceNames()[slice]);
-            if (spelled == nullptr) continue;
+            if (spelled == nullptr || trace_.isOpen(slice)) continue; // when it would have ended is not known
             if (!place) place = placeOf(track);
             if (!place->used) return;
             RuleMatch match;

@@ -2,6 +2,7 @@
 
 #include "core/base/json_scanner.h"
 #include "core/base/text.h"
+#include "core/trace/json_mender.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -147,6 +148,13 @@ void store(bool value, StoredArg& out, StringPool&) {
 }
 void store(std::string_view value, StoredArg& out, StringPool& strings) {
     out.setText(strings.intern(value));
+}
+
+/// Whether a text is JSON by all rules.
+bool isJson(const std::string& text) {
+    thread_local simdjson::dom::parser parser;
+    simdjson::dom::element ignored;
+    return parser.parse(text).get(ignored) == simdjson::SUCCESS;
 }
 
 /// The args that a reader finds, as a JSON object in one line; empty for none.
@@ -400,12 +408,7 @@ std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
     std::string buffer;
     const auto object = jsonIn(set, buffer);
     if (!object) return objectFrom(*sourceOf(set).reader, sourceOf(set).text, set & lowBits(kSourceShift));
-    std::string text(*object);
-    replaceInvalidUtf8(text.data(), text.size());
-    // Line ends occur between values only: inside strings they are escaped.
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    return text;
+    return strictJson(*object);
 }
 
 ArgSetId ArgStore::Moved::operator()(ArgSetId set) {
@@ -492,10 +495,12 @@ std::optional<ArgValue> valueOf(ondemand::value value) {
     return std::string(text);
 }
 
-/// Calls `visit` with each field's name and value until it returns false. simdjson reads beyond the end of its input,
-/// so it gets a padded copy.
+enum class Visited { All, Enough, Damaged };
+
+/// Calls `visit` with each field's name and value as long as it returns All. simdjson reads beyond the end of its
+/// input, so it gets a padded copy.
 template <class Visit>
-void forEachField(std::string_view json, const Visit& visit) {
+Visited forEachField(std::string_view json, const Visit& visit) {
     thread_local ondemand::parser parser;
     thread_local std::vector<char> padded;
     padded.resize(json.size() + simdjson::SIMDJSON_PADDING);
@@ -509,15 +514,16 @@ void forEachField(std::string_view json, const Visit& visit) {
         replaceInvalidUtf8(padded.data(), json.size());
         failed = iterate();
     }
-    if (failed != simdjson::SUCCESS) return;
-    if (document.get_object().get(object) != simdjson::SUCCESS) return;
+    if (failed != simdjson::SUCCESS) return Visited::Damaged;
+    if (document.get_object().get(object) != simdjson::SUCCESS) return Visited::Damaged;
     for (auto field_result : object) {
         ondemand::field field;
         std::string_view name;
-        if (std::move(field_result).get(field) != simdjson::SUCCESS) return;
-        if (field.unescaped_key().get(name) != simdjson::SUCCESS) return;
-        if (!visit(name, field.value())) return;
+        if (std::move(field_result).get(field) != simdjson::SUCCESS) return Visited::Damaged;
+        if (field.unescaped_key().get(name) != simdjson::SUCCESS) return Visited::Damaged;
+        if (const Visited now = visit(name, field.value()); now != Visited::All) return now;
     }
+    return Visited::All;
 }
 
 } // namespace
@@ -528,23 +534,56 @@ std::string_view jsonObjectAt(std::string_view text, std::uint64_t offset) {
                                 : std::string_view{};
 }
 
+namespace {
+
+Visited parseArgs(std::string_view object, std::vector<Arg>& args) {
+    return forEachField(object, [&args](std::string_view name, ondemand::value value) {
+        std::string kept(name); // the parser may reuse the name's buffer for the value
+        auto found = valueOf(value);
+        if (!found) return Visited::Damaged;
+        args.push_back({std::move(kept), std::move(*found)});
+        return Visited::All;
+    });
+}
+
+Visited findArg(std::string_view object, std::string_view name, std::optional<ArgValue>& found) {
+    return forEachField(object, [&](std::string_view key, ondemand::value value) {
+        if (key != name) return Visited::All;
+        found = valueOf(value);
+        return found ? Visited::Enough : Visited::Damaged;
+    });
+}
+
+} // namespace
+
 std::vector<Arg> parseJsonArgs(std::string_view object) {
     std::vector<Arg> args;
-    forEachField(object, [&args](std::string_view name, ondemand::value value) {
-        std::string kept(name); // the parser may reuse the name's buffer for the value
-        if (auto found = valueOf(value)) args.push_back({std::move(kept), std::move(*found)});
-        return true;
-    });
+    if (parseArgs(object, args) != Visited::Damaged) return args;
+    const auto mended = mendJson(object);
+    if (!mended) return args;
+    args.clear();
+    (void)parseArgs(mended->text, args);
     return args;
 }
 
 std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view name) {
     std::optional<ArgValue> found;
-    forEachField(object, [&found, name](std::string_view key, ondemand::value value) {
-        if (key == name) found = valueOf(value);
-        return !found;
-    });
+    if (findArg(object, name, found) != Visited::Damaged) return found;
+    if (const auto mended = mendJson(object)) (void)findArg(mended->text, name, found);
     return found;
+}
+
+std::string strictJson(std::string_view value) {
+    std::string text(value);
+    replaceInvalidUtf8(text.data(), text.size());
+    if (!isJson(text)) {
+        auto mended = mendJson(text);
+        return mended ? std::move(mended->text) : std::string{};
+    }
+    // Line ends occur between values only: inside strings they are escaped.
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return text;
 }
 
 std::string quotedJson(std::string_view text) {

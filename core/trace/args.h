@@ -104,8 +104,8 @@ public:
     /// Visits all args, those of one name once unless the set holds it twice, without allocating for most sets.
     void visit(ArgSetId set, const StringPool& strings, const ArgVisit& visit) const;
 
-    /// The set as a JSON object in one line, empty for no args. The text of a JSON file is returned unchanged, except
-    /// that bytes that are not UTF-8 become '?'.
+    /// The set as a JSON object in one line, empty for no args. The text of a JSON file is returned unchanged where it
+    /// is JSON, except that bytes that are not UTF-8 become '?'; where it is not, mended.
     [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
 
     [[nodiscard]] bool empty() const { return ends_.size() == 1 && pairs_.empty() && sources_.empty(); }
@@ -156,12 +156,17 @@ private:
 /// The text of the JSON object that begins at `offset`; empty if none does.
 [[nodiscard]] std::string_view jsonObjectAt(std::string_view text, std::uint64_t offset);
 
-/// The fields of a JSON object, without damaged ones. Numbers that are whole and fit are whole, the others real; nested
-/// values and numbers that fit neither are kept as text; bytes that are not UTF-8 become '?'. Thread-safe.
+/// The fields of a JSON object, which is mended if it is damaged; those before the damage if it cannot be. Numbers that
+/// are whole and fit are whole, the others real; nested values and numbers that fit neither are kept as text; bytes
+/// that are not UTF-8 become '?'. Thread-safe.
 [[nodiscard]] std::vector<Arg> parseJsonArgs(std::string_view object);
 
 /// One field of a JSON object; the first undamaged one if several have the name.
 [[nodiscard]] std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view name);
+
+/// A value out of a file as JSON in one line, whatever it looks like there; empty if it cannot be read. Bytes that are
+/// not UTF-8 become '?'.
+[[nodiscard]] std::string strictJson(std::string_view value);
 
 /// The inverse: a JSON object in one line. Bytes that are not UTF-8 become the replacement character, numbers that JSON
 /// does not have become strings.

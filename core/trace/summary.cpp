@@ -62,8 +62,10 @@ void countCategories(const Trace& trace, std::vector<FileSummary>& files) {
 std::vector<FileSummary> summarize(const Trace& trace) {
     std::vector<FileSummary> files;
     for (const TraceFile& file : trace.files())
-        files.push_back(FileSummary{file, 0, {}, {}, 0, 0, 0, 0});
+        files.push_back(FileSummary{file, 0, 0, {}, {}, 0, 0, 0, 0});
     countCategories(trace, files);
+    for (const SliceId slice : trace.openSlices())
+        ++files[trace.tracks()[trace.sliceTracks()[slice]].file].open_slices;
 
     std::map<TrackId, std::vector<TrackId>> rows; // of each track that a file has
     for (TrackId id = 0; id < trace.tracks().size(); ++id) {

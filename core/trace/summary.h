@@ -22,6 +22,7 @@ struct TrackSummary {
 struct FileSummary {
     TraceFile file;
     std::int64_t slices = 0;
+    std::int64_t open_slices = 0;                                  ///< those of them that never ended
     std::vector<std::pair<std::string, std::int64_t>> by_category; ///< slices, most first, then by name
     std::vector<TrackSummary> tracks;                              ///< those with slices, in the file's order
     std::int64_t flows = 0;                                        ///< different ids

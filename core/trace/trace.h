@@ -42,6 +42,7 @@ struct TraceFile {
     std::vector<ProcessGroup> groups = {};       ///< Kineto's, of its own rank
     std::optional<std::int32_t> world_size = {}; ///< ranks of the whole job, as Kineto states it
     TimeNs offset{0};                            ///< was added to the times in the file: Kineto's baseTimeNanoseconds
+    std::string metadata = {};                   ///< what a Chrome file states beside its events, as a JSON object
     /// Of an extract: what it keeps of the original besides the slices that are here (core/formats/source/).
     std::shared_ptr<const FileExtract> extract = {};
 };
@@ -54,6 +55,8 @@ struct Track {
     std::int64_t tid = 0;      ///< 0 if the file has a text instead, see thread_name
     StringId process_name = 0; ///< may be empty
     StringId thread_name = 0;  ///< may be empty
+    std::int32_t process_order = 0; ///< among processes, as the file states it: lower ones first
+    std::int32_t thread_order = 0;  ///< among the threads of its process
     TrackId spilled_from = kNoId;
     bool may_overlap = false; ///< asynchronous slices, which may overlap
     SliceId first_slice = 0;  ///< the track's slices are [first_slice, end_slice), by start, outer first
@@ -62,7 +65,12 @@ struct Track {
 
 /// Something without duration.
 struct Instant {
+    Instant() = default;
+    Instant(TrackId track_, TimeNs time_, StringId name_, StringId category_, ArgSetId args_, char scope_ = 't')
+        : track(track_), scope(scope_), time(time_), name(name_), category(category_), args(args_) {}
+
     TrackId track = 0;
+    char scope = 't'; ///< whether it belongs to its 't'hread, its 'p'rocess, or all ('g')
     TimeNs time{0};
     StringId name = 0;
     StringId category = 0;
@@ -146,6 +154,9 @@ public:
 
     [[nodiscard]] TimeNs start(SliceId slice) const { return TimeNs{start_[slice]}; }
     [[nodiscard]] TimeNs end(SliceId slice) const { return TimeNs{start_[slice] + duration_[slice]}; }
+    /// Slices that begin in the trace and do not end in it, in order: they are shown up to its end.
+    [[nodiscard]] std::span<const SliceId> openSlices() const { return open_; }
+    [[nodiscard]] bool isOpen(SliceId slice) const { return std::ranges::binary_search(open_, slice); }
     [[nodiscard]] std::string_view name(SliceId slice) const { return text(name_[slice]); }
     [[nodiscard]] std::string_view category(SliceId slice) const { return text(category_[slice]); }
 
@@ -189,6 +200,7 @@ private:
     std::vector<std::int64_t> duration_;
     std::vector<StringId> name_;
     std::vector<StringId> category_;
+    std::vector<SliceId> open_;
     std::vector<ArgSetId> arg_sets_; ///< empty if no slice has args; only until the trace is finished
     ArgColumn arg_column_;
 

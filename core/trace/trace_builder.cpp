@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -30,6 +31,7 @@ private:
     bool dropFarOffsets(std::vector<TimeNs>& offsets);
     bool applyOffsets(const std::vector<TimeNs>& offsets);
     bool findExtent(TraceExtent& extent) const;
+    void endOpenSlices(const TraceExtent& extent);
     bool moveOrigin(const TraceExtent& extent);
     bool orderSlices();
     bool sortTrack(std::span<SliceId> slices) const;
@@ -86,6 +88,7 @@ bool TraceFinisher::settle(std::vector<TimeNs>& offsets, TraceExtent& extent) {
 }
 
 bool TraceFinisher::run(const TraceExtent& extent) {
+    endOpenSlices(extent);
     return moveOrigin(extent) && orderSlices() && spillOverlaps() && sortSlices() && packArgs() && sortPoints() &&
            bindFlows() && giveBack();
 }
@@ -144,7 +147,8 @@ bool TraceFinisher::findExtent(TraceExtent& extent) const {
     const auto include = [&extent](TimeNs from, TimeNs to) { extent.include({from, to}); };
     const bool seen = inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
-            include(TimeNs{trace_.start_[i]}, TimeNs{trace_.start_[i] + trace_.duration_[i]});
+            include(TimeNs{trace_.start_[i]},
+                    TimeNs{trace_.start_[i] + std::max<std::int64_t>(0, trace_.duration_[i])});
     });
     for (const Instant& instant : trace_.instants_)
         include(instant.time, instant.time);
@@ -153,6 +157,11 @@ bool TraceFinisher::findExtent(TraceExtent& extent) const {
             include(time, time);
     }
     return seen;
+}
+
+void TraceFinisher::endOpenSlices(const TraceExtent& extent) {
+    for (const SliceId slice : trace_.open_)
+        trace_.duration_[slice] = boundedDuration(extent.last - TimeNs{trace_.start_[slice]});
 }
 
 bool TraceFinisher::moveOrigin(const TraceExtent& extent) {
@@ -249,6 +258,8 @@ bool TraceFinisher::spillOverlaps() {
             spilled.push_back(std::move(lanes[lane].spilled));
         reportOverlaps(current, first_overlap, std::exchange(overlaps, 0));
     };
+    std::ranges::sort(trace_.open_);
+    const auto isOpen = [this](SliceId slice) { return std::ranges::binary_search(trace_.open_, slice); };
     StopCheck stop(control_);
     for (const SliceId slice : order_) {
         if (stop.requested()) return false;
@@ -259,7 +270,8 @@ bool TraceFinisher::spillOverlaps() {
             current = home;
         }
         const std::int64_t start = trace_.start_[slice];
-        const std::int64_t end = start + trace_.duration_[slice];
+        const bool open = isOpen(slice); // it goes on behind all that ended
+        const std::int64_t end = open ? std::numeric_limits<std::int64_t>::max() : start + trace_.duration_[slice];
         const auto fits = [&](Lane& lane) {
             while (!lane.open_ends.empty() && lane.open_ends.back() <= start)
                 lane.open_ends.pop_back();
@@ -272,7 +284,7 @@ bool TraceFinisher::spillOverlaps() {
             lane = lanes.end() - 1;
         } else if (lane == lanes.end()) {
             Track extra = trace_.tracks_[home];
-            extra.spilled_from = home;
+            if (extra.spilled_from == kNoId) extra.spilled_from = home;
             trace_.tracks_.push_back(extra);
             lane = lanes.insert(lanes.end(), Lane{static_cast<TrackId>(trace_.tracks_.size() - 1), {}, {}});
         }
@@ -282,7 +294,7 @@ bool TraceFinisher::spillOverlaps() {
             continue;
         }
         lane->spilled.push_back(slice);
-        if (overlaps++ == 0) first_overlap = slice;
+        if (!open && overlaps++ == 0) first_overlap = slice;
     }
     leaveTrack();
     // New tracks were numbered in the order in which they were needed: a track's lanes follow each other, and tracks
@@ -337,6 +349,8 @@ bool TraceFinisher::sortSlices() {
             }
         });
         if (!placed || !moved) return false;
+        for (SliceId& slice : trace_.open_)
+            slice = place[slice];
         std::vector<SliceId>().swap(place);
         const std::array<std::function<bool()>, 5> columns{
             [this] { return permute(trace_.start_); }, [this] { return permute(trace_.duration_); },
@@ -345,6 +359,7 @@ bool TraceFinisher::sortSlices() {
         if (!onCores(columns.size(), [&columns](std::size_t i) { return columns[i](); })) return false;
     }
     std::vector<SliceId>().swap(order_);
+    std::ranges::sort(trace_.open_);
     return !control_.stopRequested();
 }
 
@@ -460,6 +475,13 @@ TrackId TraceBuilder::addTrack(std::int64_t pid, std::int64_t tid) {
     return static_cast<TrackId>(trace_.tracks_.size() - 1);
 }
 
+TrackId TraceBuilder::addRow(TrackId home) {
+    Track row = trace_.tracks_[home];
+    row.spilled_from = home;
+    trace_.tracks_.push_back(row);
+    return static_cast<TrackId>(trace_.tracks_.size() - 1);
+}
+
 void TraceBuilder::expectSlices(std::size_t count) {
     count += trace_.start_.size();
     trace_.track_.reserve(count);
@@ -504,47 +526,10 @@ void TraceBuilder::addArgs(SliceId slice, ArgSetId args) {
     trace_.arg_sets_[slice] = trace_.args_.merge(trace_.arg_sets_[slice], args);
 }
 
-bool TraceBuilder::settleOpenSlices(std::size_t flows, const JobControl& control) {
-    std::vector<std::int64_t>& durations = trace_.duration_;
+bool TraceBuilder::sortFlowsByTrack(std::size_t flows, const JobControl& control) {
     std::vector<FlowPoint>& points = trace_.flow_points_;
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(flows);
     const auto byTrack = [](const FlowPoint& a, const FlowPoint& b) { return a.track < b.track; };
-    if (!sortStably(begin, points.end(), byTrack, control)) return false;
-    const auto open = std::ranges::find_if(durations, [](std::int64_t duration) { return duration < 0; });
-    if (open == durations.end()) return true;
-
-    const auto first = static_cast<std::size_t>(open - durations.begin());
-    std::vector<SliceId> place(durations.size() - first, kNoId); // of those from the first that goes
-    std::size_t kept = first;
-    const bool done = inPieces(place.size(), control, [&](std::size_t from, std::size_t to) {
-        for (std::size_t i = first + from; i < first + to; ++i) {
-            if (durations[i] < 0) continue;
-            place[i - first] = static_cast<SliceId>(kept);
-            trace_.track_[kept] = trace_.track_[i];
-            trace_.start_[kept] = trace_.start_[i];
-            durations[kept] = durations[i];
-            trace_.name_[kept] = trace_.name_[i];
-            trace_.category_[kept] = trace_.category_[i];
-            if (!trace_.arg_sets_.empty()) trace_.arg_sets_[kept] = trace_.arg_sets_[i];
-            ++kept;
-        }
-    });
-    trace_.track_.resize(kept);
-    trace_.start_.resize(kept);
-    durations.resize(kept);
-    trace_.name_.resize(kept);
-    trace_.category_.resize(kept);
-    if (!trace_.arg_sets_.empty()) trace_.arg_sets_.resize(kept);
-    std::size_t bound = 0;
-    for (FlowPoint point : points) {
-        if (point.slice != kNoId && point.slice >= first) {
-            point.slice = place[point.slice - first];
-            if (point.slice == kNoId) continue;
-        }
-        points[bound++] = point;
-    }
-    points.resize(bound);
-    return done;
+    return sortStably(points.begin() + static_cast<std::ptrdiff_t>(flows), points.end(), byTrack, control);
 }
 
 void TraceBuilder::addCounter(std::int64_t pid, StringId name, TimeNs time, double value) {
@@ -594,8 +579,10 @@ bool TraceBuilder::append(TraceBuilder&& part, const JobControl& control) {
 
     moveInto(trace_.files_, other.files_, keep);
     moveInto(offsets_, part.offsets_, keep);
+    moveInto(trace_.open_, other.open_, [slice](SliceId& id) { id += slice; });
     moveInto(trace_.tracks_, other.tracks_, [&](Track& moved) {
         moved.file += file;
+        if (moved.spilled_from != kNoId) moved.spilled_from += track;
         rename(moved.process_name);
         rename(moved.thread_name);
     });

@@ -67,7 +67,10 @@ public:
     [[nodiscard]] LoadPreview::Part* preview() const { return preview_; }
 
     TrackId addTrack(std::int64_t pid, std::int64_t tid);
+    /// Another row of a track, for slices that belong beside those on it.
+    TrackId addRow(TrackId home);
     [[nodiscard]] Track& track(TrackId id) { return trace_.tracks_[id]; }
+    [[nodiscard]] std::size_t trackCount() const { return trace_.tracks_.size(); }
 
     StringId intern(std::string_view text) { return trace_.strings_.intern(text); }
     [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
@@ -83,9 +86,10 @@ public:
     SliceId openSlice(const NewSlice& slice);
     void closeSlice(SliceId slice, TimeNs end);
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
-    /// Removes the slices that were never closed, and the flow points bound to them, and orders the remaining points by
-    /// track as far as they were added after the first `flows`. False if the job is stopped.
-    [[nodiscard]] bool settleOpenSlices(std::size_t flows, const JobControl& control);
+    /// Marks a slice that was never closed: it lasts to the end of the trace.
+    void leaveOpen(SliceId slice) { trace_.open_.push_back(slice); }
+    /// Orders the flow points that were added after the first `flows` by track. False if the job is stopped.
+    [[nodiscard]] bool sortFlowsByTrack(std::size_t flows, const JobControl& control);
     /// Adds args to those that the slice has; they take precedence.
     void addArgs(SliceId slice, ArgSetId args);
     void addInstant(const Instant& instant) { trace_.instants_.push_back(instant); }
@@ -102,6 +106,7 @@ public:
         return TimeNs{trace_.start_[slice] + trace_.duration_[slice]};
     }
     [[nodiscard]] StringId sliceName(SliceId slice) const { return trace_.name_[slice]; }
+    [[nodiscard]] StringId sliceCategory(SliceId slice) const { return trace_.category_[slice]; }
     [[nodiscard]] std::size_t flowCount() const { return trace_.flow_points_.size(); }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 

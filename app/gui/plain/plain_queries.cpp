@@ -179,7 +179,9 @@ std::vector<PlainFact> factsOf(const PlainTrace& plain, SliceId slice) {
         out.push_back({PlainQueryText::tr("Lane"), of.name});
     }
     out.push_back({PlainQueryText::tr("Start"), exactTime(trace.start(slice))});
-    out.push_back({PlainQueryText::tr("Duration"), exactTime(trace.end(slice) - trace.start(slice))});
+    const QString duration = exactTime(trace.end(slice) - trace.start(slice));
+    out.push_back({PlainQueryText::tr("Duration"),
+                   trace.isOpen(slice) ? PlainQueryText::tr("%1 (never ended)").arg(duration) : duration});
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
         if (out.size() == kMostFacts) break;
         out.push_back({fromUtf8(arg.name), plainArgText(arg.value)});
@@ -198,6 +200,7 @@ QString copyAsJson(const PlainTrace& plain, SliceId slice) {
         {QStringLiteral("name"), fromUtf8(std::string(trace.name(slice)))},
         {QStringLiteral("start_ns"), static_cast<qint64>(trace.start(slice).count())},
         {QStringLiteral("duration_ns"), static_cast<qint64>((trace.end(slice) - trace.start(slice)).count())}};
+    if (trace.isOpen(slice)) object[QStringLiteral("never_ended")] = true;
     if (!trace.category(slice).empty())
         object[QStringLiteral("category")] = fromUtf8(std::string(trace.category(slice)));
     if (const int lane = plain.laneOf(trace.sliceTracks()[slice]); lane >= 0) addPlace(object, plain, lane, lane + 1);

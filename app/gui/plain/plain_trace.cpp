@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace bubblescope::gui {
@@ -52,14 +53,19 @@ ProcessKey keyOf(const Track& track) {
 
 } // namespace
 
-/// Processes in the order of their first track; a track that was split off follows its origin.
+/// Processes in the order that their file states, or that of their first track; a track that was split off follows its
+/// origin.
 void PlainTrace::addLanes() {
     const Trace& trace = *run_.trace;
     const auto tracks = trace.tracks();
     lane_of_track_.assign(tracks.size(), -1);
     std::map<ProcessKey, std::size_t> process_of;
     std::vector<std::vector<PlainLane>> lanes;
-    for (TrackId id = 0; id < tracks.size(); ++id) {
+    std::vector<TrackId> order(tracks.size());
+    std::iota(order.begin(), order.end(), TrackId{0});
+    std::ranges::stable_sort(order, {},
+                             [&](TrackId id) { return std::pair(tracks[id].file, tracks[id].process_order); });
+    for (const TrackId id : order) {
         const Track& track = tracks[id];
         if (track.first_slice == track.end_slice) continue;
         const auto [known, fresh] = process_of.try_emplace(keyOf(track), processes_.size());
@@ -94,9 +100,9 @@ void PlainTrace::addLanes() {
     for (std::size_t process = 0; process < processes_.size(); ++process) {
         // A spilled track belongs behind the one it comes from.
         std::ranges::stable_sort(lanes[process], {}, [&](const PlainLane& lane) {
-            if (lane.isCounter()) return kNoId;
+            if (lane.isCounter()) return std::tuple(true, 0, kNoId);
             const TrackId origin = tracks[lane.track].spilled_from;
-            return origin == kNoId ? lane.track : origin;
+            return std::tuple(false, tracks[lane.track].thread_order, origin == kNoId ? lane.track : origin);
         });
         processes_[process].first_lane = static_cast<int>(lanes_.size());
         for (PlainLane& lane : lanes[process]) {

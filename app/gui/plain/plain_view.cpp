@@ -262,8 +262,10 @@ QString PlainView::textUnder(const QPointF& position) const {
     const SliceId slice = sliceUnder(position);
     if (slice != kNoId) {
         const std::string_view name = trace_->trace().name(slice);
+        const QString duration = exactTime(trace_->trace().end(slice) - trace_->trace().start(slice));
         return QStringLiteral("%1 · %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())),
-                                             exactTime(trace_->trace().end(slice) - trace_->trace().start(slice)));
+                                             trace_->trace().isOpen(slice) ? tr("%1 (never ended)").arg(duration)
+                                                                           : duration);
     }
     const TimeNs reach = scale().perPixel(3);
     const auto instant = std::ranges::lower_bound(lane.instants, (time - reach).count());

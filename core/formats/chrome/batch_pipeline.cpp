@@ -37,7 +37,7 @@ void BatchPipeline::extend(std::string_view text, bool complete) {
 }
 
 std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::size_t within) {
-    return borders_.after(offset, within);
+    return borders_.afterDamage(offset, within);
 }
 
 void BatchPipeline::fill() {
@@ -96,7 +96,7 @@ const BatchPipeline::Piece* BatchPipeline::parsedHere(std::size_t begin) {
         return nullptr;
     }
     piece_.batch.events.clear();
-    piece_.batch.repaired = false;
+    piece_.batch.flaws = {};
     piece_.begin = begin;
     const std::string_view events = text_.substr(begin, end - begin);
     if (border) {

@@ -56,8 +56,8 @@ public:
     /// one. It stays until the next call. Pieces that begin before `offset` are dropped.
     [[nodiscard]] const Piece* take(std::size_t offset);
 
-    /// The next offset after `offset` that looks like the beginning of an event. Reading may continue there after a
-    /// damaged event. `within` bounds the search.
+    /// The next offset after `offset` that looks like the beginning of an event, whatever precedes it. Reading may
+    /// continue there after a damaged event. `within` bounds the search.
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within);
 
 private:

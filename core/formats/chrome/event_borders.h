@@ -24,10 +24,19 @@ public:
     /// be read to its phase, counts if its first key is one that events have.
     [[nodiscard]] std::optional<std::size_t> after(std::size_t offset, std::size_t within);
 
+    /// The same behind damage, where brackets and commas may be missing: an object that no colon precedes.
+    [[nodiscard]] std::optional<std::size_t> afterDamage(std::size_t offset, std::size_t within);
+
+    /// Whether the object at the beginning of a text is an event: it has a phase, or is damaged and begins like one.
+    [[nodiscard]] static bool beginsEvent(std::string_view text);
+
     /// Bytes of objects that all searches read to find their phase.
     [[nodiscard]] std::size_t bytesLookedAt() const { return looked_at_; }
 
 private:
+    /// Whether an event probably begins at the brace; if not, `at` is moved to where the next may.
+    [[nodiscard]] bool isEvent(std::size_t brace, std::size_t& at);
+
     std::string_view text_;
     std::size_t known_ = 0; ///< what begins before it can be read to its phase, or as far as that goes
     std::size_t looked_at_ = 0;

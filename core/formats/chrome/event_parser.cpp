@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/formats/chrome/decimal.h"
 #include "core/formats/chrome/digits.h"
+#include "core/trace/json_mender.h"
 
 #include <simdjson.h>
 
@@ -65,6 +66,16 @@ constexpr std::array<std::int8_t, 256> kDepths = [] {
     return depths;
 }();
 
+/// What a value or a separator adds to the number of values without a separator: at most one is left in an object or an
+/// array. More are left where a quote too many makes what lies between strings strings, up to another such quote.
+constexpr std::array<std::int8_t, 256> kValues = [] {
+    std::array<std::int8_t, 256> values{};
+    values.fill(1);
+    values['{'] = values['['] = values['}'] = values[']'] = 0;
+    values[','] = values[':'] = -1;
+    return values;
+}();
+
 /// The letters that begin what JSON has besides strings, objects and arrays.
 constexpr std::array<bool, 256> kBeginsScalar = [] {
     std::array<bool, 256> begins{};
@@ -103,6 +114,7 @@ public:
             const char* const key = here() + 1;
             if (!accept('"') || !accept(':') || !fill(keyAt(key), event)) return false;
         } while (accept(','));
+        if (!event.has_tid && !event.pid.is_text) event.tid = event.pid; // as in the viewers of this format
         return accept('}');
     }
 
@@ -137,11 +149,12 @@ private:
         switch (key) {
         case keyOf("ph"): return phase(event);
         case keyOf("ts"): event.has_time = true; return time(event.time);
-        case keyOf("id"): return flowId(event.id);
+        case keyOf("id"): event.has_id = true; return flowId(event.id);
         case keyOf("bp"): return equals("e", event.binds_enclosing);
-        case keyOf("dur"): return time(event.duration);
+        case keyOf("s"): return scope(event.scope);
+        case keyOf("dur"): event.has_duration = true; return time(event.duration);
         case keyOf("pid"): return rowId(event.pid);
-        case keyOf("tid"): return rowId(event.tid);
+        case keyOf("tid"): event.has_tid = true; return rowId(event.tid);
         case keyOf("cat"): return text(event.category);
         case keyOf("id2"): return asyncId(event);
         case keyOf("name"): return text(event.name);
@@ -153,7 +166,7 @@ private:
         }
     }
 
-    /// Over any value. Brackets are counted, of whichever kind they are.
+    /// Over any value. Brackets are counted, of whichever kind they are, and that values have separators.
     bool skip() {
         switch (letter()) {
         case '{':
@@ -168,12 +181,15 @@ private:
             return true;
         }
         int depth = 0;
+        int values = 0;
         do {
             if (atEnd()) return false;
-            depth += kDepths[static_cast<unsigned char>(letter())];
+            const auto begins = static_cast<unsigned char>(letter());
+            depth += kDepths[begins];
+            values += kValues[begins];
             ++at_;
         } while (depth > 0);
-        return true;
+        return values <= 1;
     }
 
     /// What stands between the quotes of the string that was just read.
@@ -181,14 +197,21 @@ private:
         const char* const end = endOfText(begin, here()); // behind the quote
         return {begin + 1, static_cast<std::size_t>(end - begin) - 2};
     }
-    /// Empty for a string with a wrong escape.
     [[nodiscard]] std::string_view unescaped(std::string_view raw) {
         if (raw.find('\\') == std::string_view::npos) return raw;
+        if (holdsWindowsPath(raw)) return leniently(raw);
         unescaped_.resize(std::max(unescaped_.size(), raw.size() + 1 + simdjson::SIMDJSON_PADDING));
         const auto* const from = reinterpret_cast<const std::uint8_t*>(raw.data());
         auto* const to = reinterpret_cast<std::uint8_t*>(unescaped_.data());
         const std::uint8_t* const end = unescape(simdjson_, from, to);
-        return {unescaped_.data(), end == nullptr ? 0 : static_cast<std::size_t>(end - to)};
+        if (end == nullptr) return leniently(raw);
+        return {unescaped_.data(), static_cast<std::size_t>(end - to)};
+    }
+    [[nodiscard]] std::string_view leniently(std::string_view raw) {
+        batch_.flaws.backslashes.push_back(placeOf(static_cast<std::size_t>(raw.data() - document_)));
+        const std::string text = unescapeLeniently(raw);
+        unescaped_.assign(text.begin(), text.end());
+        return {unescaped_.data(), text.size()};
     }
 
     /// Reads a value: the text of a string, or the letters of a number, true, false or null; empty for anything else.
@@ -218,6 +241,12 @@ private:
         std::string_view text;
         if (!scalar(text)) return false;
         event.phase = text.size() == 1 ? text.front() : '?';
+        return true;
+    }
+    bool scope(char& scope) {
+        std::string_view text;
+        if (!scalar(text)) return false;
+        if (text == "p" || text == "g") scope = text.front();
         return true;
     }
     bool equals(std::string_view wanted, bool& does) {
@@ -260,6 +289,7 @@ private:
         return true;
     }
     void setRow(std::string_view text, RowId& row) {
+        if (text.ends_with(".0")) text.remove_suffix(2); // a whole number that went through a table of floats
         const auto number = parseNumber<std::int64_t>(text);
         row.is_text = !number;
         row.number = number ? *number : batch_.texts.intern(text);
@@ -325,7 +355,9 @@ private:
         ++at_;
         if (accept('}')) return true;
         do {
+            const Key key = keyAt(here() + 1);
             if (!accept('"') || !accept(':') || !flowId(event.id)) return false;
+            event.has_global_id = key == keyOf("global");
         } while (accept(','));
         return accept('}');
     }
@@ -401,20 +433,31 @@ EventParser::Places& EventParser::placesFor(std::string_view text) {
     return *places_;
 }
 
-/// False if the text is no JSON wherever strings end, or is no UTF-8 (and cannot be repaired).
-bool EventParser::find(std::string_view text, EventBatch& batch) {
+/// False if the text is no JSON wherever strings end.
+bool EventParser::find(std::string_view text, std::uint64_t offset, TextFlaws& flaws) {
     (void)placesFor(text);
     char* const document = places_->document.get();
     document[0] = '[';
     if (!text.empty()) std::memcpy(document + 1, text.data(), text.size());
     document[text.size() + 1] = ']';
     std::memset(document + text.size() + 2, 0, simdjson::SIMDJSON_PADDING);
-    auto failed = places_->find();
-    if (failed == simdjson::UTF8_ERROR) {
-        batch.repaired = replaceInvalidUtf8(document, text.size() + 2) > 0;
-        failed = places_->find();
-    }
+    const auto failed = places_->find();
+    if (failed == simdjson::UTF8_ERROR || failed == simdjson::UNESCAPED_CHARS)
+        return findDespiteFlaws(text, offset, flaws);
     return failed == simdjson::SUCCESS;
+}
+
+/// Where the only flaws are in texts: these stay as they are, apart from bytes that are not UTF-8.
+bool EventParser::findDespiteFlaws(std::string_view text, std::uint64_t offset, TextFlaws& flaws) {
+    char* const document = places_->document.get();
+    replaceInvalidBytes(text, offset, document, flaws);
+    const std::vector<std::size_t> hidden = hideControls(text, document);
+    const bool found = places_->find() == simdjson::SUCCESS;
+    for (const std::size_t at : hidden) {
+        document[at + 1] = text[at];
+        flaws.controls.push_back(offset + at);
+    }
+    return found;
 }
 
 /// `whole`: the array must end where the document does.
@@ -441,7 +484,7 @@ std::optional<std::size_t> EventParser::read(std::uint64_t offset, EventBatch& b
 }
 
 bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch& batch) {
-    return find(text, batch) && read(offset, batch, true);
+    return find(text, offset, batch.flaws) && read(offset, batch, true);
 }
 
 bool EventParser::parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch) {
@@ -449,7 +492,7 @@ bool EventParser::parseInPlace(std::string_view text, std::uint64_t offset, Even
     Simdjson& simdjson = *placesFor(text).simdjson;
     const auto failed = simdjson.stage1(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
                                         simdjson::stage1_mode::regular);
-    if (failed == simdjson::UTF8_ERROR) return parse(text, offset, batch); // it has to be repaired
+    if (failed == simdjson::UTF8_ERROR || failed == simdjson::UNESCAPED_CHARS) return parse(text, offset, batch);
     if (failed != simdjson::SUCCESS) return false;
     // Behind the last place stands what follows the text, and not a 0. The last brace stands there once more, which
     // ends at most the entry that lacks one: then the end is passed.
@@ -468,10 +511,9 @@ bool EventParser::parseInPlace(std::string_view text, std::uint64_t offset, Even
 }
 
 std::optional<std::size_t> EventParser::parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch) {
-    if (!find(text, batch)) return std::nullopt;
+    if (!find(text, offset, batch.flaws)) return std::nullopt;
     const std::optional<std::size_t> end = read(offset, batch, false);
-    // What stands behind the array is none of the batch's.
-    if (end && batch.repaired) batch.repaired = !simdjson::validate_utf8(text.data(), *end);
+    if (end) batch.flaws.endAt(offset + *end); // what stands behind the array is none of the batch's
     return end;
 }
 

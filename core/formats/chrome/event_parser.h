@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/time.h"
+#include "core/formats/chrome/text_flaws.h"
 #include "core/trace/string_pool.h"
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,7 +31,12 @@ inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max
 /// One entry of traceEvents. Absent fields keep these values; texts are ids in the batch's pool.
 struct Event {
     char phase = 0;
-    bool has_time = false;        ///< there is a `ts`, even if it is not a time
+    char scope = 't';              ///< of an instant: a thread's, 'p'rocess's or 'g'lobal
+    bool has_time = false;         ///< there is a `ts`, even if it is not a time
+    bool has_duration : 1 = false; ///< there is a `dur`, even if it is not a duration
+    bool has_id : 1 = false;
+    bool has_global_id : 1 = false; ///< which means the same in all processes
+    bool has_tid : 1 = false;
     bool binds_enclosing = false; ///< a flow's end binds to the slice around it, not the next one
     bool flows_in = false;        ///< `bind` is an arrow that ends or passes here
     bool flows_out = false;       ///< `bind` is an arrow that begins or passes here
@@ -76,8 +83,9 @@ private:
 struct EventBatch {
     std::vector<Event> events;
     StringPool texts;
-    RecentTexts recent;    ///< of `texts`
-    bool repaired = false; ///< bytes that were not UTF-8 are '?' now
+    RecentTexts recent; ///< of `texts`
+    TextFlaws flaws;
+    std::string mended; ///< where it is not empty, args lie in it instead of in the file
 };
 
 /// Parses events: where keys, values and brackets are is found by simdjson's first stage. One thread at a time.
@@ -107,7 +115,8 @@ public:
 
 private:
     [[nodiscard]] Places& placesFor(std::string_view text);
-    [[nodiscard]] bool find(std::string_view text, EventBatch& batch);
+    [[nodiscard]] bool find(std::string_view text, std::uint64_t offset, TextFlaws& flaws);
+    [[nodiscard]] bool findDespiteFlaws(std::string_view text, std::uint64_t offset, TextFlaws& flaws);
     [[nodiscard]] std::optional<std::size_t> read(std::uint64_t offset, EventBatch& batch, bool whole);
 
     std::unique_ptr<Places> places_; // since the first text; keeps simdjson's large header out of this one

@@ -1,5 +1,7 @@
 #include "core/formats/chrome/event_sink.h"
 
+#include "core/base/json_scanner.h"
+#include "core/base/text.h"
 #include "core/formats/chrome/decimal.h"
 #include "core/trace/args.h"
 
@@ -7,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <string_view>
 #include <unordered_map>
@@ -36,6 +39,7 @@ void EventSink::begin(const EventBatch& batch, bool goes_on) {
         texts_.clear();
         recent_rows_.fill({});
     }
+    mended_ = batch.mended;
     texts_.reserve(batch.texts.size());
     for (auto id = static_cast<StringId>(texts_.size()); id < batch.texts.size(); ++id)
         texts_.push_back(builder_.intern(paddle_ ? withoutDuration(batch.texts.text(id)) : batch.texts.text(id)));
@@ -48,6 +52,7 @@ RowId EventSink::rowId(RowId of_batch) const {
 
 ArgSetId EventSink::argsOf(const Event& event) {
     if (event.args == kNoArgs) return 0;
+    if (!mended_.empty()) return storedArgs(argsText(event));
     if (!source_) {
         source_ = builder_.args().addSource(packer_ ? ArgSource{nullptr, {}, packer_->reader()}
                                                     : ArgSource{bytes_.owner(), bytes_.text()});
@@ -57,7 +62,24 @@ ArgSetId EventSink::argsOf(const Event& event) {
 
 std::string_view EventSink::argsText(const Event& event) const {
     if (event.args == kNoArgs) return {};
-    return bytes_.text().substr(event.args, event.args_size);
+    return (mended_.empty() ? bytes_.text() : mended_).substr(event.args, event.args_size);
+}
+
+ArgSetId EventSink::storedArgs(std::string_view object) {
+    std::vector<StoredArg> row;
+    for (const Arg& arg : parseJsonArgs(object)) {
+        StoredArg& stored = row.emplace_back();
+        stored.name = builder_.intern(arg.name);
+        if (const auto* const whole = std::get_if<std::int64_t>(&arg.value))
+            stored.setInt(*whole);
+        else if (const auto* const real = std::get_if<double>(&arg.value))
+            stored.setReal(*real);
+        else if (const auto* const flag = std::get_if<bool>(&arg.value))
+            stored.setBool(*flag);
+        else
+            stored.setText(builder_.intern(std::get<std::string>(arg.value)));
+    }
+    return builder_.args().add(row);
 }
 
 void EventSink::add(const Event& event) {
@@ -66,13 +88,12 @@ void EventSink::add(const Event& event) {
     const auto place = [&] { return EventPlace{where_, event.offset}.text(); };
     if (event.phase == 0)
         return log_.add("no-phase", place(), say("entries without a phase are not events and are left out"));
-    const bool usable = event.time && isWithinReach(*event.time) && isWithinReach(event.duration.value_or(TimeNs{0}));
-    if (!usable) {
+    if (!event.time || !isWithinReach(*event.time)) {
         return log_.add(event.has_time ? "bad-time" : "no-time", place(),
                         say("events without a usable time are left out"));
     }
     switch (event.phase) {
-    case 'X': complete(event); break;
+    case 'X': complete(event, trackFor(event)); break;
     case 'B':
     case 'E': {
         const TrackId track = trackFor(event);
@@ -84,13 +105,19 @@ void EventSink::add(const Event& event) {
     case 'n':
     case 'e':
     case 'S': // the older spelling of these three
-    case 'T':
     case 'p':
     case 'F': async(event); break;
+    case 'T': // likewise; with a duration, what state a thread was in
+        if (event.has_duration)
+            complete(event, stateTrackFor(event));
+        else
+            async(event);
+        break;
     case 'i':
     case 'I':
     case 'R':
-        builder_.addInstant({trackFor(event), timeOf(event), text(event.name), text(event.category), argsOf(event)});
+        builder_.addInstant(
+            {trackFor(event), timeOf(event), text(event.name), text(event.category), argsOf(event), event.scope});
         break;
     case 's':
     case 't':
@@ -129,21 +156,47 @@ bool EventSink::lostItsTimes(const Event& event) const {
     return std::find(kDeviceCategories.begin(), kDeviceCategories.end(), category) != kDeviceCategories.end();
 }
 
-void EventSink::complete(const Event& event) {
+TimeNs EventSink::durationOf(const Event& event) {
+    const auto report = [&](std::string_view kind, const Sentence& message) {
+        log_.add(std::string(kind), EventPlace{where_, event.offset}.text(), message);
+        return TimeNs{0};
+    };
+    if (!event.has_duration) return report("no-duration", say("events without a duration are shown with duration 0"));
+    if (!event.duration || !isWithinReach(*event.duration))
+        return report("bad-duration", say("events without a usable duration are shown with duration 0"));
+    if (*event.duration < TimeNs{0})
+        return report("negative-duration", say("events that end before they start are shown without duration"));
+    return *event.duration;
+}
+
+void EventSink::complete(const Event& event, TrackId track) {
     if (lostItsTimes(event)) {
         return log_.add("zero-time", EventPlace{where_, event.offset}.text(),
                         say("device events whose times were lost (start and duration are 0) are left out"));
     }
-    TimeNs duration = event.duration.value_or(TimeNs{0});
-    if (duration < TimeNs{0}) {
-        log_.add("negative-duration", EventPlace{where_, event.offset}.text(),
-                 say("events that end before they start are shown without duration"));
-        duration = TimeNs{0};
-    }
-    const TrackId track = trackFor(event);
-    const SliceId slice =
-        builder_.addSlice({track, startOf(event), duration, text(event.name), text(event.category), argsOf(event)});
+    const TimeNs start = startOf(event);
+    const TimeNs duration = durationOf(event);
+    const StringId category = text(event.category);
+    const SliceId slice = builder_.addSlice({track, start, duration, text(event.name), category, argsOf(event)});
+    if (isKernel(category)) streams_.add(track, start, start + duration);
     bind(event, track, slice);
+}
+
+bool EventSink::isKernel(StringId category) {
+    if (category != category_.first) category_ = {category, builder_.text(category) == "kernel"};
+    return category_.second;
+}
+
+/// False if the job is stopped.
+bool EventSink::orderStreams(const JobControl& control) {
+    const auto found =
+        streams_.finish([this](SliceId slice) { return isKernel(builder_.sliceCategory(slice)); }, control);
+    if (!found) return false;
+    if (const auto [first, count] = *found; count > 0) {
+        log_.add("overrun", say("{}, slice '{}'", where_, builder_.text(builder_.sliceName(first))),
+                 say("kernels that overrun the next kernel of their stream end where that begins"), count);
+    }
+    return true;
 }
 
 /// Arrows that slices themselves name; those without a direction are ignored.
@@ -156,19 +209,25 @@ void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
 void EventSink::async(const Event& event) {
     const bool ends = event.phase == 'e' || event.phase == 'F';
     const bool begins = event.phase == 'b' || event.phase == 'S';
-    const TrackId track = asyncTrackFor(event);
+    constexpr std::uint64_t kOfAll = 0x676c6f62616c0000; // separates ids of all processes from those of one
+    const std::uint64_t number = event.has_global_id ? event.id ^ kOfAll : event.id;
+    const AsyncId id{event.has_global_id ? RowId{} : rowId(event.pid), text(event.category), number};
+    const auto known = open_async_.find(id); // what happens while it is open belongs to its row
+    const TrackId track = known != open_async_.end() ? known->second.front().track : asyncTrackFor(event);
     if (!begins && !ends) {
         builder_.addInstant({track, timeOf(event), text(event.name), text(event.category), argsOf(event)});
         return;
     }
-    pairing_.addAsync({track, ends, timeOf(event), text(event.name), text(event.category), argsOf(event)}, event.id);
-    const AsyncId id{rowId(event.pid), text(event.category), event.id};
+    pairing_.addAsync({track, ends, timeOf(event), text(event.name), text(event.category), argsOf(event)}, number);
     if (begins) {
-        open_async_[id].push_back(track);
-    } else if (const auto open = open_async_.find(id); open != open_async_.end()) {
-        const auto own = std::find(open->second.rbegin(), open->second.rend(), track);
-        if (own != open->second.rend()) open->second.erase(std::next(own).base());
-        if (open->second.empty()) open_async_.erase(open);
+        open_async_[id].push_back({text(event.name), track});
+    } else if (known != open_async_.end()) {
+        std::vector<OpenAsync>& open = known->second;
+        const StringId name = text(event.name);
+        const auto own = std::find_if(open.rbegin(), open.rend(),
+                                      [name](const OpenAsync& slice) { return name == 0 || slice.name == name; });
+        if (own != open.rend()) open.erase(std::next(own).base());
+        if (open.empty()) open_async_.erase(known);
     }
 }
 
@@ -188,20 +247,25 @@ TrackId EventSink::trackFor(const Event& event) {
 }
 
 // Slices that have an id instead of a thread: one row for each process, category and name, where they may overlap.
-// Events inside a slice, and an end without a name, belong to the row of the innermost open slice.
 TrackId EventSink::asyncTrackFor(const Event& event) {
     const RowId process = rowId(event.pid);
     const AsyncRow key{process, text(event.category), text(event.name)};
     auto known = async_tracks_.find(key);
-    const bool begins = event.phase == 'b' || event.phase == 'S';
-    if (!begins && (known == async_tracks_.end() || event.name == 0)) {
-        const auto open = open_async_.find({process, text(event.category), event.id});
-        if (open != open_async_.end()) return open->second.back();
-    }
     if (known == async_tracks_.end()) {
         const TrackId track = builder_.addTrack(process.is_text ? 0 : process.number, 0);
         builder_.track(track).may_overlap = true;
         known = async_tracks_.emplace(key, track).first;
+    }
+    return known->second;
+}
+
+/// Beside the slices of the thread, with which they do not nest.
+TrackId EventSink::stateTrackFor(const Event& event) {
+    const TrackId thread = trackFor(event);
+    const auto [known, is_new] = state_tracks_.try_emplace({rowId(event.pid), rowId(event.tid)}, kNoId);
+    if (is_new) {
+        known->second = builder_.addTrack(builder_.track(thread).pid, builder_.track(thread).tid);
+        builder_.track(known->second).may_overlap = true;
     }
     return known->second;
 }
@@ -217,16 +281,8 @@ void EventSink::metadata(const Event& event) {
         }
         return;
     }
-    if (kind == "trace_file" && !event.pid.is_text) { // of our own writer too
-        const auto number = findJsonArg(argsText(event), "file");
-        const auto rank = findJsonArg(argsText(event), "rank");
-        if (!number || !std::holds_alternative<std::int64_t>(*number)) return;
-        SourceFile& source = sources_[event.pid.number];
-        source.number = std::get<std::int64_t>(*number);
-        if (rank && std::holds_alternative<std::int64_t>(*rank))
-            source.rank = static_cast<std::int32_t>(std::get<std::int64_t>(*rank) & INT32_MAX);
-        return;
-    }
+    if (kind == "trace_file" && !event.pid.is_text) return takeSourceFile(event);
+    if (kind == "process_sort_index" || kind == "thread_sort_index") return takeOrder(event, kind.starts_with('p'));
     const bool process = kind == "process_name";
     if (!process && kind != "thread_name") return;
     const auto value = findJsonArg(argsText(event), "name");
@@ -239,19 +295,78 @@ void EventSink::metadata(const Event& event) {
         thread_names_[{rowId(event.pid), rowId(event.tid)}] = id;
 }
 
+/// Of our own writer too.
+void EventSink::takeSourceFile(const Event& event) {
+    const auto number = findJsonArg(argsText(event), "file");
+    const auto rank = findJsonArg(argsText(event), "rank");
+    if (!number || !std::holds_alternative<std::int64_t>(*number)) return;
+    SourceFile& source = sources_[event.pid.number];
+    source.number = std::get<std::int64_t>(*number);
+    if (rank && std::holds_alternative<std::int64_t>(*rank))
+        source.rank = static_cast<std::int32_t>(std::get<std::int64_t>(*rank) & INT32_MAX);
+}
+
+void EventSink::takeOrder(const Event& event, bool process) {
+    const auto stated = findJsonArg(argsText(event), "sort_index");
+    const auto* const number = stated ? std::get_if<std::int64_t>(&*stated) : nullptr;
+    if (number == nullptr) return;
+    const auto order = static_cast<std::int32_t>(std::clamp<std::int64_t>(*number, INT32_MIN, INT32_MAX));
+    if (process)
+        process_orders_[rowId(event.pid)] = order;
+    else
+        thread_orders_[{rowId(event.pid), rowId(event.tid)}] = order;
+}
+
+namespace {
+
+constexpr int kDeepestCounter = 8;
+
+/// The number that a text states, also as JSON does not write it.
+std::optional<double> numberIn(std::string_view text) {
+    text = trimmed(text);
+    if (text.starts_with('+')) text.remove_prefix(1);
+    const auto number = parseNumber<double>(text);
+    return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+std::optional<double> numberOf(const ArgValue& value) {
+    if (const auto* const whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+    if (const auto* const flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
+    if (const auto* const real = std::get_if<double>(&value)) return *real;
+    return numberIn(std::get<std::string>(value));
+}
+
+} // namespace
+
+/// The id of an event as its text states it.
+std::string EventSink::idText(const Event& event) const {
+    const std::string_view text = mended_.empty() ? bytes_.text().substr(event.offset) : mended_;
+    const auto id = findJsonArg(JsonScanner(text).value().value_or(std::string_view{}), "id");
+    if (!id) return {};
+    if (const auto* const number = std::get_if<std::int64_t>(&*id)) return fmt::to_string(*number);
+    const auto* const name = std::get_if<std::string>(&*id);
+    return name == nullptr ? std::string{} : *name;
+}
+
 void EventSink::counter(const Event& event) {
-    const std::vector<Arg> args = parseJsonArgs(argsText(event));
-    for (const Arg& arg : args) {
-        double value = 0;
-        if (const std::int64_t* const whole = std::get_if<std::int64_t>(&arg.value))
-            value = static_cast<double>(*whole);
-        else if (const double* const real = std::get_if<double>(&arg.value))
-            value = *real;
-        else
-            continue;
-        StringId name = text(event.name);
-        if (args.size() > 1) name = builder_.intern(fmt::format("{} {}", builder_.text(name), arg.name));
-        builder_.addCounter(event.pid.is_text ? 0 : event.pid.number, name, timeOf(event), value);
+    std::string name(builder_.text(text(event.name)));
+    if (event.has_id) name += fmt::format("[{}]", idText(event)); // as in the viewers of this format
+    counterValues(event, name, parseJsonArgs(argsText(event)), 0);
+}
+
+void EventSink::counterValues(const Event& event, const std::string& name, const std::vector<Arg>& values, int depth) {
+    for (const Arg& arg : values) {
+        const std::string series = values.size() > 1 || depth > 0 ? fmt::format("{} {}", name, arg.name) : name;
+        const auto* const text = std::get_if<std::string>(&arg.value);
+        if (text != nullptr && text->starts_with('{') && depth < kDeepestCounter) {
+            counterValues(event, series, parseJsonArgs(*text), depth + 1);
+        } else if (const auto value = numberOf(arg.value)) {
+            builder_.addCounter(event.pid.is_text ? 0 : event.pid.number, builder_.intern(series), timeOf(event),
+                                *value);
+        } else {
+            log_.add("no-number", EventPlace{where_, event.offset}.text(),
+                     say("values of counters that are not numbers are left out"));
+        }
     }
 }
 
@@ -277,8 +392,14 @@ void EventSink::assignFiles() {
     };
     for (const auto& [row, id] : tracks_)
         assign(row.first, id);
+    for (const auto& [row, id] : state_tracks_)
+        assign(row.first, id);
     for (const auto& [row, id] : async_tracks_)
         assign(std::get<0>(row), id);
+    for (TrackId id = 0; id < builder_.trackCount(); ++id) {
+        Track& track = builder_.track(id);
+        if (track.spilled_from != kNoId) track.file = builder_.track(track.spilled_from).file;
+    }
 }
 
 /// After all slices are known. False if the job is stopped.
@@ -310,18 +431,31 @@ bool EventSink::finish(const LoadProgress& progress) {
         const auto known = process_names_.find(process);
         const StringId own = process.is_text ? static_cast<StringId>(process.number) : 0;
         builder_.track(id).process_name = known != process_names_.end() ? known->second : own;
+        const auto order = process_orders_.find(process);
+        if (order != process_orders_.end()) builder_.track(id).process_order = order->second;
     };
     for (const auto& [row, id] : tracks_) {
         nameProcess(id, row.first);
         const auto thread = thread_names_.find(row);
         const StringId own = row.second.is_text ? static_cast<StringId>(row.second.number) : 0;
         builder_.track(id).thread_name = thread != thread_names_.end() ? thread->second : own;
+        const auto order = thread_orders_.find(row);
+        if (order != thread_orders_.end()) builder_.track(id).thread_order = order->second;
+    }
+    for (const auto& [row, id] : state_tracks_) {
+        nameProcess(id, row.first);
+        const Track& thread = builder_.track(tracks_.at(row));
+        const std::string_view name = builder_.text(thread.thread_name);
+        builder_.track(id).thread_name =
+            builder_.intern(fmt::format("{} (states)", name.empty() ? fmt::to_string(thread.tid) : std::string(name)));
     }
     for (const auto& [key, id] : async_tracks_) {
         nameProcess(id, std::get<0>(key));
         builder_.track(id).thread_name = std::get<2>(key);
     }
-    if (!pairing_.finish(log_, where_, progress) || !resolvePointers(progress.control())) return false;
+    if (!orderStreams(progress.control()) || !pairing_.finish(log_, where_, progress) ||
+        !resolvePointers(progress.control()))
+        return false;
     assignFiles();
     if (packer_) packer_->finish();
     return true;

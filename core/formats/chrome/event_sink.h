@@ -2,6 +2,7 @@
 
 #include "core/base/diagnostic.h"
 #include "core/formats/chrome/event_parser.h"
+#include "core/formats/chrome/stream_order.h"
 #include "core/formats/source/file_bytes.h"
 #include "core/formats/source/packed_args.h"
 #include "core/formats/source/slice_pairing.h"
@@ -32,13 +33,16 @@ struct EventPlace {
 class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
-        : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {
+        : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder), streams_(builder) {
         if (bytes.isLargeInMemory(kPackedFrom)) packer_.emplace();
     }
 
     /// The file is paddle.profiler's: it truncates starts to whole microseconds, keeps the exact ones in an arg, and
     /// appends durations to names.
     void expectPaddle() { paddle_ = true; }
+
+    /// The devices are of a maker whose profiler states durations that overflowed.
+    void expectOverflows() { streams_.expectOverflows(); }
 
     /// The events added next belong to this batch. `goes_on`: it is the batch before, with more texts behind its own.
     void begin(const EventBatch& batch, bool goes_on);
@@ -52,6 +56,10 @@ private:
     using AsyncId = std::tuple<RowId, StringId, std::uint64_t>;
     /// Their rows by process, category and name.
     using AsyncRow = std::tuple<RowId, StringId, StringId>;
+    struct OpenAsync {
+        StringId name;
+        TrackId track;
+    };
     /// The end of an arrow that points at the next slice of its thread.
     struct Pointer {
         std::uint64_t id;
@@ -68,16 +76,25 @@ private:
     [[nodiscard]] TrackId asyncTrackFor(const Event& event);
     [[nodiscard]] ArgSetId argsOf(const Event& event);
     [[nodiscard]] std::string_view argsText(const Event& event) const;
+    [[nodiscard]] ArgSetId storedArgs(std::string_view object);
+    [[nodiscard]] std::string idText(const Event& event) const;
     [[nodiscard]] TimeNs timeOf(const Event& event);
     [[nodiscard]] TimeNs startOf(const Event& event);
     [[nodiscard]] bool lostItsTimes(const Event& event) const;
-    void complete(const Event& event);
+    [[nodiscard]] bool isKernel(StringId category);
+    [[nodiscard]] bool orderStreams(const JobControl& control);
+    [[nodiscard]] TimeNs durationOf(const Event& event);
+    void complete(const Event& event, TrackId track);
     void bind(const Event& event, TrackId track, SliceId slice);
     [[nodiscard]] bool resolvePointers(const JobControl& control);
     void assignFiles();
     void async(const Event& event);
     void metadata(const Event& event);
+    void takeSourceFile(const Event& event);
+    void takeOrder(const Event& event, bool process);
+    [[nodiscard]] TrackId stateTrackFor(const Event& event);
     void counter(const Event& event);
+    void counterValues(const Event& event, const std::string& name, const std::vector<Arg>& values, int depth);
     void flow(const Event& event);
 
     const FileBytes& bytes_;
@@ -85,12 +102,16 @@ private:
     DiagnosticLog& log_;
     const std::string& where_;
     std::vector<StringId> texts_; ///< of the current batch, in the builder
+    std::string_view mended_;     ///< of the current batch
     std::optional<std::uint32_t> source_;
     std::optional<ArgPacker> packer_; ///< of a text that would have to be kept in memory for its args
     SlicePairing pairing_;
+    StreamOrder streams_;
+    std::pair<StringId, bool> category_{0, false}; ///< of the last slice, and whether it is that of kernels
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
-    std::map<AsyncId, std::vector<TrackId>> open_async_; ///< rows of open slices, innermost last
+    std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< innermost last; all of one id are on one row
+    std::map<Row, TrackId> state_tracks_;                  ///< of threads
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
     bool own_ = false; ///< of our own writer: its first event is at 0
@@ -98,6 +119,8 @@ private:
     std::map<std::int64_t, SourceFile> sources_;
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
+    std::map<RowId, std::int32_t> process_orders_;
+    std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
         Row row; ///< as the batch has it
         TrackId track = kNoId;

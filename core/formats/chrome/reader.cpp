@@ -3,14 +3,15 @@
 #include "core/base/json_scanner.h"
 #include "core/base/text.h"
 #include "core/formats/chrome/batch_pipeline.h"
+#include "core/formats/chrome/distributed_info.h"
 #include "core/formats/chrome/event_parser.h"
 #include "core/formats/chrome/event_sink.h"
 #include "core/formats/source/schedule_file.h"
 #include "core/trace/args.h"
+#include "core/trace/json_mender.h"
 #include "core/trace/trace.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -24,72 +25,24 @@
 namespace bubblescope::chrome {
 namespace {
 
-std::vector<std::int64_t> numbersIn(std::string_view text) {
-    std::vector<std::int64_t> numbers;
-    while (!text.empty()) {
-        if (const auto number = takeNumber<std::int64_t>(text))
-            numbers.push_back(*number);
-        else
-            text.remove_prefix(1);
-    }
-    return numbers;
-}
-
-std::vector<std::int64_t> ranksOf(simdjson::dom::element group) {
-    std::string_view text;
-    if (group["ranks"].get(text) == simdjson::SUCCESS) return numbersIn(text);
-    std::vector<std::int64_t> ranks;
-    simdjson::dom::array list;
-    if (group["ranks"].get(list) != simdjson::SUCCESS) return ranks;
-    for (const simdjson::dom::element item : list) {
-        std::int64_t rank = 0;
-        if (item.get(rank) == simdjson::SUCCESS) ranks.push_back(rank);
-    }
-    return ranks;
-}
-
-void addGroups(simdjson::dom::array list, std::vector<ProcessGroup>& groups) {
-    for (const simdjson::dom::element group : list) {
-        std::string_view description;
-        if (group["pg_desc"].get(description) == simdjson::SUCCESS)
-            groups.push_back({std::string(description), ranksOf(group)});
-    }
-}
-
-/// The groups in Kineto's distributedInfo (a JSON object), under pg_config; their ranks are a list there or, in traces
-/// taken on demand, the text of one. Damaged entries are omitted.
-std::vector<ProcessGroup> processGroups(std::string_view distributed_info) {
-    std::vector<ProcessGroup> groups;
-    simdjson::dom::parser parser;
-    simdjson::dom::element document;
-    const simdjson::padded_string padded(distributed_info);
-    if (parser.parse(padded).get(document) != simdjson::SUCCESS) return groups;
-    simdjson::dom::array list;
-    if (document["pg_config"].get(list) == simdjson::SUCCESS) addGroups(list, groups);
-    return groups;
-}
-
-/// A number of an object, or the text of one, from 0 to what an int holds.
-std::optional<std::int32_t> countIn(std::string_view object, std::string_view name) {
-    const auto found = findJsonArg(object, name);
-    std::optional<std::int64_t> number;
-    if (found && std::holds_alternative<std::int64_t>(*found)) number = std::get<std::int64_t>(*found);
-    if (found && std::holds_alternative<std::string>(*found))
-        number = EventParser::integer(std::get<std::string>(*found));
-    if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
-    return static_cast<std::int32_t>(*number);
-}
-
 constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
 
 /// If a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is scanned. A
 /// file may be damaged like that repeatedly: this is the total for all futile scans.
 constexpr std::size_t kLongestEvent = std::size_t{32} << 20;
 constexpr std::size_t kMaxFutileBytes = std::size_t{256} << 20;
+/// Damaged events are mended up to this length.
+constexpr std::size_t kLongestMended = std::size_t{1} << 20;
 /// What an event may still take when that is used up.
 constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
 /// How far after a damaged entry the next one may begin.
 constexpr std::size_t kFarthestBorder = std::size_t{1} << 30;
+/// How many objects and arrays may lie around the events.
+constexpr int kDeepest = 16;
+/// How far the keys of an object may be from its beginning that make it one with events.
+constexpr std::size_t kFirstKeys = std::size_t{4} << 10;
+/// How much of an object shows whether it is an event.
+constexpr std::size_t kFirstLine = std::size_t{64} << 10;
 
 class Reader {
 public:
@@ -112,16 +65,31 @@ private:
     bool have(std::size_t size);
     bool haveMore();
     void readRest();
+    void skipByteOrderMark();
+    End document();
+    [[nodiscard]] bool anotherDocument();
     End object();
+    [[nodiscard]] bool toEvents();
     End field(std::string_view key);
+    void baseTime(std::string_view value);
+    void distributedInfo(std::string_view value);
+    [[nodiscard]] bool holdsEvents();
     void beginPieces();
     End events();
+    End arrays();
     End lines();
-    bool oneEvent();
+    [[nodiscard]] bool oneEvent();
+    [[nodiscard]] bool resume();
+    /// Whether damage before this event was skipped.
+    [[nodiscard]] bool atBorder() const { return border_ && border_->second == scanner_.offset(); }
+    void skipTo(std::size_t end);
+    [[nodiscard]] bool mendEvent(std::optional<std::size_t> border);
+    [[nodiscard]] bool toEndOfArray();
     [[nodiscard]] std::optional<std::string_view> entryHere();
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset);
     void releaseRead();
     void badEvent(std::size_t begin);
+    void report(const TextFlaws& flaws, const std::vector<Event>& events);
     void add(const EventBatch& batch, bool is_used_again);
     End damaged();
     [[nodiscard]] Status judge(End end) const;
@@ -139,11 +107,14 @@ private:
     const EventBatch* used_again_ = nullptr; ///< that the sink knows
     Status text_failed_;                     ///< why no more of the text came
     std::size_t futile_bytes_ = 0;           ///< bytes scanned without finding the end of an entry
-    bool is_array_ = false;
-    bool has_events_ = false; ///< there is an array of events
+    int depth_ = 0;                          ///< of objects and arrays around the events
+    bool has_events_ = false;                ///< there is an array of events
+    bool reported_ = false;                  ///< that the JSON is damaged
+    std::optional<TimeNs> base_;             ///< that the file states first
+    /// What the last search for a border found, from where; nothing: there is none up to the end.
+    std::optional<std::pair<std::size_t, std::optional<std::size_t>>> border_;
     bool kineto_ = false;
     bool paddle_ = false;       ///< paddle.profiler's
-    bool is_event_ = false;     ///< the top-level object is itself an event
     std::int64_t entries_ = 0;  ///< of that array
     std::int64_t readable_ = 0; ///< those that are events
     std::size_t released_ = 0;  ///< of the file, up to here
@@ -151,19 +122,41 @@ private:
 };
 
 Status Reader::read() {
-    if (bytes_.text().starts_with("\xEF\xBB\xBF")) scanner_.moveTo(3); // a byte-order mark
-    is_array_ = peek() == '[';
-    End end = is_array_ ? events() : object();
-    if (!is_array_ && end == End::Whole && is_event_) {
-        scanner_.moveTo(0);
-        end = lines();
-    }
+    skipByteOrderMark();
+    End end = document();
+    while (end == End::Whole && anotherDocument())
+        end = document();
     if (end != End::Stopped) readRest();
     if (end == End::Stopped || progress_.stopRequested()) return cancelledError();
     BUBBLESCOPE_TRY(std::move(text_failed_));
     BUBBLESCOPE_TRY(judge(end));
     builder_.file(builder_.currentFile()).format = paddle_ ? "paddle" : kineto_ ? "kineto" : "chrome";
     return sink_.finish(progress_) ? Status{} : Status{cancelledError()};
+}
+
+void Reader::skipByteOrderMark() {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    (void)peek();
+    have(scanner_.offset() + kMark.size());
+    if (bytes_.text().substr(scanner_.offset()).starts_with(kMark)) scanner_.moveTo(scanner_.offset() + kMark.size());
+}
+
+Reader::End Reader::document() {
+    if (peek() == '[') return events();
+    if (holdsEvents()) return object();
+    have(scanner_.offset() + kFirstLine);
+    return EventBorders::beginsEvent(bytes_.text().substr(scanner_.offset())) ? lines() : object();
+}
+
+/// Programs that append to a file, and people who join files, put one document behind the other.
+bool Reader::anotherDocument() {
+    while (accept(',')) {
+    }
+    skipByteOrderMark();
+    const char next = peek();
+    if (next == '{' || next == '[') return true;
+    if (next != '\0') log_.add("ignored-text", here(), say("the text after the last event is not JSON and is ignored"));
+    return false;
 }
 
 /// Whether there is more of the text now, which was to have so many bytes.
@@ -187,11 +180,24 @@ void Reader::readRest() {
         bytes_.discard(bytes_.text().size());
 }
 
+/// Comments are white space.
 char Reader::peek() {
-    char next = scanner_.peek();
-    while (next == '\0' && scanner_.atEnd() && haveMore())
-        next = scanner_.peek();
-    return next;
+    for (;;) {
+        char next = scanner_.peek();
+        while (next == '\0' && scanner_.atEnd() && haveMore())
+            next = scanner_.peek();
+        if (next != '/') return next;
+        const std::size_t begin = scanner_.offset();
+        have(begin + 2);
+        const std::string_view opening = bytes_.text().substr(begin, 2);
+        if (opening != "//" && opening != "/*") return next;
+        const std::string_view closing = opening == "//" ? "\n" : "*/";
+        std::size_t end = bytes_.text().find(closing, begin + 2);
+        while (end == std::string_view::npos && haveMore())
+            end = bytes_.text().find(closing, begin + 2);
+        if (end == std::string_view::npos) return next;
+        scanner_.moveTo(end + closing.size());
+    }
 }
 
 std::optional<std::string_view> Reader::nextValue() {
@@ -207,6 +213,9 @@ Status Reader::judge(End end) const {
             return inputError(here().text(), "the JSON is cut off or damaged before the first event");
         if (keys_.find("schedule") != std::string::npos && keys_.find("ranks") != std::string::npos)
             return scheduleError(where_);
+        if (keys_.find("traceEvents") != std::string::npos)
+            return inputError(where_, "is JSON, but not a trace: its 'traceEvents' is not a list of events",
+                              std::string(kNotATraceHint));
         return inputError(where_, fmt::format("is JSON, but not a trace: no 'traceEvents' among its keys ({})", keys_),
                           std::string(kNotATraceHint));
     }
@@ -220,6 +229,7 @@ Status Reader::judge(End end) const {
 }
 
 Reader::End Reader::damaged() {
+    reported_ = true;
     const bool at_end = atEnd();
     const Sentence place = here();
     if (at_end || !entryHere()) {
@@ -233,47 +243,96 @@ Reader::End Reader::damaged() {
 Reader::End Reader::object() {
     if (!accept('{')) return damaged();
     while (!accept('}')) {
-        if (peek() != '"') return damaged();
-        const auto key = nextValue();
-        if (!key || !accept(':')) return damaged();
-        const End end = field(key->substr(1, key->size() - 2));
-        if (end != End::Whole) return end;
-        if (!accept(',') && peek() != '}') return damaged();
+        if (accept(',')) continue;
+        const auto key = peek() == '"' ? nextValue() : std::nullopt;
+        const End end = key && accept(':') ? field(key->substr(1, key->size() - 2)) : End::Damaged;
+        if (end == End::Stopped) return end;
+        if (end == End::Damaged && !toEvents()) return reported_ ? end : damaged();
     }
     return End::Whole;
 }
 
+/// From damage in what stands before the events to these.
+bool Reader::toEvents() {
+    constexpr std::string_view kKey = "\"traceEvents\"";
+    const std::size_t begin = scanner_.offset();
+    std::size_t key = has_events_ ? std::string_view::npos : bytes_.text().find(kKey, begin);
+    while (!has_events_ && key == std::string_view::npos && haveMore())
+        key = bytes_.text().find(kKey, begin);
+    if (key == std::string_view::npos) return false;
+    log_.add("corrupt", here(), say("damaged JSON before the events is skipped"));
+    scanner_.moveTo(key);
+    return true;
+}
+
+/// Whether an object begins here with 'traceEvents' among its first keys, before those of an event.
+bool Reader::holdsEvents() {
+    if (peek() != '{') return false;
+    have(scanner_.offset() + kFirstKeys);
+    constexpr std::string_view kKey = "\"traceEvents\"";
+    std::string_view beginning = bytes_.text().substr(scanner_.offset(), kFirstKeys);
+    beginning = beginning.substr(0, beginning.find("\"ph\""));
+    if (beginning.find(kKey) == std::string_view::npos) return false;
+    JsonScanner keys(beginning);
+    if (!keys.accept('{')) return false;
+    while (const auto key = keys.value()) {
+        if (*key == kKey) return true;
+        if (!keys.accept(':') || !keys.value() || !keys.accept(',')) return false;
+    }
+    return false;
+}
+
 Reader::End Reader::field(std::string_view key) {
     if (key == "traceEvents" && peek() == '[') return events();
+    if (depth_ < kDeepest && holdsEvents()) {
+        ++depth_;
+        const End end = object();
+        --depth_;
+        return end;
+    }
     const auto value = nextValue();
-    if (!value) return damaged();
-    if (key == "ph") is_event_ = true;
+    if (!value) return End::Damaged;
     if (keys_.size() < 100) keys_ += fmt::format("{}{}", keys_.empty() ? "" : ", ", key);
 
     if (key == "baseTimeNanoseconds") {
-        kineto_ = true;
-        const auto base = EventParser::integer(*value);
-        if (base && isWithinReach(TimeNs{*base}))
-            builder_.setFileOffset(builder_.currentFile(), TimeNs{*base});
-        else
-            log_.add("bad-time", here(), say("baseTimeNanoseconds is not a usable time and is ignored"));
+        baseTime(*value);
     } else if (key == "distributedInfo") {
-        kineto_ = true;
-        TraceFile& file = builder_.file(builder_.currentFile());
-        if (const auto rank = countIn(*value, "rank")) file.rank = rank;
-        file.world_size = countIn(*value, "world_size");
-        file.groups = processGroups(*value);
+        distributedInfo(*value);
     } else if (key == "host_name") {
         const auto host = findJsonArg(fmt::format(R"({{"host":{}}})", *value), "host");
         if (host && std::holds_alternative<std::string>(*host))
             builder_.file(builder_.currentFile()).host = std::get<std::string>(*host);
+    } else if (key == "metadata" || key == "otherData") {
+        constexpr std::size_t kMost = std::size_t{1} << 20;
+        if (value->starts_with('{') && value->size() <= kMost)
+            builder_.file(builder_.currentFile()).metadata = strictJson(*value);
     } else if (key == "schemaVersion" && value->starts_with('"')) { // Kineto's is a number
         paddle_ = true;
         sink_.expectPaddle();
     } else if (key == "deviceProperties" || key == "schemaVersion") {
         kineto_ = true;
+        if (value->find("AMD") != std::string_view::npos) sink_.expectOverflows();
     }
     return End::Whole;
+}
+
+void Reader::baseTime(std::string_view value) {
+    kineto_ = true;
+    const auto base = EventParser::integer(value);
+    if (!base || !isWithinReach(TimeNs{*base}))
+        return log_.add("bad-time", here(), say("baseTimeNanoseconds is not a usable time and is ignored"));
+    if (base_ && *base_ != TimeNs{*base}) {
+        return log_.add("bad-time", here(),
+                        say("the file states different base times; the first is used for all of its events"));
+    }
+    base_ = TimeNs{*base};
+    builder_.setFileOffset(builder_.currentFile(), *base_);
+}
+
+void Reader::distributedInfo(std::string_view value) {
+    kineto_ = true;
+    if (!takeDistributedInfo(value, builder_.file(builder_.currentFile())))
+        log_.add("several-ranks", here(), say("the file states several ranks; the first is used"));
 }
 
 /// Of small texts each piece is parsed into the same batch.
@@ -292,28 +351,41 @@ void Reader::beginPieces() {
 
 Reader::End Reader::events() {
     if (!accept('[')) return damaged();
-    has_events_ = true;
     (void)peek();
     have(scanner_.offset() + BatchPipeline::kUseful);
+    if (peek() == '[' || holdsEvents()) return arrays();
+    has_events_ = true;
     if (!pipeline_) beginPieces(); // of several arrays one serves all: what was searched in vain is not searched again
     while (!accept(']')) {
         if (atEnd()) return damaged();
         if (!progress_.reached(scanner_.offset(), bytes_.expectedSize())) return End::Stopped;
         releaseRead();
         have(scanner_.offset() + BatchPipeline::kUseful);
+        if (accept(',')) continue;
         if (const BatchPipeline::Piece* const piece = pipeline_->take(scanner_.offset())) {
             add(piece->batch, reuses_batch_);
             scanner_.moveTo(piece->end);
-            if (!accept(',') && peek() != ']') return damaged();
-            continue;
+        } else if (!oneEvent() && !resume() && !toEndOfArray()) {
+            return damaged();
         }
-        const std::size_t begin = scanner_.offset();
-        const bool whole = oneEvent();
-        if (whole && (accept(',') || peek() == ']')) continue;
-        const auto border = borderAfter(whole ? scanner_.offset() : begin);
-        if (!border) return damaged();
-        badEvent(whole ? scanner_.offset() : begin);
-        scanner_.moveTo(*border);
+        if (accept(',') || peek() == ']' || atEnd() || atBorder()) continue;
+        if (peek() == '{')
+            log_.add("missing-comma", here(), say("commas between events are missing; the events are read"));
+        else if (!resume() && !toEndOfArray())
+            return damaged();
+    }
+    return End::Whole;
+}
+
+/// Arrays of events, or objects with such, in an array.
+Reader::End Reader::arrays() {
+    while (!accept(']')) {
+        if (accept(',')) continue;
+        if (atEnd() || depth_ == kDeepest) return damaged();
+        ++depth_;
+        const End end = peek() == '[' ? events() : object();
+        --depth_;
+        if (end != End::Whole) return end;
     }
     return End::Whole;
 }
@@ -321,28 +393,83 @@ Reader::End Reader::events() {
 /// Events one after another, without an array around them: a log that is appended to, or one taken from an array.
 Reader::End Reader::lines() {
     has_events_ = true;
+    if (!pipeline_) beginPieces();
     while (!atEnd()) {
         if (!progress_.reached(scanner_.offset(), bytes_.expectedSize())) return End::Stopped;
         releaseRead();
-        if (peek() != '{' || !oneEvent()) {
-            const std::size_t begin = scanner_.offset();
-            std::size_t line = bytes_.text().find("\n{", begin);
-            while (line == std::string_view::npos && haveMore())
-                line = bytes_.text().find("\n{", begin);
-            if (line == std::string_view::npos) return damaged();
-            badEvent(begin);
-            scanner_.moveTo(line + 1);
-        }
-        (void)accept(',');
+        if (accept(',')) continue;
+        if (peek() == '[' || holdsEvents()) return End::Whole; // another document
+        if (!oneEvent() && !resume()) return damaged();
     }
     return End::Whole;
 }
 
 std::optional<std::size_t> Reader::borderAfter(std::size_t offset) {
+    if (border_ && offset >= border_->first && (!border_->second || offset < *border_->second)) return border_->second;
     auto border = pipeline_->borderAfter(offset, kFarthestBorder);
     while (!border && haveMore())
         border = pipeline_->borderAfter(offset, kFarthestBorder);
+    border_.emplace(offset, border);
     return border;
+}
+
+/// Goes on behind damage, at the next event; false if there is none.
+bool Reader::resume() {
+    const auto border = borderAfter(scanner_.offset());
+    if (peek() == '{' && mendEvent(border)) return true;
+    if (border) skipTo(*border);
+    return border.has_value();
+}
+
+void Reader::skipTo(std::size_t end) {
+    const std::size_t begin = scanner_.offset();
+    const std::string_view skipped = bytes_.text().substr(begin, end - begin);
+    if (skipped.find_first_not_of(" \t\r\n,{}[]") == std::string_view::npos)
+        log_.add("stray-brackets", here(), say("unmatched brackets between events are skipped"));
+    else
+        badEvent(begin);
+    scanner_.moveTo(end);
+}
+
+/// Reads the damaged event that begins here as it is probably meant. It ends before the border, if there is one.
+bool Reader::mendEvent(std::optional<std::size_t> border) {
+    const std::size_t begin = scanner_.offset();
+    const std::size_t most = border.value_or(bytes_.text().size()) - begin;
+    auto mended = mendJson(bytes_.text().substr(begin, std::min(most, kLongestMended)));
+    if (!mended || (mended->unclosed && !border)) return false;
+    EventBatch batch;
+    if (!parser_.parse(mended->text, 0, batch)) return false;
+    const Event& event = batch.events.front();
+    const bool whole = event.phase == 'M' || (event.has_time && (event.phase != 'X' || event.has_duration));
+    if (event.phase == 0 || !whole) return false;
+    batch.mended = std::move(mended->text);
+    batch.events.front().offset = begin;
+    batch.flaws = {};
+    log_.add("mended-event", EventPlace{where_, begin}.text(),
+             say("events that are not valid JSON are repaired by a guess"));
+    add(batch, false);
+    scanner_.moveTo(begin + mended->end);
+    return true;
+}
+
+/// Behind a damaged event that no other follows: to the bracket that ends the array.
+bool Reader::toEndOfArray() {
+    const std::string_view text = bytes_.text();
+    constexpr std::string_view kSpace = " \t\r\n";
+    const std::size_t begin = scanner_.offset();
+    std::ptrdiff_t depth = 0; // below 0 where the array has ended
+    for (std::size_t end = begin; end < text.size(); ++end) {
+        if (text[end] == '{' || text[end] == '[') ++depth;
+        if (text[end] == '}' || text[end] == ']') --depth;
+        if (text[end] != ']' || depth >= 0) continue;
+        const std::size_t before = text.find_last_not_of(kSpace, end - 1);
+        const std::size_t behind = text.find_first_not_of(kSpace, end + 1);
+        const bool ends = behind == std::string_view::npos || text[behind] == '}' || text[behind] == ',';
+        if (!ends || before < begin || text[before] != '}') continue;
+        skipTo(end);
+        return true;
+    }
+    return false;
 }
 
 std::optional<std::string_view> Reader::entryHere() {
@@ -351,7 +478,7 @@ std::optional<std::string_view> Reader::entryHere() {
     return JsonScanner(bytes_.text().substr(begin, kLongestEvent)).value();
 }
 
-/// False if no entry ends here: the file is truncated, or a quote is missing and the rest reads as text.
+/// False if no event ends here: the file is truncated, or a quote is missing and the rest reads as text.
 bool Reader::oneEvent() {
     const std::size_t begin = scanner_.offset();
     const std::size_t longest = futile_bytes_ < kMaxFutileBytes ? kLongestEvent : kUsualEvent;
@@ -364,17 +491,19 @@ bool Reader::oneEvent() {
     auto entry = scan();
     while (!entry && bytes_.text().size() < begin + longest && haveMore())
         entry = scan();
-    if (!entry) {
-        futile_bytes_ += std::min(longest, bytes_.text().size() - begin);
-        return false;
-    }
-    scanner_.moveTo(within.offset());
     EventBatch batch;
-    if (parser_.parse(*entry, begin, batch))
+    if (entry && parser_.parse(*entry, begin, batch)) {
+        scanner_.moveTo(within.offset());
         add(batch, false);
-    else
+        return true;
+    }
+    if (entry && entry->front() != '{' && (within.peek() == ',' || within.peek() == ']')) { // another kind of value
         badEvent(begin);
-    return true;
+        scanner_.moveTo(within.offset());
+        return true;
+    }
+    futile_bytes_ += entry ? entry->size() : std::min(longest, bytes_.text().size() - begin);
+    return false;
 }
 
 /// Text that was read is needed again only when users ask for args, and not where it is a packed file's.
@@ -392,12 +521,25 @@ void Reader::badEvent(std::size_t begin) {
     ++entries_;
 }
 
+/// Counts the events whose texts have each kind of flaw.
+void Reader::report(const TextFlaws& flaws, const std::vector<Event>& events) {
+    const auto count = [&](std::string_view kind, const std::vector<std::uint64_t>& places, const Sentence& message) {
+        const Event* last = nullptr;
+        for (const std::uint64_t place : places) {
+            const auto after = std::ranges::upper_bound(events, place, {}, &Event::offset);
+            if (after == events.begin() || &*std::prev(after) == last) continue;
+            last = &*std::prev(after);
+            log_.add(std::string(kind), EventPlace{where_, last->offset}.text(), message);
+        }
+    };
+    count("bad-text", flaws.not_utf8, say("texts that are not UTF-8 are shown with '?' in place of invalid bytes"));
+    count("bad-text", flaws.controls, say("texts with unescaped control characters are read as they are"));
+    count("bad-escape", flaws.backslashes, say("texts with invalid escapes are read as they are"));
+}
+
 /// `is_used_again`: with more texts.
 void Reader::add(const EventBatch& batch, bool is_used_again) {
-    if (batch.repaired && !batch.events.empty()) {
-        log_.add("bad-text", EventPlace{where_, batch.events.front().offset}.text(),
-                 say("texts that are not UTF-8 are shown with '?' in place of invalid bytes"));
-    }
+    report(batch.flaws, batch.events);
     const EventBatch* const before = std::exchange(used_again_, is_used_again ? &batch : nullptr);
     sink_.begin(batch, before == &batch);
     for (const Event& event : batch.events) {

@@ -83,7 +83,8 @@ std::optional<TimeNs> FlowBinding::timeFor(SliceId slice, TimeNs wanted) const {
 /// Appends events to texts. Any number of threads may do so at a time.
 class EventWriter {
 public:
-    EventWriter(const Trace& trace, const RowNumbers& rows) : trace_(trace), rows_(rows) {}
+    /// `base` is added to all times.
+    EventWriter(const Trace& trace, const RowNumbers& rows, TimeNs base) : trace_(trace), rows_(rows), base_(base) {}
 
     /// An event up to its name, behind another one.
     static void begin(std::int64_t pid, std::int64_t tid, std::string_view phase, std::string_view name,
@@ -107,7 +108,7 @@ public:
             out += quotedJson(category);
         }
         out += ",\"ts\":";
-        appendMicroseconds(time, out);
+        appendMicroseconds(base_ + time, out);
     }
 
     void args(ArgSetId set, std::string& out) const {
@@ -132,28 +133,34 @@ public:
         if (!track.may_overlap) name("thread_name", track.thread_name);
     }
 
-    /// Slices of one track.
+    /// Slices of one track. One that never ended is a begin without an end.
     void slices(TrackId id, SliceId first, SliceId end, std::string& out) const {
-        const bool async = trace_.tracks()[id].may_overlap;
         for (SliceId slice = first; slice < end; ++slice) {
-            const std::string_view name = trace_.name(slice);
-            const std::string_view category = trace_.category(slice);
-            event(id, async ? "b" : "X", name, category, trace_.start(slice), out);
-            if (async) {
-                out += ",\"id\":";
-                appendNumber(slice + std::int64_t{1}, out);
-            } else {
+            const bool open = trace_.isOpen(slice);
+            event(id, open ? "B" : "X", trace_.name(slice), trace_.category(slice), trace_.start(slice), out);
+            if (!open) {
                 out += ",\"dur\":";
                 appendMicroseconds(trace_.end(slice) - trace_.start(slice), out);
             }
             args(trace_.sliceArgs()[slice], out);
             out += '}';
-            if (!async) continue;
-            event(id, "e", name, category, trace_.end(slice), out);
-            out += ",\"id\":";
-            appendNumber(slice + std::int64_t{1}, out);
+        }
+    }
+
+    /// Those of a track whose slices have an id instead of a thread: nested ones have that of the outermost.
+    void asyncSlices(TrackId id, std::string& out) const {
+        const Track& track = trace_.tracks()[id];
+        std::vector<SliceId> around;
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            while (!around.empty() && trace_.end(around.back()) <= trace_.start(slice))
+                endAsync(id, around, out);
+            around.push_back(slice);
+            asyncEvent(id, "b", around, trace_.start(slice), out);
+            args(trace_.sliceArgs()[slice], out);
             out += '}';
         }
+        while (!around.empty())
+            endAsync(id, around, out);
     }
 
     void instant(const Instant& instant, std::string& out) const {
@@ -161,22 +168,70 @@ public:
         event(instant.track, async ? "n" : "i", trace_.text(instant.name), trace_.text(instant.category), instant.time,
               out);
         args(instant.args, out);
-        out += async ? R"(,"id":0})" : R"(,"s":"t"})";
+        if (async) {
+            out += R"(,"id":0})";
+            return;
+        }
+        out += R"(,"s":")";
+        out += instant.scope;
+        out += R"("})";
     }
 
+    [[nodiscard]] TimeNs base() const { return base_; }
+
 private:
+    /// Of the innermost of `around`, up to its args.
+    void asyncEvent(TrackId id, std::string_view phase, const std::vector<SliceId>& around, TimeNs time,
+                    std::string& out) const {
+        const bool of_one_kind = trace_.category(around.back()) == trace_.category(around.front());
+        event(id, phase, trace_.name(around.back()), trace_.category(around.back()), time, out);
+        out += ",\"id\":";
+        appendNumber((of_one_kind ? around.front() : around.back()) + std::int64_t{1}, out);
+    }
+    void endAsync(TrackId id, std::vector<SliceId>& around, std::string& out) const {
+        if (!trace_.isOpen(around.back())) {
+            asyncEvent(id, "e", around, trace_.end(around.back()), out);
+            out += '}';
+        }
+        around.pop_back();
+    }
+
     const Trace& trace_;
     const RowNumbers& rows_;
+    TimeNs base_;
 };
+
+/// Whole nanoseconds as microseconds, which viewers read into doubles.
+constexpr TimeNs kExactInDoubles{std::int64_t{1} << 53};
+
+/// Times are those of the files where viewers read them exactly, else count from the first event.
+TimeNs baseOf(const Trace& trace) {
+    const bool exact = trace.origin() >= TimeNs{0} && trace.origin() + trace.span() < kExactInDoubles;
+    return exact ? trace.origin() : TimeNs{0};
+}
+
+/// Of several files, by their names.
+std::string metadataOf(const Trace& trace) {
+    if (trace.files().size() == 1) return trace.files().front().metadata;
+    std::string all;
+    for (const TraceFile& file : trace.files()) {
+        if (file.metadata.empty()) continue;
+        all +=
+            fmt::format("{}{}:{}", all.empty() ? "{" : ",", quotedJson(file.path.filename().string()), file.metadata);
+    }
+    return all.empty() ? all : all + '}';
+}
 
 class Writer {
 public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
-        : trace_(trace), log_(log), rows_(trace), events_(trace, rows_), out_(file) {}
+        : trace_(trace), log_(log), rows_(trace), events_(trace, rows_, baseOf(trace)), out_(file) {}
 
     Status write() {
+        const std::string metadata = metadataOf(trace_);
+        if (!metadata.empty()) text_ += R"({"traceEvents":)";
         add("[\n{{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_origin\",\"args\":{{\"origin_ns\":{}}}}}",
-            trace_.origin().count());
+            (trace_.origin() - events_.base()).count());
         for (const auto& [pid, source] : sourceFilesOf(trace_, rows_)) {
             EventWriter::begin(pid, 0, "M", "trace_file", text_);
             add(R"(,"args":{{"file":{})", source.number);
@@ -192,7 +247,9 @@ public:
         }
         counters();
         flows();
-        text_ += "\n]\n";
+        text_ += "\n]";
+        if (!metadata.empty()) add(",\"metadata\":{}}}", metadata);
+        text_ += '\n';
         flush(0);
         return out_.commit();
     }
@@ -236,7 +293,10 @@ private:
                 parts.add([this, id, first, end, names = first == track.first_slice] {
                     std::string text;
                     if (names) events_.names(id, text);
-                    events_.slices(id, first, end, text);
+                    if (!trace_.tracks()[id].may_overlap)
+                        events_.slices(id, first, end, text);
+                    else if (names)
+                        events_.asyncSlices(id, text);
                     return text;
                 });
                 first = end;
@@ -255,7 +315,8 @@ private:
                     continue;
                 }
                 EventWriter::begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name), text_);
-                add(R"(,"ts":{},"args":{{"value":{}}}}})", microseconds(series.times[i]), series.values[i]);
+                add(R"(,"ts":{},"args":{{"value":{}}}}})", microseconds(events_.base() + series.times[i]),
+                    series.values[i]);
                 flush();
             }
         }

@@ -294,7 +294,11 @@ bool Reader::readNvtx() {
         }
         if (row.integer(1) == 0) { // NULL, or its substitute in old exporters
             log_.add("unmatched-begin", say("{}, slice '{}'", where_, builder_.text(name)),
-                     say("slices begin but never end; they are left out"));
+                     say("slices begin but never end; they are shown to the end of the trace"));
+            if (isWithinReach(TimeNs{row.integer(0)})) {
+                builder_.leaveOpen(builder_.openSlice({threadTrack(row.integer(3), type == kStartEnd),
+                                                       TimeNs{row.integer(0)}, TimeNs{0}, name, category}));
+            }
             return;
         }
         // Start/end ranges, unlike push/pop ranges, need not nest.

@@ -206,8 +206,9 @@ void Encoder::finishPacket(FieldWriter writer, char* packet, bool needs_state) {
     used_ = static_cast<std::size_t>(writer.at() - out_.data());
 }
 
-void Encoder::process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order) {
-    FieldWriter writer = room(kAroundPacket + 8 * kField + name.size());
+void Encoder::process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order,
+                      std::string_view label) {
+    FieldWriter writer = room(kAroundPacket + 9 * kField + name.size() + label.size());
     char* const packet = openPacket(writer);
     char* const descriptor = writer.open(fields::packet::kTrackDescriptor);
     writer.number(fields::track::kUuid, uuid);
@@ -215,6 +216,7 @@ void Encoder::process(std::uint64_t uuid, std::int32_t pid, std::string_view nam
     writer.integer(fields::process::kPid, pid);
     writer.integer(fields::process::kLegacySortIndex, order);
     writer.text(fields::process::kName, name);
+    if (!label.empty()) writer.text(fields::process::kLabels, label);
     writer.close(identity);
     writer.integer(fields::track::kChildOrdering, fields::track::kOrderingExplicit);
     writer.integer(fields::track::kSiblingOrderRank, order);
@@ -232,6 +234,23 @@ void Encoder::track(std::uint64_t uuid, std::uint64_t parent, std::string_view n
     writer.integer(fields::track::kChildOrdering, fields::track::kOrderingExplicit);
     writer.integer(fields::track::kSiblingOrderRank, order);
     writer.integer(fields::track::kSiblingMergeBehavior, fields::track::kMergeNone);
+    writer.close(descriptor);
+    finishPacket(writer, packet, false);
+}
+
+void Encoder::thread(std::uint64_t uuid, std::int32_t pid, std::int32_t tid, std::string_view name,
+                     std::int32_t order) {
+    FieldWriter writer = room(kAroundPacket + 8 * kField + name.size());
+    char* const packet = openPacket(writer);
+    char* const descriptor = writer.open(fields::packet::kTrackDescriptor);
+    writer.number(fields::track::kUuid, uuid);
+    char* const identity = writer.open(fields::track::kThread);
+    writer.integer(fields::thread::kPid, pid);
+    writer.integer(fields::thread::kTid, tid);
+    if (!name.empty()) writer.text(fields::thread::kName, name);
+    writer.close(identity);
+    writer.integer(fields::track::kChildOrdering, fields::track::kOrderingExplicit);
+    writer.integer(fields::track::kSiblingOrderRank, order);
     writer.close(descriptor);
     finishPacket(writer, packet, false);
 }
@@ -280,10 +299,11 @@ void Encoder::instant(std::uint64_t track, TimeNs time, std::string_view categor
 }
 
 void Encoder::clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime) {
-    FieldWriter writer = room(kAroundPacket + 8 * kField);
+    FieldWriter writer = room(kAroundPacket + 12 * kField);
     char* const packet = openPacket(writer);
     char* const snapshot = writer.open(fields::packet::kClockSnapshot);
     writeClock(writer, fields::clock::kMonotonic, monotonic);
+    writeClock(writer, fields::clock::kBoottime, monotonic);
     if (realtime) writeClock(writer, fields::clock::kRealtime, *realtime);
     writer.number(fields::clock::kPrimaryClock, fields::clock::kMonotonic);
     writer.close(snapshot);

@@ -73,10 +73,14 @@ class Encoder {
 public:
     explicit Encoder(std::uint32_t sequence_id);
 
-    /// A process track; `order` sorts processes in viewers.
-    void process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order);
+    /// A process track; `order` sorts processes in viewers, which show the label beside the name.
+    void process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order,
+                 std::string_view label = {});
     /// A track below `parent`; siblings are sorted by `order` and never merged by name.
     void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
+
+    /// The track of a thread of a process: viewers show it as one, and queries find it by its number.
+    void thread(std::uint64_t uuid, std::int32_t pid, std::int32_t tid, std::string_view name, std::int32_t order);
 
     /// A counter below `parent`, and its values.
     void counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
@@ -91,8 +95,9 @@ public:
                  std::span<const Arg> args = {});
 
     /// Makes CLOCK_MONOTONIC the trace's clock; must come before the first event, since a viewer drops packets whose
-    /// clock it cannot relate to the trace's. With `realtime`, pairs it with CLOCK_REALTIME, so that files of several
-    /// hosts can be aligned.
+    /// clock it cannot relate to the trace's. Perfetto also wants to relate every clock to CLOCK_BOOTTIME, which is
+    /// given the same time. With `realtime`, pairs it with CLOCK_REALTIME, so that files of several hosts can be
+    /// aligned.
     void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
     /// Returns everything encoded since the last call: complete packets only. Interning state is kept.

@@ -19,6 +19,8 @@ inline constexpr std::uint32_t kInternedData = 12;
 inline constexpr std::uint32_t kSequenceFlags = 13;
 inline constexpr std::uint32_t kStateCleared = 41; ///< the predecessor of flags
 inline constexpr std::uint32_t kPreviousPacketDropped = 42;
+inline constexpr std::uint32_t kProcessDescriptor = 43; ///< of the sequence, as is the next one
+inline constexpr std::uint32_t kThreadDescriptor = 44;
 inline constexpr std::uint32_t kCompressedPackets = 50; ///< zlib
 inline constexpr std::uint32_t kRenderStage = 53;
 inline constexpr std::uint32_t kTimestampClockId = 58;
@@ -57,6 +59,7 @@ namespace process {
 inline constexpr std::uint32_t kPid = 1;
 inline constexpr std::uint32_t kLegacySortIndex = 3;
 inline constexpr std::uint32_t kName = 6;
+inline constexpr std::uint32_t kLabels = 8;
 } // namespace process
 
 namespace thread {
@@ -68,6 +71,7 @@ inline constexpr std::uint32_t kName = 5;
 namespace event {
 inline constexpr std::uint32_t kCategoryIids = 3;
 inline constexpr std::uint32_t kDebugAnnotations = 4;
+inline constexpr std::uint32_t kLegacyEvent = 6;
 inline constexpr std::uint32_t kType = 9;
 inline constexpr std::uint32_t kNameIid = 10;
 inline constexpr std::uint32_t kTrackUuid = 11;
@@ -85,6 +89,15 @@ inline constexpr std::int32_t kTypeEnd = 2;
 inline constexpr std::int32_t kTypeInstant = 3;
 inline constexpr std::int32_t kTypeCounter = 4;
 } // namespace event
+
+namespace legacy_event { ///< an event of Chrome's JSON in a TrackEvent
+inline constexpr std::uint32_t kNameIid = 1;
+inline constexpr std::uint32_t kPhase = 2;
+inline constexpr std::uint32_t kDurationUs = 3;
+inline constexpr std::uint32_t kUnscopedId = 6;
+inline constexpr std::uint32_t kLocalId = 10;
+inline constexpr std::uint32_t kGlobalId = 11;
+} // namespace legacy_event
 
 namespace annotation {
 inline constexpr std::uint32_t kNameIid = 1;

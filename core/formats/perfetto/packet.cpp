@@ -58,6 +58,7 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
             else
                 reader.skip();
             break;
+        case fields::event::kLegacyEvent: out.legacy = reader.bytes(); break;
         case fields::event::kOldFlowIds:
         case fields::event::kOldTerminatingFlowIds:
             reader.eachUint64([&lists](std::uint64_t id) { lists.flows.push_back(id); });
@@ -120,6 +121,8 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
         case fields::packet::kInternedData: extras().interned = reader.bytes(); break;
         case fields::packet::kDefaults: extras().defaults = reader.bytes(); break;
         case fields::packet::kTrackDescriptor: extras().descriptor = reader.bytes(); break;
+        case fields::packet::kProcessDescriptor: extras().process = reader.bytes(); break;
+        case fields::packet::kThreadDescriptor: extras().thread = reader.bytes(); break;
         case fields::packet::kClockSnapshot: extras().clocks = reader.bytes(); break;
         case fields::packet::kRenderStage: extras().render_stage = reader.bytes(); break;
         case fields::packet::kCompressedPackets: extras().packed = reader.bytes(); break;
@@ -159,6 +162,32 @@ std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& n
     } catch (const protozero::exception&) {
         return PacketBatch::End::BadLength;
     }
+}
+
+std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from) {
+    constexpr int kEnough = 3;
+    constexpr std::size_t kLargest = std::size_t{1} << 20; // of packets that a guess may take
+    constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
+    const auto arePackets = [&](std::size_t at) {
+        PacketBatch guess;
+        for (int packets = 0; packets < kEnough; ++packets) {
+            const std::size_t begin = at;
+            std::string_view body;
+            if (const auto end = takeFrame(bytes, at, body)) return packets > 1 && end == PacketBatch::End::Whole;
+            if (body.empty() || body.size() > kLargest) return false;
+            guess.add(begin, body);
+            const Packet& packet = guess.packets.back();
+            const bool says_something = packet.event != Packet::kNone || packet.extras != Packet::kNone;
+            const bool damaged = packet.damaged || packet.damaged_event;
+            if (damaged || !says_something || packet.sequence == 0) return false; // messages in packets have none
+        }
+        return true;
+    };
+    for (std::size_t at = bytes.find(kPacketTag, from); at != std::string_view::npos;
+         at = bytes.find(kPacketTag, at + 1)) {
+        if (arePackets(at)) return at;
+    }
+    return std::nullopt;
 }
 
 bool beginsExtract(std::string_view bytes) {

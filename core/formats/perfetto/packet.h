@@ -50,6 +50,7 @@ struct TrackEvent {
     ListPart category_iids;
     ListPart categories;
     ListPart flows;
+    std::string_view legacy; ///< an event of Chrome's JSON, if there is one
     bool has_args = false;
     bool plain_args = true;      ///< all, see isPlainAnnotation(); true if none is examined
     std::uint64_t arg_names = 0; ///< numbers of the plain ones' names, as bits
@@ -78,6 +79,8 @@ struct PacketExtras {
     std::optional<std::string_view> interned;
     std::optional<std::string_view> defaults;
     std::optional<std::string_view> descriptor;
+    std::optional<std::string_view> process; ///< of the sequence
+    std::optional<std::string_view> thread;  ///< likewise
     std::optional<std::string_view> clocks;
     std::optional<std::string_view> render_stage;
     std::optional<std::string_view> packed;
@@ -126,6 +129,10 @@ struct PacketBatch {
 /// unchanged.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
+
+/// Behind damage, the next place from `from` on where packets begin: some whole ones that say something, one behind the
+/// other.
+[[nodiscard]] std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from);
 
 /// Whether a file that begins so is an extract.
 [[nodiscard]] bool beginsExtract(std::string_view bytes);

@@ -7,6 +7,7 @@
 #include "core/formats/perfetto/clock_table.h"
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
+#include "core/formats/perfetto/legacy_event.h"
 #include "core/formats/perfetto/packed_packets.h"
 #include "core/formats/perfetto/packet.h"
 #include "core/formats/perfetto/render_stages.h"
@@ -25,10 +26,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -73,6 +76,7 @@ private:
     [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
     void addBadPacket();
     void reportEnd(PacketBatch::End end);
+    [[nodiscard]] bool resume();
     void packet(const Packet& packet, const PacketBatch& batch);
     void packed(std::string_view bytes);
     /// Converts a packet's time to the trace's clock; false if it cannot, which is counted if something is lost.
@@ -80,6 +84,8 @@ private:
     SequenceState& stateOf(std::uint32_t sequence);
     void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
     void event(const TrackEvent& event, TimeNs time, const EventLists& lists, SequenceState& state);
+    [[nodiscard]] bool legacyEvent(const TrackEvent& raw, const Event& event, std::uint64_t uuid, TimeNs time);
+    void nameLegacyRows();
     const Event& resolved(const TrackEvent& event, const EventLists& lists, SequenceState& state);
     [[nodiscard]] ArgSetId argsOf(const TrackEvent& event, SequenceState& state);
     [[nodiscard]] std::uint64_t keptOffset(const TrackEvent& raw);
@@ -114,6 +120,7 @@ private:
     bool inside_packed_ = false;
     std::size_t unpacked_bytes_ = 0; ///< of all compressed packets
     SlicePairing pairing_;
+    std::map<std::tuple<TrackId, StringId, StringId>, TrackId> legacy_rows_; ///< by thread, category and name
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
     std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< successive packets often share a sequence
     Event event_;                                                        ///< the current one
@@ -126,8 +133,10 @@ private:
     std::size_t released_ = 0;                                  ///< what was read and given back to the system
     std::vector<std::shared_ptr<const FileExtract>> extracts_;  ///< of the files, in their order
     Status extracts_are_sound_;
-    bool expected_ = false; ///< room for all slices was reserved
-    bool ended_ = false;    ///< there are no more packets
+    bool expected_ = false;                          ///< room for all slices was reserved
+    bool ended_ = false;                             ///< there are no more packets
+    std::size_t searched_ = 0;                       ///< behind damage no packets begin up to here
+    PacketBatch::End end_ = PacketBatch::End::Whole; ///< and why
     std::int64_t packets_ = 0;
 };
 
@@ -141,7 +150,7 @@ bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
     offset_ = batch.next;
     if (batch.end) {
         ended_ = true;
-        reportEnd(*batch.end);
+        end_ = *batch.end;
     }
     if (!expected_ && offset_ > file_.expectedSize() / kProbedFraction) expectAll();
     if (offset_ - released_ > kReleased) {
@@ -180,6 +189,20 @@ void Reader::reportEnd(PacketBatch::End end) {
     }
 }
 
+/// Goes on behind damage where packets begin again; false if none do, so far.
+bool Reader::resume() {
+    constexpr std::size_t kSeenAgain = std::size_t{256} << 10; // when more of the file came
+    const std::size_t size = file_.text().size();
+    if (end_ == PacketBatch::End::Whole) return false;
+    const auto next = findPackets(file_.text(), std::min(std::max(offset_ + 1, searched_), size));
+    searched_ = size - std::min(size, kSeenAgain);
+    if (!next) return false;
+    log_.add("corrupt", here(), say("damaged bytes between packets are skipped"));
+    offset_ = *next;
+    ended_ = false;
+    return true;
+}
+
 /// The packets that there are by now; false if the job is stopped.
 bool Reader::readRuns(LoadProgress& progress) {
     constexpr std::size_t kMinThreadedBytes = std::size_t{1} << 20;
@@ -211,17 +234,21 @@ Status Reader::read(LoadProgress& progress) {
     while (true) {
         const bool whole = file_.complete();
         if (!ended_ && !readRuns(progress)) return cancelledError();
+        if (ended_ && resume()) continue;
         if (whole) break;
-        file_.discard(ended_ ? file_.text().size() : offset_);
+        file_.discard(ended_ ? std::max(offset_, searched_) : offset_);
         BUBBLESCOPE_TRY(file_.extend(file_.text().size() + 1));
     }
+    reportEnd(end_);
     if (packets_ == 0) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
                           "the file is damaged or was cut off before its first flush");
     }
     BUBBLESCOPE_TRY(extracts_are_sound_);
     tracks_.finish();
-    if (!pairing_.finish(log_, where_, progress)) return cancelledError();
+    nameLegacyRows();
+    DiagnosticLog known; // an extract states what was odd in the original
+    if (!pairing_.finish(extracts_.empty() ? log_ : known, where_, progress)) return cancelledError();
     addCounters();
     const std::uint32_t first = builder_.currentFile();
     assignFiles();
@@ -316,6 +343,12 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
     if (extras.interned) state.addInterned(*extras.interned, builder_);
     if (extras.defaults) state.setDefaults(*extras.defaults);
     if (extras.descriptor) tracks_.addDescriptor(*extras.descriptor);
+    constexpr std::uint64_t kOfSequence = 0x7365710000000000; // uuids of tracks that have none
+    if (extras.process) tracks_.addProcess(kOfSequence | packet.sequence, *extras.process);
+    if (extras.thread) {
+        tracks_.addThread(kOfSequence | packet.sequence, *extras.thread);
+        if (state.defaultTrack() == 0) state.setDefaultTrack(kOfSequence | packet.sequence);
+    }
     if (extras.other_data) log_.add("unknown-packet", here(), say("packets of kinds that are not shown are left out"));
     if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
     if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
@@ -348,7 +381,52 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
     case fields::event::kTypeCounter:
         if (raw.has_counter) counters_.push_back({uuid, time, raw.counter});
         break;
-    default: log_.add("unknown-event", here(), say("track events of unknown type are left out"));
+    default:
+        if (raw.legacy.empty() || !legacyEvent(raw, event, uuid, time))
+            log_.add("unknown-event", here(), say("track events of unknown type are left out"));
+    }
+}
+
+/// An event as Chrome's JSON has it; false if it is of a kind that is not shown.
+bool Reader::legacyEvent(const TrackEvent& raw, const Event& event, std::uint64_t uuid, TimeNs time) {
+    const LegacyEvent legacy = LegacyEvent::decoded(raw.legacy);
+    const TrackId track = tracks_.trackFor(uuid);
+    switch (legacy.phase) {
+    case 'X':
+        if (!isWithinReach(legacy.duration) || legacy.duration < TimeNs{0})
+            log_.add("bad-duration", here(), say("events without a usable duration are shown with duration 0"));
+        (void)builder_.addSlice({track, time, isWithinReach(legacy.duration) ? legacy.duration : TimeNs{0}, event.name,
+                                 event.category, event.args});
+        return true;
+    case 'B':
+    case 'E': pairing_.add({track, legacy.phase == 'E', time, event.name, event.category, event.args}); return true;
+    case 'i':
+    case 'I':
+    case 'R': builder_.addInstant({track, time, event.name, event.category, event.args}); return true;
+    case 'b':
+    case 'e':
+    case 'S':
+    case 'F': {
+        const auto [row, is_new] = legacy_rows_.try_emplace({track, event.category, event.name}, kNoId);
+        if (is_new) {
+            row->second = builder_.addTrack(0, 0);
+            builder_.track(row->second).may_overlap = true;
+            builder_.track(row->second).thread_name = event.name;
+        }
+        const bool is_end = legacy.phase == 'e' || legacy.phase == 'F';
+        pairing_.addAsync({row->second, is_end, time, event.name, event.category, event.args}, legacy.id);
+        return true;
+    }
+    default: return false;
+    }
+}
+
+/// Rows of asynchronous slices belong to the process of their thread.
+void Reader::nameLegacyRows() {
+    for (const auto& [key, row] : legacy_rows_) {
+        const Track& thread = builder_.track(std::get<0>(key));
+        builder_.track(row).pid = thread.pid;
+        builder_.track(row).process_name = thread.process_name;
     }
 }
 
@@ -377,7 +455,11 @@ void Reader::addCategory(StringId category) {
 const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, SequenceState& state) {
     Event& out = event_;
     out.name = out.category = 0;
-    if (raw.has_name_iid)
+    const std::uint64_t legacy_name =
+        raw.legacy.empty() || raw.has_name_iid ? 0 : LegacyEvent::decoded(raw.legacy).name_iid;
+    if (legacy_name != 0)
+        out.name = known(state.name(legacy_name));
+    else if (raw.has_name_iid)
         out.name = known(state.name(raw.name_iid));
     else if (const auto names = raw.names.of(lists.names); !names.empty())
         out.name = builder_.intern(names.back());
@@ -432,7 +514,7 @@ const std::vector<StoredArg>& Reader::storedArgs(const TrackEvent& raw, const Se
     return args_;
 }
 
-/// What our own writer states about a process, see source_files.h.
+/// What our own writer stated about a process before it wrote labels, see source_files.h.
 void Reader::addSource(std::uint64_t process, const std::vector<StoredArg>& args) {
     SourceFile source;
     for (const StoredArg& arg : args) {
@@ -486,9 +568,9 @@ Status Reader::assignExtracts(std::uint32_t first) {
 }
 
 void Reader::assignFiles() {
-    if (sources_.empty()) return;
+    std::map<std::int64_t, SourceFile> by_pid = tracks_.sources();
+    if (sources_.empty() && by_pid.empty()) return;
     builder_.file(builder_.currentFile()).format = "perfetto"; // inherited by the other files
-    std::map<std::int64_t, SourceFile> by_pid;
     for (const auto& [process, source] : sources_)
         by_pid.emplace(tracks_.pidOf(process), source);
     tracks_.assignFiles(addSourceFiles(by_pid, TimeNs{0}, builder_));

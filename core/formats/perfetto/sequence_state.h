@@ -35,6 +35,7 @@ public:
     [[nodiscard]] std::optional<std::uint32_t> sourceIn(ArgStore& args, const ArgSource& file, const ArgPacker* packer);
 
     [[nodiscard]] std::uint64_t defaultTrack() const { return default_track_; }
+    void setDefaultTrack(std::uint64_t uuid) { default_track_ = uuid; }
     [[nodiscard]] std::optional<std::uint32_t> defaultClock() const { return default_clock_; }
 
 private:

@@ -37,6 +37,9 @@ void TrackTable::readProcess(std::string_view message, Descriptor& out) {
     while (process.next()) {
         switch (process.tag()) {
         case fields::process::kPid: out.pid = process.int32(); break;
+        case fields::process::kLabels:
+            if (const auto source = sourceOfLabel(process.bytes())) out.source = source;
+            break;
         case fields::process::kName: out.process_name = builder_.intern(process.bytes()); break;
         default: process.skip();
         }
@@ -102,6 +105,14 @@ std::int64_t TrackTable::pidOf(std::uint64_t uuid) const {
         return above.pid.has_value();
     });
     return pid;
+}
+
+std::map<std::int64_t, SourceFile> TrackTable::sources() const {
+    std::map<std::int64_t, SourceFile> sources;
+    for (const auto& [uuid, descriptor] : descriptors_) {
+        if (descriptor.source && descriptor.pid) sources.emplace(*descriptor.pid, *descriptor.source);
+    }
+    return sources;
 }
 
 void TrackTable::assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process) {

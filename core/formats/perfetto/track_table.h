@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/formats/source/source_files.h"
 #include "core/trace/trace_builder.h"
 
 #include <cstdint>
@@ -19,6 +20,9 @@ public:
 
     /// Throws protozero::exception on malformed input.
     void addDescriptor(std::string_view message);
+    /// What a sequence states of its process and thread, as of a track with this uuid.
+    void addProcess(std::uint64_t uuid, std::string_view message) { readProcess(message, descriptors_[uuid]); }
+    void addThread(std::uint64_t uuid, std::string_view message) { readThread(message, descriptors_[uuid]); }
     /// The trace's track for events of this uuid, created on first use.
     [[nodiscard]] TrackId trackFor(std::uint64_t uuid);
 
@@ -31,6 +35,8 @@ public:
     };
     [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
 
+    /// What our own writer states about processes, by their numbers.
+    [[nodiscard]] std::map<std::int64_t, SourceFile> sources() const;
     /// After finish(): assigns files to the tracks of these processes.
     void assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process);
 
@@ -46,6 +52,7 @@ private:
         StringId process_name = 0;
         StringId thread_name = 0;
         CounterUnit counter;
+        std::optional<SourceFile> source;
     };
 
     static void readCounter(std::string_view message, Descriptor& out);

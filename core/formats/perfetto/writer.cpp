@@ -246,9 +246,7 @@ public:
         for (const TrackId id : tracksByRank(trace_)) // viewers show processes in the order in which they come
             (void)processOf(id);
         for (TrackId id = 0; id < trace_.tracks().size(); ++id) {
-            const Track& track = trace_.tracks()[id];
-            const std::uint64_t process = processOf(id);
-            encoder_.track(uuidOf(id), process, nameOf(track), static_cast<std::int32_t>(id));
+            describe(id);
             slices(id);
         }
         for (const Instant& instant : trace_.instants()) {
@@ -282,6 +280,22 @@ private:
     [[nodiscard]] TimeNs at(TimeNs time) const { return trace_.origin() + time; }
     [[nodiscard]] static std::uint64_t uuidOf(TrackId track) { return (std::uint64_t{1} << 32) + track; }
 
+    /// As a thread where it was one and the format has such numbers.
+    void describe(TrackId id) {
+        const Track& track = trace_.tracks()[id];
+        const RowNumbers::Row& row = rows_.of(id);
+        const std::uint64_t process = processOf(id);
+        const auto order = static_cast<std::int32_t>(id);
+        const bool is_thread = track.spilled_from == kNoId && !track.may_overlap && row.tid == track.tid &&
+                               row.tid > 0 && row.tid <= INT32_MAX && row.pid >= 0 && row.pid <= INT32_MAX;
+        if (is_thread) {
+            encoder_.thread(uuidOf(id), static_cast<std::int32_t>(row.pid), static_cast<std::int32_t>(row.tid),
+                            trace_.text(track.thread_name), order);
+        } else {
+            encoder_.track(uuidOf(id), process, nameOf(track), order);
+        }
+    }
+
     [[nodiscard]] std::string nameOf(const Track& track) const {
         const std::string_view name = trace_.text(track.thread_name);
         const std::string own = name.empty() ? fmt::format("thread {}", track.tid) : std::string(name);
@@ -296,20 +310,13 @@ private:
     std::uint64_t processFor(std::int64_t pid, std::string_view name, std::int64_t own_pid) {
         const auto [known, is_new] = processes_.try_emplace(pid, std::uint64_t{2} << 32 | processes_.size());
         if (is_new) {
+            const auto source = sources_.find(pid);
             encoder_.process(known->second, static_cast<std::int32_t>(pid),
                              name.empty() ? fmt::format("process {}", own_pid) : name,
-                             static_cast<std::int32_t>(processes_.size()));
-            writeSource(known->second, pid);
+                             static_cast<std::int32_t>(processes_.size()),
+                             source == sources_.end() ? std::string{} : sourceLabel(source->second));
         }
         return known->second;
-    }
-
-    void writeSource(std::uint64_t process, std::int64_t pid) {
-        const auto source = sources_.find(pid);
-        if (source == sources_.end()) return;
-        std::vector<perfetto::Arg> args{{"file", source->second.number}};
-        if (source->second.rank) args.push_back({"rank", std::int64_t{*source->second.rank}});
-        encoder_.instant(process, trace_.origin(), kSourceCategory, "trace_file", args);
     }
 
     // Ids of one file may denote other arrows in another.
@@ -351,7 +358,9 @@ private:
             closeUpTo(trace_.start(slice));
             encoder_.beginSlice(uuidOf(id), at(trace_.start(slice)), trace_.category(slice), trace_.name(slice),
                                 args_.of(trace_, trace_.sliceArgs()[slice]), flowsOf(slice));
-            if (trace_.end(slice) == trace_.start(slice)) {
+            if (trace_.isOpen(slice)) {
+                // It never ends.
+            } else if (trace_.end(slice) == trace_.start(slice)) {
                 encoder_.endSlice(uuidOf(id), at(trace_.end(slice)));
             } else {
                 open.push_back(trace_.end(slice));

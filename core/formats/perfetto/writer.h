@@ -19,7 +19,8 @@ namespace bubblescope::perfetto {
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
                                    std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {});
 
-/// The category of instants that state which file a process came from. They are not part of the trace.
+/// The category of instants in which earlier versions stated which file a process came from. They are not part of the
+/// trace.
 inline constexpr const char* kSourceCategory = "bubblescope.source";
 
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks

@@ -1,6 +1,9 @@
 #include "core/formats/source/slice_pairing.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -61,7 +64,7 @@ bool SlicePairing::finish(DiagnosticLog& log, const std::string& where, const Lo
     Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}};
     if (!finishTracks(job)) return false;
     // Arrows of the reader's own keep the order in which it found them.
-    if (!builder_.settleOpenSlices(any_flow_ ? flows_ : builder_.flowCount(), job.control)) return false;
+    if (!builder_.sortFlowsByTrack(any_flow_ ? flows_ : builder_.flowCount(), job.control)) return false;
     if (!pairAsync(job)) return false;
     builder_.setPreview(preview);
     return true;
@@ -94,7 +97,7 @@ void reportEnd(DiagnosticLog& log, const std::string& where, TimeNs time) {
 
 void reportBegin(DiagnosticLog& log, const std::string& where, std::string_view name) {
     log.add("unmatched-begin", say("{}, slice '{}'", where, name),
-            say("slices begin but never end; they are left out"));
+            say("slices begin but never end; they are shown to the end of the trace"));
 }
 
 } // namespace
@@ -104,8 +107,14 @@ void SlicePairing::reportOpen(const TrackMarks& track, Finishing& job) const {
         for (const LooseEnd& end : track.odd->unmatched)
             reportEnd(job.log, job.where, end.time);
     }
-    for (const SliceId slice : track.open)
-        reportBegin(job.log, job.where, builder_.text(builder_.sliceName(slice)));
+    // The innermost first: of all of them the report names that one.
+    for (auto slice = track.open.rbegin(); slice != track.open.rend(); ++slice)
+        leaveOpen(*slice, job);
+}
+
+void SlicePairing::leaveOpen(SliceId slice, Finishing& job) const {
+    builder_.leaveOpen(slice);
+    reportBegin(job.log, job.where, builder_.text(builder_.sliceName(slice)));
 }
 
 bool SlicePairing::finishDisordered(const std::vector<TrackId>& tracks, Finishing& job) {
@@ -125,16 +134,17 @@ bool SlicePairing::finishDisordered(const std::vector<TrackId>& tracks, Finishin
         if (taken) end_args.insert(end);
         return taken;
     });
-    const auto name = [this](std::uint32_t slice) { return builder_.text(builder_.sliceName(slice)); };
+    const auto fit = [](const Mark&, const Mark&) { return true; };
     for (std::size_t i = 0; i < tracks.size(); ++i) {
         std::vector<Mark> marks = marksOf(tracks_[tracks[i]], slices[i], end_args);
         for (const SliceId slice : slices[i])
             builder_.reopenSlice(slice);
-        const auto close = [this](const Mark& begin, const Mark& end) {
-            builder_.closeSlice(begin.item, end.time);
-            builder_.addArgs(begin.item, loose_args_[end.item]);
+        const auto close = [&](const Mark& begin, const Mark* end) {
+            if (end == nullptr) return leaveOpen(begin.item, job);
+            builder_.closeSlice(begin.item, end->time);
+            builder_.addArgs(begin.item, loose_args_[end->item]);
         };
-        if (!pair(marks, job, name, close)) return false;
+        if (!pair(marks, job, fit, close)) return false;
     }
     return true;
 }
@@ -169,8 +179,8 @@ std::vector<SlicePairing::Mark> SlicePairing::marksOf(TrackMarks& track, const s
     return marks;
 }
 
-template <class Name, class Use>
-bool SlicePairing::pair(std::vector<Mark>& marks, Finishing& job, const Name& name, const Use& use) const {
+template <class Fit, class Use>
+bool SlicePairing::pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit, const Use& use) const {
     constexpr std::uint32_t kOpen = UINT32_MAX;
     const auto before = [](const Mark& a, const Mark& b) { return a.time < b.time; };
     if (!sortStably(marks, before, job.control)) return false;
@@ -181,18 +191,22 @@ bool SlicePairing::pair(std::vector<Mark>& marks, Finishing& job, const Name& na
         if (job.stop.requested()) return false;
         if (marks[i].is_end == 0) {
             job.open.push_back(i);
-        } else if (job.open.empty()) {
-            reportEnd(job.log, job.where, marks[i].time);
-        } else {
-            job.end_of[job.open.back()] = i;
-            job.open.pop_back();
+            continue;
         }
+        constexpr std::size_t kDeepest = 64; // searched, of what one id has open
+        const auto deepest = job.open.rbegin() + static_cast<std::ptrdiff_t>(std::min(job.open.size(), kDeepest));
+        const auto begin =
+            std::find_if(job.open.rbegin(), deepest, [&](std::uint32_t open) { return fit(marks[open], marks[i]); });
+        if (begin == deepest) {
+            reportEnd(job.log, job.where, marks[i].time);
+            continue;
+        }
+        job.end_of[*begin] = i;
+        job.open.erase(std::next(begin).base());
     }
-    for (const std::uint32_t begin : job.open)
-        reportBegin(job.log, job.where, name(marks[begin].item));
     for (std::uint32_t i = 0; i < marks.size(); ++i) {
         if (job.stop.requested()) return false;
-        if (job.end_of[i] != kOpen) use(marks[i], marks[job.end_of[i]]);
+        if (marks[i].is_end == 0) use(marks[i], job.end_of[i] == kOpen ? nullptr : &marks[job.end_of[i]]);
     }
     return true;
 }
@@ -201,26 +215,87 @@ bool SlicePairing::pairAsync(Finishing& job) {
     const auto keyOf = [](const AsyncMark& item) { return std::tuple(item.mark.track, item.id); };
     const auto before = [&keyOf](const AsyncMark& a, const AsyncMark& b) { return keyOf(a) < keyOf(b); };
     if (!sortStably(async_, before, job.control)) return false;
-    const auto name = [this](std::uint32_t item) { return builder_.text(async_[item].mark.name); };
-    const auto addSlice = [this](const Mark& from, const Mark& to) {
-        const SliceMark& begin = async_[from.item].mark;
-        const SliceMark& end = async_[to.item].mark;
-        (void)builder_.addSlice({begin.track, begin.time, end.time - begin.time, begin.name, begin.category,
-                                 builder_.args().merge(begin.args, end.args)});
-    };
-    std::vector<Mark> marks;
+    std::vector<AsyncSlice> slices; // of one track
     for (std::size_t begin = 0; begin < async_.size();) {
-        marks.clear();
         std::size_t end = begin;
-        for (; end < async_.size() && keyOf(async_[end]) == keyOf(async_[begin]); ++end) {
-            const SliceMark& mark = async_[end].mark;
-            marks.push_back({mark.time, static_cast<std::uint32_t>(end) & INT32_MAX, mark.is_end ? 1U : 0U});
+        while (end < async_.size() && keyOf(async_[end]) == keyOf(async_[begin]))
+            ++end;
+        if (!pairId(begin, end, slices, job)) return false;
+        if (end == async_.size() || async_[end].mark.track != async_[begin].mark.track) {
+            addSlices(slices);
+            slices.clear();
         }
-        if (!pair(marks, job, name, addSlice)) return false;
         begin = end;
     }
     std::vector<AsyncMark>().swap(async_);
     return true;
+}
+
+bool SlicePairing::pairId(std::size_t begin, std::size_t end, std::vector<AsyncSlice>& slices, Finishing& job) const {
+    std::vector<Mark> marks;
+    for (std::size_t i = begin; i < end; ++i) {
+        const SliceMark& mark = async_[i].mark;
+        marks.push_back({mark.time, static_cast<std::uint32_t>(i) & INT32_MAX, mark.is_end ? 1U : 0U});
+    }
+    const auto fit = [this](const Mark& open, const Mark& mark) {
+        const StringId name = async_[mark.item].mark.name;
+        return name == 0 || name == async_[open.item].mark.name;
+    };
+    std::size_t outermost = slices.size();
+    TimeNs outermost_end{0};
+    return pair(marks, job, fit, [&](const Mark& from, const Mark* to) {
+        const AsyncMark* const closing = to == nullptr ? nullptr : &async_[to->item];
+        if (outermost == slices.size() || from.time >= outermost_end) {
+            outermost = slices.size();
+            outermost_end = from.time;
+        }
+        outermost_end = std::max(outermost_end, to == nullptr ? TimeNs::max() : to->time);
+        slices.push_back({&async_[from.item], closing, outermost});
+        if (to == nullptr) reportBegin(job.log, job.where, builder_.text(async_[from.item].mark.name));
+    });
+}
+
+void SlicePairing::addSlices(const std::vector<AsyncSlice>& slices) {
+    const std::vector<TrackId> rows = rowsFor(slices);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+        const SliceMark& begin = slices[i].begin->mark;
+        const TrackId row = rows.empty() ? begin.track : rows[slices[i].outermost];
+        if (slices[i].end == nullptr) {
+            builder_.leaveOpen(
+                builder_.openSlice({row, begin.time, TimeNs{0}, begin.name, begin.category, begin.args}));
+            continue;
+        }
+        const SliceMark& end = slices[i].end->mark;
+        (void)builder_.addSlice({row, begin.time, end.time - begin.time, begin.name, begin.category,
+                                 builder_.args().merge(begin.args, end.args)});
+    }
+}
+
+/// By outermost slice; none if no slice is nested in another. Rows that the builder makes itself would mix slices of
+/// different ids.
+std::vector<TrackId> SlicePairing::rowsFor(const std::vector<AsyncSlice>& slices) {
+    std::vector<std::size_t> outer;
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+        if (slices[i].outermost == i) outer.push_back(i);
+    }
+    if (outer.size() == slices.size()) return {};
+    std::ranges::stable_sort(outer, {}, [&](std::size_t i) { return slices[i].begin->mark.time; });
+    constexpr std::size_t kMostRows = 512;
+    using Free = std::pair<TimeNs, TrackId>; // from when on a row is
+    std::priority_queue<Free, std::vector<Free>, std::greater<>> free;
+    std::size_t count = 1;
+    free.emplace(TimeNs::min(), slices.front().begin->mark.track);
+    std::vector<TrackId> rows(slices.size());
+    for (const std::size_t i : outer) {
+        if (free.top().first > slices[i].begin->mark.time && count < kMostRows) {
+            free.emplace(TimeNs::min(), builder_.addRow(slices.front().begin->mark.track));
+            ++count;
+        }
+        rows[i] = free.top().second;
+        free.pop();
+        free.emplace(slices[i].end == nullptr ? TimeNs::max() : slices[i].end->mark.time, rows[i]);
+    }
+    return rows;
 }
 
 } // namespace bubblescope

@@ -28,13 +28,15 @@ struct SliceMark {
 /// Turns begins and ends into slices. An end closes the innermost open slice of its track, in order of time: where the
 /// file is in that order, as nearly all are, a slice is in the builder from its begin on, and nothing else is kept of
 /// it; where a track turns out not to be, its marks are put in order at the end. Slices that are still open at the end
-/// of the file are omitted and counted: their end is unknown, and a made-up one would look measured.
+/// of the file stay open (Trace::openSlices()) and are counted.
 class SlicePairing {
 public:
     explicit SlicePairing(TraceBuilder& builder) : builder_(builder), flows_(builder.flowCount()) {}
 
     void add(const SliceMark& mark);
-    /// Begins and ends that are paired by an id within their track, not by nesting in it.
+    /// Begins and ends that are paired by an id within their track; those of one id nest. An end closes the innermost
+    /// open slice of its name, if it has one. If slices of any id of a track nest, each id's get a row of their own
+    /// where they overlap those of another.
     void addAsync(const SliceMark& mark, std::uint64_t id);
     /// An arrow touching the slice whose begin was added last. A reader adds all its arrows so, or none.
     void addFlowToLast(std::uint64_t id) {
@@ -94,13 +96,25 @@ private:
     void close(TrackMarks& track, const SliceMark& mark);
     [[nodiscard]] bool finishTracks(Finishing& job);
     void reportOpen(const TrackMarks& track, Finishing& job) const;
+    void leaveOpen(SliceId slice, Finishing& job) const;
     [[nodiscard]] bool finishDisordered(const std::vector<TrackId>& tracks, Finishing& job);
     [[nodiscard]] std::vector<Mark> marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
                                             const std::unordered_map<SliceId, ArgSetId>& end_args);
-    /// Pairs marks in order of time; calls `use(begin, end)` for each pair, in the order of the begins.
-    template <class Name, class Use>
-    [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Name& name, const Use& use) const;
+    /// Pairs marks in order of time, where `fit(begin, end)`; calls `use(begin, end)` for each pair, in the order of
+    /// the begins, and with null for a begin that stays open.
+    template <class Fit, class Use>
+    [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit, const Use& use) const;
+    /// A slice of an id.
+    struct AsyncSlice {
+        const AsyncMark* begin;
+        const AsyncMark* end;  ///< null for one that stays open
+        std::size_t outermost; ///< that it is nested in, or itself
+    };
     [[nodiscard]] bool pairAsync(Finishing& job);
+    [[nodiscard]] bool pairId(std::size_t begin, std::size_t end, std::vector<AsyncSlice>& slices,
+                              Finishing& job) const;
+    void addSlices(const std::vector<AsyncSlice>& slices);
+    [[nodiscard]] std::vector<TrackId> rowsFor(const std::vector<AsyncSlice>& slices);
 
     TraceBuilder& builder_;
     std::size_t flows_;              ///< in the builder when this was made

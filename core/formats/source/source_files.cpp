@@ -1,5 +1,9 @@
 #include "core/formats/source/source_files.h"
 
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -59,9 +63,33 @@ std::vector<TrackId> tracksByRank(const Trace& trace) {
     std::iota(tracks.begin(), tracks.end(), TrackId{0});
     std::ranges::stable_sort(tracks, {}, [&trace](TrackId id) {
         const auto rank = trace.files()[trace.tracks()[id].file].rank;
-        return std::pair(!rank, rank.value_or(0));
+        return std::tuple(!rank, rank.value_or(0), trace.tracks()[id].process_order);
     });
     return tracks;
+}
+
+namespace {
+
+constexpr std::string_view kFile = "file ";
+constexpr std::string_view kRank = ", rank ";
+
+} // namespace
+
+std::string sourceLabel(const SourceFile& source) {
+    std::string label = fmt::format("{}{}", kFile, source.number);
+    if (source.rank) label += fmt::format("{}{}", kRank, *source.rank);
+    return label;
+}
+
+std::optional<SourceFile> sourceOfLabel(std::string_view label) {
+    if (!label.starts_with(kFile)) return std::nullopt;
+    label.remove_prefix(kFile.size());
+    const auto number = takeNumber<std::int64_t>(label);
+    if (!number) return std::nullopt;
+    if (label.empty()) return SourceFile{*number, std::nullopt};
+    if (!label.starts_with(kRank)) return std::nullopt;
+    const auto rank = parseNumber<std::int32_t>(label.substr(kRank.size()));
+    return rank && *rank >= 0 ? std::optional(SourceFile{*number, rank}) : std::nullopt;
 }
 
 std::map<std::int64_t, SourceFile> sourceFilesOf(const Trace& trace, const RowNumbers& rows) {

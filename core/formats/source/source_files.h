@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -41,6 +43,11 @@ struct SourceFile {
     std::int64_t number = 0;
     std::optional<std::int32_t> rank;
 };
+
+/// "file 2, rank 0", for viewers that show a label beside a process.
+[[nodiscard]] std::string sourceLabel(const SourceFile& source);
+/// The inverse; nothing for any other label.
+[[nodiscard]] std::optional<SourceFile> sourceOfLabel(std::string_view label);
 
 /// By the number that a process is written under. Empty if there is nothing to state: a single file without a rank.
 [[nodiscard]] std::map<std::int64_t, SourceFile> sourceFilesOf(const Trace& trace, const RowNumbers& rows);

@@ -126,11 +126,14 @@ TEST_F(ChromeReader, ReportsTextsThatAreNoUtf8WhereEventsHaveThem) {
     EXPECT_EQ(problems("bad-text"), 1);
 }
 
-TEST_F(ChromeReader, CountsUnmatchedBeginsAndEnds) {
+TEST_F(ChromeReader, LeavesSlicesOpenThatNeverEnd) {
     const Trace& trace = read(R"([{"ph":"E","pid":1,"tid":1,"ts":0},{"ph":"B","name":"a","pid":1,"tid":1,"ts":1},
         {"ph":"B","name":"b","pid":1,"tid":1,"ts":2},{"ph":"E","pid":1,"tid":1,"ts":3}])");
-    EXPECT_EQ(trace.sliceCount(), 1U);
-    EXPECT_NE(findSlice(trace, "b"), kNoId);
+    ASSERT_EQ(trace.sliceCount(), 2U);
+    EXPECT_EQ(trace.end(findSlice(trace, "b")), TimeNs{2'000});
+    ASSERT_EQ(trace.openSlices().size(), 1U);
+    EXPECT_EQ(trace.name(trace.openSlices()[0]), "a");
+    EXPECT_EQ(trace.end(trace.openSlices()[0]), trace.span());
     EXPECT_EQ(problems("unmatched-end"), 1);
     EXPECT_EQ(problems("unmatched-begin"), 1);
 }
@@ -172,7 +175,8 @@ TEST_F(ChromeReader, CountsEventsThatMakeNoSense) {
     const Trace& trace = read(R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10}, 5, null, {"ph":"X","name":"n"},
         {"ph":"X","ts":"soon"}, {"ph":"X","name":"m","pid":1,"tid":1,"ts":1,"dur":-4}, {"ph":"q","ts":1}, {"no":"phase","ts":2},
         {"ph":"X","name":"bad \x escape","pid":1,"tid":1,"ts":3,"dur":1}])");
-    EXPECT_EQ(trace.sliceCount(), 3U) << "a, m and the one whose name cannot be read";
+    EXPECT_EQ(trace.sliceCount(), 3U) << "a, m and the one whose name has a wrong escape";
+    EXPECT_NE(findSlice(trace, R"(bad \x escape)"), kNoId);
     EXPECT_EQ(problems("bad-event"), 2);
     EXPECT_EQ(problems("no-time"), 1);
     EXPECT_EQ(problems("bad-time"), 1);

@@ -85,7 +85,7 @@ TEST(Encoder, NamesTheClockThatViewersShouldRelateEventsTo) {
             }
         }
         EXPECT_EQ(primary, fields::clock::kMonotonic);
-        EXPECT_EQ(clocks, realtime ? 2 : 1);
+        EXPECT_EQ(clocks, realtime ? 3 : 2) << "with the one that Perfetto relates all others to";
     }
 }
 

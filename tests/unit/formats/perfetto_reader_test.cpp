@@ -202,13 +202,77 @@ TEST_F(PerfettoReader, PutsEventsOnTheTracesClock) {
     EXPECT_EQ(trace.start(findSlice(trace, "on realtime")), TimeNs{300'000}) << "by way of the monotonic clock";
 }
 
-TEST_F(PerfettoReader, LeavesOutWhatIsStillOpen) {
+TEST_F(PerfettoReader, LeavesSlicesOpenThatNeverEnd) {
     const Trace& trace =
         read(foreignEvent(fields::event::kTypeBegin, 10, "open") +
              foreignEvent(fields::event::kTypeBegin, 20, "closed") + foreignEvent(fields::event::kTypeEnd, 30, ""));
-    ASSERT_EQ(trace.sliceCount(), 1U);
-    EXPECT_EQ(trace.name(0), "closed");
+    ASSERT_EQ(trace.sliceCount(), 2U);
+    ASSERT_EQ(trace.openSlices().size(), 1U);
+    EXPECT_EQ(trace.name(trace.openSlices()[0]), "open");
+    EXPECT_EQ(trace.end(trace.openSlices()[0]), trace.span());
     EXPECT_EQ(problems("unmatched-begin"), 1);
+}
+
+TEST_F(PerfettoReader, GoesOnBehindDamage) {
+    const std::string bytes = smallFile();
+    for (const std::string& damage :
+         {std::string("damage"), std::string(100, '\0'), std::string("\x0a\xff\xff\xff\x7f")}) {
+        EXPECT_EQ(read(bytes + damage + bytes).sliceCount(), 4U);
+        ASSERT_EQ(problems("corrupt"), 1);
+        EXPECT_THAT(traces_.problems[0].where.text(), HasSubstr("byte " + std::to_string(bytes.size())));
+    }
+}
+
+/// An event as Chrome wrote it before TrackEvents had types and tracks.
+std::string legacyEvent(char phase, std::uint64_t time, std::string_view name, std::int64_t duration,
+                        std::uint64_t id) {
+    std::string legacy;
+    pbf_writer legacy_writer{legacy};
+    legacy_writer.add_int32(fields::legacy_event::kPhase, phase);
+    legacy_writer.add_int64(fields::legacy_event::kDurationUs, duration);
+    legacy_writer.add_uint64(fields::legacy_event::kUnscopedId, id);
+    std::string event;
+    pbf_writer event_writer{event};
+    event_writer.add_string(fields::event::kName, name.data(), name.size());
+    event_writer.add_message(fields::event::kLegacyEvent, legacy);
+    std::string body;
+    pbf_writer body_writer{body};
+    body_writer.add_uint64(fields::packet::kTimestamp, time);
+    body_writer.add_uint32(fields::packet::kSequenceId, 1);
+    body_writer.add_message(fields::packet::kTrackEvent, event);
+    std::string out;
+    pbf_writer{out}.add_message(fields::trace::kPacket, body);
+    return out;
+}
+
+TEST_F(PerfettoReader, ReadsEventsOfChromesJsonInPackets) {
+    std::string thread;
+    pbf_writer thread_writer{thread};
+    thread_writer.add_int32(fields::thread::kPid, 5);
+    thread_writer.add_int32(fields::thread::kTid, 6);
+    thread_writer.add_string(fields::thread::kName, "worker");
+    std::string body;
+    pbf_writer body_writer{body};
+    body_writer.add_uint32(fields::packet::kSequenceId, 1);
+    body_writer.add_message(fields::packet::kThreadDescriptor, thread);
+    std::string packet;
+    pbf_writer{packet}.add_message(fields::trace::kPacket, body);
+
+    const Trace& trace = read(packet + legacyEvent('X', 1000, "whole", 3, 0) + legacyEvent('B', 5000, "pair", 0, 0) +
+                              legacyEvent('E', 7000, "", 0, 0) + legacyEvent('b', 1000, "request", 0, 9) +
+                              legacyEvent('e', 4000, "request", 0, 9) + legacyEvent('i', 2000, "mark", 0, 0) +
+                              legacyEvent('Q', 2000, "unknown", 0, 0));
+    ASSERT_EQ(trace.sliceCount(), 3U);
+    EXPECT_EQ(trace.sliceDurations()[findSlice(trace, "whole")], 3000);
+    EXPECT_EQ(trace.sliceDurations()[findSlice(trace, "pair")], 2000);
+    EXPECT_EQ(trace.sliceDurations()[findSlice(trace, "request")], 3000);
+    const Track& track = trace.tracks()[trace.sliceTracks()[findSlice(trace, "whole")]];
+    EXPECT_EQ(track.pid, 5);
+    EXPECT_EQ(track.tid, 6);
+    EXPECT_EQ(trace.text(track.thread_name), "worker");
+    EXPECT_EQ(trace.tracks()[trace.sliceTracks()[findSlice(trace, "request")]].pid, 5);
+    EXPECT_EQ(trace.instants().size(), 1U);
+    EXPECT_EQ(problems("unknown-event"), 1);
 }
 
 TEST_F(PerfettoReader, ReadsFilesThatWereAppendedToEachOther) {
