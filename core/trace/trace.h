@@ -51,10 +51,10 @@ struct TraceFile {
 /// separate track whose `spilled_from` names the first.
 struct Track {
     std::uint32_t file = 0;
-    std::int64_t pid = 0;      ///< 0 if the file has a text instead, see process_name
-    std::int64_t tid = 0;      ///< 0 if the file has a text instead, see thread_name
-    StringId process_name = 0; ///< may be empty
-    StringId thread_name = 0;  ///< may be empty
+    std::int64_t pid = 0;           ///< 0 if the file has a text instead, see process_name
+    std::int64_t tid = 0;           ///< 0 if the file has a text instead, see thread_name
+    StringId process_name = 0;      ///< may be empty
+    StringId thread_name = 0;       ///< may be empty
     std::int32_t process_order = 0; ///< among processes, as the file states it: lower ones first
     std::int32_t thread_order = 0;  ///< among the threads of its process
     TrackId spilled_from = kNoId;

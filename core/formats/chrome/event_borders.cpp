@@ -49,6 +49,11 @@ Look lookAt(std::string_view text, std::size_t brace) {
     return {starts_like_an_event, false, scanner.offset(), text.size() - brace};
 }
 
+bool startsWithPhase(std::string_view object) {
+    const std::size_t key = skipSpace(object, 1);
+    return object.substr(key).starts_with(kKeysOfEvents.front());
+}
+
 } // namespace
 
 void EventBorders::extend(std::string_view text, bool complete) {
@@ -94,7 +99,8 @@ std::optional<std::size_t> EventBorders::afterDamage(std::size_t offset, std::si
         std::size_t before = brace;
         while (before > offset && kSpace.find(text_[before - 1]) != std::string_view::npos)
             --before;
-        if (before > offset && text_[before - 1] == ':') continue;
+        // A value, unless the event before it was cut off behind a key.
+        if (before > offset && text_[before - 1] == ':' && !startsWithPhase(text_.substr(brace))) continue;
         std::size_t ignored = at; // where a quote too many ends a value is no border
         if (isEvent(brace, ignored)) return brace;
     }

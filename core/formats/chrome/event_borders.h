@@ -24,7 +24,8 @@ public:
     /// be read to its phase, counts if its first key is one that events have.
     [[nodiscard]] std::optional<std::size_t> after(std::size_t offset, std::size_t within);
 
-    /// The same behind damage, where brackets and commas may be missing: an object that no colon precedes.
+    /// The same behind damage, where brackets and commas may be missing: an object that no colon
+    /// precedes, or that begins with its phase.
     [[nodiscard]] std::optional<std::size_t> afterDamage(std::size_t offset, std::size_t within);
 
     /// Whether the object at the beginning of a text is an event: it has a phase, or is damaged and begins like one.

@@ -74,6 +74,7 @@ private:
     void baseTime(std::string_view value);
     void distributedInfo(std::string_view value);
     [[nodiscard]] bool holdsEvents();
+    [[nodiscard]] bool listsTraces();
     void beginPieces();
     End events();
     End arrays();
@@ -282,6 +283,16 @@ bool Reader::holdsEvents() {
     return false;
 }
 
+/// Whether an array of objects with events begins here.
+bool Reader::listsTraces() {
+    if (peek() != '[') return false;
+    const std::size_t begin = scanner_.offset();
+    scanner_.moveTo(begin + 1);
+    const bool lists = holdsEvents();
+    scanner_.moveTo(begin);
+    return lists;
+}
+
 Reader::End Reader::field(std::string_view key) {
     if (key == "traceEvents" && peek() == '[') return events();
     if (depth_ < kDeepest && holdsEvents()) {
@@ -290,6 +301,7 @@ Reader::End Reader::field(std::string_view key) {
         --depth_;
         return end;
     }
+    if (depth_ < kDeepest && listsTraces()) return events();
     const auto value = nextValue();
     if (!value) return End::Damaged;
     if (keys_.size() < 100) keys_ += fmt::format("{}{}", keys_.empty() ? "" : ", ", key);
