@@ -78,7 +78,8 @@ Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& optio
                                                    const std::vector<std::filesystem::path>& files,
                                                    const DiagnosisOptions& diagnosis) {
     const bool always = options.in_parts == "always";
-    const bool recognises = !known_of.rules.empty() || known_of.mesh || known_of.schedule || known_of.family;
+    const bool reads = !known_of.reading.lanes.empty() || !known_of.reading.ranks.empty();
+    const bool recognises = reads || !known_of.rules.empty() || known_of.mesh || known_of.schedule || known_of.family;
     const bool needs_all = recognises || options.memory.hasModel() || diagnosis.clocks != ClockUse::Auto;
     if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
         return std::optional<DiagnosedRun>();
@@ -141,16 +142,20 @@ report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArgum
 
 /// Reports what the devices did in a trace without a pipeline. Options that need a pipeline report why there is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
-    const bool about_steps = !options.steps.empty() || options.budgets.any() || !options.fail_on.empty();
+    const bool about_pipelines = !options.steps.empty() || !options.fail_on.empty();
     printProblems(loaded.run.problems); // an error may follow from them
-    if (about_steps || options.svg.wanted()) return *loaded.no_pipeline;
+    if (about_pipelines || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
-    if (!report::showsActivity(files)) return *loaded.no_pipeline;
+    const std::optional<StepActivity> typical = typicalStep(files);
+    if (!report::showsActivity(files) || (options.budgets.any() && !typical)) return *loaded.no_pipeline;
     const report::Document document = report::activityDocument(loaded, files, BUBBLESCOPE_VERSION);
     BUBBLESCOPE_TRY(writePage(document, options));
     BUBBLESCOPE_TRY(writeTables(report::activityTables(files), options));
     print(options.summary ? report::activitySummary(loaded, files) : document, options.json);
-    return loaded.holds_ops ? exitCode(ErrorKind::Input) : 0; // a pipeline is there, but could not be analysed
+    if (loaded.holds_ops) return exitCode(ErrorKind::Input); // a pipeline is there, but could not be analysed
+    const bool over =
+        typical && options.budgets.exceeded(typical->duration, fractionOf(typical->times.idle(), typical->duration));
+    return over ? 1 : 0;
 }
 
 /// Prints and writes the report of a run with a pipeline.

@@ -71,8 +71,7 @@ std::string describe(const ExtractedFile& done) {
                        done.slices, done.slices_before);
 }
 
-Result<ExtractedFile> extractOne(const Input& input, const ExtractArguments& options,
-                                 const std::vector<RecognitionRule>& rules) {
+Result<ExtractedFile> extractOne(const Input& input, const ExtractArguments& options, const LoadOptions& known_of) {
     if (!*options.force) BUBBLESCOPE_TRY(mustBeNew(input.out));
     std::error_code failed;
     fs::create_directories(input.out.parent_path(), failed);
@@ -82,7 +81,7 @@ Result<ExtractedFile> extractOne(const Input& input, const ExtractArguments& opt
     }
     JobControl control;
     return watchWork(control, fmt::format("Extracting {}", input.file.filename().string()), WorkUnit::Bytes,
-                     [&] { return extractFile(input.file, input.out, rules, control); });
+                     [&] { return extractFile(input.file, input.out, known_of, control); });
 }
 
 CommandResult extract(const ExtractArguments& options) {
@@ -94,7 +93,7 @@ CommandResult extract(const ExtractArguments& options) {
                                   report::data("copied")});
     std::optional<Error> first_error;
     for (const Input& input : inputs) {
-        const Result<ExtractedFile> done = extractOne(input, options, known_of.rules);
+        const Result<ExtractedFile> done = extractOne(input, options, known_of);
         if (!done.ok()) {
             if (done.error().kind == ErrorKind::Usage) return done.error();
             // The other files are extracted all the same; the last error ends the command.

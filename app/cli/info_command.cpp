@@ -2,17 +2,22 @@
 #include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
+#include "core/analysis/devices/device_summary.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/source/file_bytes.h"
 #include "core/formats/source/file_extract.h"
+#include "core/recognise/gpu_work.h"
 #include "core/report/results/common.h"
 #include "core/trace/summary.h"
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::cli {
@@ -42,8 +47,37 @@ std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diag
     return own;
 }
 
+/// The kernels of a file that are taken for transfers between ranks, so that users can correct it by a rule.
+report::Table transfersTable(const Trace& trace, std::uint32_t file) {
+    using report::Align;
+    report::Table table("communication",
+                        {report::column("kernel", "communication", Align::Left),
+                         report::column("library", "library", Align::Left), report::column("call", "call", Align::Left),
+                         report::column("slices", "slices"), report::column("total_ns", "total")});
+    table.reader = report::Reader::Programs;
+    DeviceSlices devices(trace);
+    if (!devices.any()) return table;
+    std::map<std::string_view, std::pair<std::int64_t, TimeNs>> kernels;
+    for (const Track& track : trace.tracks()) {
+        if (track.file != file) continue;
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (!devices.contains(slice) || devices.kind(slice) < WorkKind::Collective) continue;
+            auto& [count, total] = kernels[withoutCallNumber(trace.name(slice))];
+            ++count;
+            total += trace.end(slice) - trace.start(slice);
+        }
+    }
+    for (const auto& [name, sums] : kernels) {
+        const auto known = communicationKernel(name);
+        table.row(shortKernelName(name), known && !known->library.empty() ? known->library : "(by name)",
+                  known ? known->call : "", sums.first, sums.second);
+    }
+    if (!table.rows.empty()) table.reader = report::Reader::Everyone;
+    return table;
+}
+
 /// What one file holds: an object of "files" and, for people, a paragraph.
-report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
+report::Section fileSection(const FileSummary& summary, std::uint32_t file, const ReadTraces& read,
                             const std::optional<RankPlaces>& places) {
     using report::Align;
     using report::Value;
@@ -51,8 +85,9 @@ report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
     const bool usable = !summary.file.format.empty();
     const report::Reader details = usable ? report::Reader::Everyone : report::Reader::Programs;
     report::Section section;
-    section.line(summary.file.path.string());
+    section.line(summary.file.path.string() + (summary.file.process.empty() ? "" : ", " + summary.file.process));
     section.data("path", summary.file.path.string());
+    if (!summary.file.process.empty()) section.data("process", summary.file.process);
     section.data("format", usable ? Value(summary.file.format) : Value());
     section.data("ranks", summary.file.rank ? Value::List{*summary.file.rank} : Value::List{});
     if (place) section.data("place", report::placeOf(*place));
@@ -78,14 +113,17 @@ report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
     }
     section.data("by_category", std::move(by_category));
     if (usable && !categories.rows.empty()) section.add(std::move(categories));
-    report::Table tracks("tracks", {report::column("process", "process", Align::Left),
-                                    report::column("thread", "thread", Align::Left), report::column("slices", "slices"),
-                                    report::column("busy_ns", "busy"), report::column("first_ns", "first"),
-                                    report::column("last_ns", "last")});
+    report::Table tracks("tracks",
+                         {report::column("process", "process", Align::Left),
+                          report::column("thread", "thread", Align::Left), report::column("lane", "lane", Align::Left),
+                          report::column("slices", "slices"), report::column("busy_ns", "busy"),
+                          report::column("first_ns", "first"), report::column("last_ns", "last")});
     for (const TrackSummary& track : summary.tracks)
-        tracks.row(track.process, track.thread, track.slices, track.busy, track.first, track.last);
+        tracks.row(track.process, track.thread, laneKindName(track.lane), track.slices, track.busy, track.first,
+                   track.last);
     tracks.reader = tracks.rows.empty() ? report::Reader::Programs : details;
     section.add(std::move(tracks));
+    section.add(transfersTable(*read.trace, file));
     section.data("flows", summary.flows);
     section.data("flow_points", summary.flow_points);
     section.data("instants", summary.instants);
@@ -96,21 +134,22 @@ report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
 
 CommandResult info(const InfoArguments& options) {
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const ReadTraces read, watchLoad(control, [&] {
-                           return readTraces({options.files.begin(), options.files.end()}, control);
-                       }));
+    BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
+    BUBBLESCOPE_ASSIGN(
+        const ReadTraces read, watchLoad(control, [&] {
+            return readTraces({options.files.begin(), options.files.end()}, control, {0, known_of.reading});
+        }));
     const std::vector<FileSummary> files = summarize(*read.trace);
-    BUBBLESCOPE_ASSIGN(const std::optional<Mesh> mesh, options.recognise.parsedMesh());
-    BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(read.trace->files(), {}, mesh));
+    BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(read.trace->files(), {}, known_of.mesh));
     printProblems(read.problems);
     report::Document document;
     document.data("origin_ns", read.trace->origin());
     document.data("span_ns", read.trace->span());
     report::Sections sections;
     sections.key = "files";
-    for (const FileSummary& file : files) {
-        sections.list.push_back(fileSection(file, read, places));
-        std::get<report::Line>(sections.list.back().blocks.front()).apart = &file != files.data();
+    for (std::uint32_t i = 0; i < files.size(); ++i) {
+        sections.list.push_back(fileSection(files[i], i, read, places));
+        std::get<report::Line>(sections.list.back().blocks.front()).apart = i != 0;
     }
     document.add(std::move(sections));
     document.add(report::problemsTable(read.problems, report::Reader::Programs));
@@ -127,7 +166,7 @@ void addInfoCommand(Command app, Action& action) {
     command.examples({"info trace.json.gz", "info my-run --json"});
     const auto options = std::make_shared<InfoArguments>();
     command.addOption("FILES", options->files, "Trace files or folders; - is standard input").required();
-    addMeshOptions(command, options->recognise);
+    addNameOptions(command, options->recognise);
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return info(*options); }; });
 }

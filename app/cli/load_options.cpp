@@ -26,8 +26,17 @@ void addMeshOptions(Command command, RecogniseRequest& request) {
 }
 
 void addNameOptions(Command command, RecogniseRequest& request) {
-    command.addOption("--rules", request.rules, "More rules for the names of ops, see the manual on recognition")
+    command
+        .addOption("--rules", request.rules,
+                   "More rules for the names of ops and for lanes, see the manual on recognition")
         .typeName("FILE")
+        .group("How to read the trace")
+        .rare();
+    command
+        .addOption("--rank-of", request.ranks,
+                   "The rank of files, or of processes in a merged file, whose name "
+                   "matches a pattern: '*node3*=3'")
+        .typeName("PATTERN=RANK")
         .group("How to read the trace")
         .rare();
     addMeshOptions(command, request);

@@ -232,8 +232,9 @@ RunLoader loaderOf(const Options& options) {
     return RunLoader([options](const RunLoader::Paths& paths, JobControl& control,
                                LoadOptions wanted) -> Result<LoadedTrace> {
         for (const QString& file : options.rules) {
-            BUBBLESCOPE_ASSIGN(std::vector<RecognitionRule> rules, readRules(file.toStdString()));
-            std::move(rules.begin(), rules.end(), std::back_inserter(wanted.rules)); // what was taught comes first
+            BUBBLESCOPE_ASSIGN(RulesFile rules, readRules(file.toStdString()));
+            std::ranges::move(rules.ops, std::back_inserter(wanted.rules)); // what was taught comes first
+            std::ranges::move(rules.lanes, std::back_inserter(wanted.reading.lanes));
         }
         if (!options.mesh.isEmpty()) {
             BUBBLESCOPE_ASSIGN(wanted.mesh, parseMesh(options.mesh.toStdString(), options.mesh_order.toStdString()));

@@ -134,6 +134,7 @@ void takeMemory(Keywords& from, MemoryRequest& into) {
 
 void takeRecognition(Keywords& from, RecogniseRequest& into) {
     from.texts("rules", into.rules);
+    from.texts("rank_of", into.ranks);
     from.take("mesh", into.mesh);
     from.take("mesh_order", into.mesh_order);
     takeSchedule(from, into.schedule);

@@ -5,6 +5,7 @@
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/period/host_activity.h"
 #include "core/base/time_intervals.h"
+#include "core/formats/file_identity.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
@@ -307,16 +308,18 @@ void addFlows(const Trace& trace, std::vector<FileExtract>& extracts) {
     }
 }
 
-Result<ReadFile> readAlone(const std::filesystem::path& file, JobControl& control) {
+Result<ReadFile> readAlone(const std::filesystem::path& file, const TraceRules& rules, JobControl& control) {
     const InputFile input{file, true, sizeOf(file)};
     BUBBLESCOPE_ASSIGN(ReadFiles read, readFiles({&input, 1}, control));
     if (read.outcomes.front().unusable) return *std::move(read.outcomes.front().unusable);
     ReadFile out;
-    out.extracts.resize(read.builder.fileCount());
-    out.extracts.front().read_problems = std::move(read.outcomes.front().problems);
     DiagnosticLog log;
+    settleRanks(read.builder, log);
+    read.builder.setRules(rules);
     BUBBLESCOPE_ASSIGN(const TraceExtent extent, read.builder.settle(log, control));
     BUBBLESCOPE_ASSIGN(out.trace, read.builder.finish(extent, log, control));
+    out.extracts.resize(out.trace->files().size());
+    out.extracts.front().read_problems = std::move(read.outcomes.front().problems);
     out.extracts.front().problems = log.take();
     for (std::size_t i = 0; i < out.extracts.size(); ++i) {
         out.extracts[i].extent = extent;
@@ -341,12 +344,12 @@ std::string whyCopied(const Trace& trace) {
 
 /// Writes what was read as an extract.
 Result<ExtractedFile> writeExtract(ReadFile read, std::uint64_t bytes_before, const std::filesystem::path& out,
-                                   std::span<const RecognitionRule> rules, JobControl& control) {
+                                   const LoadOptions& known_of, JobControl& control) {
     const Trace& trace = *read.trace;
     RawTrace raw(read.trace, &control);
     raw.leaveRanksOpen();
     Values values(raw, read.extracts);
-    BUBBLESCOPE_TRY(values.addAll(rules));
+    BUBBLESCOPE_TRY(values.addAll(known_of.rules));
     std::shared_ptr<const Trace> shown = read.trace;
     if (recordsBulk(trace)) {
         BUBBLESCOPE_ASSIGN(shown, ShownTrace(trace, values.recognised()).make(control));
@@ -373,21 +376,21 @@ std::filesystem::path extractName(const std::filesystem::path& name) {
 }
 
 Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::filesystem::path& out,
-                                  std::span<const RecognitionRule> rules, JobControl& control) {
-    BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, control));
+                                  const LoadOptions& known_of, JobControl& control) {
+    BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, known_of.reading, control));
     const std::uint64_t slices = read.trace->sliceCount();
     if (std::string why = whyCopied(*read.trace); !why.empty()) return copyWhole(file, out, slices, std::move(why));
     const std::uint64_t bytes_before = sizeOf(file);
-    BUBBLESCOPE_ASSIGN(ExtractedFile done, writeExtract(std::move(read), bytes_before, out, rules, control));
+    BUBBLESCOPE_ASSIGN(ExtractedFile done, writeExtract(std::move(read), bytes_before, out, known_of, control));
     if (done.bytes >= bytes_before) return copyWhole(file, out, slices, "is smaller than its extract");
     return done;
 }
 
 Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,
-                                     std::span<const RecognitionRule> rules, JobControl& control) {
-    BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, control));
+                                     const LoadOptions& known_of, JobControl& control) {
+    BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, known_of.reading, control));
     if (isExtract(*read.trace)) return inputError(file.string(), "is an extract already");
-    return writeExtract(std::move(read), sizeOf(file), out, rules, control);
+    return writeExtract(std::move(read), sizeOf(file), out, known_of, control);
 }
 
 } // namespace bubblescope

@@ -67,6 +67,8 @@ const DoubtKind* findDoubt(std::string_view kind) {
         DoubtKind{"file-changed", Severity::Warning, copyAgain},
         DoubtKind{"guessed-ranks", Severity::Warning, stateRanks},
         DoubtKind{"unknown-rank", Severity::Warning, stateRanks},
+        DoubtKind{"rank-contradiction", Severity::Warning, stateRanks},
+        DoubtKind{"step-marks", Severity::Notice, seeProblems},
         DoubtKind{"stray-check", Severity::Warning, seeProblems},
     };
     const auto* const found = std::ranges::find(kKinds, kind, &DoubtKind::kind);

@@ -64,8 +64,12 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
     } else if (largest == sums.exposed_communication) {
         out.kind = "exposed-communication";
         const auto most = std::ranges::max_element(collectives, {}, &CollectiveTotals::exposed);
-        out.what = say("{} ({}): exposed communication, {} of it in {} calls of {}.", time, part,
-                       formatTime(most->exposed), most->count, shortKernelName(most->name));
+        const std::string exposed = formatTime(most->exposed);
+        const std::string name = shortKernelName(most->name);
+        out.what = most->count == 1
+                       ? say("{} ({}): exposed communication, {} of it in one call of {}.", time, part, exposed, name)
+                       : say("{} ({}): exposed communication, {} of it in {} calls of {}.", time, part, exposed,
+                             most->count, name);
         out.action = say("Overlap that with compute, or make it smaller.");
     } else if (largest == sums.idle_host) {
         out.kind = "waits-for-host";

@@ -13,7 +13,7 @@
 namespace bubblescope {
 
 /// The inputs of requests that messages name, in alphabetical order.
-inline constexpr std::array<std::string_view, 68> kFields{
+inline constexpr std::array<std::string_view, 69> kFields{
     "aadiff",
     "activation_bytes",
     "all",
@@ -65,6 +65,7 @@ inline constexpr std::array<std::string_view, 68> kFields{
     "pp",
     "preset",
     "rank",
+    "rank_of",
     "replica",
     "rounds",
     "rules",

@@ -5,11 +5,15 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/formats/chrome/reader.h"
+#include "core/formats/file_identity.h"
 #include "core/formats/notes_file.h"
 #include "core/formats/nsys/reader.h"
 #include "core/formats/paddle/job_log.h"
 #include "core/formats/perfetto/packet.h"
 #include "core/formats/perfetto/reader.h"
+#include "core/formats/primus/reader.h"
+#include "core/formats/rocm/json_reader.h"
+#include "core/formats/rocm/rocpd_reader.h"
 #include "core/formats/sniff.h"
 #include "core/formats/source/dangling_flows.h"
 #include "core/formats/source/file_bytes.h"
@@ -17,6 +21,7 @@
 #include "core/formats/source/load_progress.h"
 #include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
+#include "core/formats/sqlite/database.h"
 #include "core/formats/torchtitan/event_log.h"
 
 #include <fmt/format.h>
@@ -79,12 +84,18 @@ bool looksLikeTrace(const fs::path& file) {
     constexpr std::size_t kFew = std::size_t{4} << 10;
     constexpr std::size_t kMany = std::size_t{64} << 10;
     const FileFormat first = sniffFormat(beginningOf(stream, kFew));
-    if (first == FileFormat::Json || first == FileFormat::Sqlite) return true;
+    if (first == FileFormat::Json || first == FileFormat::Sqlite || first == FileFormat::PrimusRecord ||
+        first == FileFormat::RocprofJson) {
+        return true;
+    }
     switch (sniffFormat(beginningOf(stream, kMany))) {
     case FileFormat::Json:
     case FileFormat::Sqlite:
     case FileFormat::PaddleLog:
     case FileFormat::TorchtitanLog:
+    case FileFormat::PrimusRecord:
+    case FileFormat::RocprofJson:
+    case FileFormat::XPlane:
     case FileFormat::Perfetto: return true;
     case FileFormat::Packed:
     case FileFormat::Empty:
@@ -146,21 +157,18 @@ Result<std::vector<InputFile>> findTraceFiles(const std::vector<fs::path>& paths
     return files;
 }
 
-std::optional<std::int32_t> rankInName(std::string_view name) {
-    const std::size_t word = name.rfind("rank");
-    if (word == std::string_view::npos) return std::nullopt;
-    std::size_t at = word + 4;
-    while (at < name.size() && (name[at] == '_' || name[at] == '-' || name[at] == '.'))
-        ++at;
-    name.remove_prefix(at);
-    const auto rank = takeNumber<std::int32_t>(name);
-    return rank && *rank >= 0 ? rank : std::nullopt;
+Status readSqlite(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+                  LoadProgress& progress) {
+    const auto database = sqlite::Database::open(bytes);
+    if (!database) return inputError(where, "is a damaged SQLite database", "export it again with its profiler");
+    if (rocm::isRocpd(*database)) return rocm::readRocpd(*database, where, builder, log, progress);
+    return nsys::readNsys(*database, where, builder, log, progress);
 }
 
 namespace {
 
-Status readContent(const FileBytes& bytes, bool in_part, const std::string& where, TraceBuilder& builder,
-                   DiagnosticLog& log, LoadProgress& progress) {
+Status readContent(const FileBytes& bytes, bool in_part, const fs::path& path, const std::string& where,
+                   TraceBuilder& builder, DiagnosticLog& log, LoadProgress& progress) {
     const FileFormat format = sniffFormat(bytes.text());
     const bool in_order = format == FileFormat::Json || format == FileFormat::Perfetto;
     if (in_part && (!in_order || perfetto::beginsExtract(bytes.text())))
@@ -168,10 +176,15 @@ Status readContent(const FileBytes& bytes, bool in_part, const std::string& wher
     if (!in_order) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
     switch (format) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
-    case FileFormat::Sqlite: return nsys::readNsys(bytes.text(), where, builder, log, progress);
+    case FileFormat::Sqlite: return readSqlite(bytes.text(), where, builder, log, progress);
     case FileFormat::PaddleLog: return paddle::readJobLog(bytes.text(), where, builder, log, progress);
     case FileFormat::TorchtitanLog: return torchtitan::readEventLog(bytes.text(), where, builder, log, progress);
     case FileFormat::Perfetto: return perfetto::readPerfetto(bytes, where, builder, log, progress);
+    case FileFormat::PrimusRecord: return primus::readRecord(bytes.text(), path, where, builder, log);
+    case FileFormat::RocprofJson: return rocm::readRocprofJson(bytes.text(), where, builder, log, progress);
+    case FileFormat::XPlane:
+        return inputError(where, "is an XPlane profile of JAX or TensorFlow, which is not read",
+                          std::string(kXPlaneAdvice));
     case FileFormat::ScheduleCsv: return scheduleError(where);
     case FileFormat::Empty: return inputError(where, "is empty");
     case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");
@@ -195,7 +208,8 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
                        }));
     if (file.first_bytes > 0) bytes.cut(file.first_bytes);
     const std::uint32_t index = part.builder.addFile({file.path, {}, std::nullopt});
-    const Status status = readContent(bytes, file.first_bytes > 0, where, part.builder, part.log, progress);
+    const Status status = readContent(bytes, file.first_bytes > 0, file.path == kStandardInput ? fs::path() : file.path,
+                                      where, part.builder, part.log, progress);
     if (bytes.lost()) {
         if (!status.ok()) return inputError(where, "was shortened while it was read", "load it when it is complete");
         part.log.add("file-changed", where,
@@ -209,7 +223,7 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
             part.log.add(problem.kind, problem.where, problem.message, problem.count);
     }
     if (part.builder.file(index).format.empty()) part.builder.file(index).format = "perfetto";
-    if (!part.builder.file(index).rank) part.builder.file(index).rank = rankInName(file.path.filename().string());
+    if (file.path != kStandardInput) part.builder.file(index).named_rank = rankAround(file.path);
     return {};
 }
 
@@ -314,10 +328,16 @@ Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& contro
 
     ReadFiles read;
     FileQueue queue(files, control);
+    CopyFinder copies;
     for (const InputFile& file : files) {
         FilePart part = queue.take();
         FileOutcome& outcome = read.outcomes.emplace_back();
         if (part.status.ok()) {
+            if (const auto original = files.size() > 1 ? copies.copyOf(part.builder) : std::nullopt) {
+                outcome.problems = {{"copy", 1, Sentence(file.path.string()),
+                                     say("holds the same as {}, which is used instead", original->string())}};
+                continue;
+            }
             const bool is_first = read.builder.fileCount() == 0;
             if (!read.builder.append(std::move(part.builder), control)) return cancelledError();
             if (is_first) expectRest(read.builder, file.bytes, total);
@@ -326,7 +346,9 @@ Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& contro
         }
         outcome.unusable = std::move(part.status).error();
         if (outcome.unusable->kind == ErrorKind::Cancelled) return cancelledError();
-        read.builder.addFile({file.path, {}, std::nullopt});
+        outcome.ignored =
+            !file.named && (chrome::isNoTrace(*outcome.unusable) || outcome.unusable->hint == kXPlaneAdvice);
+        if (!outcome.ignored) read.builder.addFile({file.path, {}, std::nullopt});
     }
     return read;
 }
@@ -338,25 +360,31 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
     std::optional<Error> first_error;
     std::size_t used = 0;
     for (std::size_t i = 0; i < files.size(); ++i) {
-        auto& [unusable, problems] = outcomes[i];
+        auto& [unusable, ignored, problems] = outcomes[i];
         for (Diagnostic& entry : problems)
             log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
         if (!unusable) {
             ++used;
             continue;
         }
-        log.add("unusable-file", unusable->where, unusable->message);
+        if (ignored) {
+            log.add("ignored-file", unusable->where, say("files of other kinds are ignored"));
+        } else {
+            log.add("unusable-file", unusable->where, unusable->message);
+        }
         if (!first_error || (files[i].named && used == 0)) first_error = std::move(unusable);
     }
     if (used == 0) return *first_error;
     return {};
 }
 
-Result<ReadTraces> readWhole(std::span<const InputFile> files, JobControl& control) {
+Result<ReadTraces> readWhole(std::span<const InputFile> files, const TraceRules& rules, JobControl& control) {
     BUBBLESCOPE_ASSIGN(ReadFiles read, readFiles(files, control));
     DiagnosticLog log;
     BUBBLESCOPE_TRY(logFileProblems(files, std::move(read.outcomes), log));
     if (control.stopRequested()) return cancelledError();
+    settleRanks(read.builder, log);
+    read.builder.setRules(rules);
     BUBBLESCOPE_ASSIGN(TraceExtent extent, read.builder.settle(log, control));
     for (std::uint32_t i = 0; i < read.builder.fileCount(); ++i) {
         if (const auto& extract = read.builder.file(i).extract) extent.include(extract->extent);
@@ -375,12 +403,13 @@ Result<ReadTraces> readWhole(std::span<const InputFile> files, JobControl& contr
 } // namespace
 
 Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
-                              std::uint64_t first_bytes) {
+                              const ReadOptions& options) {
     BUBBLESCOPE_ASSIGN(std::vector<InputFile> files, findTraceFiles(paths));
     for (InputFile& file : files)
-        file.first_bytes = first_bytes == 0 ? 0 : std::max<std::uint64_t>(1, first_bytes / files.size());
+        file.first_bytes =
+            options.first_bytes == 0 ? 0 : std::max<std::uint64_t>(1, options.first_bytes / files.size());
     try {
-        return readWhole(files, control);
+        return readWhole(files, options.rules, control);
     } catch (const std::bad_alloc&) { // where files become one trace
         return tooLarge(paths.front().string(), control.total);
     }

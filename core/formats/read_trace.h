@@ -3,6 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/formats/source/load_progress.h"
 #include "core/trace/trace_builder.h"
 
 #include <cstdint>
@@ -26,8 +27,11 @@ struct InputFile {
 /// numbers compared as numbers. Errors: Input for a path that does not exist and if nothing is left.
 [[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
 
-/// The number after the last "rank" in a file's name, as in rank3_trace.json or trace-rank-03.pftrace.
-[[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
+struct ReadOptions {
+    /// If not 0, only so many bytes are read, of all files together, from their beginnings, unpacked.
+    std::uint64_t first_bytes = 0;
+    TraceRules rules = {};
+};
 
 /// The result of reading a set of files.
 struct ReadTraces {
@@ -36,19 +40,24 @@ struct ReadTraces {
 };
 
 /// Reads files, and every trace file below folders, into one trace; files()[i] of the trace are in the given order,
-/// those of a folder by path. Formats are detected by content, compressed files are decompressed; a file's rank is
-/// stated in it or else the number after "rank" in its name. Below a folder, files of other kinds are skipped. An
-/// unusable file is a diagnostic as long as another one is usable. Progress counts the bytes of the files. Errors:
-/// Input, Cancelled. `first_bytes`: if not 0, only so many bytes are read, of all files together, from their
-/// beginnings, unpacked.
+/// those of a folder by path. Formats are detected by content, compressed files are decompressed; ranks are those of
+/// settleRanks(). A file of several processes becomes several files (ProcessSplitter), a copy of another one is left
+/// out. Below a folder, files of other kinds are skipped. An unusable file is a diagnostic as long as another one is
+/// usable. Progress counts the bytes of the files. Errors: Input, Cancelled.
 [[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
-                                            std::uint64_t first_bytes = 0);
+                                            const ReadOptions& options = {});
 
 /// The outcome of one file.
 struct FileOutcome {
     std::optional<Error> unusable;
+    bool ignored = false; ///< it is no trace and was found below a folder: it is none of the builder's files
     std::vector<Diagnostic> problems;
 };
+
+/// Reads an SQLite file of a profiler: an export of Nsight Systems, or what ROCm's profilers write. Errors: Input for
+/// other and for damaged databases; Cancelled.
+[[nodiscard]] Status readSqlite(std::string_view bytes, const std::string& where, TraceBuilder& builder,
+                                DiagnosticLog& log, LoadProgress& progress);
 
 /// Files that were read, ready to be finished.
 struct ReadFiles {

@@ -1,6 +1,8 @@
 #include "core/formats/sniff.h"
 
 #include "core/formats/paddle/job_log.h"
+#include "core/formats/primus/reader.h"
+#include "core/formats/rocm/json_reader.h"
 #include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
 #include "core/formats/torchtitan/event_log.h"
@@ -67,6 +69,29 @@ bool looksLikePerfetto(std::string_view bytes) {
     return true;
 }
 
+/// JAX's and TensorFlow's XSpace, whose first field is a plane: a number or none, then a name such as "/host:CPU". In a
+/// packet of Perfetto that field is a message.
+bool looksLikeXPlane(std::string_view bytes) {
+    constexpr char kFirst = 0x0A;
+    if (bytes.empty() || bytes.front() != kFirst) return false;
+    const auto skipNumber = [&bytes] {
+        while (!bytes.empty() && (static_cast<unsigned char>(bytes.front()) & 0x80U) != 0)
+            bytes.remove_prefix(1);
+        bytes.remove_prefix(std::min<std::size_t>(bytes.size(), 1));
+    };
+    bytes.remove_prefix(1);
+    skipNumber();
+    constexpr char kId = 0x08;
+    constexpr char kName = 0x12;
+    if (!bytes.empty() && bytes.front() == kId) {
+        bytes.remove_prefix(1);
+        skipNumber();
+    }
+    if (bytes.size() < 3 || bytes.front() != kName) return false;
+    bytes.remove_prefix(2); // and its length, which is short
+    return bytes.starts_with("/host:") || bytes.starts_with("/device:") || bytes.starts_with("Task Environment");
+}
+
 } // namespace
 
 FileFormat sniffFormat(std::string_view beginning) {
@@ -74,8 +99,11 @@ FileFormat sniffFormat(std::string_view beginning) {
     if (packingOf(beginning)) return FileFormat::Packed;
     if (beginning.starts_with("SQLite format 3")) return FileFormat::Sqlite;
     if (torchtitan::looksLikeEventLog(beginning)) return FileFormat::TorchtitanLog;
-    if (looksLikeJson(beginning)) return FileFormat::Json;
+    if (primus::looksLikeRecord(beginning)) return FileFormat::PrimusRecord;
+    if (looksLikeJson(beginning))
+        return rocm::looksLikeRocprofJson(beginning) ? FileFormat::RocprofJson : FileFormat::Json;
     if (looksLikeScheduleCsv(beginning)) return FileFormat::ScheduleCsv;
+    if (looksLikeXPlane(beginning)) return FileFormat::XPlane;
     if (looksLikePerfetto(beginning)) return FileFormat::Perfetto;
     if (paddle::looksLikeJobLog(beginning)) return FileFormat::PaddleLog;
     return FileFormat::Unknown;
@@ -104,7 +132,7 @@ constexpr std::array kForeign{
     ForeignFormat{{}, ".qdrep", "export it with 'nsys export --type sqlite' and load the SQLite file"},
     ForeignFormat{{}, ".ncu-rep", "Nsight Compute measures kernels one by one; record a timeline with nsys instead"},
     ForeignFormat{"PAR1"sv, {}, "Parquet tables are not read; load the timeline in Chrome's JSON that belongs to it"},
-    ForeignFormat{{}, ".xplane.pb", "convert it to Chrome's JSON with TensorBoard's profile plugin"},
+    ForeignFormat{{}, ".xplane.pb", kXPlaneAdvice},
     ForeignFormat{"PK\x03\x04"sv, {}, "unpack the archive and load what is in it"},
     ForeignFormat{{}, ".tar", "unpack the archive and load what is in it"},
     ForeignFormat{"\x80\x04"sv,

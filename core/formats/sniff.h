@@ -4,11 +4,28 @@
 
 namespace bubblescope {
 
-enum class FileFormat { Empty, Packed, Json, Perfetto, Sqlite, PaddleLog, TorchtitanLog, ScheduleCsv, Unknown };
+enum class FileFormat {
+    Empty,
+    Packed,
+    Json,
+    Perfetto,
+    Sqlite,
+    PaddleLog,
+    TorchtitanLog,
+    ScheduleCsv,
+    PrimusRecord,
+    RocprofJson,
+    XPlane,
+    Unknown
+};
 
 /// Detects a file's format from its beginning. 256 bytes are enough except for logs, whose relevant lines may come
 /// later: within the first megabyte. File names are ignored: traces travel under all sorts of names.
 [[nodiscard]] FileFormat sniffFormat(std::string_view beginning);
+
+/// What to do about an XPlane file.
+inline constexpr std::string_view kXPlaneAdvice =
+    "open the trace.json.gz that the profiler wrote beside it, or make it with TensorBoard's profile plugin";
 
 /// Advice for a file that no reader accepts: for known formats, how to convert it to a readable one. Classified by the
 /// file's beginning, and by its name for proprietary formats.

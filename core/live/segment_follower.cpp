@@ -311,12 +311,13 @@ void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
     }
 }
 
-/// Once all that a process wrote is read: any of its files may state the end. They are read in turns, as ever.
+/// Once all that a process wrote is read: any of its files may state the end. They are read in turns, as ever. In the
+/// order in which they exited: who ends the others (mpirun) does it because of the first.
 void SegmentFollower::reportGone(const std::vector<std::int64_t>& ended, StreamTarget& target) {
     for (const std::int64_t pid : ended) {
         const auto isOpen = [pid](const File& file) { return file.pid == pid && !file.finished; };
         const auto isUnread = [&](const auto& entry) { return isOpen(entry.second) && !entry.second.at_end; };
-        if (std::ranges::any_of(files_, isUnread)) continue;
+        if (std::ranges::any_of(files_, isUnread)) break;
         std::erase(ended_, pid);
         for (const auto& [place, file] : files_) {
             if (!isOpen(file)) continue;

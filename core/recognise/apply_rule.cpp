@@ -1,3 +1,4 @@
+#include "core/recognise/match_numbers.h"
 #include "core/recognise/rule_matches.h"
 
 #include <algorithm>
@@ -43,8 +44,8 @@ class Applier {
 public:
     Applier(const RecognitionRule& rule, const RuleMatches& matches, const std::vector<ProfilerMarks>& marks,
             std::span<const TraceFile> files, DiagnosticLog& log)
-        : rule_(rule), names_(matches.names), matches_(matches.matches), marks_(marks), files_(files),
-          mirrored_(matches.matches), log_(log) {}
+        : rule_(rule), matches_(matches.matches), marks_(marks), files_(files), mirrored_(matches.matches), log_(log),
+          numbers_(numberMatches(rule, matches, marks, files, log)) {}
 
     FoundOps apply() {
         if (matches_.empty()) return {};
@@ -90,31 +91,12 @@ private:
             place = next++;
     }
 
-    std::optional<std::int64_t> stepOf(const RuleMatch& match) {
-        if (match.step) return match.step;
-        const ProfilerMarks& marks = marks_[match.file];
-        if (!marks.steps.empty() && !match.on_device) {
-            const auto step = stepAt(marks, match.start);
-            if (!step) {
-                log_.add("outside-step",
-                         say("{}, '{}' at {} ns", files_[match.file].path.string(), names_.text(match.name),
-                             match.start.count()),
-                         say("ops outside of the profiler's steps are left out"));
-            }
-            return step;
-        }
-        const int what =
-            match.kind ? static_cast<int>(*match.kind)
-                       : 8 + 4 * static_cast<int>(spelling(match).kind) + static_cast<int>(spelling(match).payload);
-        // On a device an op occurs once on every stream that it used.
-        const Which which{match.owner,   match.replica,    match.on_device ? match.row() : 0,
-                          what,          match.microbatch, match.chunk_or_stage,
-                          match.sequence};
-        return seen_[which]++;
+    [[nodiscard]] std::size_t at(const RuleMatch& match) const {
+        return static_cast<std::size_t>(&match - matches_.data());
     }
 
     void addTransfer(const RuleMatch& match) {
-        const auto step = stepOf(match);
+        const auto step = numbers_.step[at(match)];
         if (!step) return;
         const RecognitionRule::TransferSpelling& transfer = spelling(match);
         FoundComm comm;
@@ -123,7 +105,7 @@ private:
         comm.step = *step;
         comm.kind = transfer.kind;
         comm.payload = transfer.payload;
-        comm.microbatch = match.microbatch;
+        comm.microbatch = numbers_.microbatch[at(match)];
         comm.sequence = match.sequence;
         comm.start = match.start;
         comm.end = match.end;
@@ -145,8 +127,8 @@ private:
         return rule_.transfers[*match.transfer];
     }
 
-    static Arrival arrivalOf(const RuleMatch& match, std::int64_t step, Payload payload) {
-        return {match.owner, match.replica, step, payload, match.microbatch, match.chunk_or_stage};
+    [[nodiscard]] Arrival arrivalOf(const RuleMatch& match, std::int64_t step, Payload payload) const {
+        return {match.owner, match.replica, step, payload, numbers_.microbatch[at(match)], match.chunk_or_stage};
     }
     [[nodiscard]] std::int64_t placeOf(std::int64_t owner) const {
         if (found_.parts == Parts::Chunks) return owner;
@@ -156,7 +138,7 @@ private:
 
     void addOp(const RuleMatch& match) {
         const bool second_half = match.overlapped && pair_ != nullptr && match.isPairWith(*pair_);
-        const auto step = second_half ? pair_step_ : stepOf(match);
+        const auto step = second_half ? pair_step_ : numbers_.step[at(match)];
         pair_ = &match;
         pair_step_ = step;
         std::size_t& count = occurrences_[{match.file, match.name}];
@@ -168,7 +150,7 @@ private:
         op.step = *step;
         op.kind = *match.kind;
         if (rule_.backward_splits && has_weight_ops_ && op.kind == OpKind::Backward) op.kind = OpKind::BackwardInput;
-        op.microbatch = match.microbatch;
+        op.microbatch = numbers_.microbatch[at(match)];
         op.chunk_or_stage = match.chunk_or_stage;
         op.sequence = match.sequence;
         op.overlapped = match.overlapped;
@@ -237,17 +219,16 @@ private:
     }
 
     const RecognitionRule& rule_;
-    const StringPool& names_;
     const std::vector<RuleMatch>& matches_;
     const std::vector<ProfilerMarks>& marks_;
     std::span<const TraceFile> files_;
     MirroredRanges mirrored_;
     DiagnosticLog& log_;
+    MatchNumbers numbers_;
     FoundOps found_;
     std::map<std::int64_t, std::int64_t> place_of_owner_;
     bool several_parts_ = false;
     bool has_weight_ops_ = false;
-    std::map<Which, std::int64_t> seen_;
     std::map<std::pair<std::int64_t, Which>, std::size_t> on_device_;
     std::map<std::pair<std::uint32_t, StringId>, std::size_t> occurrences_;
     std::map<Arrival, TimeNs> arrivals_;

@@ -169,9 +169,10 @@ void fields(Wire& wire, GpuWork::Span& value) {
 }
 template <class Wire>
 void fields(Wire& wire, GpuWork::Work& value) {
-    auto& [start, end, idle] = value;
+    auto& [start, end, idle, device] = value;
     wire.span(start, end);
     wire.duration(idle);
+    wire(device);
 }
 /// The file is where it is read.
 template <class Wire>

@@ -13,14 +13,11 @@
 namespace bubblescope {
 namespace {
 
-// Kineto's names, today's for accelerators of every make and those of 2021, and Paddle's.
-constexpr std::array<std::string_view, 11> kLaunchCategories{
-    "cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime",        "xpu_runtime",       "xpu_driver",
-    "glow_runtime", "CudaRuntime", "Runtime",     "privateuse1_runtime", "privateuse1_driver"};
-constexpr std::array<std::string_view, 4> kKernelCategories{"kernel", "Kernel", "mtia_ccp_events", "hpu_op"};
-constexpr std::array<std::string_view, 8> kDeviceCategories{"kernel",     "Kernel", "mtia_ccp_events", "hpu_op",
-                                                            "gpu_memcpy", "Memcpy", "gpu_memset",      "Memset"};
-
+// Kineto's names, today's for accelerators of every make and those of 2021, Paddle's, and rocprofv3's.
+constexpr std::array<std::string_view, 13> kLaunchCategories{
+    "cuda_runtime",        "cuda_driver",        "hip_runtime",    "mtia_runtime", "xpu_runtime",
+    "xpu_driver",          "glow_runtime",       "CudaRuntime",    "Runtime",      "hip_api",
+    "privateuse1_runtime", "privateuse1_driver", "hip_runtime_api"};
 template <std::size_t N>
 std::vector<StringId> known(const Trace& trace, const std::array<std::string_view, N>& names) {
     std::vector<StringId> ids;
@@ -42,7 +39,8 @@ WorkKind transferKind(const Trace& trace, SliceId slice) {
         const bool point_to_point = *call == "send" || *call == "recv" || call->find("isend") != std::string::npos;
         return point_to_point ? WorkKind::PointToPoint : WorkKind::Collective;
     }
-    return trace.name(slice).find("SendRecv") != std::string_view::npos ? WorkKind::PointToPoint : WorkKind::Collective;
+    const auto transfer = communicationKernel(trace.name(slice));
+    return transfer ? transfer->kind : WorkKind::Collective;
 }
 
 /// What one launch started.
@@ -73,9 +71,13 @@ std::optional<std::int64_t> externalIdOf(const Trace& trace, SliceId slice) {
 }
 
 std::optional<std::int64_t> correlationOf(const Trace& trace, SliceId slice) {
+    // Of Kineto, Paddle, and rocprofv3 with its two ways to write args.
+    constexpr std::array<std::string_view, 4> kNames{"correlation", "correlation id", "corr_id", "debug.corr_id"};
     const ArgSetId args = trace.sliceArgs()[slice];
-    if (const auto id = trace.intArg(args, "correlation")) return id;
-    return trace.intArg(args, "correlation id"); // Paddle's
+    for (const std::string_view name : kNames) {
+        if (const auto id = trace.intArg(args, name)) return id;
+    }
+    return std::nullopt;
 }
 
 using NumberOf = std::optional<std::int64_t> (*)(const Trace&, SliceId);
@@ -120,7 +122,7 @@ public:
             const Started& started = place->second;
             out[process].push_back({process, trace_.start(slice), trace_.end(slice), calls, trace_.sliceTracks()[slice],
                                     GpuWork::threadOf(trace_, trace_.sliceTracks()[slice]), started.kind, started.first,
-                                    started.work});
+                                    started.work, GpuWork::deviceOf(trace_, trace_.sliceTracks()[started.first])});
         }
         return out;
     }
@@ -145,28 +147,44 @@ private:
 
 } // namespace
 
-bool movesBetweenRanks(std::string_view kernel) {
-    return kernel.find("nccl") != std::string_view::npos || kernel.find("rccl") != std::string_view::npos;
-}
-
 DeviceSlices::DeviceSlices(const Trace& trace)
-    : trace_(trace), device_(known(trace, kDeviceCategories)), kernels_(known(trace, kKernelCategories)),
-      moves_(device_.empty() ? 0 : trace.strings().size()) {}
+    : trace_(trace), named_(trace.lanes().anyWork() ? trace.strings().size() : 0) {}
 
-bool DeviceSlices::contains(SliceId slice) const {
-    return hasId(device_, trace_.sliceCategories()[slice]);
+DeviceSlices::Named DeviceSlices::named(StringId name) {
+    Named& known = named_[name];
+    if (known == Named::Unknown) {
+        const std::string_view text = trace_.text(name);
+        known = communicationKernel(text) ? Named::Transfer : isCopyName(text) ? Named::Copy : Named::Compute;
+    }
+    return known;
 }
 
 WorkKind DeviceSlices::kind(SliceId slice) {
-    if (!hasId(kernels_, trace_.sliceCategories()[slice])) return WorkKind::Copy;
-    const StringId name = trace_.sliceNames()[slice];
-    Moves& moves = moves_[name];
-    if (moves == Moves::Unknown) moves = movesBetweenRanks(trace_.text(name)) ? Moves::Data : Moves::Nothing;
-    return moves == Moves::Nothing ? WorkKind::Compute : transferKind(trace_, slice);
+    const LaneKind lane = laneOf(slice);
+    if (lane == LaneKind::Copy) return WorkKind::Copy;
+    if (lane == LaneKind::Communication) return transferKind(trace_, slice);
+    if (lane == LaneKind::Compute) return WorkKind::Compute;
+    switch (named(trace_.sliceNames()[slice])) {
+    case Named::Copy: return WorkKind::Copy;
+    case Named::Transfer: return transferKind(trace_, slice);
+    case Named::Unknown:
+    case Named::Compute: break;
+    }
+    return WorkKind::Compute;
 }
 
 std::uint64_t GpuWork::key(std::uint32_t file, std::int64_t process) {
     return std::uint64_t{file} << 32 | (static_cast<std::uint64_t>(process) & 0xffffffffU);
+}
+
+std::int64_t GpuWork::deviceOf(const Trace& trace, TrackId id) {
+    const Track& track = trace.tracks()[id];
+    // "agent 4", and in exports of Nsight Systems "GPU 0 (process 9000)": their tracks have the process's number.
+    const std::string_view called = trace.lanes().deviceOf(id);
+    std::string_view name = called.empty() ? trace.text(track.process_name) : called;
+    name.remove_prefix(std::min(name.find_first_of("0123456789"), name.size()));
+    const bool named = !called.empty() || processOf(trace, track) != 0;
+    return named ? takeNumber<std::int64_t>(name).value_or(0) : track.pid;
 }
 
 std::int64_t GpuWork::processOf(const Trace& trace, const Track& track) {
@@ -220,21 +238,42 @@ std::int64_t GpuWork::threadOf(const Trace& trace, TrackId id) {
     return takeNumber<std::int64_t>(name).value_or(0);
 }
 
+std::map<std::int64_t, std::int64_t> GpuWork::helpersOf(std::uint32_t file, std::int64_t process,
+                                                        const std::set<std::int64_t>& with_ops) const {
+    std::map<std::int64_t, std::set<std::int64_t>> devices; // by thread
+    for (const Launch& launch : launches(file, process))
+        devices[launch.of_thread].insert(launch.device);
+    std::map<std::int64_t, std::set<std::int64_t>> owners; // by device
+    for (const auto& [thread, used] : devices) {
+        if (used.size() == 1 && with_ops.contains(thread)) owners[*used.begin()].insert(thread);
+    }
+    std::map<std::int64_t, std::int64_t> helpers;
+    for (const auto& [thread, used] : devices) {
+        if (used.size() != 1 || with_ops.contains(thread)) continue;
+        const auto owner = owners.find(*used.begin());
+        if (owner != owners.end() && owner->second.size() == 1) helpers[thread] = *owner->second.begin();
+    }
+    return helpers;
+}
+
 std::optional<GpuWork::Work> GpuWork::launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
                                                  const Threads& threads) const {
     const std::uint64_t wanted = key(file, process);
     std::optional<Work> work;
     std::vector<Span> on_device;
+    std::map<std::int64_t, TimeNs> devices;
     for (auto launch = firstFrom(wanted, from);
          launch != launches_.end() && launch->process == wanted && launch->time <= to; ++launch) {
         if (!threads.count(launch->of_thread)) continue;
         on_device.push_back(launch->work);
         if (launch->kind > WorkKind::Copy) continue;
         if (!work) work = Work{launch->work.start, launch->work.end};
+        devices[launch->device] += launch->work.end - launch->work.start;
         work->start = std::min(work->start, launch->work.start);
         work->end = std::max(work->end, launch->work.end);
     }
     if (!work) return std::nullopt;
+    work->device = std::ranges::max_element(devices, {}, [](const auto& each) { return each.second; })->first;
     std::ranges::sort(on_device, {}, &Span::start); // streams run in parallel
     TimeNs covered = work->start;
     for (const Span& span : on_device) {

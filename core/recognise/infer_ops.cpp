@@ -171,8 +171,7 @@ void addTransfers(const ObservedPipeline& observed, const RanksBlocks& ranks, co
 }
 
 std::map<std::int64_t, Marks> marksByRank(std::span<const TraceFile> files, const std::vector<ProfilerMarks>& marks) {
-    DiagnosticLog unused; // no diagnostics for what is not a pipeline
-    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files, unused);
+    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files);
     std::map<std::int64_t, Marks> by_rank;
     for (std::size_t file = 0; file < files.size(); ++file) {
         Marks& of_rank = by_rank[rank_of_file[file]];

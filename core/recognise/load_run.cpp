@@ -73,7 +73,7 @@ Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, cons
 void describeInput(const Trace& trace, Run& run) {
     for (const TraceFile& file : trace.files()) {
         if (file.format.empty()) continue; // unusable
-        run.files.push_back(file.path);
+        if (run.files.empty() || run.files.back() != file.path) run.files.push_back(file.path);
         if (run.format.empty()) run.format = file.format;
     }
     run.slices = static_cast<std::int64_t>(recordedSlices(trace));
@@ -340,7 +340,7 @@ std::span<const TraceFile> Run::inputs() const {
 
 Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
                               const LoadOptions& options) {
-    BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces(paths, control, options.first_bytes));
+    BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces(paths, control, {options.first_bytes, options.reading}));
     DiagnosticLog log(std::move(read.problems));
     RawTrace raw(std::move(read.trace), &control);
     const std::string where = nameInput(paths);

@@ -106,11 +106,12 @@ std::optional<Found> placeByFramework(const ProfilerMarks& marks) {
     return marks.stated.contains("pp") ? std::optional(found) : std::nullopt;
 }
 
-/// "pp1", "pp_1", "pp-rank-1" in a file's name.
+/// "pp1", "pp_1", "pp-rank-1" in a file's name, "PP01" in the label of a process in a file of several.
 std::optional<Found> placeByName(const TraceFile& file) {
     Found found;
     bool pipeline = false;
-    const std::string name = file.path.filename().string();
+    std::string name = file.process.empty() ? file.path.filename().string() : file.process;
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis) {
         for (std::size_t at = name.find(kMeshAxisNames[axis]); at != std::string::npos;
              at = name.find(kMeshAxisNames[axis], at + 1)) {
@@ -192,8 +193,7 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
 
 Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks,
                                              const std::optional<Mesh>& mesh) {
-    DiagnosticLog unused;
-    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files, unused);
+    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files);
     RankPlaces by_framework{"framework", {{1, 1, 1, 1, 1}}, {}};
     RankPlaces by_groups{"process groups", {{1, 1, 1, 1, 1}}, {}};
     RankPlaces by_names{"file names", {{1, 1, 1, 1, 1}}, {}};

@@ -111,16 +111,12 @@ std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, Tim
     return last;
 }
 
-std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files, DiagnosticLog& log) {
-    std::vector<std::int64_t> ranks;
+void tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log) {
     for (const TraceFile& file : files) {
-        if (!file.rank && files.size() > 1) {
-            log.add("unknown-rank", file.path.string(),
-                    say("files do not say which rank wrote them; they are numbered in their order"));
-        }
-        ranks.push_back(file.rank.value_or(static_cast<std::int32_t>(ranks.size())));
+        if (file.rank || file.format.empty() || files.size() < 2) continue;
+        log.add("unknown-rank", file.path.string(),
+                say("files do not say which rank wrote them; they are numbered in their order"));
     }
-    return ranks;
 }
 
 } // namespace bubblescope

@@ -45,7 +45,7 @@ struct ProfilerMarks {
 /// How many layers stages have, of a statement such as "0:4,7:4"; empty if it is none.
 [[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
-/// The global rank of each file. Files that do not state it are numbered in their order.
-[[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files, DiagnosticLog& log);
+/// Reports files whose rank ranksOfFiles() guesses.
+void tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

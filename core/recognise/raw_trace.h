@@ -31,7 +31,8 @@ public:
     /// work of the trace if it is known already.
     explicit RawTrace(std::shared_ptr<const Trace> trace, const JobControl* control = nullptr,
                       std::shared_ptr<const GpuWork> gpu = nullptr)
-        : trace_(std::move(trace)), control_(control), gpu_(std::move(gpu)) {}
+        : trace_(std::move(trace)), control_(control), gpu_(std::move(gpu)),
+          rank_of_file_(ranksOfFiles(trace_->files())) {}
     /// Files that do not state their rank have kUnknownRank.
     void leaveRanksOpen() { ranks_open_ = true; }
 
@@ -41,8 +42,7 @@ public:
     [[nodiscard]] std::size_t fileCount() const { return files().size(); }
     /// The global rank of the i-th file; files that do not state it are numbered in their order.
     [[nodiscard]] std::int64_t rankOf(std::uint32_t i) const {
-        if (const auto rank = files()[i].rank) return *rank;
-        return ranks_open_ ? kUnknownRank : std::int64_t{i};
+        return ranks_open_ && !files()[i].rank ? kUnknownRank : rank_of_file_[i];
     }
     /// All tracks, grouped by file. (In the trace itself rows that were split off a thread come after all others.)
     [[nodiscard]] std::vector<TrackId> tracksByFile() const;
@@ -77,6 +77,7 @@ private:
     std::shared_ptr<const Trace> trace_;
     const JobControl* control_;
     std::shared_ptr<const GpuWork> gpu_;
+    std::vector<std::int64_t> rank_of_file_;
     bool ranks_open_ = false;
     bool damaged_ = false;
 };

@@ -79,6 +79,12 @@ private:
                 threads_[processOf(match)].with_ops.insert(GpuWork::threadOf(trace_, match.track));
             }
         }
+        for (auto& [process, threads] : threads_) {
+            if (threads.with_ops.size() < 2) continue;
+            const auto file = static_cast<std::uint32_t>(process >> 32U);
+            const auto number = static_cast<std::int64_t>(process & 0xffffffffU);
+            threads.works_for = raw_.gpu().helpersOf(file, number, threads.with_ops);
+        }
     }
 
     [[nodiscard]] std::optional<GpuWork::Work> launchedBy(const RuleMatch& match) {
@@ -212,11 +218,16 @@ private:
         const auto& args = spelled.transfer ? rule_.transfer_args : rule_.args;
         const bool names_steps = !args[static_cast<std::size_t>(RuleField::StepId)].empty();
         const auto microbatch = get(RuleField::MicrobatchId);
-        if ((!microbatch && !optimizer) || (names_steps && !match.step)) {
+        const bool by_order = optimizer || rule_.numbersMicrobatches();
+        if ((!microbatch && !by_order) || (names_steps && !match.step)) {
             ++found_->unlabelled;
             return false;
         }
-        match.microbatch = optimizer ? 0 : *microbatch;
+        if (get(RuleField::TensorRank).value_or(0) != 0) {
+            ++found_->other_tensor_ranks;
+            return false;
+        }
+        match.microbatch = optimizer ? 0 : microbatch.value_or(kUnknownMicrobatch);
         const auto part = rule_.namesStages() ? get(RuleField::StageId) : get(RuleField::ChunkId);
         match.chunk_or_stage = optimizer ? 0 : part.value_or(0);
         match.sequence = get(RuleField::SequenceId).value_or(0);
@@ -263,6 +274,36 @@ bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile>
     for (RuleMatch& match : matches)
         match.owner = owners.at(Process(match.file, match.pid));
     return guessed;
+}
+
+/// One process that runs its ops on several devices, as torchgpipe does, is as many ranks: in the order of files, their
+/// processes and devices. What ran on no device is of the rank of its thread.
+bool divideByDevice(std::vector<RuleMatch>& matches) {
+    using Process = std::pair<std::uint32_t, std::int64_t>;
+    std::map<Process, std::set<std::int64_t>> devices;
+    std::map<std::uint64_t, std::int64_t> of_row;
+    for (const RuleMatch& match : matches) {
+        if (!match.device || !match.kind) continue;
+        devices[{match.file, match.pid}].insert(match.device->device);
+        of_row.try_emplace(match.row(), match.device->device);
+    }
+    if (std::ranges::none_of(devices, [](const auto& each) { return each.second.size() > 1; })) return false;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ranks; // by owner so far, and device
+    const auto deviceOf = [&](const RuleMatch& match) {
+        if (match.device) return match.device->device;
+        const auto known = of_row.find(match.row());
+        if (known != of_row.end()) return known->second;
+        const auto of_process = devices.find({match.file, match.pid});
+        return of_process == devices.end() ? std::int64_t{0} : *of_process->second.begin();
+    };
+    for (const RuleMatch& match : matches)
+        ranks.emplace(std::pair(match.owner, deviceOf(match)), 0);
+    std::int64_t next = 0;
+    for (auto& [device, rank] : ranks)
+        rank = next++;
+    for (RuleMatch& match : matches)
+        match.owner = ranks.at({match.owner, deviceOf(match)});
+    return true;
 }
 
 /// Replicas that have large numbers, such as those of processes, or negative ones are numbered from 0 in their order:
@@ -324,8 +365,13 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     numberReplicas(all.matches);
     const bool guessed = rule.rank == RankSource::Processes && numberProcesses(all.matches, files);
 
+    const bool by_owner = rule.rank == RankSource::Processes || rule.rank == RankSource::File;
     const std::string where = files.front().path.string();
-    (void)ranksOfFiles(files, log); // reports unknown ranks
+    if (by_owner && divideByDevice(all.matches)) {
+        log.add("devices-as-ranks", where,
+                say("one process runs ops on several devices; each device is taken for a rank"));
+    }
+    tellUnknownRanks(files, log);
     if (unlabelled > 0) {
         log.add("unlabelled-op", where, say("slices named like ops that lack their micro-batch or step are left out"),
                 unlabelled);

@@ -18,6 +18,9 @@ namespace bubblescope {
 
 class RawTrace;
 
+/// Of an op that does not state its micro-batch.
+inline constexpr std::int64_t kUnknownMicrobatch = -1;
+
 /// A slice that a rule's names match, with the fields from its name, args and thread. A pair is two of them.
 struct RuleMatch {
     std::uint32_t file = 0; ///< index in the trace
@@ -33,8 +36,8 @@ struct RuleMatch {
     std::optional<std::int64_t> step;      ///< if the rule has it
     std::optional<OpKind> kind;            ///< of an op; nothing for a transfer
     std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
-    std::int64_t microbatch = 0;
-    std::int64_t chunk_or_stage = 0; ///< chunk or stage
+    std::int64_t microbatch = 0;           ///< or kUnknownMicrobatch
+    std::int64_t chunk_or_stage = 0;       ///< chunk or stage
     std::int64_t sequence = 0;
     bool overlapped = false;
     std::optional<GpuWork::Work> device; ///< of an op's range on the host: the work that it launched
@@ -64,8 +67,7 @@ struct RuleMatches {
 
 /// The ops and transfers of a rule's matches; empty if there are none. An op takes the time of the device work launched
 /// in its range; without that, of the range that the profiler mirrored on the device; else the host's own, less the
-/// wait for its input. Its step is given by its name or args, else by the profiler's step, else by how often the same
-/// op occurred before. `marks` has one entry per file.
+/// wait for its input. Step and micro-batch are those of numberMatches(). `marks` has one entry per file.
 [[nodiscard]] FoundOps applyRule(const RecognitionRule& rule, const RuleMatches& matches,
                                  const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
                                  DiagnosticLog& log);

@@ -62,6 +62,16 @@ constexpr std::string_view kBuiltinRules = R"json({"rules": [
  "args": {"microbatch": "mb_id", "step": "step", "chunk": "model_chunk"}, "transfer_args": {"microbatch": "seq_id"},
  "thread": "*PP rank {rank}[*TP rank {tensor_rank}]*", "process": "*DP rank[ ][\\[]{replica}*"},
 
+{"name": "veScale timeline", "rank": "thread",
+ "ops": [{"name": "forward-compute", "kind": "F"}, {"name": "backward-compute", "kind": "B"},
+         {"name": "optimizer*", "kind": "O"}],
+ "transfers": [{"name": "forward-send", "is": "send", "payload": "activation"},
+               {"name": "forward-recv", "is": "receive", "payload": "activation"},
+               {"name": "backward-send", "is": "send", "payload": "gradient"},
+               {"name": "backward-recv", "is": "receive", "payload": "gradient"}],
+ "args": {"step": "step", "rank": "pp", "chunk": "chunk", "tensor_rank": "tp"},
+ "thread": "*rank[\\[]{rank}*", "process": "*dp rank[ ][\\[]{replica}*"},
+
 {"name": "PaddlePaddle jobs", "categories": ["paddle_job"], "thread": "GPU{rank}*",
  "ops": [{"name": "forward[{chunk}][_reduce]", "kind": "F"}, {"name": "backward[{chunk}][_reduce]", "kind": "B"},
          {"name": "backward_b[{chunk}][_reduce]", "kind": "I"}, {"name": "backward_w[{chunk}][_reduce]", "kind": "W"},
@@ -90,10 +100,20 @@ constexpr std::string_view kBuiltinRules = R"json({"rules": [
          {"name": "({stage}F{microbatch};{stage}B{microbatch})OVERLAP_F_B", "kind": "F+B"},
          {"name": "({stage}F{microbatch};{stage}I{microbatch})OVERLAP_F_B", "kind": "F+I"}]},
 
+{"name": "Primus pipeline record", "categories": ["primus"], "args": {"step": "iteration"},
+ "ops": [{"name": "F{microbatch}[.{chunk}]", "kind": "F"}, {"name": "B{microbatch}[.{chunk}]", "kind": "B"}]},
+
 {"name": "NVTX", "categories": ["nvtx"], "rank": "processes", "backward_splits": true,
- "ops": [{"name": "F{microbatch}[.{chunk}]", "kind": "F"}, {"name": "B{microbatch}[.{chunk}]", "kind": "B"},
-         {"name": "I{microbatch}[.{chunk}]", "kind": "I"}, {"name": "W{microbatch}[.{chunk}]", "kind": "W"},
-         {"name": "Optimizer", "kind": "O"}]}
+ "ops": [{"name": "F{microbatch}[.{chunk}[.{sequence}]]", "kind": "F"},
+         {"name": "B{microbatch}[.{chunk}[.{sequence}]]", "kind": "B"},
+         {"name": "I{microbatch}[.{chunk}[.{sequence}]]", "kind": "I"},
+         {"name": "W{microbatch}[.{chunk}[.{sequence}]]", "kind": "W"},
+         {"name": "Optimizer", "kind": "O"}]},
+
+{"name": "Megatron ranges", "categories": ["nvtx", "user_annotation"], "rank": "processes",
+ "ops": [{"name": "forward_step", "kind": "F"}, {"name": "backward_step", "kind": "B"},
+         {"name": "optimizer", "kind": "O"}, {"name": "optimizer.step", "kind": "O"},
+         {"name": "Optimizer.step#*", "kind": "O"}]}
 ]})json";
 
 namespace {
@@ -231,8 +251,11 @@ Status checkComplete(const RecognitionRule& rule, const InputPlace& place) {
         if (op.kinds.empty() && rule.kinds.empty())
             return place.at("kinds").error("is missing: what do the words mean?");
         const bool optimizer = op.kinds == std::vector{OpKind::Optimizer};
-        if (!optimizer && op.name.count(RuleField::MicrobatchId) == 0 && !arg(RuleField::MicrobatchId)) {
-            return here.error("does not tell the micro-batch: give {microbatch} in its name, or an arg for it");
+        const bool numbered = op.name.count(RuleField::MicrobatchId) > 0 || arg(RuleField::MicrobatchId);
+        if (!optimizer && !numbered && !rule.numbersMicrobatches()) {
+            return here.error(
+                "does not tell the micro-batch as other ops of the rule do: give {microbatch} in its name, "
+                "or in no name");
         }
     }
     return {};
@@ -264,15 +287,44 @@ Result<RecognitionRule> readRule(const Json& entry, const InputPlace& place) {
     return rule;
 }
 
-Result<std::vector<RecognitionRule>> readTable(const Json& document, const InputPlace& place) {
-    BUBBLESCOPE_TRY(checkKeys(document, {"rules"}, place));
-    BUBBLESCOPE_ASSIGN(const Json* const entries, listField(document, "rules", place));
-    std::vector<RecognitionRule> rules;
+/// "AGENT [#] *" in the place of a name: * is any text, # a number.
+Result<LaneRule> readLane(const Json& entry, const InputPlace& place) {
+    BUBBLESCOPE_TRY(checkKeys(entry, {"category", "process", "thread", "name", "is", "device", "source"}, place));
+    LaneRule lane;
+    BUBBLESCOPE_ASSIGN(lane.category, textField(entry, "category", place, false));
+    BUBBLESCOPE_ASSIGN(lane.process, textField(entry, "process", place, false));
+    BUBBLESCOPE_ASSIGN(lane.thread, textField(entry, "thread", place, false));
+    BUBBLESCOPE_ASSIGN(lane.name, textField(entry, "name", place, false));
+    BUBBLESCOPE_ASSIGN(lane.device, textField(entry, "device", place, false));
+    BUBBLESCOPE_ASSIGN(lane.source, textField(entry, "source", place, false));
+    BUBBLESCOPE_ASSIGN(const std::string is, textField(entry, "is", place, true));
+    const auto kind = laneKindFrom(is);
+    if (!kind) {
+        return place.at("is").error(
+            "is none of 'host', 'device', 'copy', 'communication', 'compute', 'annotation' and 'idle'");
+    }
+    lane.kind = *kind;
+    if (lane.category.empty() && lane.process.empty() && lane.thread.empty() && lane.name.empty())
+        return place.error("names no category, process, thread or kernel");
+    return lane;
+}
+
+Result<RulesFile> readTable(const Json& document, const InputPlace& place) {
+    BUBBLESCOPE_TRY(checkKeys(document, {"rules", "lanes"}, place));
+    RulesFile file;
+    const bool lanes_only = document.is_object() && document.contains("lanes") && !document.contains("rules");
+    BUBBLESCOPE_ASSIGN(const Json* const entries,
+                       lanes_only ? optionalList(document, "rules", place) : listField(document, "rules", place));
     for (std::size_t i = 0; i < entries->size(); ++i) {
         BUBBLESCOPE_ASSIGN(RecognitionRule rule, readRule((*entries)[i], place.at(fmt::format("rules[{}]", i))));
-        rules.push_back(std::move(rule));
+        file.ops.push_back(std::move(rule));
     }
-    return rules;
+    BUBBLESCOPE_ASSIGN(const Json* const lanes, optionalList(document, "lanes", place));
+    for (std::size_t i = 0; i < lanes->size(); ++i) {
+        BUBBLESCOPE_ASSIGN(LaneRule lane, readLane((*lanes)[i], place.at(fmt::format("lanes[{}]", i))));
+        file.lanes.push_back(std::move(lane));
+    }
+    return file;
 }
 
 } // namespace
@@ -283,14 +335,20 @@ bool RecognitionRule::namesStages() const {
                                  [](const OpSpelling& op) { return op.name.count(RuleField::StageId) > 0; });
 }
 
-Result<std::vector<RecognitionRule>> rulesFrom(std::string_view text, const std::string& file) {
+bool RecognitionRule::numbersMicrobatches() const {
+    const bool by_arg = !args[static_cast<std::size_t>(RuleField::MicrobatchId)].empty();
+    return !by_arg && std::none_of(ops.begin(), ops.end(),
+                                   [](const OpSpelling& op) { return op.name.count(RuleField::MicrobatchId) > 0; });
+}
+
+Result<RulesFile> rulesFrom(std::string_view text, const std::string& file) {
     BUBBLESCOPE_ASSIGN(const WrittenInput input, inputFrom(text, file, "",
                                                            R"(rules look like {"rules": [{"name": "mine", "ops": )"
                                                            R"([{"name": "fwd {microbatch}", "kind": "F"}, …]}]})"));
     return readTable(input.document, input.place);
 }
 
-Result<std::vector<RecognitionRule>> readRules(const std::string& file) {
+Result<RulesFile> readRules(const std::string& file) {
     BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
     return rulesFrom(text, file);
 }
@@ -317,7 +375,7 @@ std::span<const RecognitionRule> builtinRules() {
     static const std::vector<RecognitionRule> kRules = [] {
         auto rules = readTable(Json::parse(kBuiltinRules), {"built-in rules", "", ""});
         assert(rules.ok());
-        return std::move(rules).value();
+        return std::move(rules).value().ops;
     }();
     return kRules;
 }

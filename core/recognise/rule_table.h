@@ -4,6 +4,7 @@
 #include "core/recognise/name_pattern.h"
 #include "core/schedule/op.h"
 #include "core/timeline/step_timeline.h"
+#include "core/trace/lanes.h"
 
 #include <array>
 #include <map>
@@ -51,13 +52,21 @@ struct RecognitionRule {
     bool one_stage_per_rank = false;        ///< else chunks are given, or stages
     bool backward_splits = false;           ///< if weight gradients are separate ops, a backward is the input's
     [[nodiscard]] bool namesStages() const; ///< true if ops state their stage, not their chunk
+    /// True if ops do not state their micro-batch: it follows from their order.
+    [[nodiscard]] bool numbersMicrobatches() const;
+};
+
+/// A file of rules.
+struct RulesFile {
+    std::vector<RecognitionRule> ops; ///< how ops are named
+    std::vector<LaneRule> lanes;      ///< what tracks and kernels are
 };
 
 /// Parses rules from a JSON document; `file` names it in errors. Error: Input, naming file, place and problem.
-[[nodiscard]] Result<std::vector<RecognitionRule>> rulesFrom(std::string_view text, const std::string& file);
+[[nodiscard]] Result<RulesFile> rulesFrom(std::string_view text, const std::string& file);
 
 /// Reads rules from a JSON file. Errors: the same, or the file cannot be read.
-[[nodiscard]] Result<std::vector<RecognitionRule>> readRules(const std::string& file);
+[[nodiscard]] Result<RulesFile> readRules(const std::string& file);
 
 /// Different for rules that find different things.
 [[nodiscard]] std::string keyOf(const RecognitionRule& rule);

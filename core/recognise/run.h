@@ -54,6 +54,7 @@ struct Explanation {
 /// What a user states about a trace.
 struct LoadOptions {
     std::vector<RecognitionRule> rules; ///< tried before the built-in ones
+    TraceRules reading;                 ///< what tracks are, and whose files
     std::optional<Mesh> mesh;           ///< how global ranks are numbered
     /// What the steps were meant to run, either as an order or as a family; sizes that are 0 are those of the trace.
     /// The observed order is compared with it alone, and if ops are not annotated it determines which is which.

@@ -1,8 +1,11 @@
 #include "core/request/recognise_request.h"
 
 #include "core/base/field.h"
+#include "core/base/text.h"
 
+#include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace bubblescope {
@@ -16,6 +19,8 @@ std::vector<std::string> RecogniseRequest::words() const {
     };
     for (const std::string& file : rules)
         add(Field("rules"), file);
+    for (const std::string& stated : ranks)
+        add(Field("rank_of"), stated);
     add(Field("mesh"), mesh);
     add(Field("mesh_order"), mesh_order);
     return words;
@@ -27,12 +32,30 @@ Result<std::optional<Mesh>> RecogniseRequest::parsedMesh() const {
     return std::optional(std::move(parsed));
 }
 
+Result<std::vector<RankRule>> RecogniseRequest::rankRules() const {
+    std::vector<RankRule> stated_ranks;
+    for (const std::string& stated : ranks) {
+        const std::size_t equals = stated.rfind('=');
+        const auto rank =
+            equals == std::string::npos ? std::nullopt : wholeNumber(std::string_view(stated).substr(equals + 1));
+        if (!rank || equals == 0) {
+            return usageError(
+                fmt::format("'{}' does not state a rank", stated),
+                fmt::format("give a pattern of file names and their rank: {}", Field("rank_of").is("'*node3*=3'")));
+        }
+        stated_ranks.push_back({stated.substr(0, equals), *rank});
+    }
+    return stated_ranks;
+}
+
 Result<LoadOptions> RecogniseRequest::options() const {
     LoadOptions options;
     for (const std::string& file : rules) {
-        BUBBLESCOPE_ASSIGN(std::vector<RecognitionRule> read, readRules(file));
-        std::move(read.begin(), read.end(), std::back_inserter(options.rules));
+        BUBBLESCOPE_ASSIGN(RulesFile read, readRules(file));
+        std::ranges::move(read.ops, std::back_inserter(options.rules));
+        std::ranges::move(read.lanes, std::back_inserter(options.reading.lanes));
     }
+    BUBBLESCOPE_ASSIGN(options.reading.ranks, rankRules());
     BUBBLESCOPE_ASSIGN(options.mesh, parsedMesh());
     if (!schedule.given()) {
         if (schedule.sized()) {

@@ -1,6 +1,7 @@
 #include "core/trace/summary.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <unordered_map>
 
@@ -11,8 +12,26 @@ std::string nameOr(std::string_view name, std::int64_t number) {
     return name.empty() ? std::to_string(number) : std::string(name);
 }
 
-/// The union of the slices of a track and of the rows split off it.
+/// What most slices of a thread's rows are.
+LaneKind laneOf(const Trace& trace, const std::vector<TrackId>& rows, bool& has_work) {
+    std::array<std::int64_t, kLaneKinds> lanes{};
+    for (const TrackId row : rows) {
+        for (SliceId slice = trace.tracks()[row].first_slice; slice < trace.tracks()[row].end_slice; ++slice) {
+            const LaneKind lane = trace.laneOf(slice, row);
+            ++lanes[static_cast<std::size_t>(lane)];
+            has_work = has_work || Lanes::isWork(lane);
+        }
+    }
+    return static_cast<LaneKind>(std::ranges::max_element(lanes) - lanes.begin());
+}
+
+/// The union of the slices of a track and of the rows split off it. Beside work, what only describes it does not count.
 void addBusyTime(const Trace& trace, const std::vector<TrackId>& rows, TrackSummary& out) {
+    bool has_work = false;
+    out.lane = laneOf(trace, rows, has_work);
+    const auto counts = [&](LaneKind lane) {
+        return lane != LaneKind::Idle && (lane != LaneKind::Annotation || !has_work);
+    };
     std::vector<std::pair<std::int64_t, std::int64_t>> outer; // outermost slices, by start within a row
     for (const TrackId row : rows) {
         const Track& track = trace.tracks()[row];
@@ -21,7 +40,7 @@ void addBusyTime(const Trace& trace, const std::vector<TrackId>& rows, TrackSumm
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             const std::int64_t start = trace.sliceStarts()[slice];
             const std::int64_t slice_end = start + trace.sliceDurations()[slice];
-            if (slice_end <= end) continue;
+            if (slice_end <= end || !counts(trace.laneOf(slice, row))) continue;
             outer.emplace_back(start, slice_end);
             end = slice_end;
         }

@@ -12,8 +12,9 @@ namespace bubblescope {
 struct TrackSummary {
     std::string process; ///< name, or the number if it has none
     std::string thread;
+    LaneKind lane = LaneKind::Host; ///< of most of its slices
     std::int64_t slices = 0;
-    TimeNs busy{0};  ///< time in which at least one slice runs
+    TimeNs busy{0};  ///< time in which at least one slice runs; beside work of a device, annotations do not count
     TimeNs first{0}; ///< start of the first slice, from the trace's origin
     TimeNs last{0};  ///< end of the last to end
 };

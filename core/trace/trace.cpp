@@ -25,4 +25,14 @@ std::size_t Trace::columnBytes() const {
     return sum;
 }
 
+std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files) {
+    std::vector<std::int64_t> ranks;
+    std::int64_t usable = 0;
+    for (const TraceFile& file : files) {
+        ranks.push_back(file.rank ? std::int64_t{*file.rank} : usable);
+        usable += file.format.empty() ? 0 : 1;
+    }
+    return ranks;
+}
+
 } // namespace bubblescope

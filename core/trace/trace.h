@@ -3,6 +3,7 @@
 #include "core/base/time.h"
 #include "core/trace/arg_column.h"
 #include "core/trace/args.h"
+#include "core/trace/lanes.h"
 #include "core/trace/string_pool.h"
 
 #include <algorithm>
@@ -43,9 +44,16 @@ struct TraceFile {
     std::optional<std::int32_t> world_size = {}; ///< ranks of the whole job, as Kineto states it
     TimeNs offset{0};                            ///< was added to the times in the file: Kineto's baseTimeNanoseconds
     std::string metadata = {};                   ///< what a Chrome file states beside its events, as a JSON object
+    /// Of a file that holds several: whose part this is, such as "[TP00-PP01]" or "process 4711".
+    std::string process = {};
+    /// The rank that the file's name, or a file beside it, states.
+    std::optional<std::int32_t> named_rank = {};
     /// Of an extract: what it keeps of the original besides the slices that are here (core/formats/source/).
     std::shared_ptr<const FileExtract> extract = {};
 };
+
+/// The global rank of each file. Usable files that do not state it are numbered in their order.
+[[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files);
 
 /// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; those that did not were moved to a
 /// separate track whose `spilled_from` names the first.
@@ -142,6 +150,12 @@ public:
     [[nodiscard]] std::span<const Track> tracks() const { return tracks_; }
     [[nodiscard]] const StringPool& strings() const { return strings_; }
     [[nodiscard]] std::string_view text(StringId id) const { return strings_.text(id); }
+    /// What the tracks' slices are.
+    [[nodiscard]] const Lanes& lanes() const { return lanes_; }
+    /// The same for one slice, which is on this track.
+    [[nodiscard]] LaneKind laneOf(SliceId slice, TrackId track) const {
+        return lanes_.kindOf(track, category_[slice], name_[slice]);
+    }
 
     // Columns, one entry per slice, ordered by track, then start, then longest first.
     [[nodiscard]] std::size_t sliceCount() const { return start_.size(); }
@@ -190,10 +204,12 @@ public:
 private:
     friend class TraceBuilder;
     friend class TraceFinisher;
+    friend class ProcessSplitter;
 
     std::vector<TraceFile> files_;
     std::vector<Track> tracks_;
     StringPool strings_;
+    Lanes lanes_;
 
     std::vector<TrackId> track_; ///< only until the trace is finished
     std::vector<std::int64_t> start_;

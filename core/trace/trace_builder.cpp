@@ -2,6 +2,7 @@
 
 #include "core/base/job.h"
 #include "core/base/parallel.h"
+#include "core/trace/processes.h"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include <span>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 namespace bubblescope {
@@ -31,6 +33,8 @@ private:
     bool dropFarOffsets(std::vector<TimeNs>& offsets);
     bool applyOffsets(const std::vector<TimeNs>& offsets);
     bool findExtent(TraceExtent& extent) const;
+    [[nodiscard]] std::vector<SliceId> supersededSlices() const;
+    void dropSuperseded();
     void endOpenSlices(const TraceExtent& extent);
     bool moveOrigin(const TraceExtent& extent);
     bool orderSlices();
@@ -88,6 +92,7 @@ bool TraceFinisher::settle(std::vector<TimeNs>& offsets, TraceExtent& extent) {
 }
 
 bool TraceFinisher::run(const TraceExtent& extent) {
+    dropSuperseded();
     endOpenSlices(extent);
     return moveOrigin(extent) && orderSlices() && spillOverlaps() && sortSlices() && packArgs() && sortPoints() &&
            bindFlows() && giveBack();
@@ -157,6 +162,61 @@ bool TraceFinisher::findExtent(TraceExtent& extent) const {
             include(time, time);
     }
     return seen;
+}
+
+// A recorder that writes in parts begins what is open again in each: of these begins the last one counts, or that which
+// has an end.
+std::vector<SliceId> TraceFinisher::supersededSlices() const {
+    std::vector<SliceId> superseded;
+    if (trace_.open_.empty() || trace_.files_.size() < 2) return superseded;
+    std::unordered_multimap<std::int64_t, SliceId> open; // by start
+    for (const SliceId slice : trace_.open_)
+        open.emplace(trace_.start_[slice], slice);
+    const auto trackOf = [this](SliceId slice) -> const Track& { return trace_.tracks_[trace_.track_[slice]]; };
+    for (SliceId slice = 0; slice < trace_.start_.size(); ++slice) {
+        const auto [first, end] = open.equal_range(trace_.start_[slice]);
+        for (auto same = first; same != end; ++same) {
+            const SliceId other = same->second;
+            const bool is_twin = trace_.name_[slice] == trace_.name_[other] &&
+                                 trace_.category_[slice] == trace_.category_[other] &&
+                                 trackOf(slice).pid == trackOf(other).pid && trackOf(slice).tid == trackOf(other).tid;
+            const bool is_open = trace_.duration_[slice] == kOpen;
+            const bool is_newer =
+                is_open ? trackOf(slice).file > trackOf(other).file : trackOf(slice).file != trackOf(other).file;
+            if (is_twin && is_newer) superseded.push_back(other);
+        }
+    }
+    std::ranges::sort(superseded);
+    const auto repeated = std::ranges::unique(superseded);
+    superseded.erase(repeated.begin(), repeated.end());
+    return superseded;
+}
+
+void TraceFinisher::dropSuperseded() {
+    const std::vector<SliceId> superseded = supersededSlices();
+    if (superseded.empty()) return;
+    const auto isDropped = [&](SliceId slice) { return std::ranges::binary_search(superseded, slice); };
+    const auto drop = [&](auto& column) {
+        SliceId at = 0;
+        std::erase_if(column, [&](const auto&) { return isDropped(at++); });
+    };
+    std::erase_if(trace_.open_, isDropped);
+    std::erase_if(trace_.flow_points_,
+                  [&](const FlowPoint& point) { return point.slice != kNoId && isDropped(point.slice); });
+    const auto move = [&](SliceId& slice) {
+        const auto before = std::ranges::lower_bound(superseded, slice);
+        slice -= static_cast<SliceId>(before - superseded.begin());
+    };
+    std::ranges::for_each(trace_.open_, move);
+    for (FlowPoint& point : trace_.flow_points_) {
+        if (point.slice != kNoId) move(point.slice);
+    }
+    drop(trace_.track_);
+    drop(trace_.start_);
+    drop(trace_.duration_);
+    drop(trace_.name_);
+    drop(trace_.category_);
+    if (!trace_.arg_sets_.empty()) drop(trace_.arg_sets_);
 }
 
 void TraceFinisher::endOpenSlices(const TraceExtent& extent) {
@@ -632,6 +692,16 @@ Result<std::shared_ptr<const Trace>> TraceBuilder::finish(const TraceExtent& ext
     const bool whole = TraceFinisher(trace_, log, control).run(extent);
     TraceBuilder finished = std::exchange(*this, TraceBuilder{});
     if (!whole) return cancelledError();
+    finished.trace_.lanes_ = Lanes(finished.trace_.tracks_, finished.trace_.strings_, finished.rules_.lanes);
+    ProcessSplitter(finished.trace_, log, control).run();
+    for (TraceFile& file : finished.trace_.files_) {
+        for (const RankRule& rule : finished.rules_.ranks) {
+            const bool matches = matchesName(rule.pattern, file.path.string(), nullptr) ||
+                                 matchesName(rule.pattern, file.path.filename().string(), nullptr) ||
+                                 (!file.process.empty() && matchesName(rule.pattern, file.process, nullptr));
+            if (matches) file.rank = rule.rank;
+        }
+    }
     return std::make_shared<const Trace>(std::move(finished.trace_));
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -62,6 +63,8 @@ public:
         trace_.files_[file].offset = offset;
         if (preview_ != nullptr) preview_->setOffset(offset);
     }
+    /// For finish(), which decides what each track is and whose files are.
+    void setRules(TraceRules rules) { rules_ = std::move(rules); }
     /// Publishes slices there as they are added; null stops that.
     void setPreview(LoadPreview::Part* preview) { preview_ = preview; }
     [[nodiscard]] LoadPreview::Part* preview() const { return preview_; }
@@ -133,6 +136,7 @@ private:
     Trace trace_;
     std::vector<TimeNs> offsets_;
     std::map<std::tuple<std::uint32_t, std::int64_t, StringId>, std::size_t> series_; ///< counters by file, pid, name
+    TraceRules rules_;
     LoadPreview::Part* preview_ = nullptr;
 };
 

@@ -204,7 +204,7 @@ TEST_F(Record, AFolderThatCannotBeWrittenEndsBeforeTheJob) {
 TEST_F(Record, AKilledJobsFileIsReadable) {
     const ProgramResult recorded = record("killed");
     EXPECT_EQ(recorded.exit_code, 128 + 9);
-    EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 2}, {"F1", 2}, {"B0", 2}, {"B1", 2}}));
+    EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 2}, {"F1", 2}, {"B0", 2}, {"B1", 2}, {"open", 1}}));
     EXPECT_THAT(recorded.err, HasSubstr("slices begin but never end")) << "the one that was open";
     EXPECT_THAT(recorded.err, HasSubstr("1 event lost or incomplete"));
     EXPECT_EQ(report()["processes"][0]["lost"]["unmatched"], 1);
@@ -261,7 +261,7 @@ TEST_F(Record, WritesWhatAProcessLeavesThatEndsWithoutItsDestructors) {
         const auto process = report()["processes"][0];
         EXPECT_EQ(process["account"], "record") << how;
         EXPECT_EQ(process["recorded"]["ranges"], 50) << how;
-        EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 50}})) << how;
+        EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 50}, {"around", 1}})) << how;
         EXPECT_EQ(process["lost"]["unmatched"], 1) << how << ": the range around them";
         EXPECT_THAT(recorded.err, HasSubstr("1 event lost or incomplete")) << how;
     }

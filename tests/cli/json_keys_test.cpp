@@ -109,6 +109,7 @@ TEST_F(JsonKeys, AreAllInTheManual) {
     look({"analyze", trained, "--summary"});
     const auto kernels = folder.write("kernels.json", R"({"traceEvents":[
         {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":0,"dur":5,"args":{"correlation":1}},
+        {"ph":"X","cat":"user_annotation","name":"ProfilerStep#3","pid":1,"tid":1,"ts":0,"dur":20},
         {"ph":"X","cat":"kernel","name":"ncclDevKernel","pid":0,"tid":7,"ts":9,"dur":5,"args":{"correlation":1}}]})");
     const auto operators = folder.write("operators.json", R"({"traceEvents":[
         {"ph":"X","cat":"cpu_op","name":"add","pid":1,"tid":1,"ts":0,"dur":5}]})");

@@ -19,10 +19,12 @@ void loadRun(std::string_view bytes);          ///< any trace file, through reco
 void liveStream(std::string_view bytes);       ///< a trace file of our own, while it is written
 void memoryModel(std::string_view bytes);      ///< tensor sizes of a model
 void networkFrames(std::string_view bytes);    ///< messages between who has a run's files and who watches
-void nsysDatabase(std::string_view bytes);     ///< Nsight Systems' SQLite export
+void nsysDatabase(std::string_view bytes);     ///< SQLite files of Nsight Systems and of ROCm's profilers
 void opCosts(std::string_view bytes);          ///< operators of a layer, through the cutting rules and the chart
 void perfettoTrace(std::string_view bytes);    ///< Perfetto protobuf
+void primusRecord(std::string_view bytes);     ///< a pipeline record of AMD's Primus
 void recognitionRules(std::string_view bytes); ///< tables of rules, and what their patterns take off names
+void rocprofJson(std::string_view bytes);      ///< rocprofv3's JSON
 void roundTrip(std::string_view bytes);        ///< any trace file, written in each format and read again
 void scheduleCsv(std::string_view bytes);      ///< PyTorch's schedule files
 void scheduleJson(std::string_view bytes);     ///< schedule documents, through validation and simulation

@@ -28,6 +28,7 @@ using Row = std::pair<std::string, std::string>;
 struct Expected {
     std::map<std::string, std::int64_t> by_category;
     std::map<Row, std::vector<std::pair<std::int64_t, std::int64_t>>> slices; ///< ns, by (pid, tid)
+    std::map<Row, std::vector<std::pair<std::int64_t, std::int64_t>>> work;   ///< without what only describes it
     std::set<std::pair<std::string, std::string>> flows;                      ///< category and id
     std::int64_t flow_points = 0;
     std::int64_t instants = 0;
@@ -72,6 +73,8 @@ Expected countEvents(const std::filesystem::path& path) {
             const std::int64_t start = nsOf(event["ts"]);
             const std::int64_t duration = event.contains("dur") ? std::max<std::int64_t>(0, nsOf(event["dur"])) : 0;
             out.slices[row].emplace_back(start, start + duration);
+            const bool describes = category == "gpu_user_annotation" || category == "cuda_sync";
+            if (!describes) out.work[row].emplace_back(start, start + duration);
             ++out.by_category[category];
         } else if (phase == "B") {
             open[row].push_back(event);
@@ -122,8 +125,11 @@ void expectSame(const std::filesystem::path& path) {
     std::vector<std::pair<std::int64_t, double>> theirs;
     for (const TrackSummary& track : summary.tracks)
         ours.emplace_back(track.slices, static_cast<double>(track.busy.count()));
-    for (const auto& [row, slices] : expected.slices)
-        theirs.emplace_back(static_cast<std::int64_t>(slices.size()), busyOf(slices));
+    for (const auto& [row, slices] : expected.slices) {
+        const auto work = expected.work.find(row);
+        theirs.emplace_back(static_cast<std::int64_t>(slices.size()),
+                            busyOf(work == expected.work.end() ? slices : work->second));
+    }
     std::sort(ours.begin(), ours.end());
     std::sort(theirs.begin(), theirs.end());
     for (std::size_t i = 0; i < ours.size(); ++i) {

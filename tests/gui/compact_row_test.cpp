@@ -165,14 +165,14 @@ private slots:
                 QVERIFY(piece.end > piece.begin);
                 at = piece.end;
                 QVERIFY(piece.busy() + piece.idle() <= pixels);
-                const auto& lane = [&](LaneKind kind) -> const Lane& {
+                const auto& lane = [&](gui::LaneKind kind) -> const Lane& {
                     return scene.session->lanes.lane(static_cast<std::size_t>(row), kind);
                 };
                 for (const int column : {piece.begin, piece.end - 1}) {
                     const TimeRange time = scene.columnTime(column);
-                    const TimeNs busy = runningTime(lane(LaneKind::Compute), time);
-                    const TimeNs idle = runningTime(lane(LaneKind::Bubble), time);
-                    const RoleTimes roles = timeByRole(lane(LaneKind::Compute), time);
+                    const TimeNs busy = runningTime(lane(gui::LaneKind::Compute), time);
+                    const TimeNs idle = runningTime(lane(gui::LaneKind::Bubble), time);
+                    const RoleTimes roles = timeByRole(lane(gui::LaneKind::Compute), time);
                     // The gap between two wide ops.
                     const bool line = piece.busy() == 0 && piece.idle() == 0 && piece.end - piece.begin == 1;
                     if (line && busy == time.length()) continue;
@@ -261,7 +261,7 @@ private slots:
             busy += piece.busy() * (piece.end - piece.begin);
         TimeNs ops{0};
         for (std::size_t line = 0; line < 4; ++line)
-            ops += runningTime(session->lanes.lane(line, LaneKind::Compute), range);
+            ops += runningTime(session->lanes.lane(line, gui::LaneKind::Compute), range);
         const double exact = static_cast<double>(ops.count()) / 4 / static_cast<double>(range.length().count()) *
                              kStripHeight * kCompactWidth;
         QVERIFY2(std::abs(busy - exact) < 0.05 * exact, qPrintable(QStringLiteral("%1 %2").arg(busy).arg(exact)));

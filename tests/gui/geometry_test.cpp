@@ -69,7 +69,7 @@ SessionPtr denseSession(int count, TimeNs gap) {
     session->report.steps[0].ranks.edit().resize(1);
     session->run = std::move(run);
     session->run.steps.push_back(std::move(step));
-    session->lanes = Lanes(session->run.steps, session->report.steps);
+    session->lanes = gui::Lanes(session->run.steps, session->report.steps);
     return session;
 }
 
@@ -284,7 +284,7 @@ private slots:
     void thinTransfersCanBeHit() {
         const Scene scene;
         const TimeScale scale{scene.range, kWidth};
-        const auto& sends = scene.session->lanes.lane(0, LaneKind::Send).spans();
+        const auto& sends = scene.session->lanes.lane(0, gui::LaneKind::Send).spans();
         QVERIFY(!sends.empty());
         const ItemRef send{ItemKind::Comm, sends[2].step, 0, sends[2].index};
         const QRectF rect = itemRect(scene.input(), send);

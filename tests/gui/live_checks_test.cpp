@@ -45,7 +45,7 @@ struct ShownCheck {
 std::vector<ShownCheck> shownChecks(const Session& session) {
     std::vector<ShownCheck> shown;
     for (int line = 0; line < LiveRun::kRanks; ++line) {
-        for (const Span& span : session.lanes.lane(static_cast<std::size_t>(line), LaneKind::Check).spans()) {
+        for (const Span& span : session.lanes.lane(static_cast<std::size_t>(line), gui::LaneKind::Check).spans()) {
             const CheckRecord& check = session.run.checks.checks[static_cast<std::size_t>(span.index)];
             shown.push_back({line, session.step(span.step).index, span.start - session.window(span.step).begin,
                              span.end - span.start, check.outcome == CheckOutcome::Mismatch});

@@ -421,9 +421,9 @@ private slots:
         QVERIFY(teach.saveRule(file).ok());
         const auto rules = readRules(file.toStdString());
         QVERIFY2(rules.ok(), rules.ok() ? "" : rules.error().text().c_str());
-        QCOMPARE(rules.value().size(), 1U);
-        QCOMPARE(rules.value()[0].ops[0].name.text(), std::string("vor {microbatch}"));
-        QVERIFY(rules.value()[0].one_stage_per_rank);
+        QCOMPARE(rules.value().ops.size(), 1U);
+        QCOMPARE(rules.value().ops[0].ops[0].name.text(), std::string("vor {microbatch}"));
+        QVERIFY(rules.value().ops[0].one_stage_per_rank);
 
         QSignalSpy reopen(&setup.page, &PlainPage::reopenRequested);
         child<QPushButton>(teach, "teachReopen").click();

@@ -231,13 +231,13 @@ private slots:
 
     void replicasHaveLinesOfTheirOwn() {
         const SessionPtr session = replicated();
-        const Lanes& lanes = session->lanes;
+        const gui::Lanes& lanes = session->lanes;
         QCOMPARE(lanes.lineCount(), std::size_t{8});
         QCOMPARE(lanes.rankCount(), std::size_t{4});
         for (int line = 0; line < 8; ++line) {
             QCOMPARE(lanes.rankOf(line), line % 4);
             QCOMPARE(lanes.replicaOf(line), line / 4);
-            for (const Span& span : lanes.lane(static_cast<std::size_t>(line), LaneKind::Compute).spans())
+            for (const Span& span : lanes.lane(static_cast<std::size_t>(line), gui::LaneKind::Compute).spans())
                 QCOMPARE(session->step(span.step).replica, line / 4);
             QCOMPARE(session->step(session->stepOn(line, 2)).replica, line / 4);
             QCOMPARE(session->step(session->stepOn(line, 2)).index, session->step(2).index);

@@ -143,6 +143,7 @@ QSet<QString> errorTexts() {
         QStringLiteral("fmt::format(\"'{}': {}\", text, what)"),
         QStringLiteral("std::string(kNotesShape)"),
         QStringLiteral("std::string(conversionAdvice(where, bytes.text()))"),
+        QStringLiteral("std::string(kXPlaneAdvice)"),
         QStringLiteral("error_output.section(QLatin1Char('\\n'), 1).toStdString()"),
     };
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES));
@@ -156,6 +157,9 @@ QSet<QString> errorTexts() {
     // Of live::checkFolders(), the only error of its folder that the app shows.
     texts << QStringLiteral("neither the folder nor the one above it exists")
           << QStringLiteral("name the folder that the run records into");
+    // Of sniff.h.
+    texts << QStringLiteral("open the trace.json.gz that the profiler wrote beside it, or make it with TensorBoard's "
+                            "profile plugin");
     // Of openInput() and readInputText(), which files of the app's are read with, too.
     texts << QStringLiteral("cannot be read: {}") << QStringLiteral("check the name and the permissions")
           << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe into which nobody writes")

@@ -176,13 +176,15 @@ TEST(RunUnderMpi, IsHeardWholeByAMonitorBesideIt) {
 
 TEST(RunUnderMpi, AMonitorSaysWhichRankWasKilled) {
     const test::ScratchFolder scratch;
-    const Outcome outcome = watched(kMpirun + kProgram + kRun + "--inject die:rank=2,step=2,op=F2", scratch);
+    // Long enough for the monitor to know all processes before one ends.
+    const std::string run = " run --schedule 1f1b --pp 4 --microbatches 6 --forward 30ms --backward 60ms --steps 3 ";
+    const Outcome outcome = watched(kMpirun + kProgram + run + "--inject die:rank=2,step=2,op=F2", scratch);
     EXPECT_EQ(outcome.exit_code, 4) << "the monitor's: a run that failed";
     std::vector<int> gone;
     for (const auto& line : linesOf(scratch.file("lines"))) {
         if (line["event"] == "rank" && line["state"] == "gone") gone.push_back(line["rank"]);
     }
-    // mpirun ends the others as soon as it sees the first; who watches sees it before.
+    // mpirun ends the others as soon as it sees the first; who watches sees them in that order.
     ASSERT_FALSE(gone.empty());
     EXPECT_EQ(gone.front(), 2);
     JobControl control;

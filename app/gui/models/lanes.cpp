@@ -398,8 +398,10 @@ QString text(const Trace& trace, StringId id) {
 
 bool isDevice(const Trace& trace, const Track& track) {
     if (track.first_slice == track.end_slice) return false;
-    const std::string_view category = trace.category(track.first_slice);
-    return category == "kernel" || category.starts_with("gpu_");
+    const auto id = static_cast<TrackId>(&track - trace.tracks().data());
+    const bubblescope::LaneKind lane = trace.laneOf(track.first_slice, id);
+    const bool describes = lane == bubblescope::LaneKind::Annotation;
+    return bubblescope::Lanes::isWork(lane) || (describes && trace.category(track.first_slice).starts_with("gpu_"));
 }
 
 QString nameOf(const Trace& trace, const Track& track) {

@@ -126,7 +126,9 @@ Result<LoadOptions> Taught::options() const {
     LoadOptions out;
     out.family = family;
     if (rules.empty()) return out;
-    BUBBLESCOPE_ASSIGN(out.rules, rulesFrom(rules, "rule"));
+    BUBBLESCOPE_ASSIGN(RulesFile read, rulesFrom(rules, "rule"));
+    out.rules = std::move(read.ops);
+    out.reading.lanes = std::move(read.lanes);
     return out;
 }
 

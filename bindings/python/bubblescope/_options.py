@@ -71,7 +71,8 @@ class ValidateKeywords(MemoryKeywords, total=False):
 
 class LoadKeywords(OrderKeywords, MemoryKeywords, total=False):
     schedule: str  # that the trace is meant to show; sizes may be left open
-    rules: Union[Path, Sequence[Path]]  # files of further rules for names of ops
+    rules: Union[Path, Sequence[Path]]  # files of further rules for names of ops, and for lanes
+    rank_of: Union[str, Sequence[str]]  # "PATTERN=RANK": of files and processes by name
     mesh: str  # how the job spreads over its ranks, "pp=4,dp=2,tp=2"
     mesh_order: str  # how its ranks are numbered
     steps: Union[int, str, Sequence[Union[int, str]]]  # only these: 3, "5-9", "809/0"

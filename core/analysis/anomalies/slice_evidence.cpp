@@ -116,10 +116,13 @@ OpsOfFiles opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved
 Result<std::vector<BusySpans>> extractKernelTime(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<BusySpans> files(raw.fileCount());
-    const StringId kernel = trace.strings().find("kernel");
-    for (SliceId slice = 0; kernel != 0 && slice < trace.sliceCount(); ++slice) {
-        if (trace.sliceCategories()[slice] != kernel) continue;
-        files[trace.tracks()[trace.sliceTracks()[slice]].file].busy.push_back({trace.start(slice), trace.end(slice)});
+    for (TrackId id = 0; trace.lanes().anyWork() && id < trace.tracks().size(); ++id) {
+        const Track& track = trace.tracks()[id];
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            const LaneKind lane = trace.laneOf(slice, id);
+            if (lane != LaneKind::Device && lane != LaneKind::Communication) continue;
+            files[track.file].busy.push_back({trace.start(slice), trace.end(slice)});
+        }
     }
     for (BusySpans& file : files)
         file.busy = unionOf(std::move(file.busy));

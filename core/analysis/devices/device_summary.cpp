@@ -69,6 +69,18 @@ double busBytes(std::string_view collective, std::int64_t group_size, std::int64
     return size;
 }
 
+std::optional<StepActivity> typicalStep(const std::vector<FileActivity>& files) {
+    std::vector<const StepActivity*> steps;
+    for (const FileActivity& file : files) {
+        for (const StepActivity& step : file.steps)
+            steps.push_back(&step);
+    }
+    if (steps.empty()) return std::nullopt;
+    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::ranges::nth_element(steps, middle, {}, [](const StepActivity* step) { return step->duration; });
+    return **middle;
+}
+
 std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& devices) {
     std::map<std::pair<std::string_view, WorkKind>, KernelTotals> by_name;
     for (const DeviceSummary& device : devices) {

@@ -1,45 +1,23 @@
 #pragma once
 
+#include "core/analysis/devices/device_times.h"
+#include "core/analysis/devices/step_activity.h"
 #include "core/recognise/raw_trace.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 // What devices did in a trace, with or without a pipeline in it. Terms are those of HolisticTraceAnalysis, so that
-// figures can be compared: compute is time with at least one kernel other than those that transfer between ranks,
-// communication is time with at least one kernel of NCCL or RCCL, memory is time with at least one copy or set. Between
-// its first and last work, a device is idle while it runs none of them. Unlike there, synchronisation is not work.
+// figures can be compared: compute is time with at least one kernel that does not transfer between ranks, communication
+// is time with at least one kernel that does (core/recognise/communication.h), memory is time with at least one copy or
+// set. Between its first and last work, a device is idle while it runs none of them. Unlike there, synchronisation is
+// not work.
 namespace bubblescope {
-
-/// a + b, neither negative; limited to the longest representable time, since sums over slices of a hostile file can
-/// exceed it.
-[[nodiscard]] TimeNs boundedSum(TimeNs a, TimeNs b);
-
-/// How a device was used, by what ran at the same time.
-struct DeviceTimes {
-    static constexpr std::size_t kCompute = 1;
-    static constexpr std::size_t kCommunication = 2;
-    static constexpr std::size_t kMemory = 4;
-    /// Indexed by the sum of the classes that ran; 0 is idle. The times add up to the device's span.
-    std::array<TimeNs, 8> by_mix{};
-
-    /// Time in which at least one of these classes ran, and none of `without`.
-    [[nodiscard]] TimeNs with(std::size_t classes, std::size_t without = 0) const;
-    [[nodiscard]] TimeNs compute() const { return with(kCompute); }
-    [[nodiscard]] TimeNs communication() const { return with(kCommunication); }
-    [[nodiscard]] TimeNs memory() const { return with(kMemory); }
-    [[nodiscard]] TimeNs exposedCommunication() const { return with(kCommunication, kCompute); }
-    [[nodiscard]] TimeNs hiddenCommunication() const { return communication() - exposedCommunication(); }
-    /// Copies and sets while nothing else ran.
-    [[nodiscard]] TimeNs exposedMemory() const { return with(kMemory, kCompute | kCommunication); }
-    [[nodiscard]] TimeNs idle() const { return by_mix[0]; }
-    [[nodiscard]] TimeNs span() const;
-};
 
 /// Time without work, by the reason why the next work waited.
 struct IdleTimes {
@@ -141,6 +119,7 @@ struct HostSummary {
 struct FileActivity {
     std::vector<DeviceSummary> devices;
     std::vector<HostSummary> threads;
+    std::vector<StepActivity> steps; ///< that its profiler or framework marks, by start
 };
 
 /// One for each file. O(n log n) in the slices of devices.
@@ -150,17 +129,15 @@ inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 /// The activity of a trace without a pipeline, from what recognition knows of its devices.
 [[nodiscard]] Result<std::vector<FileActivity>> activityOf(const LoadedTrace& loaded);
 
+/// The step of median length among all that files mark; nothing if none does.
+[[nodiscard]] std::optional<StepActivity> typicalStep(const std::vector<FileActivity>& files);
+
 /// The same kernels on several devices, longest total first.
 [[nodiscard]] std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& devices);
 /// The same transfers on several devices, longest total first; `exposed` and `total` are sums.
 [[nodiscard]] std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices);
 
 // In extracts, see core/recognise/extract_values.h.
-template <class Wire>
-void fields(Wire& wire, DeviceTimes& value) {
-    for (TimeNs& time : value.by_mix)
-        wire.duration(time);
-}
 template <class Wire>
 void fields(Wire& wire, IdleTimes& value) {
     auto& [host, gaps, other] = value;
@@ -206,9 +183,16 @@ void fields(Wire& wire, HostSummary& value) {
     wire.duration(busy);
 }
 template <class Wire>
+void fields(Wire& wire, StepActivity& value) {
+    auto& [index, start, duration, times] = value;
+    wire(index, times);
+    wire.instant(start);
+    wire.duration(duration);
+}
+template <class Wire>
 void fields(Wire& wire, FileActivity& value) {
-    auto& [devices, threads] = value;
-    wire(devices, threads);
+    auto& [devices, threads, steps] = value;
+    wire(devices, threads, steps);
 }
 inline void moveTo(std::uint32_t file, std::int64_t rank, FileActivity& value) {
     const auto place = [&](auto& part) {

@@ -2,6 +2,7 @@
 #include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/base/time_intervals.h"
+#include "core/trace/processes.h"
 
 #include <fmt/format.h>
 
@@ -34,12 +35,16 @@ struct DeviceKey {
     std::int64_t used_by = 0; ///< the process, as GpuWork numbers it
     std::int64_t pid = 0;     ///< of the rows
     StringId name = 0;        ///< the same
+    std::string_view called;  ///< what the rows' lane calls it; the rows may then be of several processes
 
     auto operator<=>(const DeviceKey&) const = default;
 };
 
-DeviceKey deviceOf(const Trace& trace, const Track& track) {
-    return {GpuWork::processOf(trace, track), track.pid, track.process_name};
+DeviceKey deviceOf(const Trace& trace, TrackId id) {
+    const Track& track = trace.tracks()[id];
+    const std::int64_t used_by = GpuWork::processOf(trace, track);
+    if (const std::string_view called = trace.lanes().deviceOf(id); !called.empty()) return {used_by, 0, 0, called};
+    return {used_by, track.pid, track.process_name, {}};
 }
 
 /// The row in the file: overlapping slices were moved to separate rows.
@@ -104,6 +109,27 @@ DeviceTimes timesOf(std::span<const Work> work) {
     return times;
 }
 
+/// What devices did in marked steps: work is cut at a step's ends.
+void addTimes(std::vector<StepActivity>& steps, std::span<const Work> work) {
+    std::vector<std::vector<Work>> within(steps.size());
+    for (const Work& each : work) {
+        auto step = std::ranges::upper_bound(steps, each.start, {}, &StepActivity::start);
+        if (step != steps.begin()) --step;
+        for (; step != steps.end() && step->start < each.end; ++step) {
+            Work part = each;
+            part.start = std::max(part.start, step->start);
+            part.end = std::min(part.end, step->start + step->duration);
+            if (part.start < part.end) within[static_cast<std::size_t>(step - steps.begin())].push_back(part);
+        }
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const DeviceTimes times = timesOf(within[i]);
+        for (std::size_t mix = 1; mix < times.by_mix.size(); ++mix)
+            steps[i].times.by_mix[mix] += times.by_mix[mix];
+        steps[i].times.by_mix[0] += steps[i].duration - (times.span() - times.idle());
+    }
+}
+
 /// Which call launched a device's work.
 class LaunchOf {
 public:
@@ -157,14 +183,18 @@ std::int64_t mostQueued(std::span<const Work> work, const LaunchOf& launch_of) {
 
 std::vector<KernelTotals> kernelsOf(const Trace& trace, std::span<const Work> work) {
     std::map<std::pair<StringId, WorkKind>, KernelTotals> by_name;
+    std::map<std::string_view, StringId> families; // of names that state their call's number
     for (const Work& each : work) {
         const TimeNs time = each.end - each.start;
         KernelTotals one{{}, each.kind, 1, time, time, time, each.start};
-        by_name[{trace.sliceNames()[each.slice], each.kind}].add(one);
+        StringId name = trace.sliceNames()[each.slice];
+        const std::string_view family = withoutCallNumber(trace.text(name));
+        if (family.size() < trace.text(name).size()) name = families.try_emplace(family, name).first->second;
+        by_name[{name, each.kind}].add(one);
     }
     std::vector<KernelTotals> list;
     for (auto& [key, totals] : by_name) {
-        totals.name = trace.text(key.first);
+        totals.name = withoutCallNumber(trace.text(key.first));
         list.push_back(std::move(totals));
     }
     return list;
@@ -196,14 +226,14 @@ std::int64_t sizeOfType(std::string_view type) {
     return known == kSizes.end() ? 0 : known->second;
 }
 
-/// What the profiler recorded about one kernel of NCCL or RCCL.
+/// What the profiler recorded about one transfer between ranks.
 CollectiveTotals collectiveOf(const Trace& trace, const Work& work, const ComputeTime& compute) {
     const ArgSetId args = trace.sliceArgs()[work.slice];
     const auto text = [&](std::string_view name) { return trace.textArg(args, name).value_or(std::string()); };
     const auto number = [&](std::string_view name) { return trace.intArg(args, name).value_or(0); };
     CollectiveTotals one;
     one.name = text("Collective name");
-    if (one.name.empty()) one.name = trace.name(work.slice);
+    if (one.name.empty()) one.name = withoutCallNumber(trace.name(work.slice));
     one.group = text("Process Group Description");
     if (one.group.empty()) one.group = text("Process Group Name");
     one.group_size = std::max<std::int64_t>(number("Group size"), 0);
@@ -259,9 +289,15 @@ std::string threadName(const Trace& trace, const Track& track, std::string_view 
 }
 
 std::string deviceName(const Trace& trace, const DeviceKey& key) {
+    if (!key.called.empty()) return std::string(key.called);
     const std::string_view process = trace.text(key.name);
     // Kineto names a device's rows after the process that used it, and numbers them by device.
-    return process.starts_with("GPU ") ? std::string(process) : fmt::format("GPU {}", key.pid);
+    if (process.starts_with("GPU ")) return std::string(process);
+    // A tool that merged files put a label before the number: "[TP00-PP01] 1".
+    const auto number = key.pid == 0 && labelOfProcess(process)
+                            ? wholeNumber(process.substr(process.find_last_not_of("0123456789") + 1))
+                            : std::nullopt;
+    return fmt::format("GPU {}", number ? std::int64_t{*number} : key.pid);
 }
 
 DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Work> work, const LaunchOf& launch_of) {
@@ -354,13 +390,15 @@ Result<std::vector<FileActivity>> extractActivity(RawTrace& raw) {
     for (SliceId slice = 0; on_device.any() && slice < trace.sliceCount(); ++slice) {
         if (stop.requested()) return files;
         if (!on_device.contains(slice) || trace.end(slice) < trace.start(slice)) continue;
-        const Track& track = trace.tracks()[trace.sliceTracks()[slice]];
-        devices[track.file][deviceOf(trace, track)].push_back(
+        const TrackId track = trace.sliceTracks()[slice];
+        devices[trace.tracks()[track].file][deviceOf(trace, track)].push_back(
             {trace.start(slice), trace.end(slice), slice, on_device.kind(slice)});
     }
+    std::vector<std::vector<StepActivity>> steps = markedSteps(trace, raw.control());
     for (std::uint32_t file = 0; file < files.size(); ++file) {
         for (auto& [key, work] : devices[file]) {
             const LaunchOf launch_of(raw.gpu().launches(file, key.used_by));
+            addTimes(steps[file], work);
             DeviceSummary& device = files[file].devices.emplace_back(summarize(trace, key, std::move(work), launch_of));
             device.file = file;
             device.rank = raw.rankOf(file);
@@ -374,8 +412,10 @@ Result<std::vector<FileActivity>> extractActivity(RawTrace& raw) {
         thread.file = track.file;
         thread.rank = raw.rankOf(track.file);
     }
-    for (FileActivity& file : files)
-        std::ranges::stable_sort(file.threads, std::ranges::greater(), &HostSummary::busy);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        std::ranges::stable_sort(files[i].threads, std::ranges::greater(), &HostSummary::busy);
+        files[i].steps = std::move(steps[i]);
+    }
     return files;
 }
 

@@ -48,14 +48,15 @@ Result<std::vector<HostActivityTimes>> extractHostActivities(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<HostActivityTimes> files(raw.fileCount());
     std::map<StringId, std::optional<HostActivity>> known;
-    const StringId kernel = trace.strings().find("kernel");
-    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
-        if (kernel != 0 && trace.sliceCategories()[slice] == kernel) continue;
-        const auto [named, is_new] = known.try_emplace(trace.sliceNames()[slice]);
-        if (is_new) named->second = activityNamed(trace.name(slice));
-        if (!named->second) continue;
-        HostActivityTimes& file = files[trace.tracks()[trace.sliceTracks()[slice]].file];
-        file.of(*named->second).busy.push_back({trace.start(slice), trace.end(slice)});
+    for (TrackId id = 0; id < trace.tracks().size(); ++id) {
+        const Track& track = trace.tracks()[id];
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (trace.laneOf(slice, id) != LaneKind::Host) continue;
+            const auto [named, is_new] = known.try_emplace(trace.sliceNames()[slice]);
+            if (is_new) named->second = activityNamed(trace.name(slice));
+            if (!named->second) continue;
+            files[track.file].of(*named->second).busy.push_back({trace.start(slice), trace.end(slice)});
+        }
     }
     for (HostActivityTimes& file : files) {
         for (BusySpans& times : file.times)

@@ -568,4 +568,8 @@ Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder
     return Reader(bytes, where, builder, log, progress).read();
 }
 
+bool isNoTrace(const Error& error) {
+    return error.hint == kNotATraceHint;
+}
+
 } // namespace bubblescope::chrome

@@ -18,4 +18,7 @@ namespace bubblescope::chrome {
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 
+/// Whether readChrome() failed because the file is JSON, but holds no events: the file of another program.
+[[nodiscard]] bool isNoTrace(const Error& error);
+
 } // namespace bubblescope::chrome

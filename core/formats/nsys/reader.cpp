@@ -1,6 +1,6 @@
 #include "core/formats/nsys/reader.h"
 
-#include "core/formats/nsys/database.h"
+#include "core/formats/sqlite/database.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,9 @@
 
 namespace bubblescope::nsys {
 namespace {
+
+using sqlite::Database;
+using sqlite::Row;
 
 // Ids of processes and threads are packed into one number: … | process, 24 bits | thread, 24 bits.
 constexpr std::int64_t processOf(std::int64_t global) {
@@ -364,11 +367,9 @@ ArgSetId Reader::sizeOf(std::int64_t bytes) {
 
 } // namespace
 
-Status readNsys(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+Status readNsys(const sqlite::Database& database, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                 LoadProgress& progress) {
-    const auto database = Database::open(bytes);
-    if (!database) return inputError(where, "is a damaged SQLite database", "export it again with nsys");
-    return Reader(*database, where, builder, log, progress).read();
+    return Reader(database, where, builder, log, progress).read();
 }
 
 } // namespace bubblescope::nsys

@@ -6,7 +6,10 @@
 #include "core/trace/trace_builder.h"
 
 #include <string>
-#include <string_view>
+
+namespace bubblescope::sqlite {
+class Database;
+}
 
 namespace bubblescope::nsys {
 
@@ -18,7 +21,7 @@ namespace bubblescope::nsys {
 /// tables in place of tables are not read, and reported. Times are made
 /// absolute if the file states when its session began. `where` names the file. Errors: Input for a database that is not
 /// such an export or holds no event; Cancelled.
-[[nodiscard]] Status readNsys(std::string_view bytes, const std::string& where, TraceBuilder& builder,
+[[nodiscard]] Status readNsys(const sqlite::Database& database, const std::string& where, TraceBuilder& builder,
                               DiagnosticLog& log, LoadProgress& progress);
 
 } // namespace bubblescope::nsys

@@ -1,6 +1,7 @@
 #include "core/report/results/devices.h"
 
 #include "core/answer/answer.h"
+#include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/report/results/answer.h"
 #include "core/report/results/common.h"
@@ -34,6 +35,30 @@ Cell nameCell(const std::string& name) {
     return brief == name ? Cell(name) : Cell(name).as(std::move(brief));
 }
 
+/// Of all files, by rank.
+struct Activity {
+    std::vector<DeviceSummary> devices;
+    std::vector<HostSummary> threads;
+    std::vector<std::pair<std::int64_t, StepActivity>> steps; ///< by rank
+
+    explicit Activity(const std::vector<FileActivity>& files) {
+        for (const FileActivity& file : files) {
+            devices.insert(devices.end(), file.devices.begin(), file.devices.end());
+            threads.insert(threads.end(), file.threads.begin(), file.threads.end());
+            for (const StepActivity& step : file.steps) {
+                const std::int64_t rank = !file.devices.empty()   ? file.devices.front().rank
+                                          : !file.threads.empty() ? file.threads.front().rank
+                                                                  : 0;
+                steps.emplace_back(rank, step);
+            }
+        }
+        const auto by_rank = [](const auto& a, const auto& b) { return a.rank < b.rank; };
+        std::ranges::stable_sort(devices, by_rank);
+        std::ranges::stable_sort(threads, by_rank);
+        std::ranges::stable_sort(steps, {}, [](const auto& of_rank) { return of_rank.first; });
+    }
+};
+
 // ---- Tables ----
 
 Table devicesTable(const std::vector<DeviceSummary>& devices) {
@@ -53,6 +78,39 @@ Table devicesTable(const std::vector<DeviceSummary>& devices) {
                   device.launches.count == 0 ? Cell("-") : Cell(device.launches.delay_median));
     }
     return table;
+}
+
+/// Marked steps, of a file after the other: wall time, and what its devices did in it.
+Table stepsTable(const Activity& activity) {
+    Table table("device_steps",
+                {column("rank", "rank"), column("index", "step"), column("wall_ns", "time"),
+                 column("compute_ns", "compute"), column("exposed_communication_ns", "exposed communication"),
+                 column("exposed_memory_ns", "copies"), column("idle_ns", "idle"), data("start_ns")});
+    table.most_in_text = kMostRows;
+    for (const auto& [rank, step] : activity.steps) {
+        const DeviceTimes& times = step.times;
+        const TimeNs span = times.span();
+        const auto part = [&](TimeNs time) {
+            return span == TimeNs{0} ? Cell(Value(time)).as("-") : Cell(time).as(formatPercent(fractionOf(time, span)));
+        };
+        table.row(rank, step.index, step.duration, part(times.compute()), part(times.exposedCommunication()),
+                  part(times.exposedMemory()), part(times.idle()), step.start);
+    }
+    if (table.rows.empty()) table.reader = Reader::Programs;
+    return table;
+}
+
+/// "4 steps; the median takes 9.991 ms, the longest, step 12, 10.2 ms."
+std::string stepsText(const Activity& activity) {
+    std::vector<TimeNs> times;
+    const StepActivity* longest = nullptr;
+    for (const auto& [rank, step] : activity.steps) {
+        times.push_back(step.duration);
+        if (longest == nullptr || step.duration > longest->duration) longest = &step;
+    }
+    const std::size_t count = times.size();
+    return fmt::format("{}; the median takes {}, the longest, step {}, {}.", pluralize(count, "step"),
+                       formatTime(median(std::move(times))), longest->index, formatTime(longest->duration));
 }
 
 /// The kernels of devices, or the operators of hosts, which have no kind.
@@ -240,22 +298,6 @@ void addForThreads(Document& document, const std::vector<HostSummary>& threads) 
     document.add(std::move(longest));
 }
 
-/// Of all files, by rank.
-struct Activity {
-    std::vector<DeviceSummary> devices;
-    std::vector<HostSummary> threads;
-
-    explicit Activity(const std::vector<FileActivity>& files) {
-        for (const FileActivity& file : files) {
-            devices.insert(devices.end(), file.devices.begin(), file.devices.end());
-            threads.insert(threads.end(), file.threads.begin(), file.threads.end());
-        }
-        const auto by_rank = [](const auto& a, const auto& b) { return a.rank < b.rank; };
-        std::ranges::stable_sort(devices, by_rank);
-        std::ranges::stable_sort(threads, by_rank);
-    }
-};
-
 DataTable deviceTable(const Activity& activity) {
     DataTable out({{"rank", ColumnType::Int32},
                    {"device", ColumnType::Text},
@@ -353,6 +395,24 @@ DataTable transferTable(const Activity& activity) {
     return out;
 }
 
+DataTable stepTable(const Activity& activity) {
+    DataTable out({{"rank", ColumnType::Int32},
+                   {"step", ColumnType::Int64},
+                   {"start_ns", ColumnType::Int64},
+                   {"wall_ns", ColumnType::Int64},
+                   {"compute_ns", ColumnType::Int64},
+                   {"communication_ns", ColumnType::Int64},
+                   {"exposed_communication_ns", ColumnType::Int64},
+                   {"exposed_memory_ns", ColumnType::Int64},
+                   {"idle_ns", ColumnType::Int64}});
+    for (const auto& [rank, step] : activity.steps) {
+        const DeviceTimes& times = step.times;
+        out.row(rank, step.index, step.start, step.duration, times.compute(), times.communication(),
+                times.exposedCommunication(), times.exposedMemory(), times.idle());
+    }
+    return out;
+}
+
 } // namespace
 
 bool showsActivity(const std::vector<FileActivity>& files) {
@@ -393,6 +453,13 @@ Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivi
         addForThreads(document, activity.threads);
     else
         addForDevices(document, activity.devices, joinedCollectives(activity.devices));
+    Section steps;
+    if (!activity.steps.empty()) {
+        steps.heading = "The steps";
+        steps.line(stepsText(activity));
+    }
+    steps.add(stepsTable(activity));
+    document.add(std::move(steps));
     document.add(listOf("devices", activity.devices, deviceData));
     document.add(listOf("threads", activity.threads, threadData));
     return document;
@@ -403,7 +470,8 @@ std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files
     return {{"devices", [activity] { return deviceTable(*activity); }},
             {"streams", [activity] { return streamTable(*activity); }},
             {"kernels", [activity] { return kernelTable(*activity); }},
-            {"transfers", [activity] { return transferTable(*activity); }}};
+            {"transfers", [activity] { return transferTable(*activity); }},
+            {"device-steps", [activity] { return stepTable(*activity); }}};
 }
 
 } // namespace bubblescope::report

@@ -38,7 +38,7 @@ void recognitionRules(std::string_view bytes) {
     if (const auto pattern = NamePattern::parse(bytes, kInput); pattern.ok()) tryPattern(pattern.value());
     const auto rules = rulesFrom(bytes, kInput);
     if (!rules.ok()) return checkError(rules.error());
-    for (const RecognitionRule& rule : rules.value()) {
+    for (const RecognitionRule& rule : rules.value().ops) {
         require(!rule.ops.empty(), "a rule names ops");
         for (const auto& op : rule.ops) {
             require(op.kinds.size() <= 2, "at most two ops make a pair");

@@ -1,9 +1,11 @@
 // Each format of traces by itself, from bytes in memory.
 
 #include "core/formats/chrome/reader.h"
-#include "core/formats/nsys/reader.h"
 #include "core/formats/paddle/job_log.h"
 #include "core/formats/perfetto/reader.h"
+#include "core/formats/primus/reader.h"
+#include "core/formats/read_trace.h"
+#include "core/formats/rocm/json_reader.h"
 #include "core/formats/torchtitan/event_log.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
@@ -36,7 +38,17 @@ void perfettoTrace(std::string_view bytes) {
 }
 
 void nsysDatabase(std::string_view bytes) {
-    loadWith(nsys::readNsys, bytes, bytes);
+    loadWith(readSqlite, bytes, bytes);
+}
+
+void primusRecord(std::string_view bytes) {
+    (void)load(bytes, [&](TraceBuilder& builder, DiagnosticLog& log, LoadProgress&) {
+        return primus::readRecord(bytes, {}, kInput, builder, log);
+    });
+}
+
+void rocprofJson(std::string_view bytes) {
+    loadWith(rocm::readRocprofJson, bytes, bytes);
 }
 
 void jobLog(std::string_view bytes) {

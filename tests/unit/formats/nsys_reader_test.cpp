@@ -1,29 +1,14 @@
+#include "tests/support/sqlite_file.h"
 #include "tests/unit/formats/trace_bytes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
-
-#include <fstream>
-#include <iterator>
 
 namespace bubblescope {
 namespace {
 
+using test::databaseOf;
 using testing::HasSubstr;
-
-/// The bytes of a database made by SQL statements.
-std::string databaseOf(const test::ScratchFolder& folder, const char* sql) {
-    const auto path = folder.path() / "made.sqlite";
-    std::filesystem::remove(path);
-    sqlite3* connection = nullptr;
-    EXPECT_EQ(sqlite3_open(path.string().c_str(), &connection), SQLITE_OK);
-    char* message = nullptr;
-    EXPECT_EQ(sqlite3_exec(connection, sql, nullptr, nullptr, &message), SQLITE_OK) << message;
-    sqlite3_close(connection);
-    std::ifstream stream(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 // Process 5, thread 9: 5 * 2^24 + 9 = 83886089. An old exporter without shortName, gridX and synchronisation.
 constexpr const char* kSmall = R"sql(

@@ -67,7 +67,7 @@ TEST(ReadTraces, TakesTraceFilesBelowAFolderInNaturalOrder) {
         if (!file.format.empty()) ranks.push_back(file.rank);
     }
     EXPECT_EQ(ranks, (std::vector<std::optional<std::int32_t>>{2, 3, 10}));
-    EXPECT_EQ(countOf(result.value().problems, "unusable-file"), 1) << "the settings are JSON but no trace";
+    EXPECT_EQ(countOf(result.value().problems, "ignored-file"), 1) << "the settings are JSON but no trace";
     EXPECT_EQ(control.done.load(), control.total.load());
     EXPECT_GT(control.total.load(), 0U);
 }
@@ -105,14 +105,6 @@ TEST(ReadTraces, StopsWhenAsked) {
     const auto result = readTraces({folder.write("trace", kTrace)}, control);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().kind, ErrorKind::Cancelled);
-}
-
-TEST(RankInName, IsTheNumberAfterTheWord) {
-    EXPECT_EQ(rankInName("rank3_trace.json"), 3);
-    EXPECT_EQ(rankInName("rank-34.Jul_15.pt.trace.json.gz"), 34);
-    EXPECT_EQ(rankInName("trace-rank_007.pftrace"), 7);
-    EXPECT_EQ(rankInName("rank.json"), std::nullopt);
-    EXPECT_EQ(rankInName("trace.json"), std::nullopt);
 }
 
 } // namespace

@@ -259,9 +259,10 @@ public:
     /// What has come since the last call.
     std::vector<net::Frame> heard() {
         std::array<char, 4096> piece{};
-        for (net::Socket::Progress got;
-             !over && (got = socket_.readSome(piece.data(), piece.size())).bytes + got.ended;) {
+        while (!over) {
+            const net::Socket::Progress got = socket_.readSome(piece.data(), piece.size());
             over = got.ended;
+            if (got.bytes == 0) break;
             frames_.feed({piece.data(), got.bytes});
         }
         std::vector<net::Frame> frames;

@@ -105,7 +105,7 @@ TEST(RuleByExample, ATaughtRuleFindsThePipeline) {
     const auto rules = readRules(file.string());
     ASSERT_TRUE(rules.ok()) << rules.error().text();
     LoadOptions options;
-    options.rules = rules.value();
+    options.rules = rules.value().ops;
     const auto run = loadRun({trace}, control, options);
     ASSERT_TRUE(run.ok()) << run.error().text();
     EXPECT_EQ(run.value().annotation, "ours");

@@ -65,7 +65,7 @@ TEST(NamePatterns, TakeNoWayTwice) {
 
 class Rules : public testing::Test {
 protected:
-    Result<std::vector<RecognitionRule>> read(const std::string& rule) {
+    Result<RulesFile> read(const std::string& rule) {
         return readRules(folder_.write("rules.json", R"({"rules": [)" + rule + "]}").string());
     }
     static std::string slice(const std::string& name, int start, int end, const std::string& args = "") {
@@ -97,7 +97,7 @@ TEST_F(Rules, OfAUserFindOpsAndTransfers) {
                                "transfers": [{"name": "snd mb{microbatch}", "is": "send", "payload": "activation"},
                                              {"name": "rcv mb{microbatch}", "is": "receive", "payload": "activation"}]})");
     ASSERT_TRUE(rules.ok()) << rules.error().text();
-    const auto run = load(rules.value());
+    const auto run = load(rules.value().ops);
     ASSERT_TRUE(run.ok()) << run.error().text();
     EXPECT_EQ(run.value().annotation, "ours");
     ASSERT_EQ(run.value().steps.size(), 2U) << "an op that comes again is of the next step";
@@ -124,7 +124,7 @@ TEST_F(Rules, TakeFieldsFromArgs) {
     const auto rules = read(R"({"name": "ours", "ops": [{"name": "op"}], "kinds": {"fw": "F", "bw": "B"},
                                "args": {"kind": "what", "microbatch": "mb", "step": "it", "rank": "r"}})");
     ASSERT_TRUE(rules.ok()) << rules.error().text();
-    const auto run = load(rules.value());
+    const auto run = load(rules.value().ops);
     ASSERT_TRUE(run.ok()) << run.error().text();
     ASSERT_EQ(run.value().steps.size(), 2U);
     EXPECT_EQ(run.value().steps[1].index, 4);
@@ -136,7 +136,8 @@ TEST_F(Rules, ErrorsNameFilePlaceAndRemedy) {
          {std::pair<std::string, std::string>{R"({"ops": []})", "rules[0], name is missing"},
           {R"({"name": "x"})", "rules[0], ops is missing"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "Q"}]})", "rules[0], ops[0], kind is 'Q'"},
-          {R"({"name": "x", "ops": [{"name": "a", "kind": "F"}]})", "does not tell the micro-batch"},
+          {R"({"name": "x", "ops": [{"name": "a", "kind": "F"}, {"name": "b{microbatch}", "kind": "B"}]})",
+           "does not tell the micro-batch"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}"}]})", "says no kind"},
           {R"({"name": "x", "ops": [{"name": "a{oops}", "kind": "F"}]})", "rules[0], ops[0], name"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "colour": 1})", "colour is not known"},

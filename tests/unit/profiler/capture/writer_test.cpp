@@ -17,6 +17,7 @@ namespace bubblescope::profiler {
 namespace {
 
 using testing::ElementsAre;
+using testing::StartsWith;
 
 TimeNs us(std::int64_t count) {
     return std::chrono::microseconds(count);
@@ -202,7 +203,7 @@ TEST_F(CaptureWriterTest, AFileIsReadableWithoutItsEnd) {
     push("F1", 0, 120);
     flush(130);
     const auto trace = read(); // as after a kill: F1 is open
-    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("F0 100-110"));
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("F0 100-110", StartsWith("F1 120-")));
 }
 
 TEST_F(CaptureWriterTest, AGapMakesNoRangeLonger) {
@@ -215,7 +216,9 @@ TEST_F(CaptureWriterTest, AGapMakesNoRangeLonger) {
     pop(0, 520);
     writer_->counts().lost_in_rings = 3;
     const auto trace = finished();
-    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("c 510-520"));
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("a 100-2000000", "b 110-2000000", "c 510-520"))
+        << "open to the end, not to a later range's end";
+    EXPECT_EQ(trace->openSlices().size(), 2U);
     EXPECT_EQ(total(*trace, "lost_in_rings"), 3);
     EXPECT_EQ(total(*trace, "unmatched"), 2)
         << "two begins given up; the begin of the end without one is counted as lost";
@@ -257,7 +260,8 @@ TEST_F(CaptureWriterTest, RangesThatNeverEndAreCounted) {
     flush(150);
     EXPECT_EQ(writer_->counts().unmatched, 0) << "they may still end";
     const auto trace = finished();
-    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("ended 110-120"));
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("whole 100-2000000", "ended 110-120", "open 130-2000000"));
+    EXPECT_EQ(trace->openSlices().size(), 2U);
     EXPECT_EQ(total(*trace, "ranges"), 1);
     EXPECT_EQ(total(*trace, "unmatched"), 7);
 }

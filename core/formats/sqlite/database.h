@@ -14,7 +14,7 @@
 struct sqlite3;
 struct sqlite3_value;
 
-namespace bubblescope::nsys {
+namespace bubblescope::sqlite {
 
 /// Rows of a table, copied out of SQLite.
 class Rows {
@@ -74,6 +74,13 @@ public:
     /// An upper bound for any table.
     [[nodiscard]] std::size_t maxRows() const { return max_rows_; }
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(table); }
+    /// Those whose names begin so.
+    [[nodiscard]] std::vector<std::string> tablesFrom(std::string_view begin) const {
+        std::vector<std::string> found;
+        for (auto table = tables_.lower_bound(begin); table != tables_.end() && table->starts_with(begin); ++table)
+            found.push_back(*table);
+        return found;
+    }
     /// Whether it is a view or a virtual table. These are programs, which are not run: hasTable() is false.
     [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
     /// An upper bound for the rows of a table: counting would read all of its pages.
@@ -111,4 +118,4 @@ private:
     std::set<std::string, std::less<>> computed_;
 };
 
-} // namespace bubblescope::nsys
+} // namespace bubblescope::sqlite

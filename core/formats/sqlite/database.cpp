@@ -1,4 +1,4 @@
-#include "core/formats/nsys/database.h"
+#include "core/formats/sqlite/database.h"
 
 #include "core/base/parallel.h"
 
@@ -11,7 +11,7 @@
 #include <functional>
 #include <limits>
 
-namespace bubblescope::nsys {
+namespace bubblescope::sqlite {
 namespace {
 
 constexpr std::size_t kSmallestRow = 6;     // a cell of four bytes and its place in the page
@@ -266,4 +266,4 @@ Database::End Database::eachRow(std::string_view table, const std::vector<std::s
     return taker.end();
 }
 
-} // namespace bubblescope::nsys
+} // namespace bubblescope::sqlite

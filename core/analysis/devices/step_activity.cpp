@@ -1,0 +1,106 @@
+#include "core/analysis/devices/step_activity.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// How marks begin, the most telling first.
+constexpr std::array<std::string_view, 9> kMarks{
+    "ProfilerStep#", "training_step", "train_step", "TrainStep", "iteration", "Iteration", "iter", "step", "Step"};
+constexpr std::size_t kOfJax = kMarks.size();
+
+struct Named {
+    std::size_t kind = 0; ///< index in kMarks, or kOfJax
+    std::int64_t number = 0;
+};
+
+std::optional<Named> markIn(std::string_view name) {
+    for (std::size_t kind = 0; kind < kMarks.size(); ++kind) {
+        if (!name.starts_with(kMarks[kind])) continue;
+        std::string_view rest = name.substr(kMarks[kind].size());
+        rest.remove_prefix(std::min(rest.find_first_not_of(" _#:-="), rest.size()));
+        const auto number = wholeNumber(rest);
+        if (number) return Named{kind, *number};
+    }
+    return std::nullopt;
+}
+
+/// Ranges that users or frameworks wrote: other slices may be called "step 3" too.
+bool holdsMarks(std::string_view category) {
+    constexpr std::array<std::string_view, 4> kCategories{"user_annotation", "cpu_op", "nvtx", "ProfileStep"};
+    return std::ranges::find(kCategories, category) != kCategories.end();
+}
+
+class MarkFinder {
+public:
+    MarkFinder(const Trace& trace, const JobControl& control)
+        : trace_(trace), stop_(control, 1U << 12), kind_of_name_(trace.strings().size()), found_(trace.files().size()) {
+        for (StringId id = 0; id < kind_of_name_.size(); ++id)
+            kind_of_name_[id] = markIn(trace.strings().text(id));
+    }
+
+    std::vector<std::vector<StepActivity>> find() {
+        for (TrackId id = 0; id < trace_.tracks().size(); ++id)
+            readTrack(id);
+        for (auto& [home, own] : rows_) {
+            for (auto& [kind, steps] : own) {
+                auto& known = found_[trace_.tracks()[home].file][kind];
+                if (steps.size() > known.size()) known = std::move(steps);
+            }
+        }
+        std::vector<std::vector<StepActivity>> steps(found_.size());
+        for (std::size_t file = 0; file < found_.size(); ++file) {
+            if (found_[file].empty()) continue;
+            steps[file] = std::move(found_[file].begin()->second);
+            std::ranges::stable_sort(steps[file], {}, &StepActivity::start);
+        }
+        return steps;
+    }
+
+private:
+    void readTrack(TrackId id) {
+        const Track& track = trace_.tracks()[id];
+        const bool jax =
+            trace_.text(track.thread_name) == "Steps" && trace_.text(track.process_name).starts_with("/device:");
+        const TrackId home = track.spilled_from == kNoId ? id : track.spilled_from; // marks may overlap other slices
+        std::map<std::size_t, std::vector<StepActivity>>& own = rows_[home];
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (stop_.requested()) return;
+            auto named = kind_of_name_[trace_.sliceNames()[slice]];
+            if (jax) {
+                const auto number = wholeNumber(trace_.name(slice));
+                named = number ? std::optional(Named{kOfJax, *number}) : std::nullopt;
+            } else if (named && (trace_.laneOf(slice, id) != LaneKind::Host || !holdsMarks(trace_.category(slice)))) {
+                named.reset();
+            }
+            if (!named) continue;
+            own[named->kind].push_back(
+                {named->number, trace_.start(slice), trace_.end(slice) - trace_.start(slice), {}});
+        }
+    }
+
+    const Trace& trace_;
+    StopCheck stop_;
+    std::vector<std::optional<Named>> kind_of_name_;
+    std::map<TrackId, std::map<std::size_t, std::vector<StepActivity>>> rows_; ///< by thread, then kind
+    std::vector<std::map<std::size_t, std::vector<StepActivity>>> found_;      ///< per file, by kind
+};
+
+} // namespace
+
+std::optional<std::int64_t> stepNumber(std::string_view name) {
+    const auto named = markIn(name);
+    return named ? std::optional(named->number) : std::nullopt;
+}
+
+std::vector<std::vector<StepActivity>> markedSteps(const Trace& trace, const JobControl& control) {
+    return MarkFinder(trace, control).find();
+}
+
+} // namespace bubblescope

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/analysis/devices/device_times.h"
+#include "core/base/job.h"
+#include "core/base/time_intervals.h"
+#include "core/trace/trace.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a file's devices did in a training step, for traces whose profiler or framework marks steps.
+struct StepActivity {
+    std::int64_t index = 0; ///< of the step, as its mark states it
+    TimeNs start{0};
+    TimeNs duration{0};
+    /// Of all devices of the file together; all 0 without devices.
+    DeviceTimes times;
+};
+
+/// The number in the name of a mark: "ProfilerStep#12", "training_step_12", "iteration 12"; nothing for other names.
+[[nodiscard]] std::optional<std::int64_t> stepNumber(std::string_view name);
+
+/// The steps that each file marks, by start, without times of devices. Marks are host ranges, as of PyTorch's profiler,
+/// torch_npu and NVTX, or the rows "Steps" of JAX; those of one thread, of the most telling kind. Linear in slices.
+[[nodiscard]] std::vector<std::vector<StepActivity>> markedSteps(const Trace& trace, const JobControl& control);
+
+} // namespace bubblescope

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/trace/trace_builder.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Whose file it is, where several files make one trace: ranks that names state, contradictions, copies.
+namespace bubblescope {
+
+/// The number after the last "rank" in a file's name, as in rank3_trace.json or trace-rank-03.pftrace.
+[[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
+
+/// The rank that the names around a file state: its own, that of a profiler_info_N.json beside it or above it (Ascend),
+/// or that of its folders, as in rank_3/trace.json.
+[[nodiscard]] std::optional<std::int32_t> rankAround(const std::filesystem::path& file);
+
+/// Gives files that do not state their rank the one that their names state (TraceFile::named_rank). Where several files
+/// state one rank and their names tell them apart, all take those of their names (problem "rank-contradiction").
+void settleRanks(TraceBuilder& builder, DiagnosticLog& log);
+
+/// Finds files that hold what another one holds: copies, such as rank0.json beside rank0.json.gz.
+class CopyFinder {
+public:
+    /// The path of an earlier file of which this one is a copy; nothing for the first. `builder` holds it alone.
+    [[nodiscard]] std::optional<std::filesystem::path> copyOf(TraceBuilder& builder);
+
+private:
+    struct Known {
+        std::filesystem::path path;
+        std::filesystem::path unpacked; ///< without the ending of a packed file
+        std::optional<std::int32_t> rank;
+        std::optional<std::int32_t> named_rank;
+        std::optional<std::int32_t> world_size;
+        std::size_t slices = 0;
+        std::uint64_t print = 0;
+    };
+    std::vector<Known> known_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/formats/source/load_progress.h"
+#include "core/trace/trace_builder.h"
+
+#include <string>
+#include <string_view>
+
+namespace bubblescope::rocm {
+
+/// Whether a file begins like the JSON that rocprofv3 writes (--output-format json).
+[[nodiscard]] bool looksLikeRocprofJson(std::string_view beginning);
+
+/// Reads kernels, copies and calls of rocprofv3's JSON into the builder's current file. The document is parsed as a
+/// whole: up to ten times the file's size in memory. Errors: Input for damaged JSON and a file without such records;
+/// Cancelled.
+[[nodiscard]] Status readRocprofJson(std::string_view text, const std::string& where, TraceBuilder& builder,
+                                     DiagnosticLog& log, LoadProgress& progress);
+
+} // namespace bubblescope::rocm

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/formats/source/load_progress.h"
+#include "core/trace/trace_builder.h"
+
+#include <string>
+#include <string_view>
+
+namespace bubblescope::sqlite {
+class Database;
+}
+
+namespace bubblescope::rocm {
+
+/// Whether a database holds what ROCm's profilers recorded: rocprofv3's rocpd, or RPD.
+[[nodiscard]] bool isRocpd(const sqlite::Database& database);
+
+/// Reads kernels, copies and calls of an SQLite file of rocprofv3 (tables rocpd_kernel_dispatch_…, rocpd_memory_copy_…,
+/// rocpd_region_…) or RPD (rocpd_op, rocpd_api) into the builder's current file. Tables and columns that a version does
+/// not have are not read. Errors: Input for a database without such events; Cancelled.
+[[nodiscard]] Status readRocpd(const sqlite::Database& database, const std::string& where, TraceBuilder& builder,
+                               DiagnosticLog& log, LoadProgress& progress);
+
+} // namespace bubblescope::rocm

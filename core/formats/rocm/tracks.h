@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/trace/trace_builder.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+namespace bubblescope::rocm {
+
+/// The tracks that ROCm's profilers record into: a queue of an agent (a device), a thread of a process. Names are those
+/// that rocprofv3 writes into Perfetto traces, so that lanes.h knows them.
+class RocmTracks {
+public:
+    explicit RocmTracks(TraceBuilder& builder) : builder_(builder) {}
+
+    TrackId queue(std::int64_t process, std::int64_t agent, std::int64_t queue) {
+        const auto [known, is_new] = queues_.try_emplace({process, agent, queue}, kNoId);
+        if (is_new) {
+            known->second = builder_.addTrack(process, queue);
+            builder_.track(known->second).thread_name =
+                builder_.intern(fmt::format("AGENT [{}] QUEUE [{}] (GPU)", agent, queue));
+        }
+        return known->second;
+    }
+    TrackId thread(std::int64_t process, std::int64_t thread) {
+        const auto [known, is_new] = threads_.try_emplace({process, thread}, kNoId);
+        if (is_new) known->second = builder_.addTrack(process, thread);
+        return known->second;
+    }
+
+private:
+    TraceBuilder& builder_;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, TrackId> queues_;
+    std::map<std::pair<std::int64_t, std::int64_t>, TrackId> threads_;
+};
+
+} // namespace bubblescope::rocm

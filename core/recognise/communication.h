@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// The role of a kernel or copy on the device in a pipeline.
+enum class WorkKind : std::uint8_t {
+    Compute,
+    Copy,         ///< within the device, or to and from the host
+    Collective,   ///< among all ranks of a group
+    PointToPoint, ///< a send, a receive, or several of both in one kernel
+};
+
+/// Kernels of one library that move data between ranks, by their names.
+struct CommunicationFamily {
+    std::string_view library; ///< "NCCL", "DeepEP"
+    /// Part of the name, in lower case and without '_', '-' and blanks. It begins where a word does if `word`.
+    std::string_view part;
+    bool word = false;
+    /// Names with one of these parts, separated by blanks, only look like it.
+    std::string_view unless = {};
+    WorkKind kind = WorkKind::Collective;
+};
+
+/// The table, in the order in which it is searched.
+[[nodiscard]] std::span<const CommunicationFamily> communicationFamilies();
+
+/// A kernel that moves data between ranks.
+struct CommunicationKernel {
+    std::string_view library;
+    WorkKind kind = WorkKind::Collective;
+    std::string_view call; ///< "allreduce", "alltoall", "sendrecv" …; empty where the name does not tell
+};
+
+/// The name without what differs from call to call: HCCL's end with group and number, "hcom_allReduce__123_0_1".
+[[nodiscard]] std::string_view withoutCallNumber(std::string_view name);
+
+/// By the name of a kernel; nothing for kernels that compute. Linear in the name's length.
+[[nodiscard]] std::optional<CommunicationKernel> communicationKernel(std::string_view name);
+
+/// Whether the name is that of a copy or set within a device or between it and the host.
+[[nodiscard]] bool isCopyName(std::string_view name);
+
+} // namespace bubblescope

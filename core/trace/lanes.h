@@ -1,0 +1,105 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/trace/string_pool.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+struct Track;
+
+/// What the slices of a track are.
+enum class LaneKind : std::uint8_t {
+    Host,          ///< calls, operators and ranges of a thread
+    Device,        ///< kernels and other work on a device, copies included
+    Copy,          ///< copies and sets on a device
+    Communication, ///< transfers between ranks on a device
+    Compute,       ///< kernels that transfer nothing, whatever their names
+    Annotation,    ///< describes what other lanes ran: never work of its own
+    Idle,          ///< marks time without work
+};
+inline constexpr std::size_t kLaneKinds = 7;
+/// "host", "device", "copy", "communication", "compute", "annotation", "idle": as rules files have it.
+[[nodiscard]] std::string_view laneKindName(LaneKind kind);
+[[nodiscard]] std::optional<LaneKind> laneKindFrom(std::string_view name);
+
+/// Which slices form a lane of a kind: a row of the table of lanes. A name pattern is text in which * stands for any
+/// text and # for a number; an empty one matches any name.
+struct LaneRule {
+    std::string category; ///< of the slices, exactly; empty: slices without a category
+    std::string process;  ///< pattern of the process's name
+    std::string thread;   ///< pattern of the thread's name
+    LaneKind kind = LaneKind::Device;
+    std::string source = {}; ///< whose traces have such lanes, for people
+    /// What the device is called. A # in a pattern is its number; without one, all such lanes of a process are one
+    /// device. Empty: the lanes of a process are a device, which has the process's number.
+    std::string device = {};
+    /// Pattern of names: the row decides about slices on devices with such a name, and about no tracks.
+    std::string name = {};
+};
+
+/// A rank that the user states: of files, or of processes in them, whose name matches.
+struct RankRule {
+    std::string pattern; ///< as in LaneRule; of the path, its last part, or the process (TraceFile::process)
+    std::int32_t rank = 0;
+};
+
+/// What a user states about how traces are to be read.
+struct TraceRules {
+    std::vector<LaneRule> lanes; ///< before the built-in rows
+    std::vector<RankRule> ranks;
+};
+
+/// The built-in rows. The first that matches decides.
+[[nodiscard]] std::span<const LaneRule> builtinLanes();
+
+/// Whether `name` matches a pattern as in LaneRule. `number` becomes what # stands for, if there is one.
+[[nodiscard]] bool matchesName(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number);
+
+/// The kinds of a trace's slices, decided by category and by the names of process and thread. Immutable.
+class Lanes {
+public:
+    Lanes() = default;
+    /// `more` rows come before the built-in ones.
+    Lanes(std::span<const Track> tracks, const StringPool& strings, std::span<const LaneRule> more = {});
+
+    [[nodiscard]] LaneKind kindOf(std::size_t track, StringId category, StringId name) const {
+        const LaneKind kind = kindOf(track, category);
+        const bool named = name < by_name_.size() && by_name_[name] != kByTrack && isWork(kind);
+        return named ? static_cast<LaneKind>(by_name_[name]) : kind;
+    }
+    [[nodiscard]] LaneKind kindOf(std::size_t track, StringId category) const {
+        if (category < by_category_.size() && by_category_[category] != kByTrack)
+            return static_cast<LaneKind>(by_category_[category]);
+        return category == 0 && track < by_track_.size() ? by_track_[track] : LaneKind::Host;
+    }
+    /// Whether slices of this kind are work of a device.
+    [[nodiscard]] static bool isWork(LaneKind kind) {
+        return kind == LaneKind::Device || kind == LaneKind::Copy || kind == LaneKind::Communication ||
+               kind == LaneKind::Compute;
+    }
+    /// Whether any slice may be work of a device.
+    [[nodiscard]] bool anyWork() const { return any_work_; }
+    /// "NPU", "agent 4": the device whose work a track holds; empty where that follows from the process alone.
+    [[nodiscard]] std::string_view deviceOf(std::size_t track) const {
+        return track < device_.size() ? std::string_view(device_[track]) : std::string_view();
+    }
+
+private:
+    static constexpr std::uint8_t kByTrack = 0xff;
+
+    std::vector<std::uint8_t> by_category_; ///< a LaneKind, or kByTrack; by StringId
+    std::vector<std::uint8_t> by_name_;     ///< the same of names; empty if no rule is about names
+    std::vector<LaneKind> by_track_;        ///< of slices without a category; empty if all are of hosts
+    std::vector<std::string> device_;       ///< by track; empty if no name tells it
+    bool any_work_ = false;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "tests/support/scratch_folder.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <string>
+
+namespace bubblescope::test {
+
+/// The bytes of a database made by SQL statements.
+inline std::string databaseOf(const ScratchFolder& folder, const char* sql) {
+    const auto path = folder.path() / "made.sqlite";
+    std::filesystem::remove(path);
+    sqlite3* connection = nullptr;
+    EXPECT_EQ(sqlite3_open(path.string().c_str(), &connection), SQLITE_OK);
+    char* message = nullptr;
+    EXPECT_EQ(sqlite3_exec(connection, sql, nullptr, nullptr, &message), SQLITE_OK) << message;
+    sqlite3_close(connection);
+    std::string bytes = readAll(path);
+    std::filesystem::remove(path);
+    return bytes;
+}
+
+} // namespace bubblescope::test
