@@ -59,29 +59,37 @@ std::vector<LaneRule> builtin() {
     };
 }
 
-bool matchesFrom(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number) {
-    while (!pattern.empty()) {
-        const char next = pattern.front();
+/// Each * takes as little as it can: only the latest has to try more, so this takes the product of both lengths at
+/// most.
+bool matchesWhole(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number) {
+    std::optional<std::string_view> behind_star; // of the pattern, behind the latest *
+    std::string_view rest;                       // of the name, not taken by it
+    std::optional<std::int64_t> found;
+    while (!pattern.empty() || !name.empty()) {
+        const char next = pattern.empty() ? '\0' : pattern.front();
         if (next == '*') {
             pattern.remove_prefix(1);
-            if (pattern.empty()) return true;
-            for (std::size_t skip = 0; skip <= name.size(); ++skip) {
-                if (matchesFrom(pattern, name.substr(skip), number)) return true;
-            }
-            return false;
+            behind_star = pattern;
+            rest = name;
+            continue;
         }
-        if (next == '#') {
-            if (name.empty() || !isDigit(name.front())) return false;
-            const auto found = takeNumber<std::int64_t>(name);
-            if (!found) return false;
-            if (number != nullptr) *number = found;
-        } else {
-            if (name.empty() || name.front() != next) return false;
+        const auto digits =
+            next == '#' && !name.empty() && isDigit(name.front()) ? takeNumber<std::int64_t>(name) : std::nullopt;
+        if (digits) {
+            found = digits;
+            pattern.remove_prefix(1);
+        } else if (!pattern.empty() && next != '#' && !name.empty() && name.front() == next) {
+            pattern.remove_prefix(1);
             name.remove_prefix(1);
+        } else {
+            if (!behind_star || rest.empty()) return false;
+            rest.remove_prefix(1);
+            pattern = *behind_star;
+            name = rest;
         }
-        pattern.remove_prefix(1);
     }
-    return name.empty();
+    if (number != nullptr && found) *number = found;
+    return true;
 }
 
 } // namespace
@@ -98,7 +106,7 @@ std::optional<LaneKind> laneKindFrom(std::string_view name) {
 
 bool matchesName(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number) {
     constexpr std::size_t kLongest = 1024; // names beyond are no names of lanes, and would take long
-    return pattern.empty() || (name.size() <= kLongest && matchesFrom(pattern, trimmed(name), number));
+    return pattern.empty() || (name.size() <= kLongest && matchesWhole(pattern, trimmed(name), number));
 }
 
 std::span<const LaneRule> builtinLanes() {

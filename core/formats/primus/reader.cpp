@@ -68,9 +68,10 @@ struct Sizes {
     int microbatches = 0;
 
     explicit Sizes(const Json& config) {
+        constexpr int kMost = 1 << 12; // products of two fit into an int
         const auto read = [&](const char* key, int& size) {
             const auto found = config.is_object() ? config.find(key) : config.end();
-            if (found != config.end() && found->is_number_integer()) size = std::clamp(found->get<int>(), 1, 1 << 20);
+            if (found != config.end() && found->is_number_integer()) size = std::clamp(found->get<int>(), 1, kMost);
         };
         read("pp_size", pp);
         read("vp_size", vpp);
