@@ -187,8 +187,7 @@ std::vector<SliceId> TraceFinisher::supersededSlices() const {
         }
     }
     std::ranges::sort(superseded);
-    const auto repeated = std::ranges::unique(superseded);
-    superseded.erase(repeated.begin(), repeated.end());
+    superseded.erase(std::unique(superseded.begin(), superseded.end()), superseded.end());
     return superseded;
 }
 
