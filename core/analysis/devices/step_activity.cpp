@@ -94,11 +94,6 @@ private:
 
 } // namespace
 
-std::optional<std::int64_t> stepNumber(std::string_view name) {
-    const auto named = markIn(name);
-    return named ? std::optional(named->number) : std::nullopt;
-}
-
 std::vector<std::vector<StepActivity>> markedSteps(const Trace& trace, const JobControl& control) {
     return MarkFinder(trace, control).find();
 }

@@ -6,8 +6,6 @@
 #include "core/trace/trace.h"
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -21,10 +19,8 @@ struct StepActivity {
     DeviceTimes times;
 };
 
-/// The number in the name of a mark: "ProfilerStep#12", "training_step_12", "iteration 12"; nothing for other names.
-[[nodiscard]] std::optional<std::int64_t> stepNumber(std::string_view name);
-
-/// The steps that each file marks, by start, without times of devices. Marks are host ranges, as of PyTorch's profiler,
+/// The steps that each file marks ("ProfilerStep#12", "training_step_12", "iteration 12"), by start, without times of
+/// devices. Marks are host ranges, as of PyTorch's profiler,
 /// torch_npu and NVTX, or the rows "Steps" of JAX; those of one thread, of the most telling kind. Linear in slices.
 [[nodiscard]] std::vector<std::vector<StepActivity>> markedSteps(const Trace& trace, const JobControl& control);
 

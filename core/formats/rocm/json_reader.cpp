@@ -35,7 +35,7 @@ class RocprofReader {
 public:
     RocprofReader(const element& tool, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                   LoadProgress& progress)
-        : tool_(tool), where_(where), builder_(builder), log_(log), progress_(progress), tracks_(builder),
+        : tool_(tool), builder_(builder), progress_(progress), tracks_(where, builder, log),
           correlation_(builder.intern("corr_id")), process_(numberAt(tool, "/metadata/pid").value_or(0)) {}
 
     bool read() {
@@ -128,22 +128,14 @@ private:
     }
 
     void add(TrackId track, const element& record, StringId name, StringId category) {
-        const auto start = numberAt(record, "/start_timestamp");
-        const auto end = numberAt(record, "/end_timestamp");
-        if (!start || !end || *end < *start || !isWithinReach(TimeNs{*start}) || !isWithinReach(TimeNs{*end})) {
-            log_.add("bad-time", say("{}, slice '{}'", where_, builder_.text(name)),
-                     say("events without a usable time are left out"));
-            return;
-        }
         const auto correlation = numberAt(record, "/correlation_id/internal");
         const ArgSetId args = correlation ? builder_.args().addNumber(correlation_, *correlation, 0) : 0;
-        builder_.addSlice({track, TimeNs{*start}, TimeNs{*end - *start}, name, category, args});
+        tracks_.add(track, numberAt(record, "/start_timestamp"), numberAt(record, "/end_timestamp"), name, category,
+                    args);
     }
 
     const element& tool_;
-    const std::string& where_;
     TraceBuilder& builder_;
-    DiagnosticLog& log_;
     LoadProgress& progress_;
     RocmTracks tracks_;
     StringId correlation_;

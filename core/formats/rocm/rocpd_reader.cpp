@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ class RocpdReader {
 public:
     RocpdReader(const Database& database, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                 LoadProgress& progress)
-        : db_(database), where_(where), builder_(builder), log_(log), progress_(progress), tracks_(builder),
+        : db_(database), where_(where), builder_(builder), log_(log), progress_(progress), tracks_(where, builder, log),
           correlation_(builder.intern("corr_id")) {}
 
     Status read() {
@@ -82,7 +83,7 @@ private:
     bool ties(const std::string& table) {
         return eachRow(table, {"api_id", "op_id"}, [this](const Row& row) {
             call_of_operation_[row.integer(1)] = row.integer(0);
-            has_operation_[row.integer(0)] = true;
+            launching_.insert(row.integer(0));
         });
     }
 
@@ -127,7 +128,7 @@ private:
     bool calls(const std::string& table) {
         const StringId category = builder_.intern("hip_api");
         return eachRow(table, {"start", "end", "pid", "tid", "apiName_id", "id"}, [&, this](const Row& row) {
-            const bool launches = has_operation_.contains(row.integer(5));
+            const bool launches = launching_.contains(row.integer(5));
             add(tracks_.thread(row.integer(2), row.integer(3)), row, named(strings_, row.integer(4)), category,
                 launches ? builder_.args().addNumber(correlation_, row.integer(5), 0) : 0);
         });
@@ -141,14 +142,7 @@ private:
 
     /// The first two columns are the times.
     void add(TrackId track, const Row& row, StringId name, StringId category, ArgSetId args) {
-        const TimeNs start{row.integer(0)};
-        const TimeNs end{row.integer(1)};
-        if (!isWithinReach(start) || !isWithinReach(end) || end < start) {
-            log_.add("bad-time", say("{}, slice '{}'", where_, builder_.text(name)),
-                     say("events without a usable time are left out"));
-            return;
-        }
-        builder_.addSlice({track, start, end - start, name, category, args});
+        tracks_.add(track, row.integer(0), row.integer(1), name, category, args);
     }
 
     const Database& db_;
@@ -161,7 +155,7 @@ private:
     Names strings_;
     Names symbols_;
     std::unordered_map<std::int64_t, std::int64_t> call_of_operation_;
-    std::unordered_map<std::int64_t, bool> has_operation_;
+    std::unordered_set<std::int64_t> launching_; ///< calls that have operations
     std::size_t rows_ = 0;
 };
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include "core/base/diagnostic.h"
 #include "core/trace/trace_builder.h"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
 
 namespace bubblescope::rocm {
@@ -14,7 +17,9 @@ namespace bubblescope::rocm {
 /// that rocprofv3 writes into Perfetto traces, so that lanes.h knows them.
 class RocmTracks {
 public:
-    explicit RocmTracks(TraceBuilder& builder) : builder_(builder) {}
+    /// `where` names the file and must outlive this.
+    RocmTracks(const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
+        : where_(where), builder_(builder), log_(log) {}
 
     TrackId queue(std::int64_t process, std::int64_t agent, std::int64_t queue) {
         const auto [known, is_new] = queues_.try_emplace({process, agent, queue}, kNoId);
@@ -30,9 +35,21 @@ public:
         if (is_new) known->second = builder_.addTrack(process, thread);
         return known->second;
     }
+    /// Adds a slice from `start` to `end`; without usable ones it is counted as lost.
+    void add(TrackId track, std::optional<std::int64_t> start, std::optional<std::int64_t> end, StringId name,
+             StringId category, ArgSetId args) {
+        if (!start || !end || *end < *start || !isWithinReach(TimeNs{*start}) || !isWithinReach(TimeNs{*end})) {
+            log_.add("bad-time", say("{}, slice '{}'", where_, builder_.text(name)),
+                     say("events without a usable time are left out"));
+            return;
+        }
+        builder_.addSlice({track, TimeNs{*start}, TimeNs{*end - *start}, name, category, args});
+    }
 
 private:
+    const std::string& where_;
     TraceBuilder& builder_;
+    DiagnosticLog& log_;
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, TrackId> queues_;
     std::map<std::pair<std::int64_t, std::int64_t>, TrackId> threads_;
 };
