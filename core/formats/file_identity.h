@@ -27,7 +27,7 @@ void settleRanks(TraceBuilder& builder, DiagnosticLog& log);
 /// Finds files that hold what another one holds: copies, such as rank0.json beside rank0.json.gz.
 class CopyFinder {
 public:
-    /// The path of an earlier file of which this one is a copy; nothing for the first. `builder` holds it alone.
+    /// The earlier file that this one copies; nothing for the first. `builder` holds this file alone.
     [[nodiscard]] std::optional<std::filesystem::path> copyOf(TraceBuilder& builder);
 
 private:

@@ -50,7 +50,7 @@ struct ReadTraces {
 /// The outcome of one file.
 struct FileOutcome {
     std::optional<Error> unusable;
-    bool ignored = false; ///< it is no trace and was found below a folder: it is none of the builder's files
+    bool ignored = false; ///< found below a folder and not a trace: the builder does not have it
     std::vector<Diagnostic> problems;
 };
 

@@ -133,7 +133,7 @@ std::span<const CommunicationFamily> communicationFamilies() {
 }
 
 std::optional<CommunicationKernel> communicationKernel(std::string_view name) {
-    // "void (anonymous namespace)::kernel<…>(…)": the brackets are no parameters.
+    // "void (anonymous namespace)::kernel<…>(…)": these brackets do not hold parameters.
     constexpr std::string_view kAnonymous = "(anonymous namespace)";
     if (const std::size_t at = name.find(kAnonymous); at != std::string_view::npos) {
         std::string without(name);
