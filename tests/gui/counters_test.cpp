@@ -104,7 +104,7 @@ private slots:
 
     void countersHaveRoomOfTheirOwn() {
         const SessionPtr session = countedSession();
-        const RowLayout rows(session->lanes, 300, {.raw_lanes = {{0}, {1}, {0}, {0}}, .counters = {1, 2, 1, 1}});
+        const RowLayout rows(session->lanes, 300, {.raw_lanes = {{}, someLanes(1)}, .counters = {1, 2, 1, 1}});
         QVERIFY(rows.counterTop(1, 0) >= rows.rawTop(1, 0) + RowLayout::kRawHeight);
         QVERIFY(rows.counterTop(1, 1) + RowLayout::kCounterHeight <= rows.rowTop(2));
         QVERIFY(rows.counterTop(0, 0) >= rows.rowTop(0) + rows.rowHeight());

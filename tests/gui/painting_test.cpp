@@ -438,7 +438,7 @@ private slots:
         const SessionPtr session = sampleSession(spec);
         const TimeRange all = session->lanes.extent();
         RowExtras extras;
-        extras.raw_lanes = {{2}, {0}, {1, 1}, {2}, {2}, {1}};
+        extras.raw_lanes = {someLanes(2), {}, someLanes(1, 1), someLanes(2), someLanes(2), someLanes(1)};
         for (const int height : {3, 12, 40}) {
             extras.height = height;
             BarePlot drawing{session, RowLayout(session->lanes, 420, extras), {}, ratio};

@@ -87,7 +87,7 @@ private slots:
     void unfoldedRowsAreHigherAndTheOthersFollow() {
         const SessionPtr session = tracedSession();
         const RowLayout folded(session->lanes, 400);
-        const RowLayout rows(session->lanes, 400, {false, {{0}, {2}, {0}, {0}}});
+        const RowLayout rows(session->lanes, 400, {false, {{}, someLanes(2)}});
         QCOMPARE(rows.heightOf(0), folded.rowHeight());
         QVERIFY(rows.heightOf(1) >= folded.rowHeight() + 2 * RowLayout::kRawPitch);
         QCOMPARE(rows.rowTop(2), rows.rowTop(1) + rows.heightOf(1));
@@ -105,7 +105,7 @@ private slots:
 
     void slicesAreDrawnWhereTheyRan() {
         const SessionPtr session = tracedSession();
-        const RowLayout rows(session->lanes, 400, {false, {{2}}});
+        const RowLayout rows(session->lanes, 400, {false, {someLanes(2)}});
         const TimeRange range = session->window(0);
         const GeometryInput input = inputFor(*session, rows, range);
         const std::vector<LaneShapes> lanes = buildRawShapes(input);
@@ -121,7 +121,7 @@ private slots:
 
     void farOutLanesAreAsHighAsTheyAreBusy() {
         const SessionPtr session = longSession();
-        const RowLayout rows(session->lanes, 400, {false, {{1}}});
+        const RowLayout rows(session->lanes, 400, {false, {someLanes(1)}});
         const std::vector<LaneShapes> lanes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
         QCOMPARE(lanes.size(), std::size_t{1});
         QVERIFY(lanes.front().slices.empty());
@@ -138,8 +138,8 @@ private slots:
 
     void whatIsKnownOfLanesIsWhatTheyHold() {
         const SessionPtr session = longSession();
-        const Pyramid& pyramid = session->raw.pyramid();
         const TrackId track = session->raw.of(0)[0].track;
+        const SliceRow row = session->raw.row(session->raw.of(0)[0], 0, 1);
         constexpr std::size_t kPixels = 400;
         const TimeRange all = session->lanes.extent();
         const TimeNs length = all.length() / 5;
@@ -151,17 +151,17 @@ private slots:
                                   pixel / 3, pixel / 3, 5 * pixel}) {
             from += move;
             ColumnCache::Lane& lane = cache.of(0, track);
-            ColumnCache::update(pyramid, track, from, from + length, kPixels, lane);
+            ColumnCache::update(row, {from, from + length}, kPixels, lane);
             cache.endFrame();
             QCOMPARE(lane.columns.size(), kPixels);
             QVERIFY(std::abs((PixelGrid(length, kPixels).border(lane.first) - from).count()) <= pixel.count() / 2 + 1);
             ColumnCache::Lane fresh;
-            ColumnCache::update(pyramid, track, from, from + length, kPixels, fresh);
+            ColumnCache::update(row, {from, from + length}, kPixels, fresh);
             QCOMPARE(lane.first, fresh.first);
             QVERIFY(lane.columns == fresh.columns);
         }
         ColumnCache::Lane& lane = cache.of(0, track);
-        ColumnCache::update(pyramid, track, from, from + 2 * length, kPixels, lane);
+        ColumnCache::update(row, {from, from + 2 * length}, kPixels, lane);
         QCOMPARE(lane.length, 2 * length);
         cache.endFrame();
         cache.endFrame(); // in which it is not used

@@ -12,7 +12,7 @@ namespace {
 constexpr TimeNs kOrigin{std::chrono::hours(5)};
 
 /// One process per rank: a thread whose calls are the ops, and a stream with two kernels for each of them.
-std::shared_ptr<const Trace> traceOf(const std::vector<StepTimeline>& steps) {
+std::shared_ptr<const Trace> traceOf(const std::vector<StepTimeline>& steps, bool nested) {
     TraceBuilder builder;
     builder.addFile({"sample.json", "chrome", std::nullopt, {}, {}});
     const StringId annotation = builder.intern("user_annotation");
@@ -29,6 +29,11 @@ std::shared_ptr<const Trace> traceOf(const std::vector<StepTimeline>& steps) {
             for (const TimelineOp& op : step.ranks[rank]) {
                 const TimeNs part = op.duration() / 4;
                 builder.addSlice({host, op.start, op.duration(), builder.intern(opName(op.op)), annotation, 0});
+                for (int half = 0; half < 2 && nested; ++half) {
+                    const TimeNs start = op.start + 2 * half * part;
+                    builder.addSlice({host, start, 2 * part, builder.intern("layer"), annotation, 0});
+                    builder.addSlice({host, start + part / 2, part, builder.intern("aten::mm"), annotation, 0});
+                }
                 builder.addSlice({stream, op.start, 2 * part, matmul, kernel, 0});
                 builder.addSlice({stream, op.start + 3 * part, part, norm, kernel, 0});
             }
@@ -73,7 +78,7 @@ Run sampleRun(const SampleSpec& spec) {
         origin = step.end + spec.gap;
         run.steps.push_back(std::move(step));
     }
-    if (spec.trace) run.trace = traceOf(run.steps);
+    if (spec.trace) run.trace = traceOf(run.steps, spec.nested);
     return run;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/models/session.h"
+#include "app/gui/timeline/geometry.h"
 #include "core/families/registry.h"
 
 #include <QWidget>
@@ -15,6 +16,7 @@ struct SampleSpec {
     TimeNs backward{std::chrono::milliseconds(10)};
     TimeNs comm{0};
     bool trace = false;                        ///< with raw slices: a host thread and a stream for each rank
+    bool nested = false;                       ///< the thread's slices hold others, three deep
     TimeNs gap{std::chrono::milliseconds(20)}; ///< between steps; an optimizer op of half that length follows each step
 };
 
@@ -22,6 +24,14 @@ struct SampleSpec {
 [[nodiscard]] SessionPtr sampleSession(const SampleSpec& spec = {});
 /// A loader for which all files are sampleRun().
 [[nodiscard]] Result<Run> loadSample(const std::vector<std::filesystem::path>& paths, JobControl& control);
+
+/// The first lanes of a line, or those from `first` on, with one row each.
+[[nodiscard]] inline std::vector<RowExtras::RawShown> someLanes(int count, int first = 0) {
+    std::vector<RowExtras::RawShown> lanes;
+    for (int lane = 0; lane < count; ++lane)
+        lanes.push_back({first + lane, 1});
+    return lanes;
+}
 
 /// The widget of that object name inside another one; aborts the test if there is none.
 template <class T>

@@ -1,17 +1,11 @@
 #pragma once
 
 #include "app/gui/models/item.h"
-#include "core/analysis/clocks/run_clocks.h"
-#include "core/base/job.h"
 #include "core/recognise/run.h"
 #include "core/theory/analysis.h"
-#include "core/trace/pyramid.h"
-
-#include <QString>
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -180,41 +174,6 @@ private:
 
     TimeRange extent_;
     std::vector<Bin> bins_;
-};
-
-/// A track of the trace shown below a rank's ops: a host thread, a stream of the device, or a transfer lane.
-struct RawLane {
-    TrackId track = 0;
-    QString name;
-    bool device = false;
-    ClockFit clock; ///< converts between the slices' clock and the views' reference clock
-
-    /// Convert an interval from the views' clock to the lane's, and back.
-    [[nodiscard]] TimeRange toLaneTime(const TimeRange& range) const;
-    [[nodiscard]] TimeRange toViewTime(const TimeRange& range) const;
-};
-
-/// The raw lanes of all ranks, with what is needed to draw them at any zoom. Immutable.
-class RawLanes {
-public:
-    RawLanes() = default;
-    /// `lanes` assigns lines to ranks. Empty if the run has no trace. Errors: Cancelled.
-    [[nodiscard]] static Result<RawLanes> build(const Run& run, const RunClocks& clocks, const Lanes& lanes,
-                                                const JobControl& control);
-
-    /// The raw lanes of a line; devices first, then by name.
-    [[nodiscard]] const std::vector<RawLane>& of(int line) const;
-    /// The number of device lanes among them.
-    [[nodiscard]] int devicesOf(int line) const;
-    [[nodiscard]] bool any() const { return pyramid_ != nullptr; }
-    /// Requires any().
-    [[nodiscard]] const Pyramid& pyramid() const { return *pyramid_; }
-    /// The lane of a slice's track on a line; null if it is not there.
-    [[nodiscard]] const RawLane* laneOf(int line, TrackId track) const;
-
-private:
-    std::vector<std::vector<RawLane>> lines_;
-    std::shared_ptr<const Pyramid> pyramid_;
 };
 
 } // namespace bubblescope::gui

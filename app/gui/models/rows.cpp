@@ -69,14 +69,31 @@ bool RowChoice::unfolds(int line) const {
     return std::ranges::binary_search(unfolded, line);
 }
 
+bool RowChoice::flattens(TrackId track) const {
+    return std::ranges::binary_search(flat, static_cast<int>(track));
+}
+
 void RowChoice::setPinned(int line, bool on) {
     std::erase(pinned, line);
     if (on) pinned.push_back(line);
 }
 
+namespace {
+
+/// In a list that ascends.
+void setIn(std::vector<int>& list, int value, bool on) {
+    std::erase(list, value);
+    if (on) list.insert(std::ranges::upper_bound(list, value), value);
+}
+
+} // namespace
+
 void RowChoice::setUnfolded(int line, bool on) {
-    std::erase(unfolded, line);
-    if (on) unfolded.insert(std::ranges::upper_bound(unfolded, line), line);
+    setIn(unfolded, line, on);
+}
+
+void RowChoice::setFlat(TrackId track, bool on) {
+    setIn(flat, static_cast<int>(track), on);
 }
 
 void RowChoice::setFolded(int coordinate, bool on) {

@@ -46,6 +46,7 @@ struct RowChoice {
     std::optional<MeshAxis> group; ///< rows are grouped by this coordinate, each group below a header
     std::vector<int> folded;       ///< coordinates of the collapsed groups
     std::vector<int> unfolded;     ///< lines whose threads and streams are shown, ascending
+    std::vector<int> flat;         ///< tracks whose stacks take one row instead of one per depth, ascending
     std::array<bool, kLaneGroupCount> hidden{};
     bool counters = false;
     int height = 0; ///< of the op band; 0 = automatic
@@ -53,8 +54,10 @@ struct RowChoice {
     [[nodiscard]] bool hides(LaneGroup lanes) const { return hidden[static_cast<std::size_t>(lanes)]; }
     [[nodiscard]] bool pins(int line) const;
     [[nodiscard]] bool unfolds(int line) const;
+    [[nodiscard]] bool flattens(TrackId track) const;
     void setPinned(int line, bool on);
     void setUnfolded(int line, bool on);
+    void setFlat(TrackId track, bool on);
     void setFolded(int coordinate, bool on);
 
     friend bool operator==(const RowChoice&, const RowChoice&) = default;

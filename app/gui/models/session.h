@@ -2,6 +2,7 @@
 
 #include "app/gui/models/item.h"
 #include "app/gui/models/lanes.h"
+#include "app/gui/models/raw_lanes.h"
 #include "core/analysis/report.h"
 #include "core/answer/answer.h"
 #include "core/recognise/run.h"

@@ -140,6 +140,8 @@ RowChoice rowsIn(const Place& place) {
     rows.folded = numbersIn(place.at("folded"));
     for (const int line : numbersIn(place.at("unfolded")))
         rows.setUnfolded(line, true);
+    for (const int track : numbersIn(place.at("flat")))
+        rows.setFlat(static_cast<TrackId>(track), true);
     for (const Place& hidden : place.at("hidden").list())
         rows.hidden[hidden.choice(kLaneGroupNames)] = true;
     rows.counters = place.at("counters").flag();
@@ -182,9 +184,9 @@ ViewSnapshot viewIn(const Place& place) {
 }
 
 SessionJson toJson(const RowChoice& rows) {
-    SessionJson json{{"pinned", rows.pinned}, {"filter", rows.filter},         {"by_hand", rows.by_hand},
-                     {"folded", rows.folded}, {"unfolded", rows.unfolded},     {"counters", rows.counters},
-                     {"height", rows.height}, {"hidden", SessionJson::array()}};
+    SessionJson json{{"pinned", rows.pinned}, {"filter", rows.filter},          {"by_hand", rows.by_hand},
+                     {"folded", rows.folded}, {"unfolded", rows.unfolded},      {"counters", rows.counters},
+                     {"height", rows.height}, {"hidden", SessionJson::array()}, {"flat", rows.flat}};
     json["order"] = kRowOrderNames[static_cast<std::size_t>(rows.order)];
     if (rows.group) json["group"] = kMeshAxisNames[static_cast<std::size_t>(*rows.group)];
     for (std::size_t group = 0; group < kLaneGroupCount; ++group) {

@@ -62,11 +62,13 @@ void ExtraPainter::paintRawNames() {
         for (int lane = 0; lane < rows.rawCount(row); ++lane) {
             const auto place = area(rows.rawTop(row, lane));
             if (!place) continue;
-            const QString& name =
-                f_.session.raw.of(rows.lineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))].name;
+            const RawLane& of = f_.session.raw.of(rows.lineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))];
+            if (of.depth > 1)
+                drawFold(p_, f_.theme, rows.rawRows(row, lane) > 1, {kNameIndent / 2.0, place->center().y() + 0.5});
             // Letters may be higher than the lane.
+            p_.setPen(f_.theme.text_dim);
             p_.drawText(place->adjusted(0, -1, 0, 1), Qt::AlignRight | Qt::AlignVCenter,
-                        metrics.elidedText(name, Qt::ElideMiddle, place->width()));
+                        metrics.elidedText(of.name, Qt::ElideMiddle, place->width()));
         }
     });
 }

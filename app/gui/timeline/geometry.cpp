@@ -63,6 +63,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
         layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kMaxBandHeight)
                                            : std::clamp(free, kMinReadableHeight, kMaxBandHeight));
     }
+    placeRawLanes();
     tops_.push_back(0);
     int pinned = 0;
     for (int row = 0; row < rowCount(); ++row) {
@@ -81,9 +82,22 @@ int RowLayout::rowOf(int line) const {
     return line >= 0 && at < row_of_line_.size() ? row_of_line_[at] : -1;
 }
 
+void RowLayout::placeRawLanes() {
+    raw_tops_.resize(extras_.raw_lanes.size());
+    for (std::size_t line = 0; line < raw_tops_.size(); ++line) {
+        raw_tops_[line].push_back(0);
+        for (const RowExtras::RawShown& lane : extras_.raw_lanes[line])
+            raw_tops_[line].push_back(raw_tops_[line].back() + kRawPitch + (lane.rows - 1) * kDepthPitch);
+    }
+}
+
 int RowLayout::rawHeight(int row) const {
-    const int raw = rawCount(row);
-    return raw > 0 ? raw * kRawPitch + kLaneMargin : 0;
+    return rawCount(row) > 0 ? raw_tops_[static_cast<std::size_t>(lineAt(row))].back() + kLaneMargin : 0;
+}
+
+int RowLayout::rawTop(int row, int lane, int depth) const {
+    const int within = lane == 0 ? 0 : raw_tops_[static_cast<std::size_t>(lineAt(row))][static_cast<std::size_t>(lane)];
+    return rowTop(row) + row_height_ + within + depth * kDepthPitch;
 }
 
 int RowLayout::counterCount(int row) const {
@@ -128,10 +142,11 @@ int RowLayout::otherHeight(int direction) const {
     return lower == kHeights.begin() ? kHeights.front() : *(lower - 1);
 }
 
-RowExtras::RawPart RowLayout::rawPart(int row) const {
-    if (row < 0 || row >= rowCount() || isHeader(row)) return {};
+const std::vector<RowExtras::RawShown>& RowLayout::rawShown(int row) const {
+    static const std::vector<RowExtras::RawShown> none;
+    if (row < 0 || row >= rowCount() || isHeader(row)) return none;
     const auto at = static_cast<std::size_t>(lineAt(row));
-    return at < extras_.raw_lanes.size() ? extras_.raw_lanes[at] : RowExtras::RawPart{};
+    return at < extras_.raw_lanes.size() ? extras_.raw_lanes[at] : none;
 }
 
 int RowLayout::rowAt(int y) const {
@@ -151,10 +166,13 @@ std::optional<LaneBand> RowLayout::bandAt(int y) const {
 
 std::optional<RowLayout::RawPlace> RowLayout::rawAt(int y) const {
     const int row = rowAt(y);
-    if (row < 0 || y < rawTop(row, 0)) return std::nullopt;
-    const int lane = (y - rawTop(row, 0)) / kRawPitch;
-    if (lane >= rawCount(row) || y >= rawTop(row, lane) + kRawHeight) return std::nullopt;
-    return RawPlace{row, lane};
+    if (rawCount(row) == 0 || y < rawTop(row, 0)) return std::nullopt;
+    const std::vector<int>& tops = raw_tops_[static_cast<std::size_t>(lineAt(row))];
+    const auto lane = static_cast<int>(std::ranges::upper_bound(tops, y - rawTop(row, 0)) - tops.begin()) - 1;
+    if (lane >= rawCount(row)) return std::nullopt;
+    const int depth = (y - rawTop(row, lane)) / kDepthPitch;
+    if (depth >= rawRows(row, lane) || y >= rawTop(row, lane, depth) + kRawHeight) return std::nullopt;
+    return RawPlace{row, lane, depth};
 }
 
 QRectF BandPart::of(const QRectF& lane) const {

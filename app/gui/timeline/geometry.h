@@ -29,17 +29,17 @@ struct LaneBand {
 
 /// What rows show besides the lanes of their ops, and which rows there are.
 struct RowExtras {
-    /// Consecutive raw lanes that an unfolded line shows.
-    struct RawPart {
-        int count = 0;
-        int first = 0;
+    /// A raw lane that an unfolded line shows.
+    struct RawShown {
+        int lane = 0; ///< its index among the line's raw lanes
+        int rows = 1; ///< one for each depth of its stacks, or one for all
     };
-    bool reference = false;                        ///< a band for the reference below that of the ops
-    std::vector<RawPart> raw_lanes{};              ///< per line; missing ones are folded
-    std::vector<int> counters{};                   ///< number of counters per line; not in compact rows
-    int height = 0;                                ///< wanted height of the op band; 0 = automatic
-    bool transfers = true;                         ///< whether there are bands for transfers
-    std::optional<std::vector<PlannedRow>> rows{}; ///< if empty, all lines in order
+    bool reference = false;                         ///< a band for the reference below that of the ops
+    std::vector<std::vector<RawShown>> raw_lanes{}; ///< per line; missing ones are folded
+    std::vector<int> counters{};                    ///< number of counters per line; not in compact rows
+    int height = 0;                                 ///< wanted height of the op band; 0 = automatic
+    bool transfers = true;                          ///< whether there are bands for transfers
+    std::optional<std::vector<PlannedRow>> rows{};  ///< if empty, all lines in order
 };
 
 /// Positions of rows and lanes, in logical pixels from the top of the first row. Rows grow to fill the view up to a
@@ -50,8 +50,9 @@ struct RowExtras {
 /// use a scroll position of 0.
 class RowLayout {
 public:
-    static constexpr int kRawHeight = 14;
-    static constexpr int kRawPitch = 16; ///< a raw lane and the gap to the next
+    static constexpr int kRawHeight = 14;  ///< of a row of slices
+    static constexpr int kRawPitch = 16;   ///< a raw lane with one row and the gap to the next
+    static constexpr int kDepthPitch = 15; ///< a row of a stack and the line between it and the next
     static constexpr int kCounterHeight = 24;
     static constexpr int kCounterPitch = 28;
     static constexpr int kMinCompactHeight = 3; ///< minimum height of a compact row
@@ -92,13 +93,16 @@ public:
     /// The band of the reference; its height is 0 without one and in compact rows.
     [[nodiscard]] const LaneBand& reference() const { return reference_; }
 
-    [[nodiscard]] int rawCount(int row) const { return rawPart(row).count; }
+    [[nodiscard]] int rawCount(int row) const { return static_cast<int>(rawShown(row).size()); }
     /// The index, among its line's raw lanes, of the `lane`th lane that a row shows.
-    [[nodiscard]] int rawLane(int row, int lane) const { return rawPart(row).first + lane; }
-    [[nodiscard]] int rawTop(int row, int lane) const { return rowTop(row) + row_height_ + lane * kRawPitch; }
+    [[nodiscard]] int rawLane(int row, int lane) const { return rawShown(row)[static_cast<std::size_t>(lane)].lane; }
+    /// How many rows of slices that lane has.
+    [[nodiscard]] int rawRows(int row, int lane) const { return rawShown(row)[static_cast<std::size_t>(lane)].rows; }
+    [[nodiscard]] int rawTop(int row, int lane, int depth = 0) const;
     struct RawPlace {
         int row = 0;
         int lane = 0;
+        int depth = 0;
     };
     [[nodiscard]] std::optional<RawPlace> rawAt(int y) const;
 
@@ -106,8 +110,9 @@ public:
     [[nodiscard]] int counterTop(int row, int lane) const;
 
 private:
-    [[nodiscard]] RowExtras::RawPart rawPart(int row) const;
+    [[nodiscard]] const std::vector<RowExtras::RawShown>& rawShown(int row) const;
     [[nodiscard]] int rawHeight(int row) const;
+    void placeRawLanes();
     void layCompactRows(int height);
     void layBands(const Lanes& lanes, int compute);
 
@@ -119,7 +124,8 @@ private:
     std::vector<LaneBand> bands_;
     LaneBand reference_;
     RowExtras extras_;
-    std::vector<int> tops_; ///< top of each row, and the end of the last one
+    std::vector<std::vector<int>> raw_tops_; ///< by line: of its raw lanes and their end, from the bottom of the ops
+    std::vector<int> tops_;                  ///< top of each row, and the end of the last one
 };
 
 /// A rectangle to draw, in logical pixels of the plot (x from the plot's left edge, y from the top of the visible

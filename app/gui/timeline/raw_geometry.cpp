@@ -10,8 +10,8 @@
 
 namespace bubblescope::gui {
 
-ColumnCache::Lane& ColumnCache::of(int line, TrackId track) {
-    Lane& lane = lanes_[{line, track}];
+ColumnCache::Lane& ColumnCache::of(int line, TrackId track, int depth) {
+    Lane& lane = lanes_[{line, track, depth}];
     lane.used = true;
     return lane;
 }
@@ -21,24 +21,23 @@ void ColumnCache::endFrame() {
         lane = std::exchange(lane->second.used, false) ? std::next(lane) : lanes_.erase(lane);
 }
 
-void ColumnCache::update(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels,
-                         Lane& lane) {
-    const PixelGrid grid(to - from, pixels);
+void ColumnCache::update(const SliceRow& row, const TimeRange& range, std::size_t pixels, Lane& lane) {
+    const PixelGrid grid(range.length(), pixels);
     const auto count = static_cast<std::int64_t>(pixels);
-    const std::int64_t first = grid.nearest(from);
-    const bool known = lane.length == to - from && lane.columns.size() == pixels;
+    const std::int64_t first = grid.nearest(range.begin);
+    const bool known = lane.length == range.length() && lane.columns.size() == pixels;
     const std::int64_t moved = known ? first - lane.first : count;
-    lane.length = to - from;
+    lane.length = range.length();
     lane.first = first;
     lane.columns.resize(pixels);
     const std::span<Pyramid::Column> out(lane.columns);
-    if (moved >= count || moved <= -count) return pyramid.columns(track, grid, first, out);
+    if (moved >= count || moved <= -count) return row.columns(grid, first, out);
     if (moved > 0) {
         std::move(lane.columns.begin() + moved, lane.columns.end(), lane.columns.begin());
-        pyramid.columns(track, grid, first + count - moved, out.last(static_cast<std::size_t>(moved)));
+        row.columns(grid, first + count - moved, out.last(static_cast<std::size_t>(moved)));
     } else if (moved < 0) {
         std::move_backward(lane.columns.begin(), lane.columns.end() + moved, lane.columns.end());
-        pyramid.columns(track, grid, first, out.first(static_cast<std::size_t>(-moved)));
+        row.columns(grid, first, out.first(static_cast<std::size_t>(-moved)));
     }
 }
 
@@ -129,22 +128,23 @@ constexpr int kMaxInset = 3; ///< levels
 
 class RawRows::Reader {
 public:
-    Reader(const GeometryInput& input, int line, const RawLane& lane, double top)
-        : in_(&input), lane_(&lane), top_(top), own_(lane.toLaneTime(input.scale.range)),
-          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {}
+    Reader(const GeometryInput& input, int line, const RawLane& lane, int depth, int rows, double top)
+        : in_(&input), row_(input.session.raw.row(lane, depth, rows)), top_(top),
+          own_(lane.toLaneTime(input.scale.range)),
+          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track, rows > 1 ? depth : SliceRow::kAll)
+                                            : nullptr) {}
 
-    /// Reads the trace for the lane's pixels, and appends these to `out` unless it shows slices. Any thread.
+    /// Reads the trace for the row's pixels, and appends these to `out` unless it shows slices. Any thread.
     void read(std::vector<ColumnRun>& out) {
-        const Pyramid& pyramid = in_->session.raw.pyramid();
         const auto pixels = static_cast<std::size_t>(std::max(1.0, in_->scale.width * in_->device_pixel_ratio));
-        few_ = own_.length() <= TimeNs{0} || pyramid.few(lane_->track, own_.begin, own_.end, pixels);
+        few_ = own_.length() <= TimeNs{0} || row_.few(own_, pixels);
         if (few_) {
-            slices_ = pyramid.slices(lane_->track, own_.begin, own_.end);
+            slices_ = row_.slices(own_);
             return;
         }
         ColumnCache::Lane not_kept;
         ColumnCache::Lane& lane = columns_ != nullptr ? *columns_ : not_kept;
-        ColumnCache::update(pyramid, lane_->track, own_.begin, own_.end, pixels, lane);
+        ColumnCache::update(row_, own_, pixels, lane);
         addColumnRuns(lane.columns, own_.length(), RowLayout::kRawHeight, out);
     }
     [[nodiscard]] bool few() const { return few_; }
@@ -174,7 +174,7 @@ private:
     }
 
     const GeometryInput* in_;
-    const RawLane* lane_;
+    SliceRow row_;
     double top_;
     TimeRange own_;
     ColumnCache::Lane* columns_; ///< null: not kept
@@ -187,11 +187,14 @@ RawRows::RawRows(const GeometryInput& input) {
     ends_.reserve(static_cast<std::size_t>(input.rows.rowCount()));
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
-            const double top = input.rows.rawTop(row, lane) - input.scroll_y;
-            if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
             const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
             const int line = input.rows.lineAt(row);
-            lanes_.emplace_back(input, line, input.session.raw.of(line)[place], top);
+            const int rows = input.rows.rawRows(row, lane);
+            for (int depth = 0; depth < rows; ++depth) {
+                const double top = input.rows.rawTop(row, lane, depth) - input.scroll_y;
+                if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
+                lanes_.emplace_back(input, line, input.session.raw.of(line)[place], depth, rows, top);
+            }
         }
         ends_.push_back(lanes_.size());
     }
@@ -243,12 +246,13 @@ ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack)
     const TimeNs reach = input.scale.perPixel(slack);
     const TimeNs time = input.scale.time(x);
     const TimeRange own = lane.toLaneTime({time - reach, time + reach});
+    const SliceRow slices = input.session.raw.row(lane, place->depth, input.rows.rawRows(place->row, place->lane));
     const TimeNs middle = own.begin + own.length() / 2;
     const Trace& trace = *input.session.run.trace;
     // Zoomed far out, thousands of slices start within reach; the first few are good enough.
     SliceId best = kNoId;
     TimeNs distance = TimeNs::max();
-    for (const SliceId slice : input.session.raw.pyramid().slices(lane.track, own.begin, own.end)) {
+    for (const SliceId slice : slices.slices(own)) {
         const TimeNs away = std::max({TimeNs{0}, trace.start(slice) - middle, middle - trace.end(slice) + TimeNs{1}});
         if (away > distance) continue; // at the same distance the innermost slice wins
         distance = away;
@@ -258,7 +262,8 @@ ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack)
 }
 
 QRectF rawItemRect(const GeometryInput& input, const ItemRef& item) {
-    const TrackId track = input.session.run.trace->sliceTracks()[static_cast<SliceId>(item.index)];
+    const SliceId slice = input.session.slice(item);
+    const TrackId track = input.session.run.trace->sliceTracks()[slice];
     const int line = input.session.lanes.lineOf(item);
     const int row = input.rows.rowOf(line);
     const auto& lanes = input.session.raw.of(line);
@@ -268,7 +273,8 @@ QRectF rawItemRect(const GeometryInput& input, const ItemRef& item) {
         if (range.end < input.scale.range.begin || range.begin >= input.scale.range.end) return {};
         const double left = std::clamp(input.scale.x(range.begin), 0.0, input.scale.width);
         const double right = std::clamp(input.scale.x(range.end), 0.0, input.scale.width);
-        return {left, static_cast<double>(input.rows.rawTop(row, lane) - input.scroll_y),
+        const int depth = input.rows.rawRows(row, lane) > 1 ? input.session.raw.depthOf(track, slice) : 0;
+        return {left, static_cast<double>(input.rows.rawTop(row, lane, depth) - input.scroll_y),
                 std::max(1 / input.device_pixel_ratio, right - left), RowLayout::kRawHeight};
     }
     return {};

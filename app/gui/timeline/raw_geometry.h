@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,19 +25,18 @@ public:
         bool used = false; ///< in this frame
     };
 
-    /// The lane of a track on a line (ranks of one process show the same tracks). The reference is valid until the next
+    /// A row of a track on a line (ranks of one process show the same tracks). The reference is valid until the next
     /// frame.
-    [[nodiscard]] Lane& of(int line, TrackId track);
-    /// Updates a lane: queries the pyramid for the missing columns only. Different lanes may be updated by different
-    /// threads.
-    static void update(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels, Lane& lane);
+    [[nodiscard]] Lane& of(int line, TrackId track, int depth = 0);
+    /// Updates a row: reads the missing columns only. Different rows may be updated by different threads.
+    static void update(const SliceRow& row, const TimeRange& range, std::size_t pixels, Lane& lane);
     /// Drops lanes that were not used since the last frame.
     void endFrame();
     /// For another trace.
     void clear() { lanes_.clear(); }
 
 private:
-    std::map<std::pair<int, TrackId>, Lane> lanes_;
+    std::map<std::tuple<int, TrackId, int>, Lane> lanes_; ///< by line, track and depth
 };
 
 /// A rectangle of a lane of slices: a slice, or adjacent pixels in which the same name prevails, filled in proportion
@@ -56,9 +56,9 @@ struct ColumnRun {
     StringId name = 0;
 };
 
-/// What a lane shows, from left to right: either slices or pixels.
+/// What a row of a lane shows, from left to right: either slices or pixels.
 struct LaneShapes {
-    double top = 0; ///< of the lane
+    double top = 0; ///< of the row
     std::vector<SliceShape> slices;
     std::vector<ColumnRun> columns;
 };
@@ -89,7 +89,8 @@ void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Vi
     }
 }
 
-/// The visible raw lanes of unfolded rows, each read when its row is drawn. Refers to its input.
+/// The visible raw lanes of unfolded rows, each read when its row is drawn: a row of slices for each depth of its
+/// stacks, at every zoom. Refers to its input.
 class RawRows {
 public:
     explicit RawRows(const GeometryInput& input);
@@ -108,14 +109,14 @@ public:
 private:
     class Reader;
 
-    std::vector<Reader> lanes_;
+    std::vector<Reader> lanes_;     ///< one for each row of slices
     std::vector<std::size_t> ends_; ///< of the lanes of each row and those above it
 };
 
 /// RawRows::all().
 [[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
 
-/// The innermost slice at a point of the plot; slices within `slack` pixels count too.
+/// The slice at a point of the plot, of several on one row the innermost; those within `slack` pixels count too.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
 
 /// The rectangle of a slice on its lane; empty if out of sight or folded.

@@ -214,8 +214,28 @@ bool TimelineView::foldAt(const QPointF& position) {
     }
     const int line = rows_.lineAt(row);
     if (position.x() >= kHeaderWidth || state_.session()->raw.of(line).empty()) return false;
+    if (const RawLane* lane = stackAt(position)) {
+        setFlat(lane->track, !state_.rows().flattens(lane->track));
+        return true;
+    }
     setUnfolded(line, !unfolded(line));
     return true;
+}
+
+/// The raw lane at a point that has stacks; null if there is none.
+const RawLane* TimelineView::stackAt(const QPointF& position) const {
+    const auto place = rows_.rawAt(contentY(position));
+    if (!place) return nullptr;
+    const RawLane& lane = state_.session()->raw.of(
+        rows_.lineAt(place->row))[static_cast<std::size_t>(rows_.rawLane(place->row, place->lane))];
+    return lane.depth > 1 ? &lane : nullptr;
+}
+
+/// Shows a track's stacks in one row, or each depth in a row of its own.
+void TimelineView::setFlat(TrackId track, bool flat) {
+    RowChoice rows = state_.rows();
+    rows.setFlat(track, flat);
+    state_.setRows(std::move(rows));
 }
 
 /// The menu of the item under the pointer, or of the row whose name is there. The menu key asks for the selection's.
@@ -244,6 +264,11 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
         if (!state_.session()->raw.of(line).empty())
             menu->addAction(unfolded(line) ? tr("Fold threads and streams") : tr("Unfold threads and streams"), this,
                             [this, line] { setUnfolded(line, !unfolded(line)); });
+        if (const RawLane* lane = stackAt(event->pos())) {
+            const bool flat = state_.rows().flattens(lane->track);
+            menu->addAction(flat ? tr("Unfold its stacks") : tr("Fold its stacks into one row"), this,
+                            [this, track = lane->track, flat] { setFlat(track, !flat); });
+        }
     }
     menu->addSeparator();
     menu->addAction(tr("Filter ranks…"), this, &TimelineView::filterRequested);

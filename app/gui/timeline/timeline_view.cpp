@@ -128,11 +128,12 @@ RowExtras TimelineView::extras() const {
     extras.transfers = !choice.hides(LaneGroup::Transfers);
     extras.rows = planRows(facts_, choice);
     for (int line = 0; line < static_cast<int>(session.lanes.lineCount()); ++line) {
-        const int all = choice.unfolds(line) ? static_cast<int>(session.raw.of(line).size()) : 0;
-        const int devices = std::min(all, session.raw.devicesOf(line));
-        const int first = choice.hides(LaneGroup::Kernels) ? devices : 0;
-        const int end = choice.hides(LaneGroup::Threads) ? devices : all;
-        extras.raw_lanes.push_back({std::max(0, end - first), first});
+        auto& shown = extras.raw_lanes.emplace_back();
+        const auto& lanes = session.raw.of(line);
+        for (std::size_t lane = 0; choice.unfolds(line) && lane < lanes.size(); ++lane) {
+            if (!choice.hides(lanes[lane].device ? LaneGroup::Kernels : LaneGroup::Threads))
+                shown.push_back({static_cast<int>(lane), choice.flattens(lanes[lane].track) ? 1 : lanes[lane].depth});
+        }
         if (choice.counters && counters_) extras.counters.push_back(static_cast<int>(counters_->of(line).size()));
     }
     return extras;

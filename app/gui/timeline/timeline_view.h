@@ -137,6 +137,8 @@ private:
     void turnStep(int direction);
     bool selectStepAt(const QPointF& position);
     bool foldAt(const QPointF& position);
+    [[nodiscard]] const RawLane* stackAt(const QPointF& position) const;
+    void setFlat(TrackId track, bool flat);
     void unfold(bool all);
     [[nodiscard]] RowExtras extras() const;
 

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/trace/pyramid.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// The slices of tracks by how many others are around them, so that views can draw a row for each depth of a stack at
+/// any zoom. Slices of one depth do not overlap. Tracks without nested slices have a Pyramid's row alone. Memory: 6
+/// bytes per nested slice. Immutable; any thread.
+class DepthRows {
+public:
+    /// Slices nested deeper have no row.
+    static constexpr int kMost = 64;
+
+    DepthRows() = default;
+    /// Of these tracks. Linear in their slices; uses all cores. Errors: Cancelled.
+    [[nodiscard]] static Result<DepthRows> build(std::shared_ptr<const Trace> trace, const std::vector<TrackId>& tracks,
+                                                 const JobControl& control);
+
+    /// How many rows a track has, at least 1.
+    [[nodiscard]] int depthOf(TrackId track) const;
+    /// The row of a slice of one of the tracks.
+    [[nodiscard]] int depthOf(TrackId track, SliceId slice) const;
+
+    // As in Pyramid, for one row of a track that has several.
+    void columns(TrackId track, int depth, const PixelGrid& grid, std::int64_t first,
+                 std::span<Pyramid::Column> out) const;
+    [[nodiscard]] std::vector<SliceId> slices(TrackId track, int depth, TimeNs from, TimeNs to) const;
+    [[nodiscard]] bool few(TrackId track, int depth, TimeNs from, TimeNs to, std::size_t pixels) const;
+
+private:
+    static constexpr std::size_t kFanOut = 16;
+
+    /// Busy time and the name that takes more than half of it, if there is one: a vote as in Pyramid.
+    struct Node {
+        std::int64_t busy = 0;
+        std::int64_t lead = 0;
+        StringId key = 0;
+
+        void add(StringId other, std::int64_t time, std::int64_t ahead);
+    };
+    struct Row {
+        std::vector<SliceId> slices;           ///< ascending, and so by time
+        std::vector<std::vector<Node>> levels; ///< each node sums up kFanOut slices, or nodes of the level below
+    };
+    using Rows = std::vector<Row>;
+
+    class Reader;
+    [[nodiscard]] const Row& row(TrackId track, int depth) const;
+    void divide(TrackId track, Rows& rows) const;
+    void sumUp(Row& row) const;
+
+    std::shared_ptr<const Trace> trace_;
+    std::vector<Rows> tracks_; ///< by track; none for tracks with one row
+};
+
+} // namespace bubblescope::gui
