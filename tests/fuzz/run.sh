@@ -14,8 +14,10 @@ program=$build/tests/fuzz/fuzz_$name
 
 # Beginnings of real traces, as they are and unpacked. Small: a fuzzer that reads megabytes learns nothing.
 real=$build/real shared=${BUBBLESCOPE_SHARED:-$here/../../../shared}
-if [[ ! -d $real && -d $shared/traces ]]; then
+fill_real() {
+    [[ ! -e $real/whole ]] || return 0
     mkdir -p "$real/packed" "$real/plain" "$real/none"
+    [[ -d $shared/traces ]] || return 0
     while IFS= read -r -d '' file; do
         short=$(echo "${file#"$shared"/traces/}" | tr '/ ' '__')
         case $file in
@@ -26,7 +28,13 @@ if [[ ! -d $real && -d $shared/traces ]]; then
         *.json | *.sqlite | *.pftrace) head -c 3000 "$file" >"$real/plain/$short" ;;
         esac
     done < <(find -L "$shared/traces" -type f -print0)
-fi
+    touch "$real/whole"
+}
+# Several targets start at a time: one fills the folder, the others wait for it.
+exec 9>"$build/real.lock"
+flock 9
+fill_real
+exec 9>&-
 case $name in
 chrome_json | load_run | round_trip | sniff) seeds=$real/plain ;;
 unpack) seeds=$real/packed ;;
