@@ -107,7 +107,7 @@ CommandResult convert(const ConvertArguments& options) {
         return 0;
     }
     DiagnosticLog log;
-    BUBBLESCOPE_TRY(watchTime("Writing", [&] { return writeTraceAs(format, out, *read.trace, log); }));
+    BUBBLESCOPE_TRY(watchTime("Writing", [&] { return writeTraceAs(format, out, *read.trace, log, read.problems); }));
     printProblems(log.entries());
     fmt::print(stderr, "{} slices written to {}\n", read.trace->sliceCount(), out.string());
     return 0;

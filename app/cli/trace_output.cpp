@@ -20,9 +20,9 @@ std::optional<std::string> traceFormatOf(const std::filesystem::path& file) {
 }
 
 Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
-                    DiagnosticLog& log) {
-    if (format == "chrome") return chrome::writeChrome(file, trace, log);
-    if (format == "perfetto") return perfetto::writeTrace(file, trace, log);
+                    DiagnosticLog& log, std::span<const Diagnostic> problems) {
+    if (format == "chrome") return chrome::writeChrome(file, trace, log, problems);
+    if (format == "perfetto") return perfetto::writeTrace(file, trace, log, problems);
     return csv::writeSlices(file, trace);
 }
 

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace bubblescope::cli {
@@ -15,9 +16,10 @@ namespace bubblescope::cli {
 /// "chrome", "perfetto", "csv" or "svg" by the name's ending, before the one that asks for packing; none for others.
 [[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
 
-/// Writes all of a trace as "chrome", "perfetto" or "csv". What cannot be written goes to `log`.
+/// Writes all of a trace as "chrome", "perfetto" or "csv", and `problems`, those of reading it, where the format has
+/// room for them. What cannot be written goes to `log`.
 [[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
-                                  DiagnosticLog& log);
+                                  DiagnosticLog& log, std::span<const Diagnostic> problems = {});
 
 /// Writes a made-up step in the format of the file's name, as Perfetto's where that is unknown.
 [[nodiscard]] Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step);

@@ -358,7 +358,7 @@ Result<ExtractedFile> writeExtract(ReadFile read, std::uint64_t bytes_before, co
     for (const FileExtract& extract : read.extracts)
         encoded.push_back(extract.encoded());
     DiagnosticLog log; // of arrows that touch nothing, which the extract states
-    BUBBLESCOPE_TRY(perfetto::writeTrace(out, *shown, log, encoded));
+    BUBBLESCOPE_TRY(perfetto::writeTrace(out, *shown, log, {}, encoded));
     return ExtractedFile{bytes_before, sizeOf(out), trace.sliceCount(), shown->sliceCount(), {}};
 }
 

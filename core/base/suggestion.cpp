@@ -1,16 +1,13 @@
 #include "core/base/suggestion.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace bubblescope {
 namespace {
-
-char lowerCase(char letter) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-}
 
 bool beginsWith(std::string_view name, std::string_view word) {
     return word.size() >= 3 && name.size() > word.size() && editDistance(name.substr(0, word.size()), word) == 0;

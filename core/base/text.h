@@ -49,6 +49,16 @@ template <class Number, class... Format>
     return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
+/// ASCII letters in lower case, in every locale.
+[[nodiscard]] constexpr char lowerCase(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+[[nodiscard]] inline std::string lowerCase(std::string_view text) {
+    std::string lower(text);
+    std::ranges::transform(lower, lower.begin(), [](char c) { return lowerCase(c); });
+    return lower;
+}
+
 /// Formats a fraction for people: "12.3 %".
 [[nodiscard]] std::string formatPercent(double fraction, int decimals = 1);
 

@@ -31,6 +31,7 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -223,7 +224,8 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
             part.log.add(problem.kind, problem.where, problem.message, problem.count);
     }
     if (part.builder.file(index).format.empty()) part.builder.file(index).format = "perfetto";
-    if (file.path != kStandardInput) part.builder.file(index).named_rank = rankAround(file.path);
+    if (file.path != kStandardInput && !part.builder.file(index).is_converted)
+        part.builder.file(index).named_rank = rankAround(file.path);
     return {};
 }
 
@@ -378,6 +380,17 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
     return {};
 }
 
+/// What was wrong with the files that a conversion was made of, unless it shows in the conversion too.
+void addProblemsOfConversions(std::span<const TraceFile> files, DiagnosticLog& log) {
+    std::set<std::string> found;
+    for (const Diagnostic& problem : log.entries())
+        found.insert(problem.kind);
+    for (const TraceFile& file : files) {
+        for (const Diagnostic& problem : file.problems)
+            if (!found.contains(problem.kind)) log.add(problem.kind, problem.where, problem.message, problem.count);
+    }
+}
+
 Result<ReadTraces> readWhole(std::span<const InputFile> files, const TraceRules& rules, JobControl& control) {
     BUBBLESCOPE_ASSIGN(ReadFiles read, readFiles(files, control));
     DiagnosticLog log;
@@ -396,6 +409,7 @@ Result<ReadTraces> readWhole(std::span<const InputFile> files, const TraceRules&
             log.add(problem.kind, problem.where, problem.message, problem.count);
     }
     noteDanglingFlows(flowEnds(*trace), trace->files(), log);
+    addProblemsOfConversions(trace->files(), log);
     if (control.stopRequested()) return cancelledError();
     return ReadTraces{std::move(trace), log.take()};
 }

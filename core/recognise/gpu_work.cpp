@@ -2,6 +2,7 @@
 
 #include "core/base/job.h"
 #include "core/base/text.h"
+#include "core/trace/launches.h"
 
 #include <algorithm>
 #include <array>
@@ -13,11 +14,6 @@
 namespace bubblescope {
 namespace {
 
-// Kineto's names, today's for accelerators of every make and those of 2021, Paddle's, and rocprofv3's.
-constexpr std::array<std::string_view, 13> kLaunchCategories{
-    "cuda_runtime",        "cuda_driver",        "hip_runtime",    "mtia_runtime", "xpu_runtime",
-    "xpu_driver",          "glow_runtime",       "CudaRuntime",    "Runtime",      "hip_api",
-    "privateuse1_runtime", "privateuse1_driver", "hip_runtime_api"};
 template <std::size_t N>
 std::vector<StringId> known(const Trace& trace, const std::array<std::string_view, N>& names) {
     std::vector<StringId> ids;
@@ -68,16 +64,6 @@ std::optional<std::int64_t> externalIdOf(const Trace& trace, SliceId slice) {
     const ArgSetId args = trace.sliceArgs()[slice];
     if (const auto id = trace.intArg(args, "External id")) return id;
     return trace.intArg(args, "external id"); // of 2021
-}
-
-std::optional<std::int64_t> correlationOf(const Trace& trace, SliceId slice) {
-    // Of Kineto, Paddle, and rocprofv3 with its two ways to write args.
-    constexpr std::array<std::string_view, 4> kNames{"correlation", "correlation id", "corr_id", "debug.corr_id"};
-    const ArgSetId args = trace.sliceArgs()[slice];
-    for (const std::string_view name : kNames) {
-        if (const auto id = trace.intArg(args, name)) return id;
-    }
-    return std::nullopt;
 }
 
 using NumberOf = std::optional<std::int64_t> (*)(const Trace&, SliceId);

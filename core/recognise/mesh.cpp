@@ -110,8 +110,7 @@ std::optional<Found> placeByFramework(const ProfilerMarks& marks) {
 std::optional<Found> placeByName(const TraceFile& file) {
     Found found;
     bool pipeline = false;
-    std::string name = file.process.empty() ? file.path.filename().string() : file.process;
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string name = lowerCase(file.process.empty() ? file.path.filename().string() : file.process);
     for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis) {
         for (std::size_t at = name.find(kMeshAxisNames[axis]); at != std::string::npos;
              at = name.find(kMeshAxisNames[axis], at + 1)) {

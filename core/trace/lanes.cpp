@@ -41,6 +41,7 @@ std::vector<LaneRule> builtin() {
         category("cuda_sync", Annotation, "Kineto, Nsight Systems"),
         category("kernel_dispatch", Device, "rocprofv3"),
         category("memory_copy", Copy, "rocprofv3"),
+        category("GPU", Communication, "NCCL's profiler plugin"), // a channel's part of a collective
         names("Ascend Hardware*", "", Device, "Ascend profilers", "NPU"),
         names("Communication*", "Plane *", Annotation, "Ascend profilers"),
         names("Communication*", "Group *", Communication, "Ascend profilers", "NPU"),

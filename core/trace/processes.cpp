@@ -1,6 +1,7 @@
 #include "core/trace/processes.h"
 
 #include "core/base/text.h"
+#include "core/trace/launches.h"
 
 #include <algorithm>
 #include <array>
@@ -15,10 +16,6 @@
 namespace bubblescope {
 namespace {
 
-// Of hosts whose profilers number what they launch per process.
-constexpr std::array<std::string_view, 8> kLaunches{"cuda_runtime",        "cuda_driver", "hip_runtime",
-                                                    "xpu_runtime",         "Runtime",     "CudaRuntime",
-                                                    "privateuse1_runtime", "mtia_runtime"};
 constexpr std::array<std::string_view, 4> kOperators{"cpu_op", "Operator", "user_annotation", "python_function"};
 
 template <std::size_t N>
@@ -28,12 +25,6 @@ std::set<StringId> idsOf(const Trace& trace, const std::array<std::string_view, 
         if (const StringId id = trace.strings().find(name); id != 0) ids.insert(id);
     }
     return ids;
-}
-
-std::string lowerCase(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return lower;
 }
 
 /// The number behind the word "rank" in a label or name.
@@ -78,7 +69,7 @@ std::optional<ProcessLabel> labelOfProcess(std::string_view name) {
 }
 
 std::vector<ProcessSplitter::Process> ProcessSplitter::processesOf(std::uint32_t file) const {
-    const std::set<StringId> launches = idsOf(trace_, kLaunches);
+    const std::set<StringId> launches = idsOf(trace_, kLaunchCategories);
     const std::set<StringId> operators = idsOf(trace_, kOperators);
     std::map<std::pair<std::int64_t, StringId>, Process> found;
     std::vector<std::pair<std::int64_t, StringId>> order;
@@ -111,17 +102,11 @@ std::vector<ProcessSplitter::Process> ProcessSplitter::processesOf(std::uint32_t
     return processes;
 }
 
-std::optional<std::int64_t> ProcessSplitter::correlationOf(SliceId slice) const {
-    const ArgSetId args = trace_.sliceArgs()[slice];
-    if (const auto id = trace_.intArg(args, "correlation")) return id;
-    return trace_.intArg(args, "correlation id");
-}
-
 /// Devices whose number and name no host has, by what they ran: the host with the most launches of the same numbers,
 /// before the work began; where several have them all, the one whose launches came shortest before.
 void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
     constexpr std::size_t kMost = 20'000; // launches of a host; more do not tell more
-    const std::set<StringId> launches = idsOf(trace_, kLaunches);
+    const std::set<StringId> launches = idsOf(trace_, kLaunchCategories);
     std::map<std::size_t, std::unordered_map<std::int64_t, TimeNs>> launched; // by group
     for (const Process& process : processes) {
         if (!process.is_host) continue;
@@ -131,7 +116,7 @@ void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
             for (SliceId slice = track.first_slice; slice < track.end_slice && times.size() < kMost; ++slice) {
                 if (control_.stopRequested()) return;
                 if (!launches.contains(trace_.category_[slice])) continue;
-                if (const auto number = correlationOf(slice)) times.try_emplace(*number, trace_.start(slice));
+                if (const auto number = correlationOf(trace_, slice)) times.try_emplace(*number, trace_.start(slice));
             }
         }
     }
@@ -142,7 +127,7 @@ void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
         for (const TrackId id : process.tracks) {
             const Track& track = trace_.tracks_[id];
             for (SliceId slice = track.first_slice; slice < track.end_slice && read < kMost; ++slice, ++read) {
-                const auto number = correlationOf(slice);
+                const auto number = correlationOf(trace_, slice);
                 for (const auto& [group, times] : launched) {
                     const auto launch = number ? times.find(*number) : times.end();
                     if (launch == times.end() || launch->second > trace_.start(slice)) continue;

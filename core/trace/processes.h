@@ -36,7 +36,6 @@ private:
     [[nodiscard]] bool group(std::vector<Process>& processes) const;
     void tieDevices(std::vector<Process>& processes) const;
     void divide(std::uint32_t file, const std::vector<Process>& processes);
-    [[nodiscard]] std::optional<std::int64_t> correlationOf(SliceId slice) const;
 
     Trace& trace_;
     DiagnosticLog& log_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/diagnostic.h"
 #include "core/base/time.h"
 #include "core/trace/arg_column.h"
 #include "core/trace/args.h"
@@ -48,6 +49,10 @@ struct TraceFile {
     std::string process = {};
     /// The rank that the file's name, or a file beside it, states.
     std::optional<std::int32_t> named_rank = {};
+    /// `format` and what else is stated here are of the file that this one was converted from.
+    bool is_converted = false;
+    /// Found in the files of a conversion, when it was made.
+    std::vector<Diagnostic> problems = {};
     /// Of an extract: what it keeps of the original besides the slices that are here (core/formats/source/).
     std::shared_ptr<const FileExtract> extract = {};
 };

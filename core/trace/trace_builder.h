@@ -100,6 +100,8 @@ public:
     /// covers its time.
     void addFlow(const FlowPoint& point) { trace_.flow_points_.push_back(point); }
     void addCounter(std::int64_t pid, StringId name, TimeNs time, double value);
+    /// For readers that learn last whose they are; no counter is added after that.
+    [[nodiscard]] std::span<CounterSeries> counters() { return trace_.counters_; }
 
     [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
     [[nodiscard]] TrackId sliceTrack(SliceId slice) const { return trace_.track_[slice]; }

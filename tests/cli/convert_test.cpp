@@ -1,12 +1,15 @@
 #include "tests/cli/program.h"
+#include "tests/support/extracts.h"
 #include "tests/support/shared_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace bubblescope::test {
 namespace {
@@ -30,6 +33,58 @@ nlohmann::json infoOf(const std::string& file, const std::string& input = {}) {
         }
     }
     return document;
+}
+
+/// What `analyze` says of a trace, with one name for its files; null where it is refused.
+nlohmann::json answerOf(const std::filesystem::path& input) {
+    const ProgramResult result = runProgram({"analyze", input.string(), "--json"});
+    if (result.exit_code != 0) return {};
+    nlohmann::json document = result.json();
+    std::string text = document.dump();
+    std::vector<std::string> files = document["trace"]["files"];
+    files.push_back(input.string());
+    for (const std::string& file : files)
+        text = replaced(std::move(text), nlohmann::json(file).dump().substr(1, nlohmann::json(file).dump().size() - 2),
+                        "FILE");
+    document = nlohmann::json::parse(text);
+    document["trace"].erase("files");
+    for (nlohmann::json& problem : document["trace"]["problems"])
+        problem.erase("where"); // of the original or of the conversion
+    return document;
+}
+
+/// A conversion states whose processes it holds, so it answers as the files do that it was made of.
+void expectEqualAnswers(const std::filesystem::path& input) {
+    const ScratchFolder scratch;
+    const nlohmann::json expected = answerOf(input);
+    if (expected.is_null()) return;
+    for (const char* const name : {"converted.json", "converted.pftrace"}) {
+        const std::string converted = scratch.file(name);
+        const ProgramResult result = runProgram({"convert", input.string(), converted});
+        ASSERT_EQ(result.exit_code, 0) << input << result.err;
+        const nlohmann::json difference = nlohmann::json::diff(expected, answerOf(converted));
+        EXPECT_TRUE(difference.empty()) << input << " as " << name << ": " << difference.dump().substr(0, 1500);
+    }
+}
+
+TEST(ConvertedTraces, AnswerAsOurTracesDo) {
+    for (const char* const kind : {"traces", "people"}) {
+        for (const auto& entry : std::filesystem::directory_iterator(dataDir() / kind))
+            expectEqualAnswers(entry.path());
+    }
+    for (const auto& collection : std::filesystem::directory_iterator(dataDir() / "recordings")) {
+        if (!collection.is_directory()) continue;
+        for (const auto& entry : std::filesystem::directory_iterator(collection))
+            if (entry.path().extension() != ".md") expectEqualAnswers(entry.path());
+    }
+}
+
+TEST(ConvertedTracesOutside, AnswerAsTheyDo) {
+    for (const char* const collection : {"ascend-mstt", "kineto", "megatronapp-pp4", "nsys-ai", "param-dlrm-8rank",
+                                         "primus", "rocprofv3", "tracelens"}) {
+        BUBBLESCOPE_NEED_TRACES(collection);
+        expectEqualAnswers(realTrace(collection));
+    }
 }
 
 TEST(ConvertCommand, WritesEveryFormatPackedOrNot) {

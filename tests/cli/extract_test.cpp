@@ -269,7 +269,7 @@ TEST(Extract, WithAValueThatCannotBeReadIsRejected) {
         extract.put(key, "\x03 is no list");
         DiagnosticLog log;
         const fs::path damaged = scratch.file("damaged");
-        ASSERT_TRUE(perfetto::writeTrace(damaged, *read.value().trace, log, std::vector{extract.encoded()}).ok());
+        ASSERT_TRUE(perfetto::writeTrace(damaged, *read.value().trace, log, {}, std::vector{extract.encoded()}).ok());
         const auto result = runProgram({"analyze", damaged.string()});
         // Sums of kernels compare ranks that share a stage; here none does.
         const bool is_read =

@@ -6,7 +6,6 @@
 #include "core/recognise/gpu_work.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <utility>
@@ -133,8 +132,7 @@ Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<std::optional<double>> peaks(raw.fileCount());
     for (const CounterSeries& series : trace.counters()) {
-        std::string name(trace.text(series.name));
-        std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        const std::string name = lowerCase(trace.text(series.name));
         if (name.find("memory") == std::string::npos || series.values.empty()) continue;
         std::optional<double>& peak = peaks[series.file];
         peak = std::max(peak.value_or(0), *std::ranges::max_element(series.values));

@@ -3,7 +3,6 @@
 #include "core/base/time_intervals.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
 #include <utility>
@@ -34,8 +33,7 @@ constexpr std::array kNameParts{
 } // namespace
 
 std::optional<HostActivity> activityNamed(std::string_view name) {
-    std::string lower(name);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string lower = lowerCase(name);
     if (lower == "gc") return HostActivity::GarbageCollection;
     if (lower == "checkpoint") return HostActivity::Checkpoint;
     if (lower == "optimizer") return HostActivity::Optimizer;

@@ -206,12 +206,27 @@ void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
     builder_.addFlow({event.bind ^ kOfSlices, timeOf(event), track, slice, false});
 }
 
+/// NCCL's profiler plugin writes 0 for a begin that it did not see, which would stretch the trace to the machine's
+/// start.
+bool EventSink::beginsUnknown(const Event& event, const AsyncId& id, bool begins, bool ends) {
+    constexpr std::array<std::string_view, 6> kOfNccl{"GROUP_API",     "COLL_API", "P2P_API",
+                                                      "KERNEL_LAUNCH", "COLL",     "P2P"};
+    if (ends) return begin_unknown_.erase(id) > 0;
+    if (!begins || own_ || *event.time != TimeNs{0}) return false;
+    if (std::ranges::find(kOfNccl, builder_.text(text(event.category))) == kOfNccl.end()) return false;
+    log_.add("zero-time", EventPlace{where_, event.offset}.text(),
+             say("calls of NCCL whose begin was not recorded are left out"));
+    begin_unknown_.insert(id);
+    return true;
+}
+
 void EventSink::async(const Event& event) {
     const bool ends = event.phase == 'e' || event.phase == 'F';
     const bool begins = event.phase == 'b' || event.phase == 'S';
     constexpr std::uint64_t kOfAll = 0x676c6f62616c0000; // separates ids of all processes from those of one
     const std::uint64_t number = event.has_global_id ? event.id ^ kOfAll : event.id;
     const AsyncId id{event.has_global_id ? RowId{} : rowId(event.pid), text(event.category), number};
+    if (beginsUnknown(event, id, begins, ends)) return;
     const auto known = open_async_.find(id); // what happens while it is open belongs to its row
     const TrackId track = known != open_async_.end() ? known->second.front().track : asyncTrackFor(event);
     if (!begins && !ends) {
@@ -281,7 +296,11 @@ void EventSink::metadata(const Event& event) {
         }
         return;
     }
-    if (kind == "trace_file" && !event.pid.is_text) return takeSourceFile(event);
+    if (kind == "trace_files") { // of our own writer too
+        sources_ = decodedSourceFiles(argsText(event));
+        if (!sources_) log_.add("damaged-sources", where_, say("what the file states of its origin is damaged"));
+        return;
+    }
     if (kind == "process_sort_index" || kind == "thread_sort_index") return takeOrder(event, kind.starts_with('p'));
     const bool process = kind == "process_name";
     if (!process && kind != "thread_name") return;
@@ -293,17 +312,6 @@ void EventSink::metadata(const Event& event) {
         process_names_[rowId(event.pid)] = id;
     else
         thread_names_[{rowId(event.pid), rowId(event.tid)}] = id;
-}
-
-/// Of our own writer too.
-void EventSink::takeSourceFile(const Event& event) {
-    const auto number = findJsonArg(argsText(event), "file");
-    const auto rank = findJsonArg(argsText(event), "rank");
-    if (!number || !std::holds_alternative<std::int64_t>(*number)) return;
-    SourceFile& source = sources_[event.pid.number];
-    source.number = std::get<std::int64_t>(*number);
-    if (rank && std::holds_alternative<std::int64_t>(*rank))
-        source.rank = static_cast<std::int32_t>(std::get<std::int64_t>(*rank) & INT32_MAX);
 }
 
 void EventSink::takeOrder(const Event& event, bool process) {
@@ -374,32 +382,13 @@ void EventSink::flow(const Event& event) {
     // Ids are unique within a category only.
     std::uint64_t id = event.id ^ (static_cast<std::uint64_t>(text(event.category)) << 48);
     // If processes came from several files, arrows may connect processes of one file, but not of different ones.
-    const bool merged = !sources_.empty();
+    const bool merged = sources_.has_value();
     if (merged) id ^= std::hash<std::string>{}(where_);
     if (event.phase == 'f' && !event.binds_enclosing) {
         pointers_.push_back({id, timeOf(event), trackFor(event)});
         return;
     }
     builder_.addFlow({id, timeOf(event), trackFor(event), kNoId, merged});
-}
-
-void EventSink::assignFiles() {
-    if (sources_.empty()) return;
-    const auto files = addSourceFiles(sources_, origin_, builder_);
-    const auto assign = [&](RowId process, TrackId id) {
-        const auto file = files.find(process.number);
-        if (!process.is_text && file != files.end()) builder_.track(id).file = file->second;
-    };
-    for (const auto& [row, id] : tracks_)
-        assign(row.first, id);
-    for (const auto& [row, id] : state_tracks_)
-        assign(row.first, id);
-    for (const auto& [row, id] : async_tracks_)
-        assign(std::get<0>(row), id);
-    for (TrackId id = 0; id < builder_.trackCount(); ++id) {
-        Track& track = builder_.track(id);
-        if (track.spilled_from != kNoId) track.file = builder_.track(track.spilled_from).file;
-    }
 }
 
 /// After all slices are known. False if the job is stopped.
@@ -456,7 +445,7 @@ bool EventSink::finish(const LoadProgress& progress) {
     if (!orderStreams(progress.control()) || !pairing_.finish(log_, where_, progress) ||
         !resolvePointers(progress.control()))
         return false;
-    assignFiles();
+    if (sources_) assignSourceFiles(*sources_, builder_);
     if (packer_) packer_->finish();
     return true;
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -87,10 +88,9 @@ private:
     void complete(const Event& event, TrackId track);
     void bind(const Event& event, TrackId track, SliceId slice);
     [[nodiscard]] bool resolvePointers(const JobControl& control);
-    void assignFiles();
+    [[nodiscard]] bool beginsUnknown(const Event& event, const AsyncId& id, bool begins, bool ends);
     void async(const Event& event);
     void metadata(const Event& event);
-    void takeSourceFile(const Event& event);
     void takeOrder(const Event& event, bool process);
     [[nodiscard]] TrackId stateTrackFor(const Event& event);
     void counter(const Event& event);
@@ -111,12 +111,13 @@ private:
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
     std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< innermost last; all of one id are on one row
+    std::set<AsyncId> begin_unknown_;                      ///< open ones that are left out
     std::map<Row, TrackId> state_tracks_;                  ///< of threads
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
-    bool own_ = false; ///< of our own writer: its first event is at 0
-    TimeNs origin_{0}; ///< of our own writer
-    std::map<std::int64_t, SourceFile> sources_;
+    bool own_ = false;                   ///< of our own writer: its first event is at 0
+    TimeNs origin_{0};                   ///< of our own writer
+    std::optional<SourceFiles> sources_; ///< of our own writer
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     std::map<RowId, std::int32_t> process_orders_;

@@ -131,7 +131,8 @@ Status Reader::read() {
     if (end == End::Stopped || progress_.stopRequested()) return cancelledError();
     BUBBLESCOPE_TRY(std::move(text_failed_));
     BUBBLESCOPE_TRY(judge(end));
-    builder_.file(builder_.currentFile()).format = paddle_ ? "paddle" : kineto_ ? "kineto" : "chrome";
+    if (TraceFile& file = builder_.file(builder_.currentFile()); !file.is_converted)
+        file.format = paddle_ ? "paddle" : kineto_ ? "kineto" : "chrome";
     return sink_.finish(progress_) ? Status{} : Status{cancelledError()};
 }
 

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -224,20 +225,22 @@ std::string metadataOf(const Trace& trace) {
 
 class Writer {
 public:
-    Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
-        : trace_(trace), log_(log), rows_(trace), events_(trace, rows_, baseOf(trace)), out_(file) {}
+    Writer(const std::filesystem::path& file, const Trace& trace, std::span<const Diagnostic> problems,
+           DiagnosticLog& log)
+        : trace_(trace), problems_(problems), log_(log), rows_(trace), events_(trace, rows_, baseOf(trace)),
+          out_(file) {}
 
     Status write() {
         const std::string metadata = metadataOf(trace_);
         if (!metadata.empty()) text_ += R"({"traceEvents":)";
         add("[\n{{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_origin\",\"args\":{{\"origin_ns\":{}}}}}",
             (trace_.origin() - events_.base()).count());
-        for (const auto& [pid, source] : sourceFilesOf(trace_, rows_)) {
-            EventWriter::begin(pid, 0, "M", "trace_file", text_);
-            add(R"(,"args":{{"file":{})", source.number);
-            if (source.rank) add(R"(,"rank":{})", *source.rank);
-            text_ += "}}";
-        }
+        SourceFiles sources = sourceFilesOf(trace_, rows_, problems_);
+        sources.rows.clear(); // this format has all that rows need
+        EventWriter::begin(0, 0, "M", "trace_files", text_);
+        text_ += ",\"args\":";
+        text_ += encoded(sources);
+        text_ += '}';
         sortProcesses();
         flush(0);
         tracks();
@@ -355,6 +358,7 @@ private:
     }
 
     const Trace& trace_;
+    std::span<const Diagnostic> problems_;
     DiagnosticLog& log_;
     RowNumbers rows_;
     EventWriter events_;
@@ -365,8 +369,9 @@ private:
 
 } // namespace
 
-Status writeChrome(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log) {
-    return Writer(file, trace, log).write();
+Status writeChrome(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
+                   std::span<const Diagnostic> problems) {
+    return Writer(file, trace, problems, log).write();
 }
 
 } // namespace bubblescope::chrome

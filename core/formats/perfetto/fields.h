@@ -27,7 +27,9 @@ inline constexpr std::uint32_t kTimestampClockId = 58;
 inline constexpr std::uint32_t kDefaults = 59;
 inline constexpr std::uint32_t kTrackDescriptor = 60;
 inline constexpr std::uint32_t kFirstPacketOnSequence = 87;
-inline constexpr std::uint32_t kExtract = 20471; ///< Bubblescope's own: an encoded FileExtract; viewers skip it
+// Bubblescope's own, which viewers skip.
+inline constexpr std::uint32_t kExtract = 20471;     ///< an encoded FileExtract
+inline constexpr std::uint32_t kSourceFiles = 20472; ///< encoded SourceFiles
 
 inline constexpr std::uint32_t kFlagStateCleared = 1; ///< earlier interned data is no longer valid
 inline constexpr std::uint32_t kFlagNeedsState = 2;   ///< uses interned data

@@ -127,6 +127,7 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
         case fields::packet::kRenderStage: extras().render_stage = reader.bytes(); break;
         case fields::packet::kCompressedPackets: extras().packed = reader.bytes(); break;
         case fields::packet::kExtract: extras().extract = reader.bytes(); break;
+        case fields::packet::kSourceFiles: extras().source_files = reader.bytes(); break;
         case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
         default:
             // Bytes fields hold the data of packet kinds that are not read here; the other fields are bookkeeping.

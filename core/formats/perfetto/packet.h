@@ -85,6 +85,7 @@ struct PacketExtras {
     std::optional<std::string_view> render_stage;
     std::optional<std::string_view> packed;
     std::optional<std::string_view> extract;
+    std::optional<std::string_view> source_files;
 };
 
 /// The relevant fields of a TracePacket, see TrackEvent.

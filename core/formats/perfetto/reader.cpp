@@ -94,10 +94,9 @@ private:
     StringId known(StringId text);
     void addCategory(StringId category);
     void addCounters();
-    void addSource(std::uint64_t process, const std::vector<StoredArg>& args);
     void putOnWallClock(const std::vector<StoredArg>& args);
     void takeStatedRank(const std::vector<StoredArg>& args);
-    void assignFiles();
+    void takeSourceFiles(std::string_view json);
     void takeExtract(std::string_view bytes);
     [[nodiscard]] Status assignExtracts(std::uint32_t first);
 
@@ -128,10 +127,10 @@ private:
     std::string categories_;                                             ///< of the current event, if several
     bool joined_ = false;
     std::vector<CounterPoint> counters_;
-    std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
-    std::size_t offset_ = 0;                                    ///< of the current packet
-    std::size_t released_ = 0;                                  ///< what was read and given back to the system
-    std::vector<std::shared_ptr<const FileExtract>> extracts_;  ///< of the files, in their order
+    std::optional<SourceFiles> sources_;                       ///< of a conversion
+    std::size_t offset_ = 0;                                   ///< of the current packet
+    std::size_t released_ = 0;                                 ///< what was read and given back to the system
+    std::vector<std::shared_ptr<const FileExtract>> extracts_; ///< of the files, in their order
     Status extracts_are_sound_;
     bool expected_ = false;                          ///< room for all slices was reserved
     bool ended_ = false;                             ///< there are no more packets
@@ -251,7 +250,10 @@ Status Reader::read(LoadProgress& progress) {
     if (!pairing_.finish(extracts_.empty() ? log_ : known, where_, progress)) return cancelledError();
     addCounters();
     const std::uint32_t first = builder_.currentFile();
-    assignFiles();
+    if (sources_) {
+        tracks_.restoreRows(*sources_);
+        assignSourceFiles(*sources_, builder_);
+    }
     BUBBLESCOPE_TRY(assignExtracts(first));
     if (packer_) packer_->finish();
     return {};
@@ -353,6 +355,7 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
     if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
     if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
     if (extras.extract) takeExtract(*extras.extract);
+    if (extras.source_files) takeSourceFiles(*extras.source_files);
 }
 
 void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, SequenceState& state) {
@@ -369,10 +372,8 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
         break;
     }
     case fields::event::kTypeInstant:
-        if (const std::string_view category = builder_.text(event.category); category == kSourceCategory) {
-            addSource(uuid, storedArgs(raw, state));
-            break;
-        } else if (category == kCaptureCategory && extracts_.empty()) { // an extract states what came of it
+        // An extract and a conversion state what came of it.
+        if (builder_.text(event.category) == kCaptureCategory && extracts_.empty() && !sources_) {
             if (builder_.text(event.name) == kCaptureBegins) putOnWallClock(storedArgs(raw, state));
             if (builder_.text(event.name) == kCaptureStates) takeStatedRank(storedArgs(raw, state));
         }
@@ -514,17 +515,6 @@ const std::vector<StoredArg>& Reader::storedArgs(const TrackEvent& raw, const Se
     return args_;
 }
 
-/// What our own writer stated about a process before it wrote labels, see source_files.h.
-void Reader::addSource(std::uint64_t process, const std::vector<StoredArg>& args) {
-    SourceFile source;
-    for (const StoredArg& arg : args) {
-        if (arg.type != StoredArg::Type::Int) continue;
-        if (builder_.text(arg.name) == "file") source.number = arg.number;
-        if (builder_.text(arg.name) == "rank") source.rank = static_cast<std::int32_t>(arg.number & INT32_MAX);
-    }
-    sources_.emplace_back(process, source);
-}
-
 /// Recorded jobs have one file per process, and hosts have only the wall clock in common.
 void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
     for (const StoredArg& arg : args) {
@@ -553,6 +543,13 @@ void Reader::takeExtract(std::string_view bytes) {
         extracts_are_sound_ = extract.error();
 }
 
+/// Our writer puts them before all events, as it does an extract.
+void Reader::takeSourceFiles(std::string_view json) {
+    if (builder_.trackCount() > 0 || sources_) return;
+    sources_ = decodedSourceFiles(json);
+    if (!sources_) log_.add("damaged-sources", where_, say("what the file states of its origin is damaged"));
+}
+
 /// The files from `first` on are what was extracted.
 Status Reader::assignExtracts(std::uint32_t first) {
     if (extracts_.empty()) return {};
@@ -565,15 +562,6 @@ Status Reader::assignExtracts(std::uint32_t first) {
         file.extract = std::move(extracts_[i]);
     }
     return {};
-}
-
-void Reader::assignFiles() {
-    std::map<std::int64_t, SourceFile> by_pid = tracks_.sources();
-    if (sources_.empty() && by_pid.empty()) return;
-    builder_.file(builder_.currentFile()).format = "perfetto"; // inherited by the other files
-    for (const auto& [process, source] : sources_)
-        by_pid.emplace(tracks_.pidOf(process), source);
-    tracks_.assignFiles(addSourceFiles(by_pid, TimeNs{0}, builder_));
 }
 
 void Reader::addCounters() {

@@ -37,9 +37,6 @@ void TrackTable::readProcess(std::string_view message, Descriptor& out) {
     while (process.next()) {
         switch (process.tag()) {
         case fields::process::kPid: out.pid = process.int32(); break;
-        case fields::process::kLabels:
-            if (const auto source = sourceOfLabel(process.bytes())) out.source = source;
-            break;
         case fields::process::kName: out.process_name = builder_.intern(process.bytes()); break;
         default: process.skip();
         }
@@ -107,18 +104,22 @@ std::int64_t TrackTable::pidOf(std::uint64_t uuid) const {
     return pid;
 }
 
-std::map<std::int64_t, SourceFile> TrackTable::sources() const {
-    std::map<std::int64_t, SourceFile> sources;
-    for (const auto& [uuid, descriptor] : descriptors_) {
-        if (descriptor.source && descriptor.pid) sources.emplace(*descriptor.pid, *descriptor.source);
-    }
-    return sources;
-}
-
-void TrackTable::assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process) {
-    for (const auto& [uuid, id] : tracks_) {
-        const auto file = file_of_process.find(builder_.track(id).pid);
-        if (file != file_of_process.end()) builder_.track(id).file = file->second;
+void TrackTable::restoreRows(const SourceFiles& sources) {
+    const auto find = [this](TrackId written) {
+        const auto known = tracks_.find(kFirstTrackUuid + written);
+        return known == tracks_.end() ? kNoId : known->second;
+    };
+    for (const auto& [written, row] : sources.rows) {
+        const TrackId id = find(written);
+        if (id == kNoId) continue;
+        Track& track = builder_.track(id);
+        track.tid = row.tid;
+        track.may_overlap = row.may_overlap;
+        if (row.unnamed) track.thread_name = 0;
+        const TrackId home = row.spilled_from ? find(*row.spilled_from) : kNoId;
+        if (home == kNoId || home >= id) continue; // a row stands behind the one that it extends
+        track.spilled_from = home;
+        track.thread_name = builder_.track(home).thread_name;
     }
 }
 

@@ -4,13 +4,15 @@
 #include "core/trace/trace_builder.h"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 namespace bubblescope::perfetto {
+
+/// Our writer numbers the uuids of a trace's tracks from here on.
+inline constexpr std::uint64_t kFirstTrackUuid = std::uint64_t{1} << 32;
 
 /// The tracks of one file by uuid. Descriptors may come after the events that use them, so the trace's tracks are named
 /// at the end.
@@ -35,10 +37,8 @@ public:
     };
     [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
 
-    /// What our own writer states about processes, by their numbers.
-    [[nodiscard]] std::map<std::int64_t, SourceFile> sources() const;
-    /// After finish(): assigns files to the tracks of these processes.
-    void assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process);
+    /// After finish(): makes the rows of a conversion what they were.
+    void restoreRows(const SourceFiles& sources);
 
     /// Names the tracks after their descriptors and ancestors.
     void finish();
@@ -52,7 +52,6 @@ private:
         StringId process_name = 0;
         StringId thread_name = 0;
         CounterUnit counter;
-        std::optional<SourceFile> source;
     };
 
     static void readCounter(std::string_view message, Descriptor& out);

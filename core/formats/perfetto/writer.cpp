@@ -4,6 +4,7 @@
 #include "core/formats/perfetto/fields.h"
 #include "core/formats/perfetto/native_events.h"
 #include "core/formats/perfetto/packed_packets.h"
+#include "core/formats/perfetto/track_table.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
 #include "core/timeline/trace_names.h"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -235,12 +237,15 @@ struct SliceFlow {
 class Writer {
 public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
-        : trace_(trace), log_(log), rows_(trace), sources_(sourceFilesOf(trace, rows_)), encoder_(1), out_(file) {}
+        : trace_(trace), log_(log), rows_(trace), encoder_(1), out_(file) {}
 
-    Status write(std::span<const std::string> extracts) {
+    Status write(std::span<const Diagnostic> problems, std::span<const std::string> extracts) {
         packed_ = !extracts.empty();
         for (const std::string& extract : extracts)
             writePacket(fields::packet::kExtract, extract);
+        SourceFiles sources = sourceFilesOf(trace_, rows_, problems);
+        std::erase_if(sources.rows, [this](const auto& row) { return isWhole(row.first); });
+        writePacket(fields::packet::kSourceFiles, encoded(sources));
         encoder_.clockSnapshot(trace_.origin());
         collectFlows();
         for (const TrackId id : tracksByRank(trace_)) // viewers show processes in the order in which they come
@@ -278,17 +283,27 @@ private:
         if (encoder_.bytes().size() >= kMuch) flush();
     }
     [[nodiscard]] TimeNs at(TimeNs time) const { return trace_.origin() + time; }
-    [[nodiscard]] static std::uint64_t uuidOf(TrackId track) { return (std::uint64_t{1} << 32) + track; }
+    [[nodiscard]] static std::uint64_t uuidOf(TrackId track) { return kFirstTrackUuid + track; }
 
-    /// As a thread where it was one and the format has such numbers.
+    /// Whether it was a thread and the format has such numbers.
+    [[nodiscard]] bool isThread(TrackId id) const {
+        const Track& track = trace_.tracks()[id];
+        const RowNumbers::Row& row = rows_.of(id);
+        return track.spilled_from == kNoId && !track.may_overlap && row.tid == track.tid && row.tid > 0 &&
+               row.tid <= INT32_MAX && row.pid >= 0 && row.pid <= INT32_MAX;
+    }
+    /// Whether its description says all that there is.
+    [[nodiscard]] bool isWhole(TrackId id) const {
+        const Track& track = trace_.tracks()[id];
+        return isThread(id) ||
+               (track.spilled_from == kNoId && !track.may_overlap && track.tid == 0 && track.thread_name != 0);
+    }
     void describe(TrackId id) {
         const Track& track = trace_.tracks()[id];
         const RowNumbers::Row& row = rows_.of(id);
         const std::uint64_t process = processOf(id);
         const auto order = static_cast<std::int32_t>(id);
-        const bool is_thread = track.spilled_from == kNoId && !track.may_overlap && row.tid == track.tid &&
-                               row.tid > 0 && row.tid <= INT32_MAX && row.pid >= 0 && row.pid <= INT32_MAX;
-        if (is_thread) {
+        if (isThread(id)) {
             encoder_.thread(uuidOf(id), static_cast<std::int32_t>(row.pid), static_cast<std::int32_t>(row.tid),
                             trace_.text(track.thread_name), order);
         } else {
@@ -304,17 +319,17 @@ private:
 
     std::uint64_t processOf(TrackId id) {
         const Track& track = trace_.tracks()[id];
-        return processFor(rows_.of(id).pid, trace_.text(track.process_name), track.pid);
+        return processFor(track.file, rows_.of(id).pid, trace_.text(track.process_name), track.pid);
     }
     /// `own_pid` is the number in the process's own file.
-    std::uint64_t processFor(std::int64_t pid, std::string_view name, std::int64_t own_pid) {
+    std::uint64_t processFor(std::uint32_t file, std::int64_t pid, std::string_view name, std::int64_t own_pid) {
         const auto [known, is_new] = processes_.try_emplace(pid, std::uint64_t{2} << 32 | processes_.size());
         if (is_new) {
-            const auto source = sources_.find(pid);
+            const std::optional<std::int32_t> rank = trace_.files()[file].rank;
             encoder_.process(known->second, static_cast<std::int32_t>(pid),
                              name.empty() ? fmt::format("process {}", own_pid) : name,
                              static_cast<std::int32_t>(processes_.size()),
-                             source == sources_.end() ? std::string{} : sourceLabel(source->second));
+                             trace_.files().size() == 1 && !rank ? std::string{} : sourceLabel(file, rank));
         }
         return known->second;
     }
@@ -373,7 +388,8 @@ private:
     void counters() {
         std::uint64_t number = std::uint64_t{3} << 32;
         for (const CounterSeries& series : trace_.counters()) {
-            const std::uint64_t process = processFor(rows_.process(series.file, series.pid), {}, series.pid);
+            const std::uint64_t process =
+                processFor(series.file, rows_.process(series.file, series.pid), {}, series.pid);
             encoder_.counterTrack(++number, process, trace_.text(series.name));
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 encoder_.counter(number, at(series.times[i]), series.values[i]);
@@ -385,7 +401,6 @@ private:
     const Trace& trace_;
     DiagnosticLog& log_;
     RowNumbers rows_;
-    std::map<std::int64_t, SourceFile> sources_; ///< by pid
     Encoder encoder_;
     ReplacingFile out_;
     bool packed_ = false;
@@ -399,8 +414,8 @@ private:
 } // namespace
 
 Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
-                  std::span<const std::string> extracts) {
-    return Writer(file, trace, log).write(extracts);
+                  std::span<const Diagnostic> problems, std::span<const std::string> extracts) {
+    return Writer(file, trace, log).write(problems, extracts);
 }
 
 } // namespace bubblescope::perfetto

@@ -19,15 +19,12 @@ namespace bubblescope::perfetto {
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
                                    std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {});
 
-/// The category of instants in which earlier versions stated which file a process came from. They are not part of the
-/// trace.
-inline constexpr const char* kSourceCategory = "bubblescope.source";
-
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
 /// below their processes. An arrow keeps the slices it connects, not the places within them; ends that touch no slice
-/// are counted in `log`. `extracts`: an encoded FileExtract for each of the trace's files; they come first, and all
-/// packets behind them are compressed, as viewers read them too. Errors: Input if the file cannot be written.
+/// are counted in `log`. A packet of our own (see source_files.h) states the trace's files and `problems`, those of
+/// reading them. `extracts`: an encoded FileExtract for each of the trace's files; they come first, and all packets
+/// behind them are compressed, as viewers read them too. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
-                                std::span<const std::string> extracts = {});
+                                std::span<const Diagnostic> problems = {}, std::span<const std::string> extracts = {});
 
 } // namespace bubblescope::perfetto

@@ -1,8 +1,10 @@
 #include "core/formats/source/source_files.h"
 
-#include "core/base/text.h"
+#include "core/trace/args.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <map>
@@ -68,61 +70,230 @@ std::vector<TrackId> tracksByRank(const Trace& trace) {
     return tracks;
 }
 
+std::string sourceLabel(std::uint32_t number, std::optional<std::int32_t> rank) {
+    return rank ? fmt::format("file {}, rank {}", number, *rank) : fmt::format("file {}", number);
+}
+
 namespace {
 
-constexpr std::string_view kFile = "file ";
-constexpr std::string_view kRank = ", rank ";
+SourceFiles::Row rowOf(const Track& track) {
+    SourceFiles::Row row;
+    if (track.spilled_from != kNoId) row.spilled_from = track.spilled_from;
+    row.tid = track.tid;
+    row.unnamed = track.thread_name == 0;
+    row.may_overlap = track.may_overlap;
+    return row;
+}
 
 } // namespace
 
-std::string sourceLabel(const SourceFile& source) {
-    std::string label = fmt::format("{}{}", kFile, source.number);
-    if (source.rank) label += fmt::format("{}{}", kRank, *source.rank);
-    return label;
-}
-
-std::optional<SourceFile> sourceOfLabel(std::string_view label) {
-    if (!label.starts_with(kFile)) return std::nullopt;
-    label.remove_prefix(kFile.size());
-    const auto number = takeNumber<std::int64_t>(label);
-    if (!number) return std::nullopt;
-    if (label.empty()) return SourceFile{*number, std::nullopt};
-    if (!label.starts_with(kRank)) return std::nullopt;
-    const auto rank = parseNumber<std::int32_t>(label.substr(kRank.size()));
-    return rank && *rank >= 0 ? std::optional(SourceFile{*number, rank}) : std::nullopt;
-}
-
-std::map<std::int64_t, SourceFile> sourceFilesOf(const Trace& trace, const RowNumbers& rows) {
-    std::map<std::int64_t, SourceFile> sources;
-    if (trace.files().size() == 1 && !trace.files().front().rank) return sources;
+SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows, std::span<const Diagnostic> problems) {
+    SourceFiles sources;
+    sources.files.assign(trace.files().begin(), trace.files().end());
+    sources.problems.assign(problems.begin(), problems.end());
     for (TrackId id = 0; id < trace.tracks().size(); ++id) {
-        const std::uint32_t file = trace.tracks()[id].file;
-        sources.try_emplace(rows.of(id).pid, SourceFile{file, trace.files()[file].rank});
+        const Track& track = trace.tracks()[id];
+        sources.processes.try_emplace(rows.of(id).pid, SourceFiles::Process{track.file, track.pid});
+        sources.rows.emplace(id, rowOf(track));
     }
+    for (const CounterSeries& series : trace.counters())
+        sources.processes.try_emplace(rows.process(series.file, series.pid),
+                                      SourceFiles::Process{series.file, series.pid});
     return sources;
 }
 
-std::map<std::int64_t, std::uint32_t> addSourceFiles(const std::map<std::int64_t, SourceFile>& sources, TimeNs offset,
-                                                     TraceBuilder& builder) {
-    std::map<std::int64_t, SourceFile> in_order; // by number
-    for (const auto& [pid, source] : sources)
-        in_order.emplace(source.number, source);
-    std::map<std::int64_t, std::uint32_t> files; // by number
-    const std::uint32_t whole = builder.currentFile();
-    for (const auto& [number, source] : in_order) {
-        std::uint32_t file = whole;
-        if (!files.empty()) {
-            TraceFile added = builder.file(whole);
-            file = builder.addFile(std::move(added));
-            builder.setFileOffset(file, offset);
-        }
-        builder.file(file).rank = source.rank;
-        files.emplace(number, file);
+namespace {
+
+/// A JSON object or array of which some members may be absent.
+class JsonList {
+public:
+    explicit JsonList(char open) : out_(1, open), close_(open == '{' ? '}' : ']') {}
+
+    void item(std::string_view json) {
+        if (out_.size() > 1) out_ += ',';
+        out_ += json;
     }
-    std::map<std::int64_t, std::uint32_t> of_process;
-    for (const auto& [pid, source] : sources)
-        of_process.emplace(pid, files.at(source.number));
-    return of_process;
+    void member(std::string_view name, std::string_view json) { item(fmt::format("\"{}\":{}", name, json)); }
+    void text(std::string_view name, std::string_view text) {
+        if (!text.empty()) member(name, quotedJson(text));
+    }
+    template <class Number>
+    void number(std::string_view name, const std::optional<Number>& number) {
+        if (number) member(name, fmt::to_string(*number));
+    }
+    void flag(std::string_view name, bool set) {
+        if (set) member(name, "true");
+    }
+    [[nodiscard]] std::string take() { return std::move(out_) + close_; }
+
+private:
+    std::string out_;
+    char close_;
+};
+
+std::string encoded(const TraceFile& file) {
+    JsonList object('{');
+    object.text("format", file.format);
+    object.number("rank", file.rank);
+    object.number("named_rank", file.named_rank);
+    object.text("host", file.host);
+    object.text("process", file.process);
+    object.number("world_size", file.world_size);
+    JsonList groups('[');
+    for (const ProcessGroup& group : file.groups)
+        groups.item(fmt::format(R"({{"description":{},"ranks":[{}]}})", quotedJson(group.description),
+                                fmt::join(group.ranks, ",")));
+    if (!file.groups.empty()) object.member("groups", groups.take());
+    return object.take();
+}
+
+std::string encoded(TrackId id, const SourceFiles::Row& row) {
+    JsonList object('{');
+    object.number("row", std::optional(id));
+    object.number("of", row.spilled_from);
+    if (row.tid != 0) object.number("tid", std::optional(row.tid));
+    object.flag("unnamed", row.unnamed);
+    object.flag("overlaps", row.may_overlap);
+    return object.take();
+}
+
+} // namespace
+
+std::string encoded(const SourceFiles& sources) {
+    JsonList files('[');
+    for (const TraceFile& file : sources.files)
+        files.item(encoded(file));
+    JsonList processes('[');
+    for (const auto& [number, process] : sources.processes)
+        processes.item(fmt::format(R"({{"number":{},"file":{},"pid":{}}})", number, process.file, process.pid));
+    JsonList rows('[');
+    for (const auto& [id, row] : sources.rows)
+        rows.item(encoded(id, row));
+    JsonList problems('[');
+    for (const Diagnostic& problem : sources.problems)
+        problems.item(fmt::format(R"({{"kind":{},"count":{},"where":{},"message":{}}})", quotedJson(problem.kind),
+                                  problem.count, quotedJson(problem.where.text()), quotedJson(problem.message.text())));
+    JsonList object('{');
+    object.member("files", files.take());
+    object.member("processes", processes.take());
+    if (!sources.rows.empty()) object.member("rows", rows.take());
+    if (!sources.problems.empty()) object.member("problems", problems.take());
+    return object.take();
+}
+
+namespace {
+
+using Json = simdjson::dom::element;
+
+std::string textIn(Json object, const char* name) {
+    std::string_view text;
+    return object[name].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+template <class Number>
+std::optional<Number> numberIn(Json object, const char* name) {
+    std::int64_t number = 0;
+    if (object[name].get(number) != simdjson::SUCCESS || !std::in_range<Number>(number)) return std::nullopt;
+    return static_cast<Number>(number);
+}
+
+bool flagIn(Json object, const char* name) {
+    bool flag = false;
+    return object[name].get(flag) == simdjson::SUCCESS && flag;
+}
+
+/// Calls `visit` for each object of a list, which may be absent.
+template <class Visit>
+void eachIn(Json object, const char* name, const Visit& visit) {
+    simdjson::dom::array list;
+    if (object[name].get(list) != simdjson::SUCCESS) return;
+    for (const Json item : list)
+        if (item.is_object()) visit(item);
+}
+
+std::optional<std::int32_t> rankIn(Json object, const char* name) {
+    const auto rank = numberIn<std::int32_t>(object, name);
+    return rank && *rank >= 0 ? rank : std::nullopt;
+}
+
+TraceFile fileIn(Json object) {
+    TraceFile file;
+    file.format = textIn(object, "format");
+    file.rank = rankIn(object, "rank");
+    file.named_rank = rankIn(object, "named_rank");
+    file.host = textIn(object, "host");
+    file.process = textIn(object, "process");
+    file.world_size = rankIn(object, "world_size");
+    eachIn(object, "groups", [&](Json group) {
+        ProcessGroup& added = file.groups.emplace_back();
+        added.description = textIn(group, "description");
+        simdjson::dom::array ranks;
+        if (group["ranks"].get(ranks) != simdjson::SUCCESS) return;
+        for (const Json item : ranks) {
+            std::int64_t rank = 0;
+            if (item.get(rank) == simdjson::SUCCESS) added.ranks.push_back(rank);
+        }
+    });
+    return file;
+}
+
+} // namespace
+
+std::optional<SourceFiles> decodedSourceFiles(std::string_view json) {
+    simdjson::dom::parser parser;
+    Json object;
+    if (parser.parse(simdjson::padded_string(json)).get(object) != simdjson::SUCCESS || !object.is_object())
+        return std::nullopt;
+    SourceFiles sources;
+    eachIn(object, "files", [&](Json file) { sources.files.push_back(fileIn(file)); });
+    eachIn(object, "processes", [&](Json process) {
+        const auto number = numberIn<std::int64_t>(process, "number");
+        const auto file = numberIn<std::uint32_t>(process, "file");
+        if (!number || !file || *file >= sources.files.size()) return;
+        sources.processes[*number] = {*file, numberIn<std::int64_t>(process, "pid").value_or(*number)};
+    });
+    eachIn(object, "rows", [&](Json row) {
+        const auto id = numberIn<TrackId>(row, "row");
+        if (!id) return;
+        sources.rows[*id] = {numberIn<TrackId>(row, "of"), numberIn<std::int64_t>(row, "tid").value_or(0),
+                             flagIn(row, "unnamed"), flagIn(row, "overlaps")};
+    });
+    eachIn(object, "problems", [&](Json problem) {
+        const auto count = numberIn<std::int64_t>(problem, "count");
+        const std::string kind = textIn(problem, "kind");
+        if (kind.empty() || !count || *count < 1) return;
+        sources.problems.push_back({kind, *count, textIn(problem, "where"), textIn(problem, "message")});
+    });
+    return sources.files.empty() ? std::nullopt : std::optional(std::move(sources));
+}
+
+void assignSourceFiles(const SourceFiles& sources, TraceBuilder& builder) {
+    const std::uint32_t whole = builder.currentFile();
+    const TraceFile container = builder.file(whole);
+    const auto fileOf = [&](std::uint32_t number) { return whole + number; };
+    for (std::uint32_t number = 0; number < sources.files.size(); ++number) {
+        TraceFile file = sources.files[number];
+        file.path = container.path;
+        file.offset = container.offset;
+        file.metadata = number == 0 ? container.metadata : std::string();
+        file.is_converted = true;
+        if (number == 0) {
+            builder.file(whole) = std::move(file);
+        } else {
+            builder.setFileOffset(builder.addFile(std::move(file)), container.offset);
+        }
+    }
+    const auto assign = [&](std::uint32_t& file, std::int64_t& pid) {
+        const auto process = sources.processes.find(pid);
+        if (file != whole || process == sources.processes.end()) return;
+        file = fileOf(process->second.file);
+        pid = process->second.pid;
+    };
+    for (TrackId id = 0; id < builder.trackCount(); ++id)
+        assign(builder.track(id).file, builder.track(id).pid);
+    for (CounterSeries& series : builder.counters())
+        assign(series.file, series.pid);
+    builder.file(whole).problems = sources.problems;
 }
 
 } // namespace bubblescope

@@ -1,18 +1,20 @@
 #pragma once
 
+#include "core/base/diagnostic.h"
 #include "core/trace/trace.h"
 #include "core/trace/trace_builder.h"
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
-/// A trace of several files that is written as one states for each process which of them it came from, so that ranks,
-/// and ids that are valid within one file only, stay distinct. Counters stay with the first file.
+/// A converted trace states which files its processes came from and what those files stated, so that ranks, hosts,
+/// devices, and ids that are valid within one file only, stay what they were.
 
 namespace bubblescope {
 
@@ -39,22 +41,35 @@ private:
 /// else as they are.
 [[nodiscard]] std::vector<TrackId> tracksByRank(const Trace& trace);
 
-struct SourceFile {
-    std::int64_t number = 0;
-    std::optional<std::int32_t> rank;
+/// "file 2, rank 0", for viewers that show a label beside a process.
+[[nodiscard]] std::string sourceLabel(std::uint32_t number, std::optional<std::int32_t> rank);
+
+struct SourceFiles {
+    struct Process {
+        std::uint32_t file = 0; ///< among `files`
+        std::int64_t pid = 0;   ///< in that file
+    };
+    /// A track that the written format cannot describe: where its number, or that it has no name, is lost.
+    struct Row {
+        std::optional<TrackId> spilled_from;
+        std::int64_t tid = 0;
+        bool unnamed = false;
+        bool may_overlap = false;
+    };
+    std::vector<TraceFile> files;              ///< what they stated; without paths
+    std::map<std::int64_t, Process> processes; ///< by the number they are written under
+    std::map<TrackId, Row> rows;
+    std::vector<Diagnostic> problems; ///< of reading the files
 };
 
-/// "file 2, rank 0", for viewers that show a label beside a process.
-[[nodiscard]] std::string sourceLabel(const SourceFile& source);
-/// The inverse; nothing for any other label.
-[[nodiscard]] std::optional<SourceFile> sourceOfLabel(std::string_view label);
+[[nodiscard]] SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows,
+                                        std::span<const Diagnostic> problems);
+/// As a JSON object, and back: nothing if it is damaged.
+[[nodiscard]] std::string encoded(const SourceFiles& sources);
+[[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json);
 
-/// By the number that a process is written under. Empty if there is nothing to state: a single file without a rank.
-[[nodiscard]] std::map<std::int64_t, SourceFile> sourceFilesOf(const Trace& trace, const RowNumbers& rows);
-
-/// The inverse: the builder's current file becomes the first of those named, the others are added with its path, format
-/// and `offset`. Returns the file of each process.
-[[nodiscard]] std::map<std::int64_t, std::uint32_t> addSourceFiles(const std::map<std::int64_t, SourceFile>& sources,
-                                                                   TimeNs offset, TraceBuilder& builder);
+/// The builder's current file becomes the first of them, the others are added with its path. The first track of the
+/// builder that may belong to them is `first`: tracks and counters are given the files and numbers of their processes.
+void assignSourceFiles(const SourceFiles& sources, TraceBuilder& builder);
 
 } // namespace bubblescope

@@ -119,7 +119,8 @@ void extracts(std::string_view bytes) {
     DiagnosticLog log;
     const auto trace = empty.finish(log);
     const std::filesystem::path file = folder().path() / kInput;
-    require(perfetto::writeTrace(file, *trace, log, std::array{extract.encoded()}).ok(), "an extract can be written");
+    require(perfetto::writeTrace(file, *trace, log, {}, std::array{extract.encoded()}).ok(),
+            "an extract can be written");
     JobControl control;
     auto loaded = loadTrace({file, file}, control); // as if of two ranks
     if (!loaded.ok()) return checkError(loaded.error());

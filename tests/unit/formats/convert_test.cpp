@@ -95,13 +95,15 @@ TEST_P(RoundTripTest, KeepsARealTrace) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, RoundTripTest,
-                         testing::Values(std::pair("chrome", Writer(chrome::writeChrome)),
-                                         std::pair("perfetto",
-                                                   Writer([](const auto& path, const Trace& trace, DiagnosticLog& log) {
-                                                       return perfetto::writeTrace(path, trace, log);
-                                                   }))),
-                         [](const auto& format) { return std::string(format.param.first); });
+INSTANTIATE_TEST_SUITE_P(
+    Formats, RoundTripTest,
+    testing::Values(std::pair("chrome", Writer([](const auto& path, const Trace& trace, DiagnosticLog& log) {
+                                  return chrome::writeChrome(path, trace, log);
+                              })),
+                    std::pair("perfetto", Writer([](const auto& path, const Trace& trace, DiagnosticLog& log) {
+                                  return perfetto::writeTrace(path, trace, log);
+                              }))),
+    [](const auto& format) { return std::string(format.param.first); });
 
 TEST(ChromeWriter, SortsProcessesByRank) {
     const test::ScratchFolder folder;

@@ -8,6 +8,8 @@
 //   counters              values by name of the series (none)
 //   rank, metadata, scopes of instants by name
 //   problems              how many there are of each kind (none)
+//   lanes                 what the slices of a name are: "device", "communication", … (not looked at)
+//   ranks                 of the processes, in their order (not looked at)
 //   error                 what the error states, instead of all others
 
 #include "core/formats/chrome/writer.h"
@@ -101,6 +103,17 @@ protected:
         for (const auto& [name, args] : expected_.value("args", std::map<std::string, Json>{}))
             EXPECT_EQ(Json::parse(trace.argsJson(trace.sliceArgs()[test::findSlice(trace, name)])), args) << name;
     }
+    void expectLanes(const Trace& trace) const {
+        for (const auto& [name, kind] : expected_.value("lanes", std::map<std::string, std::string>{})) {
+            const SliceId slice = test::findSlice(trace, name);
+            EXPECT_EQ(laneKindName(trace.laneOf(slice, trace.sliceTracks()[slice])), kind) << name;
+        }
+        if (!expected_.contains("ranks")) return;
+        std::vector<std::int32_t> ranks;
+        for (const TraceFile& file : trace.files())
+            ranks.push_back(file.rank.value_or(-1));
+        EXPECT_EQ(ranks, expected_["ranks"].get<std::vector<std::int32_t>>());
+    }
     void expectScopes(const Trace& trace) const {
         for (const auto& [name, scope] : expected_.value("scopes", std::map<std::string, std::string>{})) {
             const auto found = std::ranges::find(trace.instants(), name,
@@ -136,6 +149,7 @@ TEST_P(People, GetWhatIsRight) {
     const Trace& trace = *read.value().trace;
     expectRead(trace);
     expectScopes(trace);
+    expectLanes(trace);
     std::map<std::string, std::int64_t> problems;
     for (const Diagnostic& problem : read.value().problems)
         problems[problem.kind] += problem.count;
@@ -162,10 +176,13 @@ TEST_P(People, CanBeWrittenAsOtherFormats) {
     const auto again = readBack(chrome);
     expectRead(*again);
     expectScopes(*again);
+    expectLanes(*again);
 
     const fs::path perfetto = folder_.path() / "out.pftrace";
     ASSERT_TRUE(perfetto::writeTrace(perfetto, trace, log).ok());
-    expectRead(*readBack(perfetto));
+    const auto tracks = readBack(perfetto);
+    expectRead(*tracks);
+    expectLanes(*tracks);
 
     const auto ranks = kineto::writeRanks(folder_.path() / "ranks", trace);
     ASSERT_TRUE(ranks.ok());
