@@ -1,7 +1,7 @@
 #include "app/cli/capture_output.h"
 
 #include "core/base/bytes.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
 #include "core/optimize/fill/fill.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 

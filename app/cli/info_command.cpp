@@ -7,7 +7,7 @@
 #include "core/formats/source/file_bytes.h"
 #include "core/formats/source/file_extract.h"
 #include "core/recognise/gpu_work.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 #include "core/trace/summary.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "core/live/live_answer.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/answer.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 #include "core/report/results/step_values.h"
 #include "core/report/text.h"
 

@@ -4,7 +4,7 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "core/graph/simulate.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 #include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 

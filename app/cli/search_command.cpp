@@ -9,7 +9,7 @@
 #include "core/base/bytes.h"
 #include "core/optimize/search/search.h"
 #include "core/recognise/match_schedule.h"
-#include "core/report/results/found_order.h"
+#include "core/report/results/search_document.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bindings/python/wait.h"
+#include "bindings/python/interruptible_call.h"
 #include "core/base/time.h"
 #include "core/request/memory_request.h"
 #include "core/request/order_request.h"

@@ -1,7 +1,7 @@
+#include "bindings/python/interruptible_call.h"
 #include "bindings/python/order.h"
 #include "bindings/python/run.h"
 #include "bindings/python/table.h"
-#include "bindings/python/wait.h"
 #include "core/base/field.h"
 
 namespace bubblescope::python {

@@ -1,9 +1,9 @@
 #include "bindings/python/order.h"
 
+#include "bindings/python/interruptible_call.h"
 #include "bindings/python/keywords.h"
 #include "bindings/python/run.h"
 #include "bindings/python/table.h"
-#include "bindings/python/wait.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
@@ -12,7 +12,7 @@
 #include "core/report/json.h"
 #include "core/report/results/drawing.h"
 #include "core/report/results/formula.h"
-#include "core/report/results/found_order.h"
+#include "core/report/results/search_document.h"
 #include "core/report/results/simulation.h"
 #include "core/report/results/tables.h"
 #include "core/report/results/validation.h"
@@ -128,7 +128,7 @@ py::tuple searchForOrder(const py::dict& options, const RunHandle* recorded_run,
         recorded = valueOf(released([&] { return takeRecorded(run.run, run.report.clocks, request); }));
     }
     const auto begin = std::chrono::steady_clock::now();
-    FoundOrder found = valueOf(waitFor(progress, [&](JobControl& control) {
+    FoundOrder found = valueOf(callInterruptibly(progress, [&](JobControl& control) {
         return searchOrder(request, control, [&control](const SearchProgress& now) {
             control.done = static_cast<std::uint64_t>(now.rounds);
             return !control.stopRequested();

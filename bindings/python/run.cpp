@@ -1,9 +1,9 @@
 #include "bindings/python/run.h"
 
+#include "bindings/python/interruptible_call.h"
 #include "bindings/python/keywords.h"
 #include "bindings/python/order.h"
 #include "bindings/python/table.h"
-#include "bindings/python/wait.h"
 #include "core/analysis/comparison/compare_runs.h"
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/steps/run_analyzer.h"
@@ -131,8 +131,8 @@ RunHandle::RunHandle(const std::vector<std::string>& files, const py::dict& opti
         check(readThresholds(diagnosis.thresholds, py::str(thresholds).cast<std::string>()));
     }
     from.end();
-    Loaded loaded = valueOf(
-        waitFor(progress, [&](JobControl& control) { return loadAndDiagnose(request_, diagnosis, memory, control); }));
+    Loaded loaded = valueOf(callInterruptibly(
+        progress, [&](JobControl& control) { return loadAndDiagnose(request_, diagnosis, memory, control); }));
     diagnosed_ = std::move(loaded.diagnosed);
     loaded_ = std::move(loaded.trace);
     activity_ = std::move(loaded.activity);
@@ -218,7 +218,7 @@ py::tuple RunHandle::whatIf(const std::vector<std::string>& changes, const py::d
     from.end();
     const DiagnosedRun& of = diagnosed();
     const Result<std::pair<std::string, std::string>> answer =
-        waitFor(py::none(), [&](JobControl& control) -> Result<std::pair<std::string, std::string>> {
+        callInterruptibly(py::none(), [&](JobControl& control) -> Result<std::pair<std::string, std::string>> {
             BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(changes));
             BUBBLESCOPE_ASSIGN(const RunModel model, request.model(of.run, of.report.clocks));
             if (control.stopRequested()) return cancelledError();
@@ -247,7 +247,7 @@ py::tuple RunHandle::advise(const py::dict& options) const {
     from.end();
     const DiagnosedRun& of = diagnosed();
     const Result<std::pair<std::string, std::string>> answer =
-        waitFor(py::none(), [&](JobControl& control) -> Result<std::pair<std::string, std::string>> {
+        callInterruptibly(py::none(), [&](JobControl& control) -> Result<std::pair<std::string, std::string>> {
             AdviceOptions wanted;
             if (!memory.model.empty()) {
                 BUBBLESCOPE_ASSIGN(wanted.sizes, readModelSizes(memory.model));

@@ -3,7 +3,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/report_table_model.h"
 #include "app/gui/models/session_queries.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 

@@ -2,7 +2,7 @@
 
 #include "app/gui/models/report_table_model.h"
 #include "app/gui/panels/widgets.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <QHeaderView>
 

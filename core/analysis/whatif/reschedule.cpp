@@ -211,7 +211,7 @@ public:
         : run_(run), durations_(durations), ops_(ops), links_(links), delays_(delays), routes_(model_routes),
           split_(split), input_share_(input_share) {}
 
-    void add(RunGraphBuilder& builder, Surroundings& surroundings, const RunNode& place, int vpp, const StageCut& cut,
+    void add(RunGraphBuilder& builder, StepCollectives& collectives, const RunNode& place, int vpp, const StageCut& cut,
              const std::vector<double>& after, const std::map<std::int32_t, std::vector<NodeId>>& around) const {
         const StageTimesTable table = cut.table(after, ops_.sequenceSlices() * split_);
         const auto opTime = [&](OpIndex index) {
@@ -227,7 +227,7 @@ public:
         for (std::size_t r = 0; r < pipelines.size(); ++r) {
             const auto known = around.find(static_cast<std::int32_t>(r));
             if (known == around.end()) continue;
-            std::vector<Surrounding> nodes;
+            std::vector<OuterNode> nodes;
             RunNode node = place;
             for (const NodeId id : known->second) {
                 node = run_.graph().node(id);
@@ -236,7 +236,7 @@ public:
                 node.chunk = Chunk{std::min(node.chunk.value, vpp - 1)};
                 nodes.push_back({node.op, node.chunk, builder.add(node, durations_[static_cast<std::size_t>(id)])});
             }
-            surroundings.add(node, pipelines[r], nodes);
+            collectives.add(node, pipelines[r], nodes);
         }
     }
 
@@ -260,7 +260,7 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     BUBBLESCOPE_TRY(checkLayers({}, cut, stages, stages));
     const std::vector<double> before = shares(cut.layers, stages);
 
-    // The run's times and surroundings, by step and replica.
+    // The run's times and collectives, by step and replica.
     const std::size_t replicas = run.replicas.size();
     std::vector<StageCut> cuts(run.steps.size() * replicas, StageCut(before, run.microbatches));
     std::vector<std::map<std::int32_t, std::vector<NodeId>>> around(cuts.size());
@@ -268,7 +268,7 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     for (NodeId id = 0; id < run.graph().size(); ++id) {
         const RunNode& node = run.graph().node(id);
         const std::size_t at = static_cast<std::size_t>(node.step) * replicas + static_cast<std::size_t>(node.replica);
-        if (isSurrounding(node.op)) around[at][node.rank.value].push_back(id);
+        if (isOuterNode(node.op)) around[at][node.rank.value].push_back(id);
         if (!isPipelineCompute(node.op)) continue;
         const int stage = stageOf(run.placement, run.pp, node.rank, node.chunk).value / routes(run.placement);
         cuts[at].add(node.op, stage, node.microbatch.value, durations[static_cast<std::size_t>(id)]);
@@ -291,7 +291,7 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     result.model.placement = result.schedule.placement;
     result.model.has_streams = false;
     RunGraphBuilder builder;
-    Surroundings surroundings(builder);
+    StepCollectives collectives(builder);
     const StartDelays delays(run, durations);
     const Rebuild rebuild(run, durations, ops, links, delays, routes(result.schedule.placement), change.split,
                           cut.input_share);
@@ -300,9 +300,9 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
         RunNode place;
         place.step = static_cast<std::int32_t>(at / replicas);
         place.replica = static_cast<std::int32_t>(at % replicas);
-        rebuild.add(builder, surroundings, place, result.schedule.vpp, cuts[at], after, around[at]);
+        rebuild.add(builder, collectives, place, result.schedule.vpp, cuts[at], after, around[at]);
     }
-    for (const auto& nodes : surroundings.meetings())
+    for (const auto& nodes : collectives.groups())
         builder.meet(nodes);
     BUBBLESCOPE_ASSIGN(result.model.timed,
                        std::move(builder).finish(run.where, run.has_streams ? StepEnd::Everything : StepEnd::Pipeline));

@@ -177,7 +177,7 @@ Result<TimedGraph> RunGraphBuilder::finish(const std::string& where, StepEnd end
     out.graph.tasks_ = TaskGraph(predecessorLists(count, edges_));
     out.graph.successors_ = successorLists(count, edges_);
     const auto goesOn = [&](NodeId next) {
-        return end == StepEnd::Everything || !isSurrounding(out.graph.node(next).op);
+        return end == StepEnd::Everything || !isOuterNode(out.graph.node(next).op);
     };
     for (NodeId id = 0; id < out.graph.size(); ++id) {
         const auto next = out.graph.successors_[static_cast<std::size_t>(id)];

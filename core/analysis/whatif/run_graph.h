@@ -79,7 +79,7 @@ struct RunOpInfo {
     return op >= RunOp::ForwardSend && op <= RunOp::BackwardTransfer;
 }
 /// What runs once a step and rank, before or after the pipeline.
-[[nodiscard]] constexpr bool isSurrounding(RunOp op) {
+[[nodiscard]] constexpr bool isOuterNode(RunOp op) {
     return op >= RunOp::ParamsAllGather && op <= RunOp::Optimizer;
 }
 

@@ -72,7 +72,7 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 /// - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after the
 ///   op that made its payload. A receive starts after the previous op of the kind that it feeds, and the fed op waits
 ///   for it. The first backward's transfers start no sooner than the op before the last forward of the warm-up ended;
-/// - data-parallel communication, and what else surrounds the pipeline: surroundings.h.
+/// - data-parallel communication, and what else surrounds the pipeline: step_collectives.h.
 ///
 /// A transfer or collective starts when all its participants have, and lasts until its end: on each node
 /// end − max(start), at least 0. Transfers name no micro-batch: they are matched with ops in order. Those

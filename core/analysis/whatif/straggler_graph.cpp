@@ -1,7 +1,7 @@
 #include "core/analysis/whatif/run_model.h"
 #include "core/base/field.h"
 
-#include "core/analysis/whatif/surroundings.h"
+#include "core/analysis/whatif/step_collectives.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ constexpr std::array kSides{
 
 class Builder {
 public:
-    Builder(const Trace& trace, RunModel& model) : trace_(trace), model_(model), surroundings_(graph_) {}
+    Builder(const Trace& trace, RunModel& model) : trace_(trace), model_(model), collectives_(graph_) {}
 
     void chooseSteps(std::span<const StepTimeline* const> steps) {
         std::map<int, std::set<int>> replicas_of_step;
@@ -133,7 +133,7 @@ public:
                     meet(sides);
             }
         }
-        for (const auto& nodes : surroundings_.meetings())
+        for (const auto& nodes : collectives_.groups())
             meet(nodes);
         return {};
     }
@@ -183,11 +183,11 @@ private:
         const RankPipeline pipeline = addCompute(ops, place);
         for (const Side& side : kSides)
             BUBBLESCOPE_TRY(addTransfers(ops, side, place));
-        std::vector<Surrounding> around;
+        std::vector<OuterNode> around;
         std::vector<TimeNs> starts;
         for (std::size_t i = 0; i < kRunOpCount; ++i) {
             const auto op = static_cast<RunOp>(i);
-            if (!isSurrounding(op)) continue;
+            if (!isOuterNode(op)) continue;
             for (RawOp& raw : ops[i]) {
                 RunNode node = place;
                 node.op = op;
@@ -196,8 +196,8 @@ private:
             }
         }
         std::ranges::stable_sort(
-            around, {}, [this](const Surrounding& node) { return starts_[static_cast<std::size_t>(node.node)]; });
-        surroundings_.add(place, pipeline, around);
+            around, {}, [this](const OuterNode& node) { return starts_[static_cast<std::size_t>(node.node)]; });
+        collectives_.add(place, pipeline, around);
         return {};
     }
 
@@ -317,7 +317,7 @@ private:
     const Trace& trace_;
     RunModel& model_;
     RunGraphBuilder graph_;
-    Surroundings surroundings_;
+    StepCollectives collectives_;
     std::map<int, std::int32_t> step_place_;
     std::vector<RankOps> ranks_; ///< by step, replica and rank
     std::vector<TimeNs> starts_; ///< per node

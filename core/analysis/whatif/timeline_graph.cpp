@@ -114,7 +114,7 @@ public:
 
     [[nodiscard]] CheckedStep checked() const { return {&step_, &observed_}; }
 
-    void add(RunGraphBuilder& builder, Surroundings& surroundings, const RunNode& place) const {
+    void add(RunGraphBuilder& builder, StepCollectives& collectives, const RunNode& place) const {
         const PipelineTimes times{
             [this](OpIndex op, OpIndex) { return observed_.graph.duration(unitOf(op)); },
             [this](OpIndex op) { return parts_.ofOp(StepGraph::at(unitOf(op))); },
@@ -126,12 +126,12 @@ public:
             RunNode node = place;
             node.op = RunOp::Optimizer;
             node.rank = Rank{r};
-            std::vector<Surrounding> around;
+            std::vector<OuterNode> around;
             for (const TimelineOp& op : step_.ranks[r]) {
                 if (op.op.kind == OpKind::Optimizer)
                     around.push_back({node.op, node.chunk, builder.add(node, op.duration())});
             }
-            surroundings.add(node, pipelines[r], around);
+            collectives.add(node, pipelines[r], around);
         }
     }
 
@@ -207,7 +207,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
     }
     model.replicas.assign(replicas.begin(), replicas.end());
     RunGraphBuilder builder;
-    Surroundings surroundings(builder);
+    StepCollectives collectives(builder);
     std::deque<StepOnGraph> kept; // the last of them only while it is added
     std::vector<CheckedStep> checked;
     std::size_t passed = 0;
@@ -218,7 +218,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
         for (const KnownStep* known : together) {
             place.replica = static_cast<std::int32_t>(std::ranges::find(model.replicas, known->step->replica) -
                                                       model.replicas.begin());
-            kept.emplace_back(*known, reading).add(builder, surroundings, place);
+            kept.emplace_back(*known, reading).add(builder, collectives, place);
             model.gaps.add(kept.back().checked().observed->graph, known->known);
             const std::size_t apart = (steps.size() + kMostChecked - 1) / kMostChecked;
             if (!reading.as_planned && passed++ % apart == 0) {
@@ -230,7 +230,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
         }
         model.steps.push_back({index, longest});
     }
-    for (const auto& nodes : surroundings.meetings())
+    for (const auto& nodes : collectives.groups())
         builder.meet(nodes);
     model.check = checkReplay(checked);
     Result<TimedGraph> timed = std::move(builder).finish(model.where, StepEnd::Pipeline);

@@ -2,7 +2,7 @@
 
 #include "core/analysis/accounting/usual_times.h"
 #include "core/analysis/whatif/run_model.h"
-#include "core/analysis/whatif/surroundings.h"
+#include "core/analysis/whatif/step_collectives.h"
 #include "core/graph/step_replay.h"
 #include "core/schedule/dependency.h"
 

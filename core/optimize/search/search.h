@@ -3,7 +3,7 @@
 #include "core/base/job.h"
 #include "core/base/result.h"
 #include "core/cost/memory_estimate.h"
-#include "core/optimize/search/noise.h"
+#include "core/optimize/search/noise_model.h"
 #include "core/optimize/search/order_problem.h"
 #include "core/optimize/search/step_bound.h"
 

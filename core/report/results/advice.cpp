@@ -3,7 +3,7 @@
 #include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/frameworks/layer_layout.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 #include "core/report/results/whatif.h"
 
 #include <fmt/format.h>

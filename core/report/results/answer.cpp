@@ -2,7 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/base/text.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/report/results/answer.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 

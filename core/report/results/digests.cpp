@@ -1,7 +1,7 @@
 #include "core/report/results/digests.h"
 
 #include "core/base/text.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

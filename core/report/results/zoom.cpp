@@ -1,7 +1,7 @@
 #include "core/report/results/zoom.h"
 
 #include "core/base/field.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 #include "core/timeline/bubbles.h"
 #include "core/timeline/colours.h"
 

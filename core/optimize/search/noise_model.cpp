@@ -1,4 +1,4 @@
-#include "core/optimize/search/noise.h"
+#include "core/optimize/search/noise_model.h"
 
 #include "core/base/hash.h"
 #include "core/optimize/search/critical_moves.h"

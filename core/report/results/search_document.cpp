@@ -1,8 +1,8 @@
-#include "core/report/results/found_order.h"
+#include "core/report/results/search_document.h"
 
 #include "core/base/field.h"
 #include "core/base/text.h"
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

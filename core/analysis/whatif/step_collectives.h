@@ -16,8 +16,8 @@ struct RankPipeline {
     std::vector<NodeId> last_backward; ///< per chunk
 };
 
-/// One node around a rank's pipeline.
-struct Surrounding {
+/// A node before or after a rank's pipeline.
+struct OuterNode {
     RunOp op = RunOp::Optimizer;
     Chunk chunk;
     NodeId node = kNoNode;
@@ -31,23 +31,23 @@ struct Surrounding {
 ///
 /// Where there are separate gradients, the others are reduced after the backward: each chunk's after its last backward,
 /// all before the layer-norm's. Steps that a trace does not have are left out.
-class Surroundings {
+class StepCollectives {
 public:
-    explicit Surroundings(RunGraphBuilder& builder) : builder_(builder) {}
+    explicit StepCollectives(RunGraphBuilder& builder) : builder_(builder) {}
 
     /// One rank's, of one step. `nodes` are in the order in which they ran, and were added to the builder.
     /// `place` names step, replica and rank.
-    void add(const RunNode& place, const RankPipeline& pipeline, std::span<const Surrounding> nodes);
+    void add(const RunNode& place, const RankPipeline& pipeline, std::span<const OuterNode> nodes);
 
     /// The nodes of each collective, once all ranks were added.
-    [[nodiscard]] std::vector<std::vector<NodeId>> meetings() const;
+    [[nodiscard]] std::vector<std::vector<NodeId>> groups() const;
 
 private:
     /// Step, op, its number on the rank; then replica and rank where not all of them take part, else -1.
     using Key = std::tuple<std::int32_t, RunOp, std::int32_t, std::int32_t, std::int32_t>;
 
     RunGraphBuilder& builder_;
-    std::map<Key, std::vector<NodeId>> meetings_;
+    std::map<Key, std::vector<NodeId>> groups_;
 };
 
 } // namespace bubblescope

@@ -34,7 +34,7 @@ inline void check(const Status& status) {
 /// (None, or done and total in bytes) is called from time to time, and Ctrl+C or an exception in `progress` stop the
 /// work. Needs the GIL.
 template <class Work>
-auto waitFor(const pybind11::object& progress, const Work& work) {
+auto callInterruptibly(const pybind11::object& progress, const Work& work) {
     namespace py = pybind11;
     using Value = std::invoke_result_t<const Work&, JobControl&>;
     constexpr auto kInterval = std::chrono::milliseconds(50);

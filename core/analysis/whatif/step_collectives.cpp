@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/surroundings.h"
+#include "core/analysis/whatif/step_collectives.h"
 
 #include <algorithm>
 #include <array>
@@ -13,15 +13,15 @@ NodeId ofChunk(const std::vector<NodeId>& nodes, Chunk chunk) {
 
 } // namespace
 
-void Surroundings::add(const RunNode& place, const RankPipeline& pipeline, std::span<const Surrounding> nodes) {
-    const bool overlapped = std::ranges::find(nodes, RunOp::SeparateGradsAllReduce, &Surrounding::op) != nodes.end();
+void StepCollectives::add(const RunNode& place, const RankPipeline& pipeline, std::span<const OuterNode> nodes) {
+    const bool overlapped = std::ranges::find(nodes, RunOp::SeparateGradsAllReduce, &OuterNode::op) != nodes.end();
 
     // The stream of data-parallel communication.
     NodeId on_stream = kNoNode;
     NodeId last_scatter = kNoNode;
     std::vector<bool> scattered(pipeline.last_backward.size());
     std::vector<NodeId> gathered(pipeline.first_forward.size(), kNoNode);
-    for (const Surrounding& node : nodes) {
+    for (const OuterNode& node : nodes) {
         if (node.op != RunOp::ParamsAllGather && node.op != RunOp::GradsReduceScatter) continue;
         builder_.after(node.node, on_stream);
         on_stream = node.node;
@@ -47,7 +47,7 @@ void Surroundings::add(const RunNode& place, const RankPipeline& pipeline, std::
     bool behind_scatter = !overlapped;
     for (const RunOp op : kOrder) {
         if (overlapped && op == RunOp::GradsReduceScatter) continue;
-        for (const Surrounding& node : nodes) {
+        for (const OuterNode& node : nodes) {
             if (node.op != op) continue;
             builder_.after(node.node, before);
             if (!behind_scatter && op != RunOp::GarbageCollection) {
@@ -59,24 +59,22 @@ void Surroundings::add(const RunNode& place, const RankPipeline& pipeline, std::
     }
 
     std::array<std::int32_t, kRunOpCount> count{};
-    for (const Surrounding& node : nodes) {
+    for (const OuterNode& node : nodes) {
         const std::int32_t number = count[static_cast<std::size_t>(node.op)]++;
         switch (runOpInfo(node.op).meets) {
-        case Meets::Replicas:
-            meetings_[{place.step, node.op, number, -1, place.rank.value}].push_back(node.node);
-            break;
-        case Meets::Ends: meetings_[{place.step, node.op, number, place.replica, -1}].push_back(node.node); break;
-        case Meets::Everyone: meetings_[{place.step, node.op, number, -1, -1}].push_back(node.node); break;
+        case Meets::Replicas: groups_[{place.step, node.op, number, -1, place.rank.value}].push_back(node.node); break;
+        case Meets::Ends: groups_[{place.step, node.op, number, place.replica, -1}].push_back(node.node); break;
+        case Meets::Everyone: groups_[{place.step, node.op, number, -1, -1}].push_back(node.node); break;
         case Meets::Nobody:
         case Meets::Peer: break;
         }
     }
 }
 
-std::vector<std::vector<NodeId>> Surroundings::meetings() const {
+std::vector<std::vector<NodeId>> StepCollectives::groups() const {
     std::vector<std::vector<NodeId>> all;
-    all.reserve(meetings_.size());
-    for (const auto& [key, nodes] : meetings_)
+    all.reserve(groups_.size());
+    for (const auto& [key, nodes] : groups_)
         all.push_back(nodes);
     return all;
 }

@@ -1,4 +1,4 @@
-#include "core/report/results/common.h"
+#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 
