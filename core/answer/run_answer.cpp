@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -205,14 +206,33 @@ void addFindings(Answer& answer, Gains& gains, const Run& run, const RunReport& 
             if (predicted++ < kMostPredicted) {
                 statement.change = changeBy(run.steps.front(), anomaly);
                 statement.gain = gains.of(statement.change);
+                // Long steps would be like the others.
+                if (anomaly.kind == AnomalyKind::LongSteps) statement.gain = statement.cost;
             }
         }
         answer.statements.push_back(std::move(statement));
     }
 }
 
+/// Which rank has the most work where stages differ.
+void nameFullestRank(Statement& statement, const Run& run, const RunReport& report) {
+    std::map<Rank, TimeNs> work;
+    TimeNs all{0};
+    for (const StageTimes& stage : report.stages) {
+        work[stage.rank] += stage.work();
+        all += stage.work();
+    }
+    if (work.size() < 2) return;
+    const auto fullest = std::ranges::max_element(work, {}, [](const auto& each) { return each.second; });
+    const TimeNs mean = all / static_cast<std::int64_t>(work.size());
+    statement.what += say(" Rank {} has the most work: {} per micro-batch, the mean is {}.", fullest->first.value,
+                          formatTime(fullest->second), formatTime(mean));
+    statement.where.rank = fullest->first;
+    locate(statement.where, run, report);
+}
+
 /// The cause that costs most, by what can be won, unless findings explain as much.
-void addCause(Answer& answer, Gains& gains, const RunReport& report) {
+void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& report) {
     const TimeNs step_time = report.selection.stepTime();
     TimeNs named{0};
     for (const Statement& statement : answer.statements) {
@@ -231,6 +251,7 @@ void addCause(Answer& answer, Gains& gains, const RunReport& report) {
         statement.what =
             say("{} of a step ({}): {}.", formatTime(cause.without),
                 formatPercent(fractionOf(cause.without, step_time)), Sentence::term(causeName(cause.cause)));
+        if (cause.cause == Cause::Imbalance) nameFullestRank(statement, run, report);
         statement.action = actionAgainst(cause.cause);
         statement.cost = cause.without;
         statement.change = changeAgainst(cause.cause);
@@ -273,7 +294,7 @@ Answer answerOf(const Run& run, const RunReport& report) {
     Gains gains(run, report);
     addFindings(answer, gains, run, report);
     addLosses(answer, run);
-    addCause(answer, gains, report);
+    addCause(answer, gains, run, report);
     Statement nothing;
     nothing.kind = "fine";
     nothing.what = say("No loss above 1 % beyond the schedule's own bubble.");

@@ -1,6 +1,7 @@
 #include "core/answer/statement.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +14,18 @@ int orderOf(const Statement& statement) {
     if (statement.concern == Concern::Time) return 2;
     if (!isDoubt(statement)) return 4;
     return statement.concern == Concern::Data ? 0 : 1;
+}
+
+/// That communication costs time says less than which link costs most of it.
+void putLinksFirst(std::vector<Statement>& statements) {
+    const auto general = std::ranges::find(statements, "exposed-communication", &Statement::kind);
+    if (general == statements.end()) return;
+    const auto isMostOfIt = [&](const Statement& each) {
+        const bool of_link = each.kind == "slow-link" || each.kind == "degrading-link";
+        return of_link && 2 * each.worth() >= general->worth();
+    };
+    const auto link = std::find_if(general, statements.end(), isMostOfIt);
+    if (link != statements.end()) std::rotate(general, link, std::next(link));
 }
 
 } // namespace
@@ -47,6 +60,7 @@ void settle(Answer& answer, Statement nothing) {
         const TimeNs worth = each.concern == Concern::Time ? each.worth() : TimeNs{0};
         return std::tuple(orderOf(each), -static_cast<int>(isDoubt(each) ? each.severity : Severity::Notice), -worth);
     });
+    putLinksFirst(answer.statements);
 }
 
 } // namespace bubblescope

@@ -99,6 +99,16 @@ TEST_F(Adapters, PyTorchsPipelineHasItsOpsTransfersAndSteps) {
     EXPECT_THAT(watched.out, HasSubstr(R"("schedule":"fthenb")"));
 }
 
+// Two batches, and the wait that ends with none; a full collection, and not that of the youngest objects.
+TEST_F(Adapters, WaitsForDataAndFullCollectionsAreRanges) {
+    ASSERT_EQ(record("$PY $JOB loading", 1).exit_code, 0) << log();
+    EXPECT_EQ(log(), "");
+    const auto recorded = slices();
+    EXPECT_EQ(recorded.at("DataLoader"), 3);
+    EXPECT_EQ(recorded.at("gc"), 1);
+    EXPECT_EQ(recorded.at("0F0"), 2);
+}
+
 // Of a batch that is waited for as a whole: the send lasts until all is through, the receive until its data is there.
 TEST_F(Adapters, PyTorchsBatchesShowBothTransfers) {
     ASSERT_EQ(record("$PY $JOB torch_batches", 2).exit_code, 0) << log();

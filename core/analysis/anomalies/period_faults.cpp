@@ -149,6 +149,53 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
     tell(unnamed);
 }
 
+namespace {
+
+/// What `of_rank` grows by in these steps, against its median in those that count.
+template <class OfRank>
+TimeNs growth(const AnomalyInput& input, const std::vector<std::size_t>& timelines, std::size_t rank,
+              const OfRank& of_rank) {
+    std::vector<double> usual;
+    for (std::size_t s = 0; s < input.analyses.size(); ++s) {
+        if (input.selection.takes(s) && rank < input.analyses[s].ranks.size())
+            usual.push_back(static_cast<double>(of_rank(input.analyses[s].ranks[rank]).count()));
+    }
+    const TimeNs median{static_cast<std::int64_t>(statistics::median(std::move(usual)))};
+    TimeNs more{0};
+    for (const std::size_t s : timelines) {
+        if (rank < input.analyses[s].ranks.size()) more += of_rank(input.analyses[s].ranks[rank]) - median;
+    }
+    return more;
+}
+
+/// The rank to which half of what steps take longer is due.
+struct LongStepCause {
+    std::optional<Rank> rank;
+    Sentence what = say("no rank computes longer or starts late in them");
+};
+
+LongStepCause causeOf(const AnomalyInput& input, const std::vector<std::size_t>& timelines, TimeNs longer) {
+    const std::size_t ranks = input.analyses[timelines.front()].ranks.size();
+    LongStepCause cause;
+    TimeNs most{0};
+    for (std::size_t r = 0; r < ranks; ++r) {
+        const TimeNs more = growth(input, timelines, r, [](const RankAccount& rank) { return rank.busy; });
+        if (more <= most || 2 * more < longer) continue;
+        most = more;
+        cause = {Rank{r}, say("rank {} computes longer in them", r)};
+    }
+    // The ranks behind one that starts late wait for it.
+    for (std::size_t r = 0; r < ranks && !cause.rank; ++r) {
+        const TimeNs more = growth(input, timelines, r, [](const RankAccount& rank) {
+            return rank.executed[static_cast<std::size_t>(Position::BeforeWarmup)];
+        });
+        if (2 * more >= longer) cause = {Rank{r}, say("rank {} starts late in them", r)};
+    }
+    return cause;
+}
+
+} // namespace
+
 void findLongSteps(const AnomalyInput& input, Anomalies& found) {
     const std::vector<std::size_t> places = longSteps(input.selection);
     if (places.size() < 2) return; // once is chance
@@ -170,25 +217,14 @@ void findLongSteps(const AnomalyInput& input, Anomalies& found) {
     if (2 * told >= longer) return;
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::LongSteps;
-    // The rank that computes longer in them than usual, if one does for most of the time.
-    const std::size_t ranks = input.analyses[all[places.front()].longest].ranks.size();
-    TimeNs most{0};
-    for (std::size_t r = 0; r < ranks; ++r) {
-        std::vector<double> busy;
-        for (std::size_t s = 0; s < input.analyses.size(); ++s) {
-            if (input.selection.takes(s) && r < input.analyses[s].ranks.size())
-                busy.push_back(static_cast<double>(input.analyses[s].ranks[r].busy.count()));
-        }
-        const TimeNs usual{static_cast<std::int64_t>(statistics::median(std::move(busy)))};
-        TimeNs more{0};
-        for (const std::size_t place : places) {
-            const auto& of_step = input.analyses[all[place].longest].ranks;
-            if (r < of_step.size()) more += of_step[r].busy - usual;
-        }
-        if (more <= most || 2 * more < longer) continue;
-        most = more;
-        anomaly.rank = Rank{r};
+    std::vector<std::size_t> timelines;
+    std::vector<int> numbers;
+    for (const std::size_t place : places) {
+        timelines.push_back(all[place].longest);
+        numbers.push_back(all[place].index);
     }
+    const LongStepCause cause = causeOf(input, timelines, longer);
+    anomaly.rank = cause.rank;
     input.setSeen(anomaly, cases);
     if (!input.worthReporting(anomaly.meanCost(), input.typicalStep())) return;
     anomaly.severity = input.severityOf(anomaly.meanCost(), input.typicalStep());
@@ -196,12 +232,12 @@ void findLongSteps(const AnomalyInput& input, Anomalies& found) {
     anomaly.evidence = {{"long_steps", static_cast<double>(places.size())},
                         {"longer_ns", static_cast<double>(longer.count())},
                         {"typical_ns", static_cast<double>(typical.count())}};
-    anomaly.message = anomaly.rank ? say("{} steps are longer than the typical one, by {} in the median; rank {} "
-                                         "computes longer in them.",
-                                         places.size(), formatTime(anomaly.cost), anomaly.rank->value)
-                                   : say("{} steps are longer than the typical one, by {} in the median; no rank "
-                                         "computes longer in them.",
-                                         places.size(), formatTime(anomaly.cost));
+    const std::string time = formatTime(anomaly.cost);
+    const auto every = rhythmOf(numbers);
+    anomaly.message =
+        every ? say("one step in {} takes {} longer than the typical one (median of {}); {}.", *every, time,
+                    places.size(), cause.what)
+              : say("{} steps take {} longer than the typical one (median); {}.", places.size(), time, cause.what);
     anomaly.suggestion = say("Look at what happens in these steps: garbage collection, checkpoints, evaluation, other "
                              "processes on the hosts.");
     found.push_back(std::move(anomaly));

@@ -259,6 +259,15 @@ TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {
     });
 }
 
+TimeNs StepCosts::savedByBothLinks(Rank a, Rank b, TimeNs most) {
+    const StepGraph& graph = observed_.graph;
+    return savedByTransfers(most, [&](std::size_t side, std::size_t unit) {
+        const Rank to{graph.rank[unit]};
+        const Rank from{graph.rank[StepGraph::at(graph.input(side, unit))]};
+        return (from == a && to == b) || (from == b && to == a);
+    });
+}
+
 TimeNs StepCosts::savedByPayload(Payload payload) {
     const StepGraph& graph = observed_.graph;
     const Way way = payload == Payload::Activation ? Way::Activation : Way::Gradient;

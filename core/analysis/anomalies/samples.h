@@ -210,6 +210,8 @@ public:
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
     /// The same if no transfer from one rank to another takes longer than `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most);
+    /// The same for both directions.
+    [[nodiscard]] TimeNs savedByBothLinks(Rank a, Rank b, TimeNs most);
     /// The same if no transfer of activations, or of gradients, takes any time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 

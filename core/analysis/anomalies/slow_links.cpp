@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 // Links against each other, of two the one against the other, and against themselves earlier. A transfer's time counts
 // from when both sides were there, so that waiting for the peer is not held against the link. Both ends' clocks are in
@@ -30,6 +31,11 @@ TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, dou
         .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)});
 }
 
+TimeNs costOfBoth(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual) {
+    return StepCosts(input.run.steps[s], input.knownOf(s))
+        .savedByBothLinks(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)});
+}
+
 Anomaly describe(const AnomalyInput& input, AnomalyKind kind, const LinkKey& link, std::size_t s, double time,
                  double usual, TimeNs cost) {
     const auto& [replica, from, to] = link;
@@ -51,6 +57,37 @@ std::optional<std::size_t> stepOf(const std::vector<Transferred>& transfers, std
     if (transfers.empty()) return std::nullopt;
     const bool there = std::ranges::any_of(transfers, [&](const Transferred& t) { return t.step == preferred; });
     return there ? preferred : transfers[transfers.size() / 2].step;
+}
+
+std::string timeText(double ns) {
+    return formatTime(TimeNs{static_cast<std::int64_t>(ns)});
+}
+
+/// `other_way`: what transfers take in the other direction, if that is slow as well.
+void tell(Anomaly& anomaly, double time, double usual, std::optional<double> other_way, bool of_two, double share) {
+    const auto from = anomaly.rank->value;
+    const auto to = anomaly.peer->value;
+    const std::string cost = formatTime(anomaly.cost);
+    const double ratio = time / std::max(1.0, usual);
+    anomaly.suggestion = say("Look at that direction of the link: its adapter, cable and switch port, other traffic, "
+                             "and whether it goes the way it should.");
+    if (other_way) {
+        anomaly.evidence.emplace_back("back_ns", *other_way);
+        anomaly.message =
+            say("transfers between rank {} and rank {} take {} one way and {} the other, where the median "
+                "link takes {}; the step would be {} shorter ({:.1f} %) if they were like the others.",
+                from, to, timeText(time), timeText(*other_way), timeText(usual), cost, 100 * share);
+        anomaly.suggestion =
+            say("Look at that link: its adapters, cable and switch port, other traffic, and its route.");
+    } else if (of_two) {
+        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} times the other direction's {}; the "
+                              "step would be {} shorter ({:.1f} %) if they were like those.",
+                              from, to, timeText(time), ratio, timeText(usual), cost, 100 * share);
+    } else {
+        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step "
+                              "would be {} shorter ({:.1f} %) if they were like the others.",
+                              from, to, timeText(time), ratio, timeText(usual), cost, 100 * share);
+    }
 }
 
 void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
@@ -82,29 +119,27 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     }
     if (candidates.empty()) return;
     const std::vector<double> corrected = statistics::holm(chances);
+    std::set<LinkKey> slow_links;
     std::size_t place = 0;
     for (const auto& [link, transfers] : links) {
-        if (corrected[place++] > input.limits.chance) continue;
+        if (corrected[place++] <= input.limits.chance) slow_links.insert(link);
+    }
+    place = 0;
+    for (const auto& [link, transfers] : links) {
+        ++place;
+        if (!slow_links.contains(link)) continue;
+        const LinkKey back{link.replica, link.to, link.from};
+        // One cable, one finding: mending a single direction may win nothing.
+        const bool both = slow_links.contains(back);
+        if (both && back < link) continue;
         const std::size_t s = *stepOf(transfers, input.typicalStep());
-        const TimeNs cost = costOf(input, s, link, usual);
+        const TimeNs cost = both ? costOfBoth(input, s, link, usual) : costOf(input, s, link, usual);
         if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
         input.setLasting(anomaly);
         anomaly.evidence.emplace_back("chance", corrected[place - 1]);
-        const std::string took = formatTime(TimeNs{static_cast<std::int64_t>(typical(transfers))});
-        const std::string others = formatTime(TimeNs{static_cast<std::int64_t>(usual)});
-        const double ratio = typical(transfers) / std::max(1.0, usual);
-        const double share = 100 * input.fraction(cost, s);
-        anomaly.message =
-            of_two ? say("transfers from rank {} to rank {} take {}, {:.1f} times the other direction's {}; the step "
-                         "would be {} shorter ({:.1f} %) if they were like those.",
-                         anomaly.rank->value, anomaly.peer->value, took, ratio, others, formatTime(cost), share)
-                   : say("transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step would "
-                         "be {} shorter ({:.1f} %) if they were like the others.",
-                         anomaly.rank->value, anomaly.peer->value, took, ratio, others, formatTime(cost), share);
-        anomaly.suggestion =
-            say("Look at that direction of the link: its adapter, cable and switch port, other traffic, "
-                "and whether it goes the way it should.");
+        const std::optional<double> other_way = both ? std::optional(typical(links.at(back))) : std::nullopt;
+        tell(anomaly, typical(transfers), usual, other_way, of_two, input.fraction(cost, s));
         found.push_back(std::move(anomaly));
     }
 }

@@ -5,6 +5,7 @@ library itself. In a process that is not recorded they do nothing.
 """
 
 import ctypes
+import gc
 import importlib.util
 import os
 import sys
@@ -263,10 +264,51 @@ class _Names(dict):
 names = _Names()
 
 
-def watch_optimizers():
+def _watch_optimizers():
     """Steps of PyTorch's optimizers become ops, whoever calls them."""
     optimizer = sys.modules.get("torch.optim.optimizer")
     if optimizer is None:
         return
     optimizer.register_optimizer_step_pre_hook(steps.begin_optimizer)
     optimizer.register_optimizer_step_post_hook(steps.end_optimizer)
+
+
+def _on_collection(phase, about):
+    if about["generation"] < 2:  # these are short, and there are hundreds per second
+        return
+    if phase == "start":
+        push(b"gc")
+    else:
+        pop()
+
+
+def _watch_collections():
+    """Full garbage collections become ranges: a rank that stops for one delays all others."""
+    gc.callbacks.append(_on_collection)
+
+
+def _with_wait(function):
+    def load(self):
+        push(b"DataLoader")
+        try:
+            return function(self)
+        finally:
+            pop()
+
+    return load
+
+
+def _watch_data_loaders():
+    """So do waits for the next batch of PyTorch's data loaders."""
+    loaders = sys.modules.get("torch.utils.data.dataloader")
+    iterator = getattr(loaders, "_BaseDataLoaderIter", None)
+    if iterator is None or not hasattr(iterator, "__next__"):
+        return
+    iterator.__next__ = _with_wait(iterator.__next__)
+
+
+def watch_host():
+    """What a host does besides its ops is recorded from now on."""
+    _watch_optimizers()
+    _watch_collections()
+    _watch_data_loaders()

@@ -52,7 +52,7 @@ def prepare(schedules, changes, framework, version):
     changes.replace(schedules, "forward_step", checks.around(_forward_op, _forward))
     changes.replace(schedules, "backward_step", checks.around(_backward_op, _backward))
     changes.replace(p2p.P2PCommunicator, "_communicate", pipeline.exchange(checks.fill))
-    watch = [events.watch_optimizers]
+    watch = [events.watch_host]
     for function, known in _FORWARD_BACKWARD.items():
         changes.replace(schedules, function, _step(schedules, watch, checks, values, framework, version, known))
 

@@ -70,7 +70,7 @@ def prepare(schedules, changes, framework, version):
     losses = []  # of the step that runs, once all are computed
     if hasattr(schedules._PipelineSchedule, "_update_losses"):
         changes.replace(schedules._PipelineSchedule, "_update_losses", _keep_losses(losses))
-    watch = [events.watch_optimizers]
+    watch = [events.watch_host]
     for kind in (schedules.PipelineScheduleSingle, schedules.PipelineScheduleMulti):
         changes.replace(kind, "step", _step(watch, checks, values, losses, framework, version))
 

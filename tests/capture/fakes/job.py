@@ -30,6 +30,24 @@ def torch_batches_job():
     Schedule1F1B(_PipelineStageBase(rank, 2), 3).step()
 
 
+def loading_job():
+    import gc
+
+    import torch.optim
+    from torch.distributed.pipelining.schedules import ScheduleGPipe
+    from torch.distributed.pipelining.stage import _PipelineStageBase
+    from torch.utils.data import DataLoader
+
+    gc.disable()
+    schedule = ScheduleGPipe(_PipelineStageBase(0, 1), 1)
+    inputs = [torch.Tensor(shape=(6, 16), dtype=torch.int64)]
+    schedule.step(*inputs)
+    assert list(DataLoader([1, 2])) == [1, 2]
+    gc.collect(0)
+    gc.collect()
+    schedule.step(*inputs)
+
+
 def megatron_job():
     import megatron.core.pipeline_parallel.schedules as schedules
 
@@ -224,6 +242,8 @@ if what == "torch":
     torch_job()
 elif what == "torch_batches":
     torch_batches_job()
+elif what == "loading":
+    loading_job()
 elif what == "checks":
     checks_job()
 elif what == "megatron":
