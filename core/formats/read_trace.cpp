@@ -31,7 +31,6 @@
 #include <limits>
 #include <new>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -380,15 +379,19 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
     return {};
 }
 
-/// What was wrong with the files that a conversion was made of, unless it shows in the conversion too.
-void addProblemsOfConversions(std::span<const TraceFile> files, DiagnosticLog& log) {
-    std::set<std::string> found;
-    for (const Diagnostic& problem : log.entries())
-        found.insert(problem.kind);
+/// With what was wrong with the files that conversions were made of, in its place: some of it shows again, as a rule
+/// less often, since what a format cannot hold is gone.
+std::vector<Diagnostic> withThoseOfConversions(std::span<const TraceFile> files, std::vector<Diagnostic> found) {
+    std::vector<Diagnostic> all;
     for (const TraceFile& file : files) {
-        for (const Diagnostic& problem : file.problems)
-            if (!found.contains(problem.kind)) log.add(problem.kind, problem.where, problem.message, problem.count);
+        for (const Diagnostic& stated : file.problems) {
+            const auto again = std::ranges::find(found, stated.kind, &Diagnostic::kind);
+            all.push_back(again != found.end() && again->count > stated.count ? *again : stated);
+            if (again != found.end()) found.erase(again);
+        }
     }
+    all.insert(all.end(), found.begin(), found.end());
+    return all;
 }
 
 Result<ReadTraces> readWhole(std::span<const InputFile> files, const TraceRules& rules, JobControl& control) {
@@ -409,9 +412,9 @@ Result<ReadTraces> readWhole(std::span<const InputFile> files, const TraceRules&
             log.add(problem.kind, problem.where, problem.message, problem.count);
     }
     noteDanglingFlows(flowEnds(*trace), trace->files(), log);
-    addProblemsOfConversions(trace->files(), log);
     if (control.stopRequested()) return cancelledError();
-    return ReadTraces{std::move(trace), log.take()};
+    std::vector<Diagnostic> problems = withThoseOfConversions(trace->files(), log.take());
+    return ReadTraces{std::move(trace), std::move(problems)};
 }
 
 } // namespace

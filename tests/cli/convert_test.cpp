@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -35,21 +36,26 @@ nlohmann::json infoOf(const std::string& file, const std::string& input = {}) {
     return document;
 }
 
-/// What `analyze` says of a trace, with one name for its files; null where it is refused.
-nlohmann::json answerOf(const std::filesystem::path& input) {
+/// What `analyze` says of a trace, with one name for its files and the `others`; null where it is refused.
+nlohmann::json answerOf(const std::filesystem::path& input, const std::vector<std::string>& others = {}) {
     const ProgramResult result = runProgram({"analyze", input.string(), "--json"});
     if (result.exit_code != 0) return {};
     nlohmann::json document = result.json();
     std::string text = document.dump();
     std::vector<std::string> files = document["trace"]["files"];
     files.push_back(input.string());
+    files.insert(files.end(), others.begin(), others.end());
     for (const std::string& file : files)
         text = replaced(std::move(text), nlohmann::json(file).dump().substr(1, nlohmann::json(file).dump().size() - 2),
                         "FILE");
     document = nlohmann::json::parse(text);
     document["trace"].erase("files");
-    for (nlohmann::json& problem : document["trace"]["problems"])
+    nlohmann::json& problems = document["trace"]["problems"];
+    for (nlohmann::json& problem : problems)
         problem.erase("where"); // of the original or of the conversion
+    std::sort(problems.begin(), problems.end());
+    for (nlohmann::json& finding : document["anomalies"])
+        finding.erase("command"); // names what was given, a folder too
     return document;
 }
 
@@ -58,11 +64,13 @@ void expectEqualAnswers(const std::filesystem::path& input) {
     const ScratchFolder scratch;
     const nlohmann::json expected = answerOf(input);
     if (expected.is_null()) return;
+    std::vector<std::string> originals = runProgram({"analyze", input.string(), "--json"}).json()["trace"]["files"];
+    originals.push_back(input.string());
     for (const char* const name : {"converted.json", "converted.pftrace"}) {
         const std::string converted = scratch.file(name);
         const ProgramResult result = runProgram({"convert", input.string(), converted});
         ASSERT_EQ(result.exit_code, 0) << input << result.err;
-        const nlohmann::json difference = nlohmann::json::diff(expected, answerOf(converted));
+        const nlohmann::json difference = nlohmann::json::diff(expected, answerOf(converted, originals));
         EXPECT_TRUE(difference.empty()) << input << " as " << name << ": " << difference.dump().substr(0, 1500);
     }
 }

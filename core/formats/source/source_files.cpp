@@ -137,7 +137,7 @@ std::string encoded(const TraceFile& file) {
     object.number("rank", file.rank);
     object.number("named_rank", file.named_rank);
     object.text("host", file.host);
-    object.text("process", file.process);
+    object.text("process", file.process.empty() ? file.path.filename().string() : file.process);
     object.number("world_size", file.world_size);
     JsonList groups('[');
     for (const ProcessGroup& group : file.groups)
