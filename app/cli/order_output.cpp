@@ -24,15 +24,23 @@ void OrderOutput::add(Command command) {
 }
 
 Result<std::optional<OrderSetup>> OrderOutput::write(const Schedule& schedule) const {
+    return write(LoweredSchedule{schedule, {}});
+}
+
+Result<std::optional<OrderSetup>> OrderOutput::write(const LoweredSchedule& lowered) const {
     std::optional<OrderSetup> setup;
     if (const auto framework = frameworkFromName(framework_)) {
-        BUBBLESCOPE_ASSIGN([[maybe_unused]] const Execution runnable, prepareExecution(schedule));
-        BUBBLESCOPE_ASSIGN(setup, orderSetup(schedule, *framework, out_.empty() ? "order.csv" : out_));
+        BUBBLESCOPE_ASSIGN([[maybe_unused]] const Execution runnable, prepareExecution(lowered.order));
+        BUBBLESCOPE_ASSIGN(setup, orderSetup(lowered.order, *framework, out_.empty() ? "order.csv" : out_));
     }
     if (out_.empty()) return setup;
-    std::string text = scheduleToJson(schedule) + "\n";
-    if ((setup && setup->takes_file) || std::filesystem::path(out_).extension() == ".csv") {
-        BUBBLESCOPE_ASSIGN(text, scheduleToCsv(schedule));
+    std::string text;
+    if (setup && setup->takes_file) {
+        BUBBLESCOPE_ASSIGN(text, scheduleToCsv(lowered.order));
+    } else if (std::filesystem::path(out_).extension() == ".csv") {
+        BUBBLESCOPE_ASSIGN(text, scheduleToCsv(lowered));
+    } else {
+        text = scheduleToJson(lowered) + "\n";
     }
     ReplacingFile file(out_);
     file.write(text);

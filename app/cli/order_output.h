@@ -4,7 +4,7 @@
 #include "core/base/result.h"
 #include "core/frameworks/order_setup.h"
 #include "core/report/document.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/action.h"
 
 #include <optional>
 #include <string>
@@ -22,6 +22,8 @@ public:
     /// JSON. Returns the framework's settings, if one is named; writes nothing where the framework cannot run the
     /// order.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const Schedule& schedule) const;
+    /// The same with all actions; a framework's file has the ops alone.
+    [[nodiscard]] Result<std::optional<OrderSetup>> write(const LoweredSchedule& lowered) const;
     /// States where the file is; nothing if there is none.
     [[nodiscard]] std::string writtenLine() const;
 

@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/lowering_options.h"
 #include "app/cli/order_output.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
@@ -11,27 +12,60 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 namespace bubblescope::cli {
 namespace {
 
 struct ScheduleArguments {
     ScheduleRequest schedule;
+    LoweringRequest lowering;
     SvgOptions svg;
     OrderOutput output;
     bool json = false;
     bool csv = false;
 };
 
+/// Per rank its actions, as PyTorch names them.
+std::string actionLists(const LoweredSchedule& lowered) {
+    std::string text;
+    for (std::size_t r = 0; r < lowered.actions.size(); ++r)
+        text += fmt::format("rank {}: {}\n", r, fmt::join(actionCells(lowered, Rank{r}), " "));
+    return text;
+}
+
+Status printForPeople(const LoweredSchedule& lowered, const CostModel& costs) {
+    const Schedule& schedule = lowered.order;
+    BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
+    printText(fmt::format("{}, {} placement\n", scheduleTitle(schedule), placementName(schedule.placement)));
+    const std::string chart = textChart(step);
+    if (!lowered.actions.empty()) {
+        printText(actionLists(lowered));
+    } else if (chart.empty()) {
+        printText("The order alone, since a chart to scale would be too wide:\n" + orderText(schedule));
+    } else {
+        const std::string times = costs.equalStages()
+                                      ? fmt::format("forward {}, backward {}", formatTime(costs.times.forward),
+                                                    formatTime(costs.times.backward))
+                                      : "the times given";
+        printText(fmt::format("To scale at {}; '.' is a bubble:\n{}", times, chart));
+    }
+    return {};
+}
+
 CommandResult printSchedule(const ScheduleArguments& options) {
-    BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
-    const auto& [schedule, costs] = planned;
+    ScheduleRequest request = options.schedule;
+    options.lowering.chooseFlavor(request.spec);
+    BUBBLESCOPE_ASSIGN(Planned planned, request.plan(TimeNs{1'000'000}));
+    const CostModel& costs = planned.costs;
+    BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered,
+                       options.lowering.lowered(std::move(planned.schedule), request.file));
     if (options.svg.wanted()) {
-        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
-        const report::Drawn drawn{schedule, step, costs};
+        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(lowered.order, costs));
+        const report::Drawn drawn{lowered.order, step, costs};
         BUBBLESCOPE_TRY(options.svg.write({&drawn, 1}));
     }
-    BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.output.write(schedule));
+    BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.output.write(lowered));
     if (setup) {
         report::Document document;
         report::addSchemaVersion(document);
@@ -41,26 +75,15 @@ CommandResult printSchedule(const ScheduleArguments& options) {
         return 0;
     }
     if (options.csv) {
-        BUBBLESCOPE_ASSIGN(const std::string text, scheduleToCsv(schedule));
+        BUBBLESCOPE_ASSIGN(const std::string text, scheduleToCsv(lowered));
         printText(text);
         return 0;
     }
     if (options.json) {
-        printText(scheduleToJson(schedule) + "\n");
+        printText(scheduleToJson(lowered) + "\n");
         return 0;
     }
-    BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
-    printText(fmt::format("{}, {} placement\n", scheduleTitle(schedule), placementName(schedule.placement)));
-    const std::string chart = textChart(step);
-    if (chart.empty()) {
-        printText("The order alone, since a chart to scale would be too wide:\n" + orderText(schedule));
-    } else {
-        const std::string times = costs.equalStages()
-                                      ? fmt::format("forward {}, backward {}", formatTime(costs.times.forward),
-                                                    formatTime(costs.times.backward))
-                                      : "the times given";
-        printText(fmt::format("To scale at {}; '.' is a bubble:\n{}", times, chart));
-    }
+    BUBBLESCOPE_TRY(printForPeople(lowered, costs));
     printText(options.output.writtenLine());
     return 0;
 }
@@ -71,7 +94,8 @@ void addScheduleCommand(Command app, Action& action) {
     const Command command = app.addCommand("schedule", "Print the order in which each rank runs its ops");
     const auto options = std::make_shared<ScheduleArguments>();
     command.examples({"schedule --schedule 1f1b --pp 4 --microbatches 6",
-                      "schedule --schedule ZBVZeroBubble --pp 4 --microbatches 8 --out order.csv"});
+                      "schedule --schedule ZBVZeroBubble --pp 4 --microbatches 8 --out order.csv",
+                      "schedule --schedule Interleaved1F1B --pp 4 --microbatches 8 --lower torch --csv"});
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
     command.optionGroup("Output");
@@ -79,6 +103,7 @@ void addScheduleCommand(Command app, Action& action) {
     command.addFlag("--csv", options->csv, "As PyTorch's schedule file").excludes(json);
     options->output.add(command);
     options->svg.add(command);
+    addLoweringOptions(command, options->lowering);
     addSimulationOptions(command, options->schedule);
     command.onParsed([&action, options] { action = [options] { return printSchedule(*options); }; });
 }

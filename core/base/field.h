@@ -13,7 +13,7 @@
 namespace bubblescope {
 
 /// The inputs of requests that messages name, in alphabetical order.
-inline constexpr std::array<std::string_view, 69> kFields{
+inline constexpr std::array<std::string_view, 73> kFields{
     "aadiff",
     "activation_bytes",
     "all",
@@ -47,7 +47,10 @@ inline constexpr std::array<std::string_view, 69> kFields{
     "last_less",
     "layers",
     "loss",
+    "lower",
+    "max_active_stages",
     "max_error",
+    "max_outstanding_sends",
     "memory_budget",
     "memory_limit",
     "memory_model",
@@ -81,6 +84,7 @@ inline constexpr std::array<std::string_view, 69> kFields{
     "timeout",
     "token_file",
     "tp",
+    "unshard_lookahead",
     "vpp",
     "weight_grad",
 };

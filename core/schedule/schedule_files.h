@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/schedule/action.h"
 #include "core/schedule/schedule.h"
 
 #include <filesystem>
@@ -23,12 +24,23 @@ namespace bubblescope {
 /// cannot be written. Lines end as PyTorch's do, with CR LF.
 [[nodiscard]] Result<std::string> scheduleToCsv(const Schedule& schedule);
 
-/// Reads such a file. Empty cells (bubble slots) and cells on a rank's weights (UNSHARD, RESHARD, REDUCE_GRAD) are
-/// skipped. Transfers follow from the order; SEND and RECV cells, if present, must agree with it. Stages become chunks
-/// by the placement, loop or V, that fits the lines. Stricter than PyTorch, which ignores the rest of a cell ("0F0x"),
-/// accepts ops without a micro-batch, and does not detect lost transfers. Errors (Input) name `where`, line and column
-/// of the cell. Whether the order can run is not checked: see validate().
+/// Reads such a file for its ops. Empty cells (bubble slots) are skipped; all other actions must agree with the order,
+/// as checkActions() asks for. Stages become chunks by the placement, loop or V, that fits the lines. Stricter than
+/// PyTorch, which ignores the rest of a cell ("0F0x"), accepts ops without a micro-batch, and does not detect lost
+/// transfers. Errors (Input) name `where`, line and column of the cell. Whether the order can run is not checked: see
+/// validate().
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
+
+/// Both with all actions. The document has them as "lowered": per rank a list of names, as in the CSV's cells.
+[[nodiscard]] std::string scheduleToJson(const LoweredSchedule& lowered);
+/// Errors: Usage, for groups, which PyTorch's CSV does not have.
+[[nodiscard]] Result<std::string> scheduleToCsv(const LoweredSchedule& lowered);
+
+/// Read such files as they are, also a part of a step: what is wrong with the actions is for checkActions() to find.
+/// Errors: as for the ops alone.
+[[nodiscard]] Result<LoweredSchedule> loweredFromJson(std::string_view text, const std::string& where);
+[[nodiscard]] Result<LoweredSchedule> loweredFromCsv(std::string_view text, const std::string& where);
+[[nodiscard]] Result<LoweredSchedule> readLoweredFile(const std::filesystem::path& file);
 
 /// Reads a schedule document or PyTorch's CSV, detected by content. Errors: Input.
 [[nodiscard]] Result<Schedule> readScheduleFile(const std::filesystem::path& file);

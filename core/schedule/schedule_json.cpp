@@ -3,6 +3,8 @@
 
 #include "core/base/field.h"
 #include "core/base/input_file.h"
+#include "core/schedule/action_cell.h"
+#include "core/schedule/action_check.h"
 #include "core/schedule/dependency.h"
 
 #include <fmt/format.h>
@@ -145,7 +147,93 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
     return schedule;
 }
 
+/// Reads the names of a rank's actions and finds the ops among them in the rank's list.
+class ActionNames {
+public:
+    ActionNames(const Schedule& order, Rank rank, const std::string& where)
+        : order_(order), rank_(rank), where_(where) {}
+
+    Result<std::vector<Action>> read(const Json& names) {
+        if (!names.is_array()) return fault("is not a list");
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const auto cell = names[i].is_string() ? parseActionCell(names[i].get_ref<const std::string&>())
+                                                   : std::optional<ActionCell>{};
+            if (!cell) return fault(fmt::format("holds {}, not the name of an action", names[i].dump()));
+            if (!cell->ops.empty()) BUBBLESCOPE_TRY(takeOps(*cell));
+            actions_.insert(actions_.end(), cell->actions.begin(), cell->actions.end());
+        }
+        if (skipOptimizer() < ops().size()) return fault("lacks ops that \"ranks\" has");
+        return std::move(actions_);
+    }
+
+private:
+    [[nodiscard]] const std::vector<Op>& ops() const { return order_.ranks[rank_.index()]; }
+    [[nodiscard]] Error fault(const std::string& what) const {
+        return inputError(where_, fmt::format("lowered[{}] {}", rank_.value, what),
+                          "\"lowered\" has the ops of \"ranks\" in the same order");
+    }
+    std::size_t skipOptimizer() {
+        while (next_ < ops().size() && ops()[next_].kind == OpKind::Optimizer)
+            ++next_;
+        return next_;
+    }
+    Status takeOps(const ActionCell& cell) {
+        Action compute;
+        compute.op = static_cast<std::int32_t>(skipOptimizer());
+        compute.stage = cell.ops.front().stage;
+        compute.microbatch = cell.ops.front().op.microbatch;
+        for (StageOp named : cell.ops) {
+            named.op.chunk = locate(order_.placement, order_.pp, named.stage).chunk;
+            const bool same = next_ < ops().size() && ops()[next_] == named.op &&
+                              order_.stageOf(rank_, named.op.chunk) == named.stage;
+            if (!same)
+                return fault(fmt::format("has stage {}'s {} where \"ranks\" has another op or none", named.stage.value,
+                                         opName(named.op)));
+            ++next_;
+        }
+        actions_.push_back(compute);
+        return {};
+    }
+
+    const Schedule& order_;
+    Rank rank_;
+    const std::string& where_;
+    std::size_t next_ = 0;
+    std::vector<Action> actions_;
+};
+
+Status readActions(const Json& document, const std::string& where, LoweredSchedule& lowered) {
+    const auto lists = document.find("lowered");
+    if (lists == document.end() || lists->is_null()) return {};
+    const std::size_t ranks = lowered.order.ranks.size();
+    if (!lists->is_array() || lists->size() != ranks || routes(lowered.order.placement) > 1)
+        return inputError(where, "\"lowered\" is not a list of names per rank of one pipeline", shapeOfSchedules());
+    for (std::size_t r = 0; r < ranks; ++r) {
+        BUBBLESCOPE_ASSIGN(auto actions, ActionNames(lowered.order, Rank{r}, where).read((*lists)[r]));
+        lowered.actions.push_back(std::move(actions));
+    }
+    return {};
+}
+
+/// Sizes follow from the actions, too, where the document does not state them.
+Result<LoweredSchedule> readLowered(const Json& document, const std::string& where) {
+    LoweredSchedule lowered;
+    BUBBLESCOPE_ASSIGN(lowered.order, readSchedule(document, where));
+    BUBBLESCOPE_TRY(readActions(document, where, lowered));
+    return lowered;
+}
+
 } // namespace
+
+std::string scheduleToJson(const LoweredSchedule& lowered) {
+    std::string out = scheduleToJson(lowered.order);
+    if (lowered.actions.empty()) return out;
+    out.pop_back(); // the document's brace
+    out += ",\"lowered\":[";
+    for (std::size_t r = 0; r < lowered.actions.size(); ++r)
+        out += (r == 0 ? "\n" : ",\n") + Json(actionCells(lowered, Rank{r})).dump();
+    return out + "]}";
+}
 
 std::string scheduleToJson(const Schedule& schedule) {
     std::string out =
@@ -169,21 +257,41 @@ std::string scheduleToJson(const Schedule& schedule) {
     return out + "]}";
 }
 
-Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where) {
+Result<LoweredSchedule> loweredFromJson(std::string_view text, const std::string& where) {
     BUBBLESCOPE_ASSIGN(const Json document, parseJsonDocument(text, where, shapeOfSchedules()));
     try {
-        return readSchedule(document, where);
+        return readLowered(document, where);
     } catch (const Json::exception& error) {
         return inputError(where, fmt::format("not a schedule: {}", error.what()), shapeOfSchedules());
     }
 }
 
+Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where) {
+    BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, loweredFromJson(text, where));
+    const auto problems = checkActions(lowered);
+    if (problems.empty()) return std::move(lowered.order);
+    const ActionProblem& first = problems.front();
+    return inputError(where, fmt::format("lowered[{}]: {}", first.rank.value, first.message.text()), first.hint);
+}
+
+namespace {
+
+bool looksLikeCsv(std::string_view content) {
+    const auto first = content.find_first_not_of(" \t\r\n,");
+    return first != std::string_view::npos &&
+           (content[first] == '(' || (content[first] >= '0' && content[first] <= '9'));
+}
+
+} // namespace
+
 Result<Schedule> readScheduleFile(const std::filesystem::path& file) {
     BUBBLESCOPE_ASSIGN(const std::string content, readInputText(file.string(), "a schedule file"));
-    const auto first = content.find_first_not_of(" \t\r\n,");
-    const bool csv =
-        first != std::string::npos && (content[first] == '(' || (content[first] >= '0' && content[first] <= '9'));
-    return csv ? scheduleFromCsv(content, file.string()) : scheduleFromJson(content, file.string());
+    return looksLikeCsv(content) ? scheduleFromCsv(content, file.string()) : scheduleFromJson(content, file.string());
+}
+
+Result<LoweredSchedule> readLoweredFile(const std::filesystem::path& file) {
+    BUBBLESCOPE_ASSIGN(const std::string content, readInputText(file.string(), "a schedule file"));
+    return looksLikeCsv(content) ? loweredFromCsv(content, file.string()) : loweredFromJson(content, file.string());
 }
 
 Status checkSizes(const Schedule& schedule, int slices, const std::string& where) {

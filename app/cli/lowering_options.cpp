@@ -1,0 +1,46 @@
+#include "app/cli/lowering_options.h"
+
+namespace bubblescope::cli {
+
+void addLoweringOptions(Command command, LoweringRequest& request) {
+    const std::string group = "Sends, receives and weights";
+    const Option lower =
+        command
+            .addOption("--lower", request.lower,
+                       "Add the sends, receives and weight actions that a framework's runtime carries out")
+            .typeName("FRAMEWORK")
+            .oneOf({"torch"})
+            .group(group);
+    command.addFlag("--defer-receives", request.defer_receives, "Post each receive just before its op (defer_pp_recv)")
+        .needs(lower)
+        .group(group)
+        .rare();
+    command
+        .addOption("--max-active-stages", request.max_active_stages, "Stages whose weights a rank keeps gathered (3)")
+        .typeName("N")
+        .needs(lower)
+        .group(group)
+        .rare();
+    command
+        .addOption("--unshard-lookahead", request.unshard_lookahead,
+                   "Stages gathered ahead: full, auto, or a number per rank, such as 2,2,3,3 (full)")
+        .typeName("LIST")
+        .needs(lower)
+        .group(group)
+        .rare();
+    command
+        .addOption("--max-outstanding-sends", request.max_outstanding_sends,
+                   "Sends of a rank that may be pending (unlimited)")
+        .typeName("N")
+        .needs(lower)
+        .group(group)
+        .rare();
+    command
+        .addFlag("--defer-reduce-grad-wait", request.defer_reduce_grad_wait,
+                 "Wait for a gradient reduction only before the next one")
+        .needs(lower)
+        .group(group)
+        .rare();
+}
+
+} // namespace bubblescope::cli

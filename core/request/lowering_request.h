@@ -1,0 +1,29 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/families/registry.h"
+#include "core/schedule/action.h"
+
+#include <optional>
+#include <string>
+
+namespace bubblescope {
+
+/// Which framework's sends, receives and actions on weights a user wants to see in an order.
+struct LoweringRequest {
+    std::string lower; ///< "torch"; empty: those of the file, if there is one
+    bool defer_receives = false;
+    std::optional<int> max_active_stages;
+    std::string unshard_lookahead; ///< "full", "auto" or a number per rank, with commas; empty: full
+    std::optional<int> max_outstanding_sends;
+    bool defer_reduce_grad_wait = false;
+
+    [[nodiscard]] bool wanted() const { return !lower.empty(); }
+    /// Chooses the framework's own order of a family, if no flavor is given.
+    void chooseFlavor(ScheduleSpec& spec) const;
+    /// An order with its actions: as the framework makes them, else as the file that it was read from has them (empty:
+    /// none). Errors: Usage, Input.
+    [[nodiscard]] Result<LoweredSchedule> lowered(Schedule order, const std::string& file) const;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,107 @@
+#include "core/schedule/action_cell.h"
+
+#include "core/base/text.h"
+
+#include <array>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::string_view kPairEnd = ")OVERLAP_F_B";
+constexpr std::string_view kGroupEnd = ")GROUP";
+constexpr std::string_view kBlanks = " \t\r\"";
+constexpr std::int32_t kMaxIndex = 10'000'000;
+
+std::optional<std::int32_t> takeIndex(std::string_view& text) {
+    if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+    const auto index = takeNumber<std::int32_t>(text);
+    return index && *index < kMaxIndex ? index : std::nullopt;
+}
+
+std::optional<StageOp> parseOp(std::string_view cell) {
+    const auto stage = takeIndex(cell);
+    if (!stage || cell.empty()) return std::nullopt;
+    const auto kind = opKindFromLetter(cell.front());
+    if (!kind || *kind == OpKind::Optimizer) return std::nullopt;
+    cell.remove_prefix(1);
+    const auto microbatch = takeIndex(cell);
+    if (!microbatch || !cell.empty()) return std::nullopt;
+    return StageOp{Stage{*stage}, Op{*kind, Microbatch{*microbatch}, Chunk{0}}};
+}
+
+std::optional<Action> parseAction(std::string_view cell) {
+    constexpr std::array kKinds{ActionKind::SendForward,     ActionKind::ReceiveForward,  ActionKind::SendBackward,
+                                ActionKind::ReceiveBackward, ActionKind::WaitSendForward, ActionKind::WaitSendBackward,
+                                ActionKind::Unshard,         ActionKind::Reshard,         ActionKind::ReduceGrad,
+                                ActionKind::WaitReduceGrad};
+    const auto stage = takeIndex(cell);
+    if (!stage) return std::nullopt;
+    for (const ActionKind kind : kKinds) {
+        if (!cell.starts_with(actionWord(kind))) continue;
+        cell.remove_prefix(actionWord(kind).size());
+        Action action;
+        action.kind = kind;
+        action.stage = Stage{*stage};
+        const bool of_microbatch = isTransfer(kind) || isSendWait(kind);
+        if (cell.empty() && !of_microbatch) return action;
+        const auto microbatch = takeIndex(cell);
+        if (!microbatch || !cell.empty()) return std::nullopt;
+        action.microbatch = Microbatch{*microbatch};
+        return action;
+    }
+    return std::nullopt;
+}
+
+/// Of "(a;b;c" without what ends it.
+template <class Visit>
+bool forEachPart(std::string_view inside, Visit visit) {
+    for (std::size_t begin = 0; begin <= inside.size();) {
+        const std::size_t end = std::min(inside.find(';', begin), inside.size());
+        if (!visit(trimmed(inside.substr(begin, end - begin), kBlanks))) return false;
+        begin = end + 1;
+    }
+    return true;
+}
+
+std::optional<ActionCell> parsePair(std::string_view inside) {
+    ActionCell cell;
+    const bool good = forEachPart(inside, [&cell](std::string_view part) {
+        auto op = parseOp(part);
+        if (!op) return false;
+        op->op.overlapped = true;
+        cell.ops.push_back(*op);
+        return true;
+    });
+    return good && cell.ops.size() == 2 ? std::optional(std::move(cell)) : std::nullopt;
+}
+
+std::optional<ActionCell> parseGroup(std::string_view inside) {
+    ActionCell cell;
+    const bool good = forEachPart(inside, [&cell](std::string_view part) {
+        auto action = parseAction(part);
+        if (!action || !isTransfer(action->kind)) return false;
+        action->grouped = true;
+        cell.actions.push_back(*action);
+        return true;
+    });
+    if (!good) return std::nullopt;
+    cell.actions.back().grouped = false;
+    return cell;
+}
+
+} // namespace
+
+std::optional<ActionCell> parseActionCell(std::string_view text) {
+    const std::string_view cell = trimmed(text, kBlanks);
+    if (cell.empty()) return ActionCell{};
+    if (cell.front() == '(') {
+        if (cell.ends_with(kPairEnd)) return parsePair(cell.substr(1, cell.size() - kPairEnd.size() - 1));
+        if (cell.ends_with(kGroupEnd)) return parseGroup(cell.substr(1, cell.size() - kGroupEnd.size() - 1));
+        return std::nullopt;
+    }
+    if (const auto op = parseOp(cell)) return ActionCell{{*op}, {}};
+    if (const auto action = parseAction(cell)) return ActionCell{{}, {*action}};
+    return std::nullopt;
+}
+
+} // namespace bubblescope

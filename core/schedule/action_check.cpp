@@ -1,0 +1,252 @@
+#include "core/schedule/action_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+std::span<const Op> opsOf(const LoweredSchedule& lowered, Rank rank, const Action& action) {
+    const auto& ops = lowered.order.ranks[rank.index()];
+    const auto first = static_cast<std::size_t>(action.op);
+    const bool pair = ops[first].overlapped && first + 1 < ops.size() && ops[first + 1].overlapped;
+    return std::span(ops).subspan(first, pair ? 2 : 1);
+}
+
+bool has(const LoweredSchedule& lowered, bool (*of)(ActionKind)) {
+    return std::ranges::any_of(lowered.actions, [of](const auto& list) {
+        return std::ranges::any_of(list, [of](const Action& action) { return of(action.kind); });
+    });
+}
+
+} // namespace
+
+TransferEnds::TransferEnds(const LoweredSchedule& lowered)
+    : stages_(lowered.order.stages()), microbatches_(lowered.order.microbatches) {
+    const auto slots = 2 * static_cast<std::size_t>(stages_) * static_cast<std::size_t>(microbatches_);
+    sends_.resize(slots);
+    receives_.resize(slots);
+    computes_.resize(slots);
+    for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
+        for (std::size_t i = 0; i < lowered.actions[r].size(); ++i)
+            take(lowered, Rank{r}, static_cast<std::int32_t>(i));
+    }
+}
+
+void TransferEnds::take(const LoweredSchedule& lowered, Rank rank, std::int32_t index) {
+    const auto put = [&](std::vector<Place>& places, Payload payload, Stage stage, Microbatch m) {
+        if (!inRange(stage, m)) return;
+        Place& place = places[slot(payload, stage, m)];
+        if (!place.found()) place = {rank, index};
+    };
+    const Action& action = lowered.actions[rank.index()][static_cast<std::size_t>(index)];
+    if (isSend(action.kind)) put(sends_, payloadOf(action.kind), consumerOf(action), action.microbatch);
+    if (isReceive(action.kind)) put(receives_, payloadOf(action.kind), consumerOf(action), action.microbatch);
+    if (action.kind != ActionKind::Compute) return;
+    for (const Op& op : opsOf(lowered, rank, action)) {
+        if (op.kind == OpKind::Forward || producesInputGradient(op.kind))
+            put(computes_, payloadOf(op.kind), lowered.order.stageOf(rank, op.chunk), op.microbatch);
+    }
+}
+
+namespace {
+
+class ActionCheck {
+public:
+    explicit ActionCheck(const LoweredSchedule& lowered)
+        : lowered_(lowered), ends_(lowered), transfers_(lowered.hasTransfers()), waits_(has(lowered, isSendWait)),
+          unshards_(has(lowered, [](ActionKind kind) { return kind == ActionKind::Unshard; })),
+          reduce_waits_(has(lowered, [](ActionKind kind) { return kind == ActionKind::WaitReduceGrad; })) {}
+
+    std::vector<ActionProblem> run() {
+        for (std::size_t r = 0; r < lowered_.actions.size(); ++r) {
+            rank_ = Rank{r};
+            if (transfers_) checkTransfers();
+            if (waits_) checkWaits();
+            checkWeights();
+        }
+        std::ranges::stable_sort(
+            problems_, {}, [](const ActionProblem& problem) { return std::pair(problem.rank.value, problem.action); });
+        return std::move(problems_);
+    }
+
+private:
+    using Place = TransferEnds::Place;
+
+    [[nodiscard]] const std::vector<Action>& list() const { return lowered_.actions[rank_.index()]; }
+    [[nodiscard]] std::string name(std::size_t index) const { return actionName(lowered_.order, rank_, list()[index]); }
+    [[nodiscard]] Rank rankOf(Stage stage) const {
+        return locate(lowered_.order.placement, lowered_.order.pp, stage).rank;
+    }
+    void add(std::string_view kind, std::size_t index, Sentence message, std::string hint) {
+        problems_.push_back({kind, rank_, index, std::move(message), std::move(hint)});
+    }
+    static std::string cell(ActionKind kind, Stage stage, Microbatch m) {
+        return fmt::format("{}{}{}", stage.value, actionWord(kind), m.value);
+    }
+
+    void checkTransfers() {
+        for (std::size_t i = 0; i < list().size(); ++i) {
+            const Action& action = list()[i];
+            if (isTransfer(action.kind)) checkEnd(action, i);
+            if (action.kind != ActionKind::Compute) continue;
+            for (const Op& op : opsOf(lowered_, rank_, action)) {
+                if (op.kind == OpKind::Forward || producesInputGradient(op.kind)) checkOp(op, i);
+            }
+        }
+    }
+
+    /// A send or receive: is it the only one, and is the other end there?
+    void checkEnd(const Action& action, std::size_t index) {
+        const Payload payload = payloadOf(action.kind);
+        const Stage consumer = consumerOf(action);
+        const Stage producer{consumer.value + (payload == Payload::Activation ? -1 : 1)};
+        const Microbatch m = action.microbatch;
+        const bool exists =
+            ends_.inRange(consumer, m) && ends_.inRange(producer, m) && rankOf(consumer) != rankOf(producer);
+        if (!exists) {
+            add("transfer", index, say("{} belongs to no transfer between this rank and another", name(index)),
+                "remove it");
+            return;
+        }
+        const bool send = isSend(action.kind);
+        const Place& first = send ? ends_.send(payload, consumer, m) : ends_.receive(payload, consumer, m);
+        if (first.action != static_cast<std::int32_t>(index)) {
+            add("transfer", index, say("{} stands there twice", name(index)), "remove one");
+            return;
+        }
+        // Where the other op is there, checkOp() reports its missing end.
+        const Place& other = send ? ends_.receive(payload, consumer, m) : ends_.send(payload, consumer, m);
+        const Stage other_stage = send ? consumer : producer;
+        if (other.found() || ends_.compute(payload, other_stage, m).found()) return;
+        const bool forward = payload == Payload::Activation;
+        const ActionKind kind = send ? (forward ? ActionKind::ReceiveForward : ActionKind::ReceiveBackward)
+                                     : (forward ? ActionKind::SendForward : ActionKind::SendBackward);
+        add("transfer", index,
+            say("{} has no {} on rank {} and would wait for ever", name(index), cell(kind, other_stage, m),
+                rankOf(other_stage).value),
+            "add the cell, or leave all SEND and RECV cells out");
+    }
+
+    /// An op with input from, or output for, another rank.
+    void checkOp(const Op& op, std::size_t index) {
+        const bool forward = op.kind == OpKind::Forward;
+        const Payload payload = bubblescope::payloadOf(op.kind);
+        const Stage stage = lowered_.order.stageOf(rank_, op.chunk);
+        const Stage before{stage.value - (forward ? 1 : -1)};
+        const Stage after{stage.value + (forward ? 1 : -1)};
+        const auto here = static_cast<std::int32_t>(index);
+        const std::string op_cell = fmt::format("{}{}{}", stage.value, forward ? 'F' : 'B', op.microbatch.value);
+        if (elsewhere(before, op.microbatch)) {
+            const Place& receive = ends_.receive(payload, stage, op.microbatch);
+            if (!receive.found() || receive.action > here) {
+                const auto kind = forward ? ActionKind::ReceiveForward : ActionKind::ReceiveBackward;
+                add("transfer", index, say("{} has no {} before it", op_cell, cell(kind, stage, op.microbatch)),
+                    "its input comes from another rank: add the cell, or leave all SEND and RECV cells out");
+            }
+        }
+        if (elsewhere(after, op.microbatch)) {
+            const Place& send = ends_.send(payload, after, op.microbatch);
+            if (send.found() && send.action >= here) return;
+            add("transfer", index,
+                say("{} has no {} behind it, for which {} would wait for ever", op_cell,
+                    cell(forward ? ActionKind::SendForward : ActionKind::SendBackward, stage, op.microbatch),
+                    cell(forward ? ActionKind::ReceiveForward : ActionKind::ReceiveBackward, after, op.microbatch)),
+                "add the cell, or leave all SEND and RECV cells out");
+        }
+    }
+
+    [[nodiscard]] bool elsewhere(Stage stage, Microbatch m) const {
+        return ends_.inRange(stage, m) && rankOf(stage) != rank_;
+    }
+
+    /// PyTorch 2.15 wants each send waited for once, behind it.
+    void checkWaits() {
+        std::set<std::pair<int, int>> pending[2]; // NOLINT(modernize-avoid-c-arrays): by payload
+        for (std::size_t i = 0; i < list().size(); ++i) {
+            const Action& action = list()[i];
+            auto& sent = pending[payloadOf(action.kind) == Payload::Activation ? 0 : 1];
+            const std::pair key{action.stage.value, action.microbatch.value};
+            if (isSend(action.kind)) sent.insert(key);
+            if (isSendWait(action.kind) && sent.erase(key) == 0)
+                add("wait", i, say("{} has no send before it to wait for", name(i)), "remove it");
+        }
+        for (std::size_t i = 0; i < list().size(); ++i) {
+            const Action& action = list()[i];
+            if (!isSend(action.kind)) continue;
+            const auto& sent = pending[payloadOf(action.kind) == Payload::Activation ? 0 : 1];
+            if (sent.contains({action.stage.value, action.microbatch.value}))
+                add("wait", i, say("no action waits for {}", name(i)), "add it, or leave all WAIT_SEND cells out");
+        }
+    }
+
+    void checkWeights() {
+        std::set<int> gathered;
+        std::optional<int> reducing;
+        for (std::size_t i = 0; i < list().size(); ++i) {
+            const Action& action = list()[i];
+            switch (action.kind) {
+            case ActionKind::Unshard:
+                if (!gathered.insert(action.stage.value).second)
+                    add("weights", i, say("{}: the weights are there already", name(i)), "remove it");
+                break;
+            case ActionKind::Reshard:
+                if (gathered.erase(action.stage.value) == 0 && unshards_)
+                    add("weights", i, say("{}: the weights were not gathered", name(i)), "remove it");
+                break;
+            case ActionKind::Compute: checkGathered(action, i, gathered); break;
+            case ActionKind::ReduceGrad:
+            case ActionKind::WaitReduceGrad: checkReduction(action, i, reducing); break;
+            default: break;
+            }
+        }
+    }
+
+    void checkGathered(const Action& action, std::size_t index, const std::set<int>& gathered) {
+        if (!unshards_) return;
+        for (const Op& op : opsOf(lowered_, rank_, action)) {
+            const int stage = lowered_.order.stageOf(rank_, op.chunk).value;
+            if (op.kind == OpKind::Optimizer || gathered.contains(stage)) continue;
+            add("weights", index, say("{} runs while the weights of stage {} are not gathered", name(index), stage),
+                fmt::format("put {}UNSHARD before it", stage));
+        }
+    }
+
+    void checkReduction(const Action& action, std::size_t index, std::optional<int>& reducing) {
+        if (!reduce_waits_) return;
+        const int stage = action.stage.value;
+        if (action.kind == ActionKind::ReduceGrad) {
+            if (reducing)
+                add("weights", index, say("{} starts while {}REDUCE_GRAD is not waited for", name(index), *reducing),
+                    fmt::format("put {}WAIT_REDUCE_GRAD before it", *reducing));
+            reducing = stage;
+        } else {
+            if (reducing != stage)
+                add("weights", index, say("{} has no reduction before it to wait for", name(index)), "remove it");
+            reducing.reset();
+        }
+    }
+
+    const LoweredSchedule& lowered_;
+    TransferEnds ends_;
+    bool transfers_;
+    bool waits_;
+    bool unshards_;
+    bool reduce_waits_;
+    Rank rank_;
+    std::vector<ActionProblem> problems_;
+};
+
+} // namespace
+
+std::vector<ActionProblem> checkActions(const LoweredSchedule& lowered) {
+    if (lowered.actions.empty()) return {};
+    return ActionCheck(lowered).run();
+}
+
+} // namespace bubblescope
