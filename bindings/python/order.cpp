@@ -112,7 +112,9 @@ py::tuple validateOrder(const py::object& order, const py::dict& options) {
                                                            : valueOf(readScheduleFile(order.cast<std::string>()));
     rules.memory = valueOf(memory.use(schedule));
     rules.memory_budget = memory.budget;
-    return answerOf(report::validationDocument(schedule, released([&] { return validate(schedule, rules); })));
+    LoweredValidation found;
+    found.problems = released([&] { return validate(schedule, rules); });
+    return answerOf(report::validationDocument(LoweredSchedule{schedule, {}}, found));
 }
 
 py::tuple searchForOrder(const py::dict& options, const RunHandle* recorded_run, const py::object& progress) {

@@ -13,7 +13,7 @@
 namespace bubblescope {
 
 /// The inputs of requests that messages name, in alphabetical order.
-inline constexpr std::array<std::string_view, 73> kFields{
+inline constexpr std::array<std::string_view, 74> kFields{
     "aadiff",
     "activation_bytes",
     "all",
@@ -25,6 +25,7 @@ inline constexpr std::array<std::string_view, 73> kFields{
     "clocks",
     "comm",
     "comm_streams",
+    "communicators",
     "csv",
     "first_less",
     "flavor",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cost/communicators.h"
 #include "core/cost/cost_model.h"
 #include "core/cost/measured_times.h"
 #include "core/schedule/dependency.h"
@@ -33,6 +34,14 @@ namespace bubblescope {
 /// CSV: from, to, latency, bandwidth. Ranks are 0 to pp − 1.
 [[nodiscard]] Result<std::vector<Link>> readLinks(const std::string& file, int pp);
 [[nodiscard]] Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& where, int pp);
+
+/// Which transfers share a communicator; the first entry that matches counts, and what is left out of one matches all:
+///
+///     {"communicators": [{"name": "up", "payload": "activation", "from": 0, "to": 1}, {"name": "rest"}]}
+///
+/// CSV: name, payload, from, to.
+[[nodiscard]] Result<Communicators> readCommunicators(const std::string& file, int pp);
+[[nodiscard]] Result<Communicators> communicatorsFrom(std::string_view text, const std::string& where, int pp);
 
 /// Measured times of single ops of a valid schedule:
 ///

@@ -117,7 +117,7 @@ private:
         const bool send = isSend(action.kind);
         const Place& first = send ? ends_.send(payload, consumer, m) : ends_.receive(payload, consumer, m);
         if (first.action != static_cast<std::int32_t>(index)) {
-            add("transfer", index, say("{} stands there twice", name(index)), "remove one");
+            add("transfer", index, say("{} appears twice", name(index)), "remove one");
             return;
         }
         // Where the other op is there, checkOp() reports its missing end.
@@ -128,8 +128,8 @@ private:
         const ActionKind kind = send ? (forward ? ActionKind::ReceiveForward : ActionKind::ReceiveBackward)
                                      : (forward ? ActionKind::SendForward : ActionKind::SendBackward);
         add("transfer", index,
-            say("{} has no {} on rank {} and would wait for ever", name(index), cell(kind, other_stage, m),
-                rankOf(other_stage).value),
+            say("{} waits forever: rank {} has no {}", name(index), rankOf(other_stage).value,
+                cell(kind, other_stage, m)),
             "add the cell, or leave all SEND and RECV cells out");
     }
 
@@ -154,7 +154,7 @@ private:
             const Place& send = ends_.send(payload, after, op.microbatch);
             if (send.found() && send.action >= here) return;
             add("transfer", index,
-                say("{} has no {} behind it, for which {} would wait for ever", op_cell,
+                say("{} has no {} after it, so {} waits forever", op_cell,
                     cell(forward ? ActionKind::SendForward : ActionKind::SendBackward, stage, op.microbatch),
                     cell(forward ? ActionKind::ReceiveForward : ActionKind::ReceiveBackward, after, op.microbatch)),
                 "add the cell, or leave all SEND and RECV cells out");
@@ -165,7 +165,7 @@ private:
         return ends_.inRange(stage, m) && rankOf(stage) != rank_;
     }
 
-    /// PyTorch 2.15 wants each send waited for once, behind it.
+    /// PyTorch 2.15 rejects a send without exactly one wait after it.
     void checkWaits() {
         std::set<std::pair<int, int>> pending[2]; // NOLINT(modernize-avoid-c-arrays): by payload
         for (std::size_t i = 0; i < list().size(); ++i) {

@@ -4,26 +4,77 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 
 namespace bubblescope::report {
+namespace {
 
-Document validationDocument(const Schedule& schedule, const std::vector<ScheduleProblem>& problems) {
+Value cycleValue(const std::vector<WaitStep>& cycle) {
+    Value::List steps;
+    for (const WaitStep& step : cycle)
+        steps.push_back(Value::Object{{"rank", step.rank}, {"call", step.call}, {"waits_for", step.waits_for}});
+    return steps;
+}
+
+std::string verdictLine(const HangVerdict& verdict, const QueueModel& queues) {
+    const std::string with =
+        queues.communicators.kind == CommunicatorKind::Tag
+            ? "with transfers matched by tag"
+            : fmt::format("with communicators '{}'", communicatorKindName(queues.communicators.kind));
+    if (!verdict.hangs()) return fmt::format("cannot hang {}, for any payload and any timing", with);
+    return fmt::format("hangs {}: the wait cycle is above", with);
+}
+
+std::string namesOf(const std::vector<CommunicatorVerdict>& all, bool safe) {
+    std::string names;
+    for (const CommunicatorVerdict& each : all) {
+        if ((each.verdict.hangs() || each.pairs_wrongly) == safe) continue;
+        names += (names.empty() ? "" : ", ") + std::string(communicatorKindName(each.kind));
+    }
+    return names.empty() ? "none" : names;
+}
+
+} // namespace
+
+Document validationDocument(const LoweredSchedule& schedule, const LoweredValidation& found) {
     constexpr std::size_t kListed = 1000; // nobody reads more of them
+    const auto& problems = found.problems;
     Document document;
     document.data("valid", problems.empty());
     document.data("problem_count", problems.size());
-    Table table("problems", {data("kind"), data("rank"), data("index"), data("message")});
+    Table table("problems",
+                {data("kind"), data("rank"), data("index"), data("message"), data("cycle"), data("from_bytes")});
     table.reader = Reader::Programs;
     for (const ScheduleProblem& problem : std::span(problems).first(std::min(problems.size(), kListed))) {
-        table.row(problem.kind, problem.rank, problem.index, problem.message);
+        const bool hang = problem.kind == "hang";
+        table.row(problem.kind, problem.rank, problem.index, problem.message,
+                  hang ? Cell(cycleValue(found.hang->cycle)) : absent(),
+                  hang ? Cell(found.hang->from_bytes) : absent());
         document.line(fmt::format("rank {}, op {}: {}: {}", problem.rank.value, problem.index, problem.kind,
                                   problem.message.text()));
     }
     if (problems.size() > kListed) document.line(fmt::format("… and {} more", problems.size() - kListed));
     document.add(std::move(table));
-    if (problems.empty())
-        document.line(fmt::format("valid: {} ops on {} ranks", schedule.opCount(), schedule.ranks.size()));
+    if (problems.empty()) {
+        document.line(fmt::format("valid: {} ops on {} ranks", schedule.order.opCount(), schedule.order.ranks.size()));
+    }
     return document;
+}
+
+void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
+                 const std::vector<CommunicatorVerdict>& all) {
+    document.line(verdictLine(*found.hang, queues));
+    document.line(fmt::format("safe communicators: {}; unsafe: {}", namesOf(all, true), namesOf(all, false)));
+    document.data("communicators", communicatorKindName(queues.communicators.kind));
+    document.data("eager_bytes", queues.eager_bytes);
+    document.data("can_hang", found.hang->hangs());
+    Table table("verdicts", {data("communicators"), data("can_hang"), data("from_bytes"), data("pairs_wrongly")});
+    table.reader = Reader::Programs;
+    for (const CommunicatorVerdict& each : all) {
+        table.row(communicatorKindName(each.kind), each.verdict.hangs(),
+                  each.verdict.hangs() ? Cell(each.verdict.from_bytes) : Cell(Value()), each.pairs_wrongly);
+    }
+    document.add(std::move(table));
 }
 
 } // namespace bubblescope::report

@@ -1,13 +1,17 @@
 #pragma once
 
-#include "core/graph/validate.h"
+#include "core/graph/validate_lowered.h"
 #include "core/report/document.h"
 
 #include <vector>
 
 namespace bubblescope::report {
 
-/// What validate() found in a schedule: how many problems, and the first thousand of them.
-[[nodiscard]] Document validationDocument(const Schedule& schedule, const std::vector<ScheduleProblem>& problems);
+/// What validation found in a schedule: how many problems, and the first thousand of them.
+[[nodiscard]] Document validationDocument(const LoweredSchedule& schedule, const LoweredValidation& found);
+
+/// Whether it can hang, and with which communicators it could. `found` has a verdict.
+void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
+                 const std::vector<CommunicatorVerdict>& all);
 
 } // namespace bubblescope::report

@@ -154,7 +154,7 @@ TEST(ActionCheck, NamesWhatIsWrongWithWaitsAndWeights) {
     EXPECT_EQ(first("0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n"),
               "0REDUCE_GRAD starts while 0REDUCE_GRAD is not waited for");
     EXPECT_EQ(first("0F0,0B0,0WAIT_REDUCE_GRAD\n"), "0WAIT_REDUCE_GRAD has no reduction before it to wait for");
-    EXPECT_EQ(first("0SEND_F1,2F0\n1SEND_F0,1F1\n"), "0SEND_F1 has no 1RECV_F1 on rank 1 and would wait for ever");
+    EXPECT_EQ(first("0F1,0SEND_F1\n1W0\n"), "0SEND_F1 waits forever: rank 1 has no 1RECV_F1");
 }
 
 } // namespace

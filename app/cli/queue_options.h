@@ -1,0 +1,11 @@
+#pragma once
+
+#include "app/cli/command_line.h"
+#include "core/request/queue_request.h"
+
+namespace bubblescope::cli {
+
+/// --communicators and what belongs to it. `request` outlives the parsing.
+void addQueueOptions(Command command, QueueRequest& request);
+
+} // namespace bubblescope::cli

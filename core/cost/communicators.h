@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/schedule/op.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// Which sends and receives share a communicator. In each of its communicators a rank carries out its sends and
+/// receives one after another, in the order in which it posts them.
+enum class CommunicatorKind : std::uint8_t {
+    One,       ///< one for all
+    Direction, ///< one for activations, one for gradients
+    Edge,      ///< one per ordered pair of ranks
+    Pair,      ///< one per two ranks
+    Tag,       ///< no queues: each transfer finds its other end by a tag, as in Gloo and MPI
+    Rules,     ///< as a file states
+};
+
+/// "one", "direction", "edge", "pair" or "tag".
+[[nodiscard]] std::string_view communicatorKindName(CommunicatorKind kind);
+[[nodiscard]] std::optional<CommunicatorKind> communicatorKindFromName(std::string_view name);
+
+/// What belongs to a communicator; empty fields match all.
+struct CommunicatorRule {
+    std::string name;
+    std::optional<Payload> payload;
+    std::optional<Rank> from;
+    std::optional<Rank> to;
+    friend bool operator==(const CommunicatorRule&, const CommunicatorRule&) = default;
+};
+
+struct Communicators {
+    CommunicatorKind kind = CommunicatorKind::Tag;
+    std::vector<CommunicatorRule> rules; ///< with Rules: the first that matches counts
+
+    /// A number for the communicator of a transfer, the same for all that share it; -1: none, which Tag always is.
+    [[nodiscard]] std::int64_t of(Payload payload, Rank from, Rank to, int pp) const;
+    /// Of such a number: "all", "activations", "0→1", "0 and 1", or the rule's name.
+    [[nodiscard]] std::string nameOf(std::int64_t number, int pp) const;
+};
+
+/// How sends and receives proceed.
+struct QueueModel {
+    Communicators communicators;
+    /// Sends of up to this many bytes end without their receive.
+    std::int64_t eager_bytes = 0;
+    /// A posted receive holds up all ops behind it until it ends, as on ROCm.
+    bool receive_blocks_compute = false;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,160 @@
+#include "core/graph/lowered_graph.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace bubblescope {
+namespace {
+
+/// The stage at the other end of a send or receive.
+Stage stageAtOtherEnd(const Action& action) {
+    const bool up = (payloadOf(action.kind) == Payload::Activation) == isSend(action.kind);
+    return Stage{action.stage.value + (up ? 1 : -1)};
+}
+
+std::span<const Op> opsOfCompute(const Schedule& order, Rank rank, const Action& action) {
+    const auto& ops = order.ranks[rank.index()];
+    const auto first = static_cast<std::size_t>(action.op);
+    const bool pair = ops[first].overlapped && first + 1 < ops.size() && ops[first + 1].overlapped;
+    return std::span(ops).subspan(first, pair ? 2 : 1);
+}
+
+} // namespace
+
+LoweredGraph::LoweredGraph(const LoweredSchedule& lowered, const QueueModel& queues, Payloads payloads)
+    : lowered_(&lowered), payloads_(payloads) {
+    for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
+        rank_begin_.push_back(static_cast<ActionIndex>(rank_of_.size()));
+        rank_of_.insert(rank_of_.end(), lowered.actions[r].size(), Rank{r});
+    }
+    rank_begin_.push_back(static_cast<ActionIndex>(rank_of_.size()));
+    const TransferEnds ends(lowered);
+    pairEnds(ends);
+    queueCalls(queues);
+    linkInputs(ends, queues.receive_blocks_compute);
+}
+
+const Action& LoweredGraph::action(ActionIndex index) const {
+    const Rank rank = rank_of_[at(index)];
+    return lowered_->actions[rank.index()][at(index - firstOf(rank))];
+}
+
+void LoweredGraph::pairEnds(const TransferEnds& ends) {
+    other_.assign(rank_of_.size(), kNoAction);
+    for (ActionIndex index = 0; index < actionCount(); ++index) {
+        const Action& end = action(index);
+        if (!isSend(end.kind) || !ends.inRange(consumerOf(end), end.microbatch)) continue;
+        const Payload payload = payloadOf(end.kind);
+        const ActionIndex send = indexOf(ends.send(payload, consumerOf(end), end.microbatch));
+        const ActionIndex receive = indexOf(ends.receive(payload, consumerOf(end), end.microbatch));
+        if (send != index || receive == kNoAction || rank(send) == rank(receive)) continue;
+        other_[at(send)] = receive;
+        other_[at(receive)] = send;
+    }
+}
+
+void LoweredGraph::queueCalls(const QueueModel& queues) {
+    const Schedule& order = lowered_->order;
+    communicator_.assign(rank_of_.size(), -1);
+    call_of_.assign(rank_of_.size(), -1);
+    for (int r = 0; r < order.pp; ++r) {
+        std::unordered_map<std::int64_t, std::int32_t> last; // call per communicator
+        ActionIndex group = firstOf(Rank{r});                // its first action
+        for (ActionIndex index = group; index < endOf(Rank{r}); ++index) {
+            const Action& end = action(index);
+            if (!isTransfer(end.kind)) {
+                group = index + 1;
+                continue;
+            }
+            const Rank peer = locate(order.placement, order.pp, Stage{std::max(stageAtOtherEnd(end).value, 0)}).rank;
+            const Rank from = isSend(end.kind) ? Rank{r} : peer;
+            const Rank to = isSend(end.kind) ? peer : Rank{r};
+            const std::int64_t number = queues.communicators.of(payloadOf(end.kind), from, to, order.pp);
+            communicator_[at(index)] = number;
+            const auto before = last.find(number);
+            const bool joins = number >= 0 && before != last.end() && calls_[at(before->second)].ends.back() >= group;
+            if (!joins) {
+                calls_.push_back({index, number >= 0 && before != last.end() ? before->second : -1, {}});
+                last[number] = static_cast<std::int32_t>(calls_.size()) - 1;
+            }
+            call_of_[at(index)] = last[number];
+            calls_[at(last[number])].ends.push_back(index);
+            if (end.grouped) continue;
+            for (ActionIndex member = group; member <= index; ++member)
+                calls_[at(call_of_[at(member)])].posted = index;
+            group = index + 1;
+        }
+    }
+}
+
+void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_compute) {
+    std::vector<TaskEdge> inputs;
+    std::vector<TaskEdge> weights;
+    for (int r = 0; r < lowered_->order.pp; ++r) {
+        std::vector<ActionIndex> received; // since the last op
+        std::unordered_map<std::int32_t, ActionIndex> gathered;
+        std::unordered_map<std::int32_t, ActionIndex> reduced;
+        for (ActionIndex index = firstOf(Rank{r}); index < endOf(Rank{r}); ++index) {
+            const Action& here = action(index);
+            const auto waitFor = [&](const TransferEnds::Place& place) {
+                if (place.found() && place.rank == Rank{r} && indexOf(place) < index)
+                    inputs.push_back({indexOf(place), index});
+            };
+            const auto waitForWeights = [&](const auto& of, Stage stage) {
+                if (const auto found = of.find(stage.value); found != of.end())
+                    weights.push_back({found->second, index});
+            };
+            if (isReceive(here.kind)) received.push_back(index);
+            if (here.kind == ActionKind::Unshard) gathered[here.stage.value] = index;
+            if (here.kind == ActionKind::ReduceGrad) reduced[here.stage.value] = index;
+            if (here.kind == ActionKind::WaitReduceGrad) waitForWeights(reduced, here.stage);
+            if (isSendWait(here.kind) && ends.inRange(consumerOf(here), here.microbatch))
+                waitFor(ends.send(payloadOf(here.kind), consumerOf(here), here.microbatch));
+            if (here.kind != ActionKind::Compute) continue;
+            for (const Op& op : opsOfCompute(lowered_->order, Rank{r}, here)) {
+                if (op.kind == OpKind::Optimizer) continue;
+                const Stage stage = lowered_->order.stageOf(Rank{r}, op.chunk);
+                waitForWeights(gathered, stage);
+                const bool takes_input = op.kind == OpKind::Forward || producesInputGradient(op.kind);
+                if (takes_input && !receive_blocks_compute && ends.inRange(stage, op.microbatch))
+                    waitFor(ends.receive(bubblescope::payloadOf(op.kind), stage, op.microbatch));
+            }
+            for (const ActionIndex receive : received) {
+                if (receive_blocks_compute) inputs.push_back({receive, index});
+            }
+            received.clear();
+        }
+    }
+    inputs_ = predecessorLists(rank_of_.size(), inputs);
+    weight_inputs_ = predecessorLists(rank_of_.size(), weights);
+}
+
+std::vector<TaskEdge> LoweredGraph::edges() const {
+    std::vector<TaskEdge> edges;
+    edges.reserve(4 * rank_of_.size());
+    for (ActionIndex index = 0; index < actionCount(); ++index) {
+        if (index > firstOf(rank(index))) edges.push_back({passed(index - 1), passed(index)});
+        for (const ActionIndex input : inputs(index))
+            edges.push_back({ended(input), passed(index)});
+        for (const ActionIndex input : weightInputs(index))
+            edges.push_back({ended(input), passed(index)});
+        if (callOf(index) < 0) {
+            edges.push_back({passed(index), ended(index)});
+            continue;
+        }
+        edges.push_back({atHead(callOf(index)), ended(index)});
+        const ActionIndex other = otherEnd(index);
+        const bool alone = other == kNoAction || (payloads_ == Payloads::Eager && isSend(action(index).kind));
+        if (!alone) edges.push_back({atHead(callOf(other)), ended(index)});
+    }
+    for (std::size_t number = 0; number < calls_.size(); ++number) {
+        const auto call = static_cast<std::int32_t>(number);
+        edges.push_back({passed(calls_[number].posted), atHead(call)});
+        if (calls_[number].before < 0) continue;
+        for (const ActionIndex end : this->call(calls_[number].before).ends)
+            edges.push_back({ended(end), atHead(call)});
+    }
+    return edges;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "core/cost/communicators.h"
+#include "core/graph/task_graph.h"
+#include "core/schedule/action.h"
+#include "core/schedule/action_check.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// Position of an action among all: ranks one after another, each in its order.
+using ActionIndex = std::int32_t;
+inline constexpr ActionIndex kNoAction = -1;
+
+/// What waits for what in a lowered schedule. An event happens once all events that it waits for have happened, and
+/// what an event waits for does not depend on times. So either all events happen, in whatever order, or some wait for
+/// each other in a cycle and never happen, however fast or slow the ranks are. The events:
+///
+/// - Of an action, that its rank has come past it. It waits for the action before it on the rank. An op also waits for
+///   its receives (with `receive_blocks_compute` for all receives before it), a WAIT_SEND for its send, an op for the
+///   UNSHARD of its weights, a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing else.
+/// - Of a call, which is a send, a receive, or a group of them in one communicator: that it is at the head of its
+///   rank's queue in its communicator. It waits for its posting, and for the end of the call before it in the queue.
+/// - Of a transfer, that it has ended. It waits for both of its calls to be at the head. An eager send ends for its
+///   sender without the other rank; the receive then waits for both calls as before.
+///
+/// A send or receive without its other end waits for nothing but its queue: checkActions() reports it.
+class LoweredGraph {
+public:
+    enum class Payloads : std::uint8_t { Large, Eager };
+
+    LoweredGraph(const LoweredSchedule& lowered, const QueueModel& queues, Payloads payloads);
+
+    [[nodiscard]] const LoweredSchedule& lowered() const { return *lowered_; }
+    [[nodiscard]] ActionIndex actionCount() const { return rank_begin_.back(); }
+    [[nodiscard]] const Action& action(ActionIndex index) const;
+    [[nodiscard]] Rank rank(ActionIndex index) const { return rank_of_[at(index)]; }
+    [[nodiscard]] ActionIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
+    [[nodiscard]] ActionIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
+    /// The action that is the other end of a send or receive; kNoAction if there is none.
+    [[nodiscard]] ActionIndex otherEnd(ActionIndex index) const { return other_[at(index)]; }
+    /// The number of a send's or receive's communicator, see Communicators::of().
+    [[nodiscard]] std::int64_t communicator(ActionIndex index) const { return communicator_[at(index)]; }
+
+    /// A call: sends and receives of a rank in one communicator that were posted together.
+    struct Call {
+        ActionIndex posted = kNoAction; ///< the last action of its group
+        std::int32_t before = -1;       ///< the call before it in its queue
+        std::vector<ActionIndex> ends;
+    };
+    [[nodiscard]] std::int32_t callOf(ActionIndex index) const { return call_of_[at(index)]; }
+    [[nodiscard]] const Call& call(std::int32_t index) const { return calls_[static_cast<std::size_t>(index)]; }
+
+    /// What an action waits for besides the one before it: receives and sends, by their actions.
+    [[nodiscard]] std::span<const TaskIndex> inputs(ActionIndex index) const { return inputs_[at(index)]; }
+    /// The UNSHARD or REDUCE_GRAD that an action waits for.
+    [[nodiscard]] std::span<const TaskIndex> weightInputs(ActionIndex index) const { return weight_inputs_[at(index)]; }
+
+    // Events, as tasks of a graph.
+    [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
+    [[nodiscard]] TaskIndex passed(ActionIndex index) const { return index; }
+    /// For the rank of a send or receive. Also the end of an UNSHARD or REDUCE_GRAD.
+    [[nodiscard]] TaskIndex ended(ActionIndex index) const { return actionCount() + index; }
+    [[nodiscard]] TaskIndex atHead(std::int32_t call) const { return 2 * actionCount() + call; }
+    [[nodiscard]] std::vector<TaskEdge> edges() const;
+
+private:
+    static std::size_t at(ActionIndex index) { return static_cast<std::size_t>(index); }
+    [[nodiscard]] ActionIndex indexOf(const TransferEnds::Place& place) const {
+        return place.found() ? firstOf(place.rank) + place.action : kNoAction;
+    }
+    void pairEnds(const TransferEnds& ends);
+    void queueCalls(const QueueModel& queues);
+    void linkInputs(const TransferEnds& ends, bool receive_blocks_compute);
+
+    const LoweredSchedule* lowered_;
+    Payloads payloads_;
+    std::vector<ActionIndex> rank_begin_;
+    std::vector<Rank> rank_of_;
+    std::vector<ActionIndex> other_;
+    std::vector<std::int64_t> communicator_;
+    std::vector<std::int32_t> call_of_;
+    std::vector<Call> calls_;
+    TaskLists inputs_;
+    TaskLists weight_inputs_;
+};
+
+} // namespace bubblescope

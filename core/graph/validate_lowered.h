@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/graph/hang.h"
+#include "core/graph/validate.h"
+
+#include <optional>
+#include <vector>
+
+namespace bubblescope {
+
+/// What validate() finds, and what is wrong with the actions.
+struct LoweredValidation {
+    /// Besides those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings()) and hang. Their
+    /// index is that of the action in the rank's list of actions.
+    std::vector<ScheduleProblem> problems;
+    /// Not where the order itself deadlocks, or nothing is sent.
+    std::optional<HangVerdict> hang;
+};
+
+[[nodiscard]] LoweredValidation validateLowered(const LoweredSchedule& lowered, const ValidateOptions& options,
+                                                const QueueModel& queues);
+
+/// The verdicts with each kind of communicators that needs no file.
+struct CommunicatorVerdict {
+    CommunicatorKind kind = CommunicatorKind::One;
+    HangVerdict verdict;
+    bool pairs_wrongly = false;
+};
+[[nodiscard]] std::vector<CommunicatorVerdict> verdictsOfAll(const LoweredSchedule& lowered, QueueModel queues);
+
+} // namespace bubblescope

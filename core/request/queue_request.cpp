@@ -1,0 +1,51 @@
+#include "core/request/queue_request.h"
+
+#include "core/base/field.h"
+#include "core/cost/cost_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace bubblescope {
+namespace {
+
+/// Each neighbouring pair of stages exchanges activations and gradients.
+Status checkCovers(const Communicators& communicators, const Schedule& order, const std::string& file) {
+    const int step = routes(order.placement);
+    for (int stage = 0; stage + step < order.stages(); ++stage) {
+        const Rank low = locate(order.placement, order.pp, Stage{stage}).rank;
+        const Rank high = locate(order.placement, order.pp, Stage{stage + step}).rank;
+        if (low == high) continue;
+        const bool up = communicators.of(Payload::Activation, low, high, order.pp) >= 0;
+        const bool down = communicators.of(Payload::Gradient, high, low, order.pp) >= 0;
+        if (up && down) continue;
+        return inputError(file,
+                          fmt::format("no communicator for {} from rank {} to rank {}",
+                                      up ? "gradients" : "activations", (up ? high : low).value,
+                                      (up ? low : high).value),
+                          "add an entry, or a last one with a name alone for the rest");
+    }
+    return {};
+}
+
+} // namespace
+
+Result<QueueModel> QueueRequest::model(const Schedule& order) const {
+    QueueModel model;
+    model.eager_bytes = eager.value_or(0);
+    model.receive_blocks_compute = receive_blocks_compute;
+    if (communicators.empty()) return model;
+    if (const auto kind = communicatorKindFromName(communicators)) {
+        model.communicators.kind = *kind;
+        return model;
+    }
+    if (!std::filesystem::exists(communicators))
+        return usageError(fmt::format("{} is not known, and not a file", Field("communicators").is(communicators)),
+                          "give one, direction, edge, pair, tag, or a file");
+    BUBBLESCOPE_ASSIGN(model.communicators, readCommunicators(communicators, order.pp));
+    BUBBLESCOPE_TRY(checkCovers(model.communicators, order, communicators));
+    return model;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,215 @@
+#include "core/families/registry.h"
+#include "core/graph/hang.h"
+#include "core/graph/validate_lowered.h"
+#include "core/lowering/torch_lowering.h"
+#include "core/schedule/schedule_files.h"
+#include "tests/unit/graph/queue_emulation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+namespace bubblescope {
+namespace {
+
+QueueModel queues(CommunicatorKind kind, std::int64_t eager = 0, bool blocks = false) {
+    return {{kind, {}}, eager, blocks};
+}
+
+LoweredSchedule part(const std::string& csv) {
+    return loweredFromCsv(csv, "text").value();
+}
+
+Schedule order(const std::string& name, int pp, int microbatches, int vpp) {
+    const auto& flavors = findScheduleFamily(name)->flavors;
+    const bool own = std::ranges::find(flavors, "torch") != flavors.end();
+    return makeSchedule({name, own ? "torch" : "", pp, microbatches, vpp}).value();
+}
+
+// pytorch#172668, as reported.
+const std::string kBothSendFirst = "0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F1,1F1\n";
+const std::string kOddRanksReceiveFirst =
+    "2SEND_F1,0F2,0SEND_F2,2RECV_B0,2B0\n3RECV_F1,3SEND_B0,3F1,3B1,1RECV_F2,3SEND_B1,1F2\n";
+
+TEST(HangVerdict, TwoRanksThatSendFirstHangInOneCommunicator) {
+    const LoweredSchedule stuck = part(kBothSendFirst);
+    const HangVerdict verdict = hangVerdict(stuck, queues(CommunicatorKind::One));
+    ASSERT_EQ(verdict.cycle.size(), 4U);
+    EXPECT_EQ(verdict.from_bytes, 1);
+    for (std::size_t i = 0; i < verdict.cycle.size(); ++i)
+        EXPECT_EQ(verdict.cycle[i].waits_for, verdict.cycle[(i + 1) % verdict.cycle.size()].call);
+    EXPECT_NE(cycleText(verdict.cycle).text().find("rank 0: 2RECV_F0 waits behind 0SEND_F1 in communicator all"),
+              std::string::npos)
+        << cycleText(verdict.cycle).text();
+    EXPECT_TRUE(hangVerdict(stuck, queues(CommunicatorKind::Direction)).hangs());
+    EXPECT_TRUE(hangVerdict(stuck, queues(CommunicatorKind::Pair)).hangs());
+    EXPECT_FALSE(hangVerdict(stuck, queues(CommunicatorKind::Edge)).hangs());
+    EXPECT_FALSE(hangVerdict(stuck, queues(CommunicatorKind::Tag)).hangs());
+}
+
+TEST(HangVerdict, ReceivingFirstOnOddRanksDoesNotHelp) {
+    const LoweredSchedule stuck = part(kOddRanksReceiveFirst);
+    EXPECT_TRUE(hangVerdict(stuck, queues(CommunicatorKind::One)).hangs());
+    EXPECT_FALSE(hangVerdict(stuck, queues(CommunicatorKind::Direction)).hangs());
+    EXPECT_FALSE(hangVerdict(stuck, queues(CommunicatorKind::Edge)).hangs());
+}
+
+TEST(HangVerdict, SmallPayloadsEndEagerly) {
+    const HangVerdict verdict = hangVerdict(part(kBothSendFirst), queues(CommunicatorKind::One, 65536));
+    EXPECT_TRUE(verdict.hangs());
+    EXPECT_EQ(verdict.from_bytes, 65537);
+    const HangVerdict always =
+        hangVerdict(part("0F0,1RECV_B0\n"), queues(CommunicatorKind::One)); // no other end: reported elsewhere
+    EXPECT_FALSE(always.hangs());
+}
+
+TEST(HangVerdict, ReceivesThatNeedEachOthersOpsHangAtAnySize) {
+    // Each rank computes what it receives before it sends what the other one waits for.
+    const auto verdict =
+        hangVerdict(part("0F0,2RECV_F0,2F0,0SEND_F0\n1RECV_F0,1F0,1SEND_F0\n"), queues(CommunicatorKind::Tag, 1 << 20));
+    ASSERT_TRUE(verdict.hangs());
+    EXPECT_EQ(verdict.from_bytes, 0);
+}
+
+TEST(HangVerdict, GroupsProceedTogether) {
+    const std::string grouped = "(0SEND_F1;2RECV_F0)GROUP,2F0\n(1SEND_F0;1RECV_F1)GROUP,1F1\n";
+    EXPECT_FALSE(hangVerdict(part(grouped), queues(CommunicatorKind::One)).hangs());
+}
+
+TEST(HangVerdict, AReceiveThatBlocksComputeHangsWhatElseRuns) {
+    // Rank 0 posts a receive before the op whose output rank 1 needs first.
+    const std::string csv = "2RECV_F0,0F0,0SEND_F0,2F0\n1RECV_F0,1F0,1SEND_F0\n";
+    EXPECT_FALSE(hangVerdict(part(csv), queues(CommunicatorKind::Edge)).hangs());
+    EXPECT_TRUE(hangVerdict(part(csv), queues(CommunicatorKind::Edge, 0, true)).hangs());
+}
+
+TEST(HangVerdict, OneDirectionOfALoopedPipelineHangsAtTheWrap) {
+    // pytorch#195760: a receive from the last rank queues behind sends to the next one.
+    TorchLowering deferred;
+    deferred.defer_pp_recv = true;
+    const auto lowered = lowerAsTorch(order("looped-bfs", 4, 4, 2), deferred).value();
+    const HangVerdict verdict = hangVerdict(lowered, queues(CommunicatorKind::Direction));
+    EXPECT_EQ(verdict.cycle.size(), 8U) << "once round the four ranks";
+    EXPECT_FALSE(hangVerdict(lowered, queues(CommunicatorKind::Edge)).hangs());
+    EXPECT_FALSE(
+        hangVerdict(lowerAsTorch(order("looped-bfs", 4, 4, 2), {}).value(), queues(CommunicatorKind::One)).hangs())
+        << "receives that are posted as early as PyTorch's default";
+}
+
+TEST(Validation, ReportsTheCycleAndWhatElseIsWrong) {
+    const auto kinds = [](const LoweredValidation& found) {
+        std::vector<std::string> all;
+        for (const ScheduleProblem& problem : found.problems)
+            all.push_back(problem.kind);
+        return all;
+    };
+    const auto lowered = lowerAsTorch(order("1f1b", 2, 4, 1), {}).value();
+    const auto one = validateLowered(lowered, {}, queues(CommunicatorKind::One));
+    EXPECT_TRUE(validateLowered(lowered, {}, queues(CommunicatorKind::Edge)).problems.empty());
+    EXPECT_EQ(one.problems.empty(), !one.hang->hangs());
+    const auto stuck = validateLowered(part(kBothSendFirst), {}, queues(CommunicatorKind::One));
+    ASSERT_FALSE(stuck.problems.empty());
+    EXPECT_EQ(kinds(stuck).front(), "hang");
+}
+
+TEST(WrongPairings, FindsReceivesInAnotherOrderThanTheirSends) {
+    const LoweredSchedule crossed = part("0F0,0SEND_F0,0F1,0SEND_F1\n1RECV_F1,1RECV_F0,1F0,1F1\n");
+    const auto wrong = wrongPairings(crossed, {CommunicatorKind::Edge, {}});
+    ASSERT_EQ(wrong.size(), 1U);
+    EXPECT_EQ(wrong[0].receive, "1RECV_F1");
+    EXPECT_EQ(wrong[0].send, "0SEND_F0");
+    EXPECT_TRUE(wrongPairings(crossed, {CommunicatorKind::Tag, {}}).empty());
+}
+
+/// Moves actions about without breaking what the order asks for: receives before their ops, sends behind theirs, waits
+/// behind their sends.
+class Shuffled {
+public:
+    explicit Shuffled(std::uint32_t seed) : random_(seed) {}
+
+    LoweredSchedule next() {
+        static const std::vector<std::tuple<std::string, int, int, int>> orders{
+            {"fthenb", 3, 3, 1},      {"1f1b", 3, 4, 1},           {"1f1b", 4, 4, 1}, {"interleaved", 2, 4, 2},
+            {"interleaved", 3, 3, 2}, {"interleaved-zb", 2, 4, 2}, {"zb-v", 2, 3, 2}, {"looped-bfs", 4, 4, 2},
+            {"looped-bfs", 3, 2, 2},  {"dualpipev", 2, 4, 2},      {"zb-v", 3, 5, 2}};
+        const auto& [name, pp, microbatches, vpp] = orders[pick(orders.size())];
+        TorchLowering options;
+        options.defer_pp_recv = pick(2) == 0;
+        options.max_active_stages = 2 + static_cast<int>(pick(2));
+        LoweredSchedule lowered = lowerAsTorch(order(name, pp, microbatches, vpp), options).value();
+        const bool waits = pick(3) != 0;
+        for (auto& list : lowered.actions) {
+            if (!waits) std::erase_if(list, [](const Action& action) { return isSendWait(action.kind); });
+            shuffle(list, lowered.order);
+        }
+        return lowered;
+    }
+
+private:
+    std::size_t pick(std::size_t below) { return random_() % below; }
+
+    void shuffle(std::vector<Action>& list, const Schedule& schedule) {
+        const std::size_t moves = pick(4) == 0 ? 0 : pick(3 * list.size());
+        for (std::size_t i = 0; i < moves; ++i) {
+            const std::size_t at = pick(list.size() - 1);
+            if (maySwap(list[at], list[at + 1], schedule)) std::swap(list[at], list[at + 1]);
+        }
+        for (std::size_t i = 0; i + 1 < list.size(); ++i)
+            list[i].grouped = isTransfer(list[i].kind) && isTransfer(list[i + 1].kind) && pick(5) == 0;
+    }
+
+    static bool maySwapTransfer(const Action& transfer, const Action& other) {
+        // A receive must not pass its op, nor a send its op or its wait: keep both away from all of their micro-batch.
+        return other.kind == ActionKind::Compute || isSendWait(other.kind) ? transfer.microbatch != other.microbatch
+                                                                           : true;
+    }
+    static bool maySwap(const Action& a, const Action& b, const Schedule& schedule) {
+        const auto pair = [&](const Action& action) {
+            if (action.kind != ActionKind::Compute) return false;
+            for (const auto& ops : schedule.ranks) {
+                const auto at = static_cast<std::size_t>(action.op);
+                if (at < ops.size() && ops[at].overlapped) return true;
+            }
+            return false;
+        };
+        if (isTransfer(a.kind) && isTransfer(b.kind)) return true;
+        if (isTransfer(a.kind)) return !pair(b) && maySwapTransfer(a, b);
+        if (isTransfer(b.kind)) return !pair(a) && maySwapTransfer(b, a);
+        return false;
+    }
+
+    std::mt19937 random_;
+};
+
+TEST(HangVerdict, EqualsWhatThreadsOnQueuesDo) {
+    const char* const wanted = std::getenv("BUBBLESCOPE_CAMPAIGN");
+    const int rounds = wanted != nullptr && std::string(wanted) == "full" ? 4000 : 1000;
+    Shuffled orders(20260928);
+    int hung = 0;
+    int finished = 0;
+    for (int round = 0; round < rounds; ++round) {
+        const LoweredSchedule lowered = orders.next();
+        for (const CommunicatorKind kind : {CommunicatorKind::One, CommunicatorKind::Direction, CommunicatorKind::Edge,
+                                            CommunicatorKind::Pair, CommunicatorKind::Tag}) {
+            const QueueModel model = queues(kind, 1024, round % 4 == 0);
+            const HangVerdict verdict = hangVerdict(lowered, model);
+            for (const std::int64_t bytes : {1024, 4096}) {
+                const bool hangs = verdict.hangs() && bytes >= verdict.from_bytes;
+                const bool finishes =
+                    test::QueueEmulation(lowered, model, bytes, static_cast<std::uint32_t>(round)).finishes();
+                ASSERT_EQ(hangs, !finishes) << round << " " << communicatorKindName(kind) << " " << bytes << "\n"
+                                            << scheduleToJson(lowered) << "\n"
+                                            << cycleText(verdict.cycle).text();
+                (hangs ? hung : finished) += 1;
+            }
+        }
+    }
+    EXPECT_GT(hung, rounds);
+    EXPECT_GT(finished, rounds);
+}
+
+} // namespace
+} // namespace bubblescope
