@@ -1,9 +1,14 @@
 #include "app/cli/lowering_options.h"
 
 namespace bubblescope::cli {
+namespace {
+
+const std::string kLoweringGroup = "Sends, receives and weights";
+
+} // namespace
 
 void addLoweringOptions(Command command, LoweringRequest& request) {
-    const std::string group = "Sends, receives and weights";
+    const std::string& group = kLoweringGroup;
     const Option lower =
         command
             .addOption("--lower", request.lower,
@@ -40,6 +45,17 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
                  "Wait for a gradient reduction only before the next one")
         .needs(lower)
         .group(group)
+        .rare();
+}
+
+void addWeightTimeOptions(Command command, WeightTimes& times) {
+    command.addParsed("--unshard", times.unshard, parseTime, "Time to gather a stage's weights, beside ops (0)")
+        .typeName("TIME")
+        .group(kLoweringGroup)
+        .rare();
+    command.addParsed("--reduce-grad", times.reduce_grad, parseTime, "Time to reduce a stage's gradients (0)")
+        .typeName("TIME")
+        .group(kLoweringGroup)
         .rare();
 }
 

@@ -1,11 +1,15 @@
 #pragma once
 
 #include "app/cli/command_line.h"
+#include "core/graph/simulate_lowered.h"
 #include "core/request/lowering_request.h"
 
 namespace bubblescope::cli {
 
 /// --lower and the framework's own options. `request` outlives the parsing.
 void addLoweringOptions(Command command, LoweringRequest& request);
+
+/// What UNSHARD and REDUCE_GRAD take.
+void addWeightTimeOptions(Command command, WeightTimes& times);
 
 } // namespace bubblescope::cli

@@ -1,6 +1,8 @@
 #include "app/cli/command.h"
+#include "app/cli/lowering_options.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
+#include "app/cli/queue_options.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "app/cli/trace_output.h"
@@ -19,11 +21,27 @@ struct SimulateArguments {
     ScheduleRequest schedule;
     SvgOptions svg;
     MemoryRequest memory;
+    LoweringRequest lowering;
+    QueueRequest queues;
+    WeightTimes weights;
     std::string out;
     std::vector<std::string> compare;
     bool ops = false;
     bool json = false;
 };
+
+/// With its actions where it has any, or where they are asked for.
+Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, const CostModel& costs) {
+    BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, options.lowering.lowered(std::move(schedule), options.schedule.file));
+    if (!lowered.hasTransfers()) {
+        if (!options.queues.given()) return report::simulated(std::move(lowered.order), costs, options.memory);
+        LoweringRequest lowering = options.lowering;
+        lowering.lower = "torch";
+        BUBBLESCOPE_ASSIGN(lowered, lowering.lowered(std::move(lowered.order), {}));
+    }
+    BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));
+    return report::simulated(lowered, costs, queues, options.weights, options.memory);
+}
 
 Status draw(const SimulateArguments& options, std::span<const report::Simulated> runs, const CostModel& costs) {
     std::vector<report::Drawn> drawn;
@@ -36,7 +54,7 @@ CommandResult compare(const SimulateArguments& options, report::Simulated first,
     std::vector<report::Simulated> runs{std::move(first)};
     for (const std::string& name : options.compare) {
         BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.sibling(name, costs));
-        BUBBLESCOPE_ASSIGN(report::Simulated other, report::simulated(std::move(schedule), costs, options.memory));
+        BUBBLESCOPE_ASSIGN(report::Simulated other, simulateOne(options, std::move(schedule), costs));
         runs.push_back(std::move(other));
     }
     BUBBLESCOPE_TRY(draw(options, runs, costs));
@@ -45,9 +63,11 @@ CommandResult compare(const SimulateArguments& options, report::Simulated first,
 }
 
 CommandResult run(const SimulateArguments& options) {
-    BUBBLESCOPE_ASSIGN(Planned planned, options.schedule.plan(TimeNs{1'000'000}));
+    ScheduleRequest request = options.schedule;
+    options.lowering.chooseFlavor(request.spec);
+    BUBBLESCOPE_ASSIGN(Planned planned, request.plan(TimeNs{1'000'000}));
     const CostModel& costs = planned.costs;
-    BUBBLESCOPE_ASSIGN(report::Simulated result, report::simulated(std::move(planned.schedule), costs, options.memory));
+    BUBBLESCOPE_ASSIGN(report::Simulated result, simulateOne(options, std::move(planned.schedule), costs));
     if (!options.out.empty()) {
         BUBBLESCOPE_TRY(writeStep(options.out, RunInfo::of("simulate", result.schedule), result.step));
     }
@@ -84,6 +104,9 @@ void addSimulateCommand(Command app, Action& action) {
     command.addFlag("--ops", options->ops, "List every op with its start and end");
     command.addFlag("--json", options->json, "As a JSON document");
     options->svg.add(command);
+    addLoweringOptions(command, options->lowering);
+    addQueueOptions(command, options->queues);
+    addWeightTimeOptions(command, options->weights);
     addSimulationOptions(command, options->schedule);
     addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });

@@ -141,8 +141,8 @@ private:
 };
 
 std::optional<HangVerdict> hangWith(const LoweredSchedule& lowered, const QueueModel& queues,
-                                    LoweredGraph::Payloads payloads) {
-    const LoweredGraph graph(lowered, queues, payloads);
+                                    LoweredGraph::Eager eager) {
+    const LoweredGraph graph(lowered, queues, eager);
     Standstill standstill(graph, queues.communicators);
     if (standstill.nothingStays()) return std::nullopt;
     const auto cycle = standstill.shortestCycle();
@@ -177,17 +177,17 @@ Sentence cycleText(const std::vector<WaitStep>& cycle) {
 }
 
 HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues) {
-    auto large = hangWith(lowered, queues, LoweredGraph::Payloads::Large);
+    auto large = hangWith(lowered, queues, {});
     if (!large) return {};
     // Fewer waits than with large payloads: a hang here is one with all.
-    if (auto eager = hangWith(lowered, queues, LoweredGraph::Payloads::Eager)) return *std::move(eager);
+    if (auto eager = hangWith(lowered, queues, {true, true})) return *std::move(eager);
     large->from_bytes = queues.eager_bytes + 1;
     return *std::move(large);
 }
 
 std::vector<WrongPairing> wrongPairings(const LoweredSchedule& lowered, const Communicators& communicators) {
     if (communicators.kind == CommunicatorKind::Tag) return {};
-    const LoweredGraph graph(lowered, {communicators, 0, false}, LoweredGraph::Payloads::Large);
+    const LoweredGraph graph(lowered, {communicators, 0, false}, {});
     struct Lane {
         std::vector<ActionIndex> sends;
         std::vector<ActionIndex> receives;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -21,8 +22,8 @@ std::span<const Op> opsOfCompute(const Schedule& order, Rank rank, const Action&
 
 } // namespace
 
-LoweredGraph::LoweredGraph(const LoweredSchedule& lowered, const QueueModel& queues, Payloads payloads)
-    : lowered_(&lowered), payloads_(payloads) {
+LoweredGraph::LoweredGraph(const LoweredSchedule& lowered, const QueueModel& queues, Eager eager)
+    : lowered_(&lowered), eager_(eager) {
     for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
         rank_begin_.push_back(static_cast<ActionIndex>(rank_of_.size()));
         rank_of_.insert(rank_of_.end(), lowered.actions[r].size(), Rank{r});
@@ -37,6 +38,11 @@ LoweredGraph::LoweredGraph(const LoweredSchedule& lowered, const QueueModel& que
 const Action& LoweredGraph::action(ActionIndex index) const {
     const Rank rank = rank_of_[at(index)];
     return lowered_->actions[rank.index()][at(index - firstOf(rank))];
+}
+
+bool LoweredGraph::isEager(ActionIndex index) const {
+    const Action& end = action(index);
+    return isSend(end.kind) && (payloadOf(end.kind) == Payload::Activation ? eager_.activations : eager_.gradients);
 }
 
 void LoweredGraph::pairEnds(const TransferEnds& ends) {
@@ -90,10 +96,12 @@ void LoweredGraph::queueCalls(const QueueModel& queues) {
 void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_compute) {
     std::vector<TaskEdge> inputs;
     std::vector<TaskEdge> weights;
+    weight_before_.assign(rank_of_.size(), kNoAction);
     for (int r = 0; r < lowered_->order.pp; ++r) {
         std::vector<ActionIndex> received; // since the last op
         std::unordered_map<std::int32_t, ActionIndex> gathered;
         std::unordered_map<std::int32_t, ActionIndex> reduced;
+        ActionIndex weight = kNoAction;
         for (ActionIndex index = firstOf(Rank{r}); index < endOf(Rank{r}); ++index) {
             const Action& here = action(index);
             const auto waitFor = [&](const TransferEnds::Place& place) {
@@ -107,6 +115,8 @@ void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_comp
             if (isReceive(here.kind)) received.push_back(index);
             if (here.kind == ActionKind::Unshard) gathered[here.stage.value] = index;
             if (here.kind == ActionKind::ReduceGrad) reduced[here.stage.value] = index;
+            if (here.kind == ActionKind::Unshard || here.kind == ActionKind::ReduceGrad)
+                weight_before_[at(index)] = std::exchange(weight, index);
             if (here.kind == ActionKind::WaitReduceGrad) waitForWeights(reduced, here.stage);
             if (isSendWait(here.kind) && ends.inRange(consumerOf(here), here.microbatch))
                 waitFor(ends.send(payloadOf(here.kind), consumerOf(here), here.microbatch));
@@ -140,12 +150,12 @@ std::vector<TaskEdge> LoweredGraph::edges() const {
             edges.push_back({ended(input), passed(index)});
         if (callOf(index) < 0) {
             edges.push_back({passed(index), ended(index)});
+            if (weightBefore(index) != kNoAction) edges.push_back({ended(weightBefore(index)), ended(index)});
             continue;
         }
         edges.push_back({atHead(callOf(index)), ended(index)});
         const ActionIndex other = otherEnd(index);
-        const bool alone = other == kNoAction || (payloads_ == Payloads::Eager && isSend(action(index).kind));
-        if (!alone) edges.push_back({atHead(callOf(other)), ended(index)});
+        if (other != kNoAction && !isEager(index)) edges.push_back({atHead(callOf(other)), ended(index)});
     }
     for (std::size_t number = 0; number < calls_.size(); ++number) {
         const auto call = static_cast<std::int32_t>(number);

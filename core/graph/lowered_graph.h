@@ -27,13 +27,18 @@ inline constexpr ActionIndex kNoAction = -1;
 ///   rank's queue in its communicator. It waits for its posting, and for the end of the call before it in the queue.
 /// - Of a transfer, that it has ended. It waits for both of its calls to be at the head. An eager send ends for its
 ///   sender without the other rank; the receive then waits for both calls as before.
+/// - Of an UNSHARD or REDUCE_GRAD, that it has ended. It waits for those before it on its rank.
 ///
 /// A send or receive without its other end waits for nothing but its queue: checkActions() reports it.
 class LoweredGraph {
 public:
-    enum class Payloads : std::uint8_t { Large, Eager };
+    /// Which payloads are small enough for sends to be eager.
+    struct Eager {
+        bool activations = false;
+        bool gradients = false;
+    };
 
-    LoweredGraph(const LoweredSchedule& lowered, const QueueModel& queues, Payloads payloads);
+    LoweredGraph(const LoweredSchedule& lowered, const QueueModel& queues, Eager eager);
 
     [[nodiscard]] const LoweredSchedule& lowered() const { return *lowered_; }
     [[nodiscard]] ActionIndex actionCount() const { return rank_begin_.back(); }
@@ -55,10 +60,16 @@ public:
     [[nodiscard]] std::int32_t callOf(ActionIndex index) const { return call_of_[at(index)]; }
     [[nodiscard]] const Call& call(std::int32_t index) const { return calls_[static_cast<std::size_t>(index)]; }
 
+    /// Whether it is a send that ends without the other rank.
+    [[nodiscard]] bool isEager(ActionIndex index) const;
+
     /// What an action waits for besides the one before it: receives and sends, by their actions.
     [[nodiscard]] std::span<const TaskIndex> inputs(ActionIndex index) const { return inputs_[at(index)]; }
     /// The UNSHARD or REDUCE_GRAD that an action waits for.
     [[nodiscard]] std::span<const TaskIndex> weightInputs(ActionIndex index) const { return weight_inputs_[at(index)]; }
+
+    /// The UNSHARD or REDUCE_GRAD before one on its rank; kNoAction for the first, and for other actions.
+    [[nodiscard]] ActionIndex weightBefore(ActionIndex index) const { return weight_before_[at(index)]; }
 
     // Events, as tasks of a graph.
     [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
@@ -78,7 +89,7 @@ private:
     void linkInputs(const TransferEnds& ends, bool receive_blocks_compute);
 
     const LoweredSchedule* lowered_;
-    Payloads payloads_;
+    Eager eager_;
     std::vector<ActionIndex> rank_begin_;
     std::vector<Rank> rank_of_;
     std::vector<ActionIndex> other_;
@@ -87,6 +98,7 @@ private:
     std::vector<Call> calls_;
     TaskLists inputs_;
     TaskLists weight_inputs_;
+    std::vector<ActionIndex> weight_before_;
 };
 
 } // namespace bubblescope

@@ -10,8 +10,9 @@ namespace {
 
 Sentence hangText(const HangVerdict& verdict) {
     const Sentence cycle = cycleText(verdict.cycle);
-    return verdict.from_bytes == 0 ? say("hangs with payloads of any size: {}", cycle)
-                                   : say("hangs with payloads of {} bytes and more: {}", verdict.from_bytes, cycle);
+    if (verdict.from_bytes == 0) return say("hangs with payloads of any size: {}", cycle);
+    if (verdict.from_bytes == 1) return say("hangs with payloads of 1 byte and more: {}", cycle);
+    return say("hangs with payloads of {} bytes and more: {}", verdict.from_bytes, cycle);
 }
 
 } // namespace

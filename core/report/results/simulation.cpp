@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace bubblescope::report {
@@ -53,7 +54,52 @@ Table simulatedRanks(const Simulated& run) {
     return table;
 }
 
+void addQueues(Document& document, const Simulated& run) {
+    constexpr std::size_t kListed = 20;
+    const QueueCosts& queues = *run.queues;
+    const TimeNs cost = run.step.wall() - queues.makespan_without;
+    document.line(fmt::format("communicators '{}': queues cost {}; {} transfers waited behind others",
+                              queues.communicators, formatTime(cost), queues.times.queued.size()));
+    Table queued("head_of_line",
+                 {column("send", "send"), column("receive", "receive"), column("from", "from"), column("to", "to"),
+                  column("communicator", "communicator"), column("wait_ns", "waited"), column("behind", "behind"),
+                  column("behind_rank", "on rank")});
+    queued.most_in_text = 5;
+    for (const QueuedTransfer& each :
+         std::span(queues.times.queued).first(std::min(kListed, queues.times.queued.size()))) {
+        queued.row(each.send, each.receive, each.from, each.to, each.communicator, each.wait(), each.behind,
+                   each.behind_rank);
+    }
+    Value::List communicators;
+    for (const QueueTimes::Sum& sum : queues.times.communicators) {
+        communicators.push_back(
+            Value::Object{{"name", sum.name}, {"transfers", sum.transfers}, {"head_of_line_ns", sum.wait}});
+    }
+    document.data("queues", Value::Object{{"communicators", queues.communicators},
+                                          {"makespan_without_ns", queues.makespan_without},
+                                          {"queued_transfers", queues.times.queued.size()},
+                                          {"head_of_line_ns", queues.times.ranks},
+                                          {"of_communicators", std::move(communicators)}});
+    document.add(std::move(queued));
+}
+
 } // namespace
+
+Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& costs, const QueueModel& queues,
+                            const WeightTimes& weights, const MemoryRequest& memory) {
+    Simulated run;
+    run.schedule = lowered.order;
+    BUBBLESCOPE_ASSIGN(LoweredStep queued, simulateLowered(lowered, costs, queues, weights));
+    QueueModel free = queues;
+    free.communicators = {};
+    BUBBLESCOPE_ASSIGN(const LoweredStep without, simulateLowered(lowered, costs, free, weights));
+    run.step = std::move(queued.step);
+    run.queues = QueueCosts{std::string(communicatorKindName(queues.communicators.kind)), without.step.wall(),
+                            std::move(queued.queues)};
+    BUBBLESCOPE_ASSIGN(run.memory, memory.report(run.schedule));
+    run.analysis = analyzeStep(run.step, run.schedule);
+    return run;
+}
 
 Result<Simulated> simulated(Schedule schedule, const CostModel& costs, const MemoryRequest& memory) {
     Simulated run;
@@ -87,6 +133,7 @@ Document simulationDocument(const Simulated& run, bool with_ops) {
     addCompared(document, run.compared());
     document.add(simulatedRanks(run));
     if (run.memory) addBudgetLines(document, run.schedule, *run.memory);
+    if (run.queues) addQueues(document, run);
     if (with_ops) document.data("ops", simulatedOps(run.step));
     return document;
 }

@@ -2,15 +2,24 @@
 
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
+#include "core/graph/simulate_lowered.h"
 #include "core/report/results/compared.h"
 #include "core/request/memory_request.h"
 #include "core/theory/analysis.h"
 #include "core/theory/closed_form.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bubblescope::report {
+
+/// What queues of transfers did to a simulated run.
+struct QueueCosts {
+    std::string communicators;  ///< their kind
+    TimeNs makespan_without{0}; ///< with transfers matched by tag
+    QueueTimes times;
+};
 
 /// A simulated run of a schedule, and what theory predicts for it, if it covers the schedule.
 struct Simulated {
@@ -19,12 +28,18 @@ struct Simulated {
     StepAnalysis analysis;
     std::optional<ClosedForm> form; ///< exact or a bound
     std::optional<MemoryReport> memory;
+    std::optional<QueueCosts> queues; ///< of a lowered schedule
 
     [[nodiscard]] Compared compared() const { return {schedule, step.wall(), analysis.rates, {}}; }
 };
 
 /// Runs a valid schedule on a cost model. Errors: those of simulate() and of the memory request.
 [[nodiscard]] Result<Simulated> simulated(Schedule schedule, const CostModel& costs, const MemoryRequest& memory = {});
+
+/// The same with its actions, see simulateLowered(). Closed forms know no queues, so there is none.
+[[nodiscard]] Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& costs,
+                                          const QueueModel& queues, const WeightTimes& weights,
+                                          const MemoryRequest& memory = {});
 
 /// What `simulate` found: rates, a row a rank, and if `with_ops` the list of ops for programs.
 [[nodiscard]] Document simulationDocument(const Simulated& run, bool with_ops);

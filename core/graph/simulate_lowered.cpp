@@ -1,0 +1,197 @@
+#include "core/graph/simulate_lowered.h"
+
+#include "core/graph/longest_path.h"
+#include "core/graph/timeline_recorder.h"
+#include "core/graph/validate_lowered.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// Payloads of unknown size are large.
+LoweredGraph::Eager eagerPayloads(const TransferModel& transfers, const QueueModel& queues) {
+    const auto eager = [&](std::int64_t bytes) { return bytes > 0 && bytes <= queues.eager_bytes; };
+    return {eager(transfers.activation_bytes), eager(transfers.gradient_bytes)};
+}
+
+class LoweredSimulation {
+public:
+    LoweredSimulation(const LoweredGraph& graph, const OpGraph& ops, const CostTable& costs, const WeightTimes& weights)
+        : graph_(graph), ops_(ops), costs_(costs), weights_(weights),
+          times_(static_cast<std::size_t>(graph.eventCount())) {}
+
+    /// False if it hangs.
+    bool run() {
+        const auto edges = graph_.edges();
+        const auto size = static_cast<std::size_t>(graph_.eventCount());
+        const auto order = topologicalOrder(successorLists(size, edges), edges);
+        if (order.size() != size) return false;
+        const TaskLists predecessors = predecessorLists(size, edges);
+        for (const TaskIndex event : order) {
+            TimeNs ready{0};
+            for (const TaskIndex before : predecessors[static_cast<std::size_t>(event)])
+                ready = std::max(ready, times_[before]);
+            times_[event] = finish(event, ready);
+        }
+        return true;
+    }
+
+    void record(TimelineRecorder& recorder) const {
+        for (ActionIndex index = 0; index < graph_.actionCount(); ++index) {
+            const Action& action = graph_.action(index);
+            if (action.kind == ActionKind::Compute) recordOp(index, recorder);
+            if (action.kind == ActionKind::Compute || isSendWait(action.kind)) recordWait(index, recorder);
+            if (isSend(action.kind) && graph_.otherEnd(index) != kNoAction)
+                recorder.transfer(graph_.rank(index), transferOf(index), startOf(index),
+                                  times_[graph_.ended(graph_.otherEnd(index))]);
+        }
+    }
+
+    [[nodiscard]] QueueTimes queueTimes(const Communicators& communicators) const {
+        QueueTimes result;
+        result.ranks.assign(graph_.lowered().actions.size(), TimeNs{0});
+        std::map<std::int64_t, QueueTimes::Sum> sums;
+        for (ActionIndex index = 0; index < graph_.actionCount(); ++index) {
+            if (!isSend(graph_.action(index).kind) || graph_.otherEnd(index) == kNoAction) continue;
+            QueuedTransfer queued = queuedTransfer(index);
+            queued.communicator = communicators.nameOf(graph_.communicator(index), graph_.lowered().order.pp);
+            QueueTimes::Sum& sum = sums[graph_.communicator(index)];
+            sum.name = queued.communicator;
+            ++sum.transfers;
+            sum.wait += queued.wait();
+            result.ranks[queued.from.index()] += queued.wait();
+            if (queued.wait() > TimeNs{0}) result.queued.push_back(std::move(queued));
+        }
+        for (auto& [number, sum] : sums) {
+            if (number >= 0) result.communicators.push_back(std::move(sum));
+        }
+        std::ranges::stable_sort(result.queued, std::greater(), &QueuedTransfer::wait);
+        return result;
+    }
+
+private:
+    [[nodiscard]] OpIndex opOf(ActionIndex index) const {
+        return ops_.firstOf(graph_.rank(index)) + graph_.action(index).op;
+    }
+    [[nodiscard]] TimeNs durationOf(ActionIndex index) const {
+        return costs_.unit(ops_, opOf(index), ops_.partner(opOf(index)));
+    }
+    /// Of either end.
+    [[nodiscard]] Transfer transferOf(ActionIndex end) const {
+        const Action& action = graph_.action(end);
+        const ActionIndex receive = isSend(action.kind) ? graph_.otherEnd(end) : end;
+        return {payloadOf(action.kind), action.microbatch, 0, consumerOf(action), graph_.rank(receive)};
+    }
+    [[nodiscard]] TimeNs transferTime(ActionIndex end) const {
+        const ActionIndex send = isSend(graph_.action(end).kind) ? end : graph_.otherEnd(end);
+        return costs_.transfer(graph_.rank(send), transferOf(end));
+    }
+    [[nodiscard]] TimeNs headTime(ActionIndex end) const { return times_[graph_.atHead(graph_.callOf(end))]; }
+    [[nodiscard]] TimeNs postTime(ActionIndex end) const {
+        return times_[graph_.passed(graph_.call(graph_.callOf(end)).posted)];
+    }
+    [[nodiscard]] TimeNs startOf(ActionIndex send) const {
+        return graph_.isEager(send) ? headTime(send) : std::max(headTime(send), headTime(graph_.otherEnd(send)));
+    }
+
+    [[nodiscard]] TimeNs finish(TaskIndex event, TimeNs ready) const {
+        const ActionIndex count = graph_.actionCount();
+        if (event >= 2 * count) return ready;
+        const ActionIndex index = event < count ? event : event - count;
+        const ActionKind kind = graph_.action(index).kind;
+        if (event < count) return kind == ActionKind::Compute ? ready + durationOf(index) : ready;
+        if (kind == ActionKind::Unshard) return ready + weights_.unshard;
+        if (kind == ActionKind::ReduceGrad) return ready + weights_.reduce_grad;
+        const ActionIndex other = graph_.otherEnd(index);
+        if (!isTransfer(kind) || other == kNoAction || graph_.isEager(index)) return ready;
+        if (graph_.isEager(other)) return std::max(headTime(index), headTime(other) + transferTime(index));
+        return ready + transferTime(index);
+    }
+
+    void recordOp(ActionIndex index, TimelineRecorder& recorder) const {
+        const OpIndex op = opOf(index);
+        const TimeNs end = times_[graph_.passed(index)];
+        const TimeNs start = end - durationOf(index);
+        recorder.op(graph_.rank(index), ops_.op(op), start, end);
+        if (ops_.partner(op) != kNoOp) recorder.op(graph_.rank(index), ops_.op(ops_.partner(op)), start, end);
+    }
+
+    /// The rank's wait for the transfer that ended last among those it needed.
+    void recordWait(ActionIndex index, TimelineRecorder& recorder) const {
+        ActionIndex last = kNoAction;
+        for (const ActionIndex input : graph_.inputs(index)) {
+            const bool later = last == kNoAction || times_[graph_.ended(input)] > times_[graph_.ended(last)];
+            if (later && graph_.otherEnd(input) != kNoAction) last = input;
+        }
+        if (last == kNoAction) return;
+        const TimeNs free = index > graph_.firstOf(graph_.rank(index)) ? times_[graph_.passed(index - 1)] : TimeNs{0};
+        const TimeNs until = times_[graph_.ended(last)];
+        if (until > free)
+            recorder.wait(graph_.rank(index), transferOf(last), graph_.rank(graph_.otherEnd(last)), free, until);
+    }
+
+    [[nodiscard]] QueuedTransfer queuedTransfer(ActionIndex send) const {
+        const ActionIndex receive = graph_.otherEnd(send);
+        const auto name = [this](ActionIndex index) {
+            return actionName(graph_.lowered().order, graph_.rank(index), graph_.action(index));
+        };
+        QueuedTransfer queued;
+        queued.from = graph_.rank(send);
+        queued.to = graph_.rank(receive);
+        queued.start = startOf(send);
+        queued.ready = graph_.isEager(send) ? postTime(send) : std::max(postTime(send), postTime(receive));
+        if (queued.wait() == TimeNs{0}) return queued;
+        queued.send = name(send);
+        queued.receive = name(receive);
+        const ActionIndex held = headTime(send) == queued.start ? send : receive;
+        const auto& before = graph_.call(graph_.call(graph_.callOf(held)).before).ends;
+        const ActionIndex behind =
+            *std::ranges::max_element(before, {}, [this](ActionIndex end) { return times_[graph_.ended(end)]; });
+        queued.behind = name(behind);
+        queued.behind_rank = graph_.rank(behind);
+        return queued;
+    }
+
+    const LoweredGraph& graph_;
+    const OpGraph& ops_;
+    const CostTable& costs_;
+    const WeightTimes& weights_;
+    TaskTimes times_;
+};
+
+Error whyNot(const LoweredSchedule& lowered, const QueueModel& queues) {
+    const auto problems = validateLowered(lowered, {}, queues).problems;
+    return inputError("schedule " + lowered.order.name,
+                      problems.empty() ? "cannot run" : problems.front().message.text(),
+                      "`bubblescope validate` lists every problem");
+}
+
+} // namespace
+
+Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostModel& costs, const QueueModel& queues,
+                                    const WeightTimes& weights) {
+    BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(lowered.order));
+    if (!checkActions(lowered).empty()) return whyNot(lowered, queues);
+    const CostTable table(lowered.order, costs);
+    const LoweredGraph graph(lowered, queues, eagerPayloads(costs.transfers, queues));
+    const TimeNs longest = std::max({table.longest(), weights.unshard, weights.reduce_grad});
+    if (longest.count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.eventCount(), 1)) {
+        return usageError(
+            fmt::format("{} actions of up to {} do not fit into a timeline", graph.actionCount(), formatTime(longest)),
+            "give shorter times");
+    }
+    LoweredSimulation simulation(graph, ops, table, weights);
+    if (!simulation.run()) return whyNot(lowered, queues);
+    TimelineRecorder recorder(lowered.order);
+    simulation.record(recorder);
+    return LoweredStep{recorder.take(), simulation.queueTimes(queues.communicators)};
+}
+
+} // namespace bubblescope
