@@ -16,12 +16,12 @@ int orderOf(const Statement& statement) {
     return statement.concern == Concern::Data ? 0 : 1;
 }
 
-/// That communication costs time says less than which link costs most of it.
+/// That communication costs time says less than which link, or which lack of cores, costs most of it.
 void putLinksFirst(std::vector<Statement>& statements) {
     const auto general = std::ranges::find(statements, "exposed-communication", &Statement::kind);
     if (general == statements.end()) return;
     const auto isMostOfIt = [&](const Statement& each) {
-        const bool of_link = each.kind == "slow-link" || each.kind == "degrading-link";
+        const bool of_link = each.kind == "slow-link" || each.kind == "degrading-link" || each.kind == "host-starved";
         return of_link && 2 * each.worth() >= general->worth();
     };
     const auto link = std::find_if(general, statements.end(), isMostOfIt);

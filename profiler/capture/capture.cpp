@@ -347,6 +347,18 @@ bool Capture::write(CaptureWriter& writer, TimeNs now, Flush what) {
     return false;
 }
 
+void Capture::lookAtRunQueue(CaptureWriter& writer, const EventMemory& memory, TimeNs now) {
+    const event_memory::Header& header = memory.header();
+    std::vector<std::uint32_t> threads;
+    const std::size_t used = std::min<std::size_t>(header.slots_used.load(), event_memory::kThreads);
+    for (std::size_t slot = 0; slot < used; ++slot) {
+        if (header.threads[slot].state.load() != event_memory::SlotState::Free)
+            threads.push_back(header.threads[slot].tid);
+    }
+    writer.addWaitForCore({looked_at_, now}, run_queue_.waitedSince(threads));
+    looked_at_ = now;
+}
+
 /// Takes all records, and writes as often as enough of them wait. Whether all could be written.
 bool Capture::drain(CaptureWriter& writer, TimeNs now, bool last) {
     bool more = true;
@@ -388,6 +400,7 @@ TimeNs Capture::cycle(bool last) {
             writer.take(activities_);
             activities_.clear();
             takeQueue(writer);
+            lookAtRunQueue(writer, *memory, reading.monotonic);
         }
         const bool written = all && write(writer, reading.monotonic, last ? Flush::Last : Flush::Usual);
         if (last && written) memory->header().ended = 1;

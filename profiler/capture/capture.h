@@ -3,6 +3,7 @@
 #include "core/formats/perfetto/captured_values.h"
 #include "profiler/capture/capture_options.h"
 #include "profiler/capture/capture_writer.h"
+#include "profiler/capture/run_queue.h"
 #include "profiler/capture/wakeup.h"
 #include "profiler/capture/watcher_link.h"
 #include "profiler/cupti/collector.h"
@@ -62,6 +63,7 @@ private:
     /// Writes what has been recorded. Returns the time until the next cycle at the latest.
     [[nodiscard]] TimeNs cycle(bool last);
     void takeQueue(CaptureWriter& writer);
+    void lookAtRunQueue(CaptureWriter& writer, const EventMemory& memory, TimeNs now);
     enum class Flush : std::uint8_t { Usual, Retry, Last };
     [[nodiscard]] bool drain(CaptureWriter& writer, TimeNs now, bool last);
     [[nodiscard]] bool write(CaptureWriter& writer, TimeNs now, Flush what);
@@ -104,6 +106,8 @@ private:
     TimeNs stuck_at_{0}; ///< when a flush failed last; 0 = it did not
     std::string told_;   ///< why it failed, as told last
     bool over_ = false;
+    RunQueue run_queue_;
+    TimeNs looked_at_{0}; ///< when, last
 };
 
 } // namespace bubblescope::profiler

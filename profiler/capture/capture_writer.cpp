@@ -100,6 +100,16 @@ void CaptureWriter::take(const StatedEvent& event) {
     if (!lanes.add(file_, event.start, event.end, event.category, event.name, event.args)) ++counts_.not_written;
 }
 
+void CaptureWriter::addWaitForCore(TimeInterval looks, TimeNs waited) {
+    constexpr TimeNs kLeast{std::chrono::milliseconds(1)}; // less is usual, and would cost more than it tells
+    constexpr std::int32_t kOrder = 501;                   // below threads and checks
+    if (waited < kLeast || !begun_ || !window_.contains(looks.end)) return;
+    const std::string name(perfetto::kCaptureWaitForCore);
+    Lanes& lanes = stated_tracks_.try_emplace(name, name, kOrder).first->second;
+    const TimeNs start = std::max(looks.start, looks.end - waited);
+    if (!lanes.add(file_, start, looks.end, CaptureFile::kCategory, name, {})) ++counts_.not_written;
+}
+
 void CaptureWriter::addMessage(std::string_view message) {
     messages_.emplace_back(message);
 }

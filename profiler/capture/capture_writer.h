@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/time.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_options.h"
@@ -49,6 +50,8 @@ public:
     void take(std::vector<cupti::OwnedActivity>& activities);
     /// Those outside of the recorded steps are left out.
     void take(const StatedEvent& event);
+    /// That a thread waited so long for a core, at some time between two looks.
+    void addWaitForCore(TimeInterval looks, TimeNs waited);
     /// Writes a message to the user once.
     void addMessage(std::string_view message);
     /// Writes what the job's framework states of itself (perfetto::kCaptureStates) into each part; a new value of a

@@ -1,3 +1,4 @@
+#include "core/formats/perfetto/capture_names.h"
 #include "core/formats/read_trace.h"
 #include "tests/cli/program.h"
 #include "tests/support/scratch_folder.h"
@@ -57,8 +58,11 @@ protected:
         const auto read = readTraces({dir()}, control);
         if (!read.ok()) return {};
         std::map<std::string, int> names;
-        for (SliceId slice = 0; slice < read.value().trace->sliceCount(); ++slice)
-            ++names[std::string(read.value().trace->name(slice))];
+        const Trace& trace = *read.value().trace;
+        for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+            if (trace.category(slice) == perfetto::kCaptureCategory) continue; // how busy the machine was
+            ++names[std::string(trace.name(slice))];
+        }
         return names;
     }
     /// Of two ranks with two stages each: each op and transfer twice.
@@ -107,6 +111,23 @@ TEST_F(Adapters, WaitsForDataAndFullCollectionsAreRanges) {
     EXPECT_EQ(recorded.at("DataLoader"), 3);
     EXPECT_EQ(recorded.at("gc"), 1);
     EXPECT_EQ(recorded.at("0F0"), 2);
+}
+
+// Two processes on one core: each is ready to run half of the time, and waits.
+TEST_F(Adapters, WaitsForACoreAreRecorded) {
+    const std::string both = shell() +
+                             "for R in 0 1; do RANK=$R WORLD_SIZE=2 FAKE_RANK=$R taskset -c 0 $PY $JOB busy & "
+                             "done; wait";
+    ASSERT_EQ(runProgram({"record", "--out", dir(), "--", "sh", "-c", both}).exit_code, 0) << log();
+    JobControl control;
+    const auto read = readTraces({dir()}, control);
+    ASSERT_TRUE(read.ok());
+    const Trace& trace = *read.value().trace;
+    TimeNs waited{0};
+    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+        if (trace.name(slice) == perfetto::kCaptureWaitForCore) waited += trace.end(slice) - trace.start(slice);
+    }
+    EXPECT_GT(waited, std::chrono::milliseconds(300)) << "of at least a second that both want to run";
 }
 
 // Of a batch that is waited for as a whole: the send lasts until all is through, the receive until its data is there.

@@ -54,6 +54,7 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
         AnomalyKindInfo{LongWarmUp, "long-warm-up", "the first steps take much longer than those after them"},
         AnomalyKindInfo{StepTimeChange, "step-time-change", "steps take longer, or shorter, from some step on"},
         AnomalyKindInfo{LongSteps, "long-steps", "steps are long now and then, and no other finding explains it"},
+        AnomalyKindInfo{HostStarved, "host-starved", "processes are ready to run, and wait for a processor core"},
         AnomalyKindInfo{ClockSkew, "clock-skew", "clocks of ranks differed and were aligned"},
         AnomalyKindInfo{CausalityViolation, "causality-violation",
                         "a receive ended before its send started, by more than the clocks' error"},

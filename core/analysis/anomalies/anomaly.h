@@ -41,6 +41,7 @@ enum class AnomalyKind : std::uint8_t {
     LongWarmUp,
     StepTimeChange,
     LongSteps,
+    HostStarved,
     ClockSkew,
     CausalityViolation,
     LostRecords,

@@ -12,11 +12,12 @@
 namespace bubblescope {
 namespace {
 
-/// How much time slow links cost a step; their own findings already report it.
+/// How much time slow links and starved hosts cost a step; their own findings already report it.
 TimeNs toldOfLinks(const Anomalies& found) {
     TimeNs told{0};
     for (const Anomaly& anomaly : found) {
-        if (anomaly.kind == AnomalyKind::SlowLink || anomaly.kind == AnomalyKind::DegradingLink)
+        if (anomaly.kind == AnomalyKind::SlowLink || anomaly.kind == AnomalyKind::DegradingLink ||
+            anomaly.kind == AnomalyKind::HostStarved)
             told = std::max(told, anomaly.cost);
     }
     return told;

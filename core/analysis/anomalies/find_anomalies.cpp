@@ -30,6 +30,7 @@ Anomalies findInSteps(const AnomalyInput& input) {
                   });
     const TransferSamples& transfers = *sampled;
     const auto add = [&found](Anomalies& others) { std::ranges::move(others, std::back_inserter(found)); };
+    findStarvedHosts(input, found);
     findSlowLinks(input, transfers, found);
     findExposedCommunication(input, found);
     findGradientExchange(input, found);

@@ -103,6 +103,8 @@ void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
 /// Steps that are long now and then, where what was found in them does not explain it.
+/// Processes that wait for a core.
+void findStarvedHosts(const AnomalyInput& input, Anomalies& found);
 void findLongSteps(const AnomalyInput& input, Anomalies& found);
 /// clock-skew, causality-violation
 void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);

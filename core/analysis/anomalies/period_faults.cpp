@@ -53,7 +53,8 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
     case HostActivity::Checkpoint: return say("Write checkpoints asynchronously, sharded over ranks, or less often.");
     case HostActivity::GarbageCollection:
         return say("Switch automatic collection off (gc.disable()), and collect on all ranks in the same step.");
-    case HostActivity::Optimizer: break;
+    case HostActivity::Optimizer:
+    case HostActivity::WaitForCore: break;
     }
     return say("Fuse the optimizer's kernels, or shard it over replicas.");
 }
@@ -109,7 +110,7 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
         TimeNs most{0}; // of what hosts did: ranks do it beside each other
         for (std::size_t a = 0; a < kHostActivityCount; ++a) {
             const auto activity = static_cast<HostActivity>(a);
-            if (activity == HostActivity::Optimizer) continue;
+            if (activity == HostActivity::Optimizer || activity == HostActivity::WaitForCore) continue;
             for (const auto& [place, of_rank] : input.slices.activities) {
                 const TimeNs time = timeWithin(of_rank.of(activity), gap.time);
                 if (time <= TimeNs{0}) continue;

@@ -207,6 +207,8 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
 } // namespace
 
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
+    // A message waits where the process that is to take it waits for a core.
+    if (std::ranges::any_of(found, [](const Anomaly& each) { return each.kind == AnomalyKind::HostStarved; })) return;
     const std::size_t before = found.size();
     findSlow(input, transfers.links, found);
     // A link that is slow now is reported once.

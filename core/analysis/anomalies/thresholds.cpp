@@ -41,6 +41,8 @@ std::span<const ThresholdInfo> thresholdTable() {
                       "time between the pipeline's end and the optimizers' start, median over steps"},
         ThresholdInfo{"steps.between", &T::between_steps, 0, 1, "share of the period",
                       "time between steps that nothing recorded explains"},
+        ThresholdInfo{"host.starved", &T::host_starved, 0, 1, "share of the step",
+                      "time a rank's process waits for a core, median over steps"},
         ThresholdInfo{"bubble.excess", &T::bubble_excess, 0, 1, "share of the step",
                       "idle time above the closed form, mean over ranks"},
         ThresholdInfo{"launch.gaps", &T::device_gaps, 0, 1, "share of the op",

@@ -24,6 +24,7 @@ struct Thresholds {
     double exposed_comm = 0.05;
     double gradient_exchange = 0.05;
     double between_steps = 0.05;
+    double host_starved = 0.05;
     double bubble_excess = 0.05;
     double device_gaps = 0.25;
     double warm_up = 1;

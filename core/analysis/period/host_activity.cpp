@@ -1,6 +1,8 @@
 #include "core/analysis/period/host_activity.h"
 
+#include "core/base/text.h"
 #include "core/base/time_intervals.h"
+#include "core/formats/perfetto/capture_names.h"
 
 #include <algorithm>
 #include <map>
@@ -34,6 +36,7 @@ constexpr std::array kNameParts{
 
 std::optional<HostActivity> activityNamed(std::string_view name) {
     const std::string lower = lowerCase(name);
+    if (name == perfetto::kCaptureWaitForCore) return HostActivity::WaitForCore;
     if (lower == "gc") return HostActivity::GarbageCollection;
     if (lower == "checkpoint") return HostActivity::Checkpoint;
     if (lower == "optimizer") return HostActivity::Optimizer;
@@ -78,6 +81,7 @@ std::string_view hostActivityName(HostActivity activity) {
     case HostActivity::Checkpoint: return "checkpoint";
     case HostActivity::GarbageCollection: return "garbage collection";
     case HostActivity::Optimizer: return "optimizer";
+    case HostActivity::WaitForCore: return "waiting for a core";
     }
     return "";
 }

@@ -24,8 +24,15 @@ struct BusySpans {
 [[nodiscard]] TimeNs timeWithin(const BusySpans& spans, TimeInterval interval);
 
 /// What a host does besides launching ops.
-enum class HostActivity : std::uint8_t { DataLoading, Evaluation, Checkpoint, GarbageCollection, Optimizer };
-inline constexpr std::size_t kHostActivityCount = 5;
+enum class HostActivity : std::uint8_t {
+    DataLoading,
+    Evaluation,
+    Checkpoint,
+    GarbageCollection,
+    Optimizer,
+    WaitForCore, ///< ready to run while all cores run others; how long is exact, when is not, see kCaptureWaitForCore
+};
+inline constexpr std::size_t kHostActivityCount = 6;
 
 /// For documents and people: "data loading".
 [[nodiscard]] std::string_view hostActivityName(HostActivity activity);

@@ -106,6 +106,7 @@ StepPeriod periodOf(std::span<const StepTimeline> steps, const StepSelection& se
     out.every = rhythmOf(numbers);
     for (std::size_t a = 0; a < kHostActivityCount; ++a) {
         BetweenSteps most{static_cast<HostActivity>(a), 0, Rank{0}, TimeNs{0}};
+        if (most.activity == HostActivity::WaitForCore) continue; // when exactly it waits is not known
         for (const auto& [place, of_rank] : activities) {
             TimeNs time{0};
             for (const StepGap& gap : gaps)

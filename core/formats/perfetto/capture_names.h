@@ -31,6 +31,9 @@ inline constexpr std::string_view kCaptureStates = "capture states";
 /// A process whose framework states its ops, and that recorded nothing for some seconds, says where it stands: arg
 /// "in", the innermost of these ranges that is open, empty if none is; arg "for_ns".
 inline constexpr std::string_view kCaptureStands = "capture stands";
+/// A slice on a track of its own: how long the process's busiest thread waited for a processor core since the last look
+/// at it, a flush ago. It ends at the present look: when in between the thread waited is not known.
+inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
 /// Category of the ranges and marks of ops: "2F3" is the forward of micro-batch 3 on stage 2, the mark "step 7" begins
 /// a step, any other mark ends it.
 inline constexpr std::string_view kPipelineCategory = "pipeline";

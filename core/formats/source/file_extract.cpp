@@ -48,7 +48,7 @@ void fields(Wire& wire, FileExtract::Packed& value) {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x78655362; // "bSex" as the bytes lie
-constexpr std::uint32_t kVersion = 2;        // of everything below, the values included
+constexpr std::uint32_t kVersion = 3;        // of everything below, the values included
 
 /// Of what follows it, so that what a disk or a network damaged is not taken for a trace.
 std::uint64_t checksum(std::string_view bytes) {

@@ -48,6 +48,20 @@ def loading_job():
     schedule.step(*inputs)
 
 
+def busy_job():
+    import time
+
+    from bubblescope_ranges import op, step
+
+    for number in range(2):
+        step()
+        for microbatch in range(4):
+            with op("F", microbatch, 0):
+                end = time.process_time() + 0.08
+                while time.process_time() < end:
+                    pass
+
+
 def megatron_job():
     import megatron.core.pipeline_parallel.schedules as schedules
 
@@ -244,6 +258,8 @@ elif what == "torch_batches":
     torch_batches_job()
 elif what == "loading":
     loading_job()
+elif what == "busy":
+    busy_job()
 elif what == "checks":
     checks_job()
 elif what == "megatron":

@@ -4,6 +4,7 @@
 #include "core/analysis/period/host_activity.h"
 #include "core/analysis/period/step_period.h"
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/formats/perfetto/capture_names.h"
 #include "core/trace/trace_builder.h"
 #include "tests/unit/analysis/simulated_run.h"
 
@@ -162,6 +163,66 @@ TEST(LongSteps, WithoutSlowOpsAreTold) {
     EXPECT_EQ(found[0].seen.steps, 4);
     EXPECT_EQ(rhythmOf(found[0].seen), 7);
     EXPECT_NEAR(static_cast<double>(found[0].cost.count()), 10e6, 1e5);
+}
+
+TEST(LongSteps, NameARankThatStartsLate) {
+    const auto run = [] {
+        auto late = evenRun(30, kForward / 10);
+        TimeNs later{0};
+        for (StepTimeline& step : late.steps) {
+            shift(step, later);
+            if (step.index % 5 != 1) continue;
+            // All but the first forwards of rank 0 wait for rank 1, which comes late.
+            for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+                for (TimelineOp& op : step.ranks[r]) {
+                    if (r == 0 && op.op.kind == OpKind::Forward && op.start < step.begin + 4 * kForward) continue;
+                    op.start += 10 * kForward;
+                    op.end += 10 * kForward;
+                }
+            }
+            for (auto& spans : step.comm)
+                spans.clear();
+            step.fitWindow();
+            later += 10 * kForward;
+        }
+        return late;
+    }();
+    const auto found = ofKind(analyzeRun(run), AnomalyKind::LongSteps);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].rank, Rank{1});
+    EXPECT_EQ(rhythmOf(found[0].seen), 5);
+    EXPECT_NE(found[0].message.text().find("one step in 5"), std::string::npos) << found[0].message.text();
+}
+
+/// Rank 1 takes half as long again for each op, and that half it waits for a core.
+TEST(StarvedHosts, AreNamedWithWhatTheyCost) {
+    auto run =
+        makeRunOf(k1F1B, 12, [](int) { return [](Rank rank, const Op&) { return rank == Rank{1} ? 1.5 : 1.0; }; });
+    TraceBuilder builder;
+    for (int r = 0; r < run.schedule.pp; ++r) {
+        builder.addFile({"rank" + std::to_string(r), "perfetto", r, "host"});
+        const TrackId ops = builder.addTrack(r, 1);
+        const TrackId waits = builder.addTrack(r, 2);
+        for (const StepTimeline& step : run.steps) {
+            for (const TimelineOp& op : step.ranks[Rank{r}.index()]) {
+                builder.addSlice({ops, op.start, op.duration(), builder.intern(opName(op.op)), 0, 0});
+                if (r != 1) continue;
+                const TimeNs waited = op.duration() / 3;
+                builder.addSlice({waits, op.end - waited, waited, builder.intern(perfetto::kCaptureWaitForCore), 0, 0});
+            }
+        }
+    }
+    DiagnosticLog log;
+    run.trace = builder.finish(log);
+    const RunReport report = analyzeRun(run);
+    const auto found = ofKind(report, AnomalyKind::HostStarved);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].rank, Rank{1});
+    const auto even = makeRunOf(k1F1B, 1, [](int) { return [](Rank, const Op&) { return 1.0; }; });
+    const TimeNs saved = run.steps[6].wall() - even.steps[0].wall();
+    EXPECT_NEAR(static_cast<double>(found[0].cost.count()), static_cast<double>(saved.count()),
+                0.02 * static_cast<double>(saved.count()));
+    EXPECT_TRUE(report.period.activities.empty()) << "it is not something that the rank does between steps";
 }
 
 TEST(Rhythm, NeedsThreeAtEqualDistance) {

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "core/base/time.h"
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+namespace bubblescope::profiler {
+
+/// How long threads of this process were ready to run and waited for a core, as the kernel counts it
+/// (/proc/self/task/TID/schedstat). One thread at a time.
+class RunQueue {
+public:
+    /// The longest wait of any of these threads since the last call; 0 at the first, and where the kernel does not
+    /// count.
+    [[nodiscard]] TimeNs waitedSince(std::span<const std::uint32_t> threads);
+
+private:
+    std::map<std::uint32_t, std::int64_t> waited_; ///< in all, by thread
+};
+
+/// The second number of schedstat's three; 0 where there is none.
+[[nodiscard]] std::int64_t runQueueWait(std::uint32_t thread);
+
+} // namespace bubblescope::profiler
