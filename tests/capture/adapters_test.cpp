@@ -118,7 +118,7 @@ TEST_F(Adapters, WaitsForACoreAreRecorded) {
     const std::string both = shell() +
                              "for R in 0 1; do RANK=$R WORLD_SIZE=2 FAKE_RANK=$R taskset -c 0 $PY $JOB busy & "
                              "done; wait";
-    ASSERT_EQ(runProgram({"record", "--out", dir(), "--", "sh", "-c", both}).exit_code, 0) << log();
+    ASSERT_EQ(runProgram({"record", "--python-ranges", "--out", dir(), "--", "sh", "-c", both}).exit_code, 0) << log();
     JobControl control;
     const auto read = readTraces({dir()}, control);
     ASSERT_TRUE(read.ok());

@@ -274,7 +274,8 @@ def _watch_optimizers():
 
 
 def _on_collection(phase, about):
-    if about["generation"] < 2:  # these are short, and there are hundreds per second
+    # Of young objects they are short, and there are hundreds per second; at the interpreter's end nobody waits.
+    if about["generation"] < 2 or sys.is_finalizing():
         return
     if phase == "start":
         push(b"gc")
