@@ -1,0 +1,171 @@
+"""Do the savings that Bubblescope promises come true? Plants a fault in a real PyTorch job, records it, reads the
+answer, applies the fix in the job, and measures again with the job's own clock.
+
+    promises.py --program build/release/app/cli/bubblescope --python VENV/bin/python [--only TEXT] [--write FILE]
+
+VENV holds PyTorch. Each scenario takes about a minute. `--write` makes resources/benchmarks/promises.md.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from scenarios import scenarios  # noqa: E402
+
+TOLERATED = 0.03  # of the realised time
+
+
+class Bench:
+    def __init__(self, program, python, folder):
+        self.program, self.python, self.folder = program, python, folder
+        self._periods = {}  # of jobs without a recording, by specification
+
+    def _job(self, spec, ranks, prefix=()):
+        torchrun = [self.python, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
+        command = [*prefix, *torchrun, str(HERE / "paced_job.py"), json.dumps(spec)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        line = next((line for line in done.stdout.splitlines() if line.startswith('{"median_ms"')), None)
+        if done.returncode != 0 or line is None:
+            raise RuntimeError(f"the job failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return json.loads(line)
+
+    def period(self, spec, ranks, mean):
+        key = json.dumps([spec, ranks], sort_keys=True)
+        if key not in self._periods:
+            self._periods[key] = self._job(spec, ranks)
+        return self._periods[key]["mean_ms" if mean else "median_ms"]
+
+    def record(self, spec, ranks, mean):
+        out = self.folder / "trace"
+        shutil.rmtree(out, ignore_errors=True)
+        period = self._job(spec, ranks, [self.program, "record", "--out", str(out), "--"])
+        return out, period["mean_ms" if mean else "median_ms"]
+
+    def ask(self, *arguments):
+        done = subprocess.run([self.program, *map(str, arguments), "--json"], capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"{arguments[0]}: {done.stderr[-500:]}")
+        return json.loads(done.stdout)
+
+
+def first_cost(answer):
+    """The first statement about time; None if nothing is said to cost any."""
+    return next((statement for statement in answer if statement["class"] == "time"), None)
+
+
+def is_right(statement, cause):
+    return statement is not None and all(statement.get(key) == value for key, value in cause.items())
+
+
+def split_of(change):
+    return [int(number) for number in re.fullmatch(r"layers=([\d,]+)", change).group(1).split(",")]
+
+
+def proposed_split(bench, trace, scenario):
+    """The split that `advise` proposes for the order that is there, and what it gains."""
+    layers = ",".join(map(str, scenario.before["layers"]))
+    advice = bench.ask("advise", trace, "--layers", layers, "--search-time", "0")
+    for suggestion in advice["suggestions"]:
+        if len(suggestion["changes"]) == 1 and suggestion["changes"][0].startswith("layers="):
+            return split_of(suggestion["changes"][0]), -suggestion["change_ns"] / 1e6
+    raise RuntimeError("no split of the layers is proposed")
+
+
+def run(bench, scenario):
+    trace, before = bench.record(scenario.before, scenario.ranks, scenario.mean)
+    statement = first_cost(bench.ask("analyze", trace)["answer"])
+    after = scenario.after
+    bar = 0.0
+    if after is None:
+        split, gain = proposed_split(bench, trace, scenario)
+        after = scenario.before | {"layers": split}
+    elif scenario.changes:
+        asked = [part for change in scenario.changes for part in ("--if", change)]
+        predicted = bench.ask("whatif", trace, *asked)["scenario"]
+        gain, bar = -predicted["change_ns"] / 1e6, predicted["error_bar_ns"] / 1e6
+    else:
+        gain = (statement and statement["gain_ns"] or 0) / 1e6
+    realised = bench.period(after, scenario.ranks, scenario.mean)
+    named = None if scenario.cause is None else is_right(statement, scenario.cause)
+    return {
+        "name": scenario.name,
+        "before": before,
+        "named": named,
+        "first": statement["kind"] if statement else "nothing",
+        "predicted": before - gain,
+        "bar": bar,
+        "realised": realised,
+        "error": (before - gain) / realised - 1,
+    }
+
+
+def row(result):
+    named = {None: "-", True: "yes", False: f"**no**: {result['first']}"}[result["named"]]
+    bar = f" ± {result['bar']:.0f}" if result["bar"] else ""
+    error = f"{100 * result['error']:+.1f}"
+    error = f"**{error}**" if abs(result["error"]) > TOLERATED else error
+    return f"| {result['name']} | {result['before']:.1f} | {named} | {result['predicted']:.1f}{bar} | " \
+           f"{result['realised']:.1f} | {error} |"
+
+
+def page(results, failed, version):
+    errors = sorted(abs(result["error"]) for result in results)
+    asked = [result["named"] for result in results if result["named"] is not None]
+    median = 100 * errors[len(errors) // 2] if errors else 0
+    lines = [
+        "# Savings that come true",
+        "",
+        "A fault is planted in a PyTorch job, the job is recorded, the fix that the answer or `whatif` proposes is made in",
+        "the job, and the job runs again. Layers wait instead of computing, and ranks have real-time priority. Times are the",
+        "job's own: the period from step to step in ms, its median, or its mean where the fault is not in each step.",
+        "",
+        f"Made by `tests/outside/promises/promises.py` with PyTorch {version}.",
+        f"The cause is named first in {sum(asked)} of {len(asked)}. The median error is {median:.1f} %, "
+        f"the largest {100 * errors[-1] if errors else 0:.1f} %.",
+        "",
+        "| scenario | before | cause named first | predicted | realised | error % |",
+        "|---|---|---|---|---|---|",
+        *map(row, results),
+        "",
+    ]
+    lines += [f"- Did not run: {name}: {reason}" for name, reason in failed]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", required=True, type=pathlib.Path)
+    parser.add_argument("--python", required=True, help="an interpreter with PyTorch")
+    parser.add_argument("--only", default="", help="scenarios whose names contain this text")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for the last trace")
+    parser.add_argument("--write", type=pathlib.Path, help="the page to make")
+    given = parser.parse_args()
+    version = subprocess.run([given.python, "-c", "import torch; print(torch.__version__)"], capture_output=True,
+                             text=True, check=True).stdout.strip()
+    results, failed = [], []
+    with tempfile.TemporaryDirectory() as made:
+        bench = Bench(given.program.resolve(), given.python, given.keep or pathlib.Path(made))
+        for scenario in scenarios():
+            if given.only not in scenario.name:
+                continue
+            try:
+                results.append(run(bench, scenario))
+                print(row(results[-1]), flush=True)
+            except (RuntimeError, subprocess.TimeoutExpired) as reason:
+                failed.append((scenario.name, str(reason).strip().splitlines()[-1]))
+                print(f"{scenario.name}: {reason}", flush=True)
+    if given.write:
+        given.write.write_text(page(results, failed, version))
+    wrong = [result for result in results if result["named"] is False or abs(result["error"]) > TOLERATED]
+    return 1 if failed or wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

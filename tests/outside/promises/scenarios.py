@@ -1,0 +1,63 @@
+"""What promises.py plants, and what is right: a fault, the cause to be named first, the fix, and how its gain is told."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    before: dict  # what the job runs with, see paced_job.DEFAULTS
+    after: dict | None  # the same with the fix; None: the split that the answer proposes
+    cause: dict | None = None  # members of the answer's first statement of class "time"; None: there is none to name
+    changes: tuple = ()  # of `whatif`; none: the answer's own gain
+    ranks: int = 4
+    mean: bool = False  # the mean period counts, not the median: what is mended does not happen in each step
+    kinds: tuple = field(default=())  # of statements that are right, if several are
+
+
+def slow_rank(rank, factor, **rest):
+    return {"rank_times": {str(rank): factor}, **rest}
+
+
+def scenarios():
+    base = {}
+    slow = {"head": 2.4}
+    list_ = [
+        Scenario("last stage with a head of 2.4 layers, as fast as the rest", slow, base, {"rank": 3}, ("stage:3=usual",)),
+        Scenario("last stage with a head of 2.4 layers, new split", slow | {"layers": [4, 4, 4, 4]}, None, {"rank": 3}),
+        Scenario("layers 6,4,3,3, new split", {"layers": [6, 4, 3, 3]}, None, {"rank": 0}),
+    ]
+    for rank in range(4):
+        list_.append(Scenario(f"rank {rank} 1.3 x slower", slow_rank(rank, 1.3), base, {"rank": rank},
+                              (f"rank:{rank}=usual",)))
+    for rank in range(2):
+        list_.append(Scenario(f"rank {rank} of 2 1.3 x slower", slow_rank(rank, 1.3), base, {"rank": rank},
+                              (f"rank:{rank}=usual",), ranks=2))
+    for link in ("0>1", "1>2", "2>1", "3>2"):
+        sender, receiver = (int(end) for end in link.split(">"))
+        cause = {"kind": "slow-link", "rank": sender, "peer": receiver}
+        list_.append(Scenario(f"link {link} 15 ms slower", {"links": {link: 15}}, base, cause))
+    both = {"links": {"1>2": 15, "2>1": 15}}
+    list_ += [
+        Scenario("link 1-2 15 ms slower both ways", both, base, {"kind": "slow-link"},
+                 ("link:1-2=usual", "link:2-1=usual")),
+        Scenario("rank 2 1.3 x and link 0>1 15 ms slower", slow_rank(2, 1.3, links={"0>1": 15}), base, None,
+                 ("rank:2=usual", "link:0-1=usual")),
+        Scenario("rank 1 pauses 300 ms every 5th step", {"hiccup": [1, 5, 300]}, base, {"rank": 1}, mean=True),
+        Scenario("rank 1 pauses 40 ms at random", {"pauses": [1, 0.02, 40]}, base, {"rank": 1}, mean=True),
+        Scenario("rank 0 loads data for 60 ms", {"stall": [0, 60]}, base, {"rank": 0}),
+        Scenario("rank 2 collects garbage for 80 ms", {"collect": [2, 2, 80]}, base, {"rank": 2}, mean=True),
+        Scenario("GPipe to 1F1B", {"schedule": "gpipe"}, base, None, ("schedule=1f1b",)),
+        Scenario("1F1B to GPipe", base, {"schedule": "gpipe"}, None, ("schedule=gpipe",)),
+        Scenario("1F1B to interleaved, v = 2", base, {"schedule": "interleaved"}, None,
+                 ("schedule=interleaved/torch", "vpp=2")),
+        Scenario("1F1B to interleaved, v = 4", base, {"schedule": "interleaved4"}, None,
+                 ("schedule=interleaved/torch", "vpp=4")),
+        Scenario("1F1B to interleaved-zb, v = 2", base, {"schedule": "interleaved-zb"}, None,
+                 ("schedule=interleaved-zb/torch", "vpp=2", "split=2")),
+        Scenario("1F1B to interleaved-zb, v = 4", base, {"schedule": "interleaved-zb4"}, None,
+                 ("schedule=interleaved-zb/torch", "vpp=4", "split=2")),
+        Scenario("1F1B to zb-v", base, {"schedule": "zb-v"}, None, ("schedule=zb-v/torch", "vpp=2", "split=2")),
+        Scenario("twice the micro-batches", base, {"microbatches": 16}, None, ("microbatches=16",)),
+    ]
+    return list_
