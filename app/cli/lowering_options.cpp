@@ -11,10 +11,12 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
     const std::string& group = kLoweringGroup;
     const Option lower =
         command
-            .addOption("--lower", request.lower,
-                       "Add the sends, receives and weight actions that a framework's runtime carries out")
+            .addOption(
+                "--lower", request.lower,
+                "Add the sends, receives and weight actions that a framework's runtime carries out (megatron: 1F1B, "
+                "batched or separate calls)")
             .typeName("FRAMEWORK")
-            .oneOf({"torch"})
+            .oneOf({"torch", "megatron", "megatron-separate"})
             .group(group);
     command.addFlag("--defer-receives", request.defer_receives, "Post each receive just before its op (defer_pp_recv)")
         .needs(lower)

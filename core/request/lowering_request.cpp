@@ -3,6 +3,7 @@
 #include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/graph/validate.h"
+#include "core/lowering/megatron_lowering.h"
 #include "core/lowering/torch_lowering.h"
 #include "core/schedule/schedule_files.h"
 
@@ -16,6 +17,8 @@ namespace bubblescope {
 namespace {
 
 constexpr std::string_view kTorch = "torch";
+constexpr std::string_view kMegatron = "megatron";
+constexpr std::string_view kMegatronSeparate = "megatron-separate";
 
 Status parseLookahead(std::string_view text, TorchLowering& options) {
     using Lookahead = TorchLowering::Lookahead;
@@ -45,17 +48,32 @@ void LoweringRequest::chooseFlavor(ScheduleSpec& spec) const {
     if (std::ranges::find(family->flavors, kTorch) != family->flavors.end()) spec.flavor = kTorch;
 }
 
+bool LoweringRequest::hasTorchOptions() const {
+    return defer_receives || max_active_stages || !unshard_lookahead.empty() || max_outstanding_sends ||
+           defer_reduce_grad_wait;
+}
+
+Result<LoweredSchedule> LoweringRequest::asTorch(const Schedule& order) const {
+    TorchLowering options;
+    options.defer_pp_recv = defer_receives;
+    options.max_active_stages = max_active_stages.value_or(options.max_active_stages);
+    BUBBLESCOPE_TRY(parseLookahead(unshard_lookahead, options));
+    options.max_outstanding_sends = max_outstanding_sends;
+    options.defer_reduce_grad_wait = defer_reduce_grad_wait;
+    return lowerAsTorch(order, options);
+}
+
 Result<LoweredSchedule> LoweringRequest::lowered(Schedule order, const std::string& file) const {
     if (wanted()) {
-        if (lower != kTorch) return usageError(fmt::format("{} is not known", Field("lower").is(lower)), "give torch");
         BUBBLESCOPE_ASSIGN([[maybe_unused]] const OpGraph whole, completeGraph(order));
-        TorchLowering options;
-        options.defer_pp_recv = defer_receives;
-        options.max_active_stages = max_active_stages.value_or(options.max_active_stages);
-        BUBBLESCOPE_TRY(parseLookahead(unshard_lookahead, options));
-        options.max_outstanding_sends = max_outstanding_sends;
-        options.defer_reduce_grad_wait = defer_reduce_grad_wait;
-        return lowerAsTorch(order, options);
+        if (lower == kTorch) return asTorch(order);
+        if (lower != kMegatron && lower != kMegatronSeparate)
+            return usageError(fmt::format("{} is not known", Field("lower").is(lower)),
+                              "give torch, megatron or megatron-separate");
+        if (hasTorchOptions())
+            return usageError(fmt::format("{} has no such options", Field("lower").is(lower)),
+                              fmt::format("they are those of {}", Field("lower").is(kTorch)));
+        return lowerAsMegatron(order, lower == kMegatron ? MegatronTransfers::Batched : MegatronTransfers::Separate);
     }
     LoweredSchedule lowered{std::move(order), {}};
     if (file.empty()) return lowered;

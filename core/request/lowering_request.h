@@ -11,7 +11,8 @@ namespace bubblescope {
 
 /// Which framework's sends, receives and actions on weights a user wants to see in an order.
 struct LoweringRequest {
-    std::string lower; ///< "torch"; empty: those of the file, if there is one
+    /// "torch", "megatron" or "megatron-separate"; empty: those of the file, if there is one
+    std::string lower;
     bool defer_receives = false;
     std::optional<int> max_active_stages;
     std::string unshard_lookahead; ///< "full", "auto" or a number per rank, with commas; empty: full
@@ -24,6 +25,10 @@ struct LoweringRequest {
     /// An order with its actions: as the framework makes them, else as the file that it was read from has them (empty:
     /// none). Errors: Usage, Input.
     [[nodiscard]] Result<LoweredSchedule> lowered(Schedule order, const std::string& file) const;
+
+private:
+    [[nodiscard]] bool hasTorchOptions() const;
+    [[nodiscard]] Result<LoweredSchedule> asTorch(const Schedule& order) const;
 };
 
 } // namespace bubblescope
