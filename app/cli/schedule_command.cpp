@@ -5,7 +5,9 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "core/graph/simulate.h"
+#include "core/graph/simulate_lowered.h"
 #include "core/report/results/document_parts.h"
+#include "core/report/results/validation.h"
 #include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 
@@ -41,6 +43,7 @@ Status printForPeople(const LoweredSchedule& lowered, const CostModel& costs) {
     const std::string chart = textChart(step);
     if (!lowered.actions.empty()) {
         printText(actionLists(lowered));
+        if (lowered.hasTransfers()) printText(report::safeCommunicatorsLine(verdictsOfAll(lowered, {})) + "\n");
     } else if (chart.empty()) {
         printText("The order alone, since a chart to scale would be too wide:\n" + orderText(schedule));
     } else {
@@ -53,6 +56,18 @@ Status printForPeople(const LoweredSchedule& lowered, const CostModel& costs) {
     return {};
 }
 
+/// Actions, if there are any, with transfers that do not queue.
+Status draw(const SvgOptions& svg, const LoweredSchedule& lowered, const CostModel& costs) {
+    LoweredStep drawn;
+    if (lowered.hasTransfers()) {
+        BUBBLESCOPE_ASSIGN(drawn, simulateLowered(lowered, costs, {}));
+    } else {
+        BUBBLESCOPE_ASSIGN(drawn.step, simulate(lowered.order, costs));
+    }
+    const report::Drawn one{lowered.order, drawn.step, costs, drawn.actions};
+    return svg.write({&one, 1});
+}
+
 CommandResult printSchedule(const ScheduleArguments& options) {
     ScheduleRequest request = options.schedule;
     options.lowering.chooseFlavor(request.spec);
@@ -61,9 +76,7 @@ CommandResult printSchedule(const ScheduleArguments& options) {
     BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered,
                        options.lowering.lowered(std::move(planned.schedule), request.file));
     if (options.svg.wanted()) {
-        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(lowered.order, costs));
-        const report::Drawn drawn{lowered.order, step, costs};
-        BUBBLESCOPE_TRY(options.svg.write({&drawn, 1}));
+        BUBBLESCOPE_TRY(draw(options.svg, lowered, costs));
     }
     BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.output.write(lowered));
     if (setup) {

@@ -1,7 +1,9 @@
 #include "app/cli/command.h"
 #include "app/cli/load_watch.h"
+#include "app/cli/lowering_options.h"
 #include "app/cli/order_output.h"
 #include "app/cli/output.h"
+#include "app/cli/queue_options.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/transfer_options.h"
@@ -10,6 +12,7 @@
 #include "core/optimize/search/search.h"
 #include "core/recognise/match_schedule.h"
 #include "core/report/results/search_document.h"
+#include "core/report/results/validation.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
@@ -26,9 +29,13 @@ namespace {
 
 struct SearchArguments {
     OrderRequest request;
+    LoweringRequest lowering;
+    QueueRequest queues;
     OrderOutput output;
     bool json = false;
     bool csv = false;
+
+    [[nodiscard]] bool asksForActions() const { return lowering.wanted() || queues.given(); }
 };
 
 /// "80GiB,40GiB".
@@ -76,6 +83,24 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
     return searchOrder(request, control, [&view](const SearchProgress& progress) { return view(progress); });
 }
 
+/// The order with PyTorch's actions, where actions are asked for.
+Result<LoweredSchedule> loweredOrder(const SearchArguments& options, const Schedule& order) {
+    LoweringRequest lowering = options.lowering;
+    if (options.asksForActions() && !lowering.wanted()) lowering.lower = "torch";
+    return lowering.lowered(order, {});
+}
+
+/// Whether the order that was found can hang.
+Status addVerdict(const SearchArguments& options, const LoweredSchedule& lowered, report::Document& document) {
+    if (!options.asksForActions()) return {};
+    BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));
+    const LoweredValidation found = validateLowered(lowered, {}, queues);
+    for (const ScheduleProblem& problem : found.problems)
+        document.line(problem.message.text());
+    if (found.hang) report::addVerdicts(document, found, queues, verdictsOfAll(lowered, queues));
+    return {};
+}
+
 CommandResult run(const SearchArguments& options) {
     BUBBLESCOPE_ASSIGN(SearchRequest request, options.request.request());
     std::optional<RecordedOrder> recorded;
@@ -90,13 +115,18 @@ CommandResult run(const SearchArguments& options) {
     BUBBLESCOPE_ASSIGN(FoundOrder found, watchedSearch(request));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     found.schedule = matchSchedule(found.schedule).schedule; // it may be a family's order after all
-    BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.output.write(found.schedule));
+    BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, loweredOrder(options, found.schedule));
+    BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.lowering.wanted()
+                                                                  ? options.output.write(lowered)
+                                                                  : options.output.write(found.schedule));
     if (options.csv) {
-        BUBBLESCOPE_ASSIGN(const std::string text, scheduleToCsv(found.schedule));
+        BUBBLESCOPE_ASSIGN(const std::string text,
+                           options.lowering.wanted() ? scheduleToCsv(lowered) : scheduleToCsv(found.schedule));
         printText(text);
         return 0;
     }
     report::Document document = report::foundOrderDocument(found, recorded, took.count());
+    BUBBLESCOPE_TRY(addVerdict(options, lowered, document));
     addSetup(document, setup);
     print(document, options.json);
     if (!options.json) printText(options.output.writtenLine());
@@ -182,6 +212,8 @@ void addSearchCommand(Command app, Action& action) {
         .typeName("N")
         .notNegative();
     options->output.add(command);
+    addLoweringOptions(command, options->lowering);
+    addQueueOptions(command, options->queues);
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--csv", options->csv, "The order alone, as PyTorch's schedule file").excludes(json);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });

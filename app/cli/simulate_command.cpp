@@ -6,6 +6,7 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "app/cli/trace_output.h"
+#include "core/base/field.h"
 #include "core/report/json.h"
 #include "core/report/results/simulation.h"
 
@@ -26,15 +27,30 @@ struct SimulateArguments {
     WeightTimes weights;
     std::string out;
     std::vector<std::string> compare;
+    bool choices = false;
     bool ops = false;
     bool json = false;
 };
 
-/// With its actions where it has any, or where they are asked for.
+/// Sends and streams that a model states, which actions and communicators replace.
+bool statesTransfers(const TransferModel& transfers) {
+    return transfers.sends != SendMode::Asynchronous || transfers.streams != CommStreams::Unlimited ||
+           transfers.on_compute_stream;
+}
+
+/// With its actions where it has any and no other kind of transfers is asked for, or where actions are asked for.
 Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, const CostModel& costs) {
+    const bool asked = options.lowering.wanted() || options.queues.given();
+    if (statesTransfers(costs.transfers)) {
+        if (!asked) return report::simulated(std::move(schedule), costs, options.memory);
+        return usageError(fmt::format("{} and {} replace {} and {}", Field("lower"), Field("communicators"),
+                                      Field("sends"), Field("comm_streams")),
+                          "give only one kind");
+    }
     BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, options.lowering.lowered(std::move(schedule), options.schedule.file));
-    if (!lowered.hasTransfers()) {
-        if (!options.queues.given()) return report::simulated(std::move(lowered.order), costs, options.memory);
+    const bool given = !lowered.actions.empty() && (lowered.order.pp == 1 || lowered.hasTransfers());
+    if (!given && !asked) return report::simulated(std::move(lowered.order), costs, options.memory);
+    if (!given) {
         LoweringRequest lowering = options.lowering;
         lowering.lower = "torch";
         BUBBLESCOPE_ASSIGN(lowered, lowering.lowered(std::move(lowered.order), {}));
@@ -45,8 +61,10 @@ Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule
 
 Status draw(const SimulateArguments& options, std::span<const report::Simulated> runs, const CostModel& costs) {
     std::vector<report::Drawn> drawn;
-    for (const report::Simulated& run : runs)
-        drawn.push_back({run.schedule, run.step, costs});
+    for (const report::Simulated& run : runs) {
+        drawn.push_back({run.schedule, run.step, costs, {}});
+        if (run.queues) drawn.back().actions = run.queues->actions;
+    }
     return options.svg.write(drawn);
 }
 
@@ -73,7 +91,14 @@ CommandResult run(const SimulateArguments& options) {
     }
     if (!options.compare.empty()) return compare(options, std::move(result), costs);
     BUBBLESCOPE_TRY(draw(options, {&result, 1}, costs));
-    print(report::simulationDocument(result, options.ops && options.json), options.json);
+    report::Document document = report::simulationDocument(result, options.ops && options.json);
+    if (options.choices) {
+        BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(result.schedule));
+        BUBBLESCOPE_ASSIGN(const auto choices,
+                           communicationChoices(result.schedule, costs, options.lowering, queues, options.weights));
+        report::addChoices(document, choices);
+    }
+    print(document, options.json);
     if (!options.json) {
         if (options.ops)
             printText("\n" + report::toJson(report::simulatedOps(result.step), report::JsonLayout::OneLine) + "\n");
@@ -106,6 +131,11 @@ void addSimulateCommand(Command app, Action& action) {
     options->svg.add(command);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);
+    command
+        .addFlag("--communication-choices", options->choices,
+                 "Which places of receives and communicators cannot hang, and what they cost")
+        .group("Sends, receives and weights")
+        .rare();
     addWeightTimeOptions(command, options->weights);
     addSimulationOptions(command, options->schedule);
     addMemoryOptions(command, options->memory);

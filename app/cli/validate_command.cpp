@@ -4,6 +4,7 @@
 #include "app/cli/output.h"
 #include "app/cli/queue_options.h"
 #include "app/cli/transfer_options.h"
+#include "core/formats/source/replacing_file.h"
 #include "core/graph/validate_lowered.h"
 #include "core/report/results/validation.h"
 #include "core/schedule/schedule_files.h"
@@ -13,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::cli {
 namespace {
@@ -24,6 +26,8 @@ struct ValidateArguments {
     MemoryRequest memory;
     LoweringRequest lowering;
     QueueRequest queues;
+    std::string svg;
+    bool part = false;
     bool json = false;
 };
 
@@ -36,6 +40,17 @@ Result<LoweredSchedule> lowered(const ValidateArguments& options) {
     return lowering.lowered(std::move(read.order), {});
 }
 
+Status drawHang(const ValidateArguments& options, const LoweredValidation& found) {
+    if (options.svg.empty()) return {};
+    if (!found.hang || !found.hang->hangs()) {
+        fmt::print(stderr, "Nothing hangs, so {} is not written.\n", options.svg);
+        return {};
+    }
+    ReplacingFile file(options.svg);
+    file.write(report::cycleDrawing(*found.hang));
+    return file.commit();
+}
+
 CommandResult check(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(const LoweredSchedule schedule, lowered(options));
     ValidateOptions rules;
@@ -44,10 +59,16 @@ CommandResult check(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(rules.memory, options.memory.use(schedule.order));
     rules.memory_budget = options.memory.budget;
     BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(schedule.order));
-    const LoweredValidation found = validateLowered(schedule, rules, queues);
+    LoweredValidation found = validateLowered(schedule, rules, queues);
+    if (options.part) {
+        std::erase_if(found.problems, [](const ScheduleProblem& problem) {
+            return problem.kind == "missing" || problem.kind == "transfer";
+        });
+    }
     report::Document document = report::validationDocument(schedule, found);
     if (found.hang) report::addVerdicts(document, found, queues, verdictsOfAll(schedule, queues));
     print(document, options.json);
+    BUBBLESCOPE_TRY(drawHang(options, found));
     if (!found.problems.empty())
         return inputError(options.file, fmt::format("{} problem(s) in this schedule", found.problems.size()));
     return 0;
@@ -64,9 +85,12 @@ void addValidateCommand(Command app, Action& action) {
     command.addOption("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
         .typeName("N");
     addMemoryOptions(command, options->memory);
+    command.addFlag("--part", options->part, "The file is part of a step: do not report missing ops and transfers");
     addSendModeOption(command, options->sends);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);
+    command.addOutput("--svg", options->svg, OutputKind::File, "Draw the cycle of a hang as an SVG file")
+        .typeName("FILE");
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return check(*options); }; });
 }

@@ -12,10 +12,10 @@
 namespace bubblescope {
 namespace {
 
-/// The calls that stay, once all events that can happen have happened.
-class Standstill {
+/// The calls that remain blocked after all events that can happen have happened.
+class BlockedCalls {
 public:
-    Standstill(const LoweredGraph& graph, const Communicators& communicators)
+    BlockedCalls(const LoweredGraph& graph, const Communicators& communicators)
         : graph_(graph), communicators_(communicators), happened_(static_cast<std::size_t>(graph.eventCount()), 0) {
         const auto edges = graph.edges();
         const auto successors = successorLists(happened_.size(), edges);
@@ -23,12 +23,12 @@ public:
         for (const TaskIndex event : order)
             happened_[static_cast<std::size_t>(event)] = 1;
         all_ = order.size() == happened_.size();
-        if (!all_) findStanding();
+        if (!all_) findFirstBlocked();
     }
 
-    [[nodiscard]] bool nothingStays() const { return all_; }
+    [[nodiscard]] bool none() const { return all_; }
 
-    /// Of the calls at which ranks and queues stand, each waits for one that stands, so there is a cycle.
+    /// Each blocked call waits for another one, so there is a cycle.
     [[nodiscard]] std::vector<ActionIndex> shortestCycle() {
         std::vector<ActionIndex> found;
         for (const ActionIndex start : reachable()) {
@@ -42,9 +42,15 @@ public:
         const auto name = [this](ActionIndex index) {
             return actionName(graph_.lowered().order, graph_.rank(index), graph_.action(index));
         };
-        WaitStep step{graph_.rank(call), name(call), name(next), WaitStep::Why::OtherEnd, {}};
+        const Rank rank = graph_.rank(call);
+        WaitStep step{rank,
+                      static_cast<std::size_t>(call - graph_.firstOf(rank)),
+                      name(call),
+                      name(next),
+                      WaitStep::Why::OtherEnd,
+                      {}};
         if (!has(graph_.passed(call))) {
-            step.why = isStanding(call) ? WaitStep::Why::Input : WaitStep::Why::NotPosted;
+            step.why = isFirstBlocked(call) ? WaitStep::Why::Input : WaitStep::Why::NotPosted;
         } else if (!has(graph_.atHead(graph_.callOf(call)))) {
             step.why = WaitStep::Why::Queue;
             step.communicator = communicators_.nameOf(graph_.communicator(call), graph_.lowered().order.pp);
@@ -54,14 +60,16 @@ public:
 
 private:
     [[nodiscard]] bool has(TaskIndex event) const { return happened_[static_cast<std::size_t>(event)] != 0; }
-    [[nodiscard]] bool isStanding(ActionIndex index) const { return standing_[graph_.rank(index).index()] == index; }
+    [[nodiscard]] bool isFirstBlocked(ActionIndex index) const {
+        return first_blocked_[graph_.rank(index).index()] == index;
+    }
 
-    void findStanding() {
+    void findFirstBlocked() {
         for (int r = 0; r < graph_.lowered().order.pp; ++r) {
             ActionIndex index = graph_.firstOf(Rank{r});
             while (index < graph_.endOf(Rank{r}) && has(graph_.passed(index)))
                 ++index;
-            standing_.push_back(index < graph_.endOf(Rank{r}) ? index : kNoAction);
+            first_blocked_.push_back(index < graph_.endOf(Rank{r}) ? index : kNoAction);
         }
     }
 
@@ -71,8 +79,8 @@ private:
         if (!added) return entry->second;
         std::vector<ActionIndex>& result = entry->second;
         if (!has(graph_.passed(call))) {
-            const ActionIndex standing = standing_[graph_.rank(call).index()];
-            if (standing != call) return result = {standing};
+            const ActionIndex first = first_blocked_[graph_.rank(call).index()];
+            if (first != call) return result = {first};
             for (const ActionIndex input : graph_.inputs(call)) {
                 if (!has(graph_.ended(input))) result.push_back(input);
             }
@@ -88,14 +96,14 @@ private:
         return result;
     }
 
-    /// From the actions at which ranks stand, and the unfinished calls at the heads of queues.
+    /// From the first blocked action of each rank and the blocked calls at the heads of queues.
     const std::vector<ActionIndex>& reachable() {
         if (!reachable_.empty()) return reachable_;
         std::unordered_map<ActionIndex, bool> seen;
         const auto take = [&](ActionIndex index) {
             if (index != kNoAction && seen.try_emplace(index, true).second) reachable_.push_back(index);
         };
-        for (const ActionIndex index : standing_)
+        for (const ActionIndex index : first_blocked_)
             take(index);
         for (ActionIndex index = 0; index < graph_.actionCount(); ++index) {
             const std::int32_t call = graph_.callOf(index);
@@ -135,7 +143,7 @@ private:
     const Communicators& communicators_;
     std::vector<char> happened_;
     bool all_ = true;
-    std::vector<ActionIndex> standing_; ///< per rank, the action that it cannot come past; kNoAction: it has ended
+    std::vector<ActionIndex> first_blocked_; ///< per rank; kNoAction if it finished
     std::unordered_map<ActionIndex, std::vector<ActionIndex>> next_;
     std::vector<ActionIndex> reachable_;
 };
@@ -143,14 +151,12 @@ private:
 std::optional<HangVerdict> hangWith(const LoweredSchedule& lowered, const QueueModel& queues,
                                     LoweredGraph::Eager eager) {
     const LoweredGraph graph(lowered, queues, eager);
-    Standstill standstill(graph, queues.communicators);
-    if (standstill.nothingStays()) return std::nullopt;
-    const auto cycle = standstill.shortestCycle();
+    BlockedCalls blocked(graph, queues.communicators);
+    if (blocked.none()) return std::nullopt;
+    const auto cycle = blocked.shortestCycle();
     HangVerdict verdict;
     for (std::size_t i = 0; i < cycle.size(); ++i)
-        verdict.cycle.push_back(standstill.step(cycle[i], cycle[(i + 1) % cycle.size()]));
-    verdict.rank = graph.rank(cycle.front());
-    verdict.action = static_cast<std::size_t>(cycle.front() - graph.firstOf(verdict.rank));
+        verdict.cycle.push_back(blocked.step(cycle[i], cycle[(i + 1) % cycle.size()]));
     return verdict;
 }
 

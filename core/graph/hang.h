@@ -20,6 +20,7 @@ struct WaitStep {
         Input,     ///< the transfer that it needs
     };
     Rank rank;
+    std::size_t action = 0; ///< the call's index in the rank's list
     std::string call;
     std::string waits_for;
     Why why = Why::OtherEnd;
@@ -29,20 +30,19 @@ struct WaitStep {
 /// "rank 0: 0SEND_F1 waits for 1RECV_F1; rank 1: …"
 [[nodiscard]] Sentence cycleText(const std::vector<WaitStep>& cycle);
 
-/// Whether a lowered schedule can hang. There is nothing in between: it hangs always or never, see LoweredGraph.
+/// Whether a lowered schedule can hang. It hangs always or never, whatever the timing: see LoweredGraph.
 struct HangVerdict {
-    std::vector<WaitStep> cycle; ///< the shortest among the calls that stay; empty: it cannot hang
+    std::vector<WaitStep> cycle; ///< the shortest cycle of blocked calls; empty: it cannot hang
     std::int64_t from_bytes = 0; ///< payloads of this size and more hang; 0: all
-    Rank rank;                   ///< of the cycle's first call, with its index in the rank's list
-    std::size_t action = 0;
     [[nodiscard]] bool hangs() const { return !cycle.empty(); }
 };
 
-/// Linear in actions, apart from the search for the shortest cycle among the calls at which ranks and queues stand.
+/// Linear in actions, apart from the search for the shortest cycle, which is among the blocked calls at the fronts of
+/// ranks and queues.
 [[nodiscard]] HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues);
 
-/// A receive that stands where another send comes first in the same communicator. NCCL pairs the two by their order, so
-/// it would get the wrong data.
+/// A receive whose place in its communicator is that of another send. NCCL pairs the two by order, so it would get the
+/// wrong data.
 struct WrongPairing {
     Rank rank;
     std::size_t action = 0; ///< of the receive

@@ -20,14 +20,14 @@ inline constexpr ActionIndex kNoAction = -1;
 /// what an event waits for does not depend on times. So either all events happen, in whatever order, or some wait for
 /// each other in a cycle and never happen, however fast or slow the ranks are. The events:
 ///
-/// - Of an action, that its rank has come past it. It waits for the action before it on the rank. An op also waits for
+/// - Of an action: its rank has passed it. It waits for the action before it on the rank. An op also waits for
 ///   its receives (with `receive_blocks_compute` for all receives before it), a WAIT_SEND for its send, an op for the
 ///   UNSHARD of its weights, a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing else.
-/// - Of a call, which is a send, a receive, or a group of them in one communicator: that it is at the head of its
-///   rank's queue in its communicator. It waits for its posting, and for the end of the call before it in the queue.
-/// - Of a transfer, that it has ended. It waits for both of its calls to be at the head. An eager send ends for its
+/// - Of a call, which is a send, a receive, or a group of them in one communicator: it is at the head of its rank's
+///   queue in that communicator. It waits for its posting, and for the end of the call before it in the queue.
+/// - Of a transfer: it has ended. It waits for both of its calls to be at the head. An eager send ends for its
 ///   sender without the other rank; the receive then waits for both calls as before.
-/// - Of an UNSHARD or REDUCE_GRAD, that it has ended. It waits for those before it on its rank.
+/// - Of an UNSHARD or REDUCE_GRAD: it has ended. It waits for those before it on its rank.
 ///
 /// A send or receive without its other end waits for nothing but its queue: checkActions() reports it.
 class LoweredGraph {

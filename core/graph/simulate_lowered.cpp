@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <map>
 #include <optional>
@@ -52,6 +53,15 @@ public:
                 recorder.transfer(graph_.rank(index), transferOf(index), startOf(index),
                                   times_[graph_.ended(graph_.otherEnd(index))]);
         }
+    }
+
+    [[nodiscard]] std::vector<std::vector<ActionTime>> actionTimes() const {
+        std::vector<std::vector<ActionTime>> result(graph_.lowered().actions.size());
+        for (ActionIndex index = 0; index < graph_.actionCount(); ++index) {
+            if (graph_.action(index).kind != ActionKind::Compute)
+                result[graph_.rank(index).index()].push_back(actionTime(index));
+        }
+        return result;
     }
 
     [[nodiscard]] QueueTimes queueTimes(const Communicators& communicators) const {
@@ -123,6 +133,26 @@ private:
         if (ops_.partner(op) != kNoOp) recorder.op(graph_.rank(index), ops_.op(ops_.partner(op)), start, end);
     }
 
+    [[nodiscard]] ActionTime actionTime(ActionIndex index) const {
+        const Action& action = graph_.action(index);
+        ActionTime time{action, times_[graph_.passed(index)], {}, times_[graph_.ended(index)]};
+        time.start = time.posted;
+        if (isSendWait(action.kind) || action.kind == ActionKind::WaitReduceGrad) {
+            time.end = time.posted;
+            const bool first = index == graph_.firstOf(graph_.rank(index));
+            time.posted = time.start = first ? TimeNs{0} : times_[graph_.passed(index - 1)];
+        } else if (isTransfer(action.kind)) {
+            const ActionIndex other = graph_.otherEnd(index);
+            time.start = other == kNoAction ? headTime(index) : startOf(isSend(action.kind) ? index : other);
+            if (other != kNoAction && isSend(action.kind)) time.end = times_[graph_.ended(other)];
+        } else {
+            const ActionIndex before = graph_.weightBefore(index);
+            if (before != kNoAction) time.start = std::max(time.start, times_[graph_.ended(before)]);
+        }
+        time.posted = std::min(time.posted, time.start); // an eager transfer may start before its receive is posted
+        return time;
+    }
+
     /// The rank's wait for the transfer that ended last among those it needed.
     void recordWait(ActionIndex index, TimelineRecorder& recorder) const {
         ActionIndex last = kNoAction;
@@ -166,10 +196,11 @@ private:
     TaskTimes times_;
 };
 
+/// Of a schedule that has a problem.
 Error whyNot(const LoweredSchedule& lowered, const QueueModel& queues) {
     const auto problems = validateLowered(lowered, {}, queues).problems;
-    return inputError("schedule " + lowered.order.name,
-                      problems.empty() ? "cannot run" : problems.front().message.text(),
+    assert(!problems.empty());
+    return inputError("schedule " + lowered.order.name, problems.front().message.text(),
                       "`bubblescope validate` lists every problem");
 }
 
@@ -178,7 +209,12 @@ Error whyNot(const LoweredSchedule& lowered, const QueueModel& queues) {
 Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostModel& costs, const QueueModel& queues,
                                     const WeightTimes& weights) {
     BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(lowered.order));
-    if (!checkActions(lowered).empty()) return whyNot(lowered, queues);
+    if (lowered.actions.size() != lowered.order.ranks.size() || (lowered.order.pp > 1 && !lowered.hasTransfers())) {
+        return inputError("schedule " + lowered.order.name, "has no sends and receives",
+                          "simulate its order, or lower it");
+    }
+    const bool deadlock = !visitInOrder(ops, [](OpIndex, OpIndex) {}).empty();
+    if (deadlock || !checkActions(lowered).empty()) return whyNot(lowered, queues);
     const CostTable table(lowered.order, costs);
     const LoweredGraph graph(lowered, queues, eagerPayloads(costs.transfers, queues));
     const TimeNs longest = std::max({table.longest(), weights.unshard, weights.reduce_grad});
@@ -191,7 +227,9 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
     if (!simulation.run()) return whyNot(lowered, queues);
     TimelineRecorder recorder(lowered.order);
     simulation.record(recorder);
-    return LoweredStep{recorder.take(), simulation.queueTimes(queues.communicators)};
+    LoweredStep result{recorder.take(), simulation.actionTimes(), simulation.queueTimes(queues.communicators)};
+    result.step.begin = TimeNs{0}; // gathering weights before the first op is part of the step
+    return result;
 }
 
 } // namespace bubblescope

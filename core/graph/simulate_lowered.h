@@ -26,7 +26,7 @@ struct QueuedTransfer {
     std::string send;
     std::string receive;
     std::string communicator;
-    std::string behind; ///< what it stood behind last
+    std::string behind; ///< the last call before it in the queue
     Rank behind_rank;
     TimeNs ready{0};
     TimeNs start{0};
@@ -45,8 +45,17 @@ struct QueueTimes {
     std::vector<TimeNs> ranks;      ///< per sender
 };
 
+/// An action other than Compute. A send or receive is posted, starts when its transfer does, and ends with it.
+struct ActionTime {
+    Action action;
+    TimeNs posted{0};
+    TimeNs start{0};
+    TimeNs end{0};
+};
+
 struct LoweredStep {
     StepTimeline step;
+    std::vector<std::vector<ActionTime>> actions; ///< per rank, in its order
     QueueTimes queues;
 };
 

@@ -37,8 +37,8 @@ LoweredValidation validateLowered(const LoweredSchedule& lowered, const Validate
                                        wrong.receive, wrong.from.value, wrong.send)});
     }
     // First, since reports list no more than the first thousand.
-    result.problems.insert(result.problems.begin(),
-                           {"hang", result.hang->rank, result.hang->action, hangText(*result.hang)});
+    result.problems.insert(result.problems.begin(), {"hang", result.hang->cycle.front().rank,
+                                                     result.hang->cycle.front().action, hangText(*result.hang)});
     return result;
 }
 

@@ -13,7 +13,7 @@ struct LoweredValidation {
     /// Besides those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings()) and hang. Their
     /// index is that of the action in the rank's list of actions.
     std::vector<ScheduleProblem> problems;
-    /// Not where the order itself deadlocks, or nothing is sent.
+    /// Absent if the order itself deadlocks or has no transfers.
     std::optional<HangVerdict> hang;
 };
 

@@ -48,17 +48,39 @@ std::string drawnDetails(const Drawn& drawn) {
         std::ranges::any_of(schedule.ranks, [](const auto& ops) { return std::ranges::any_of(ops, &Op::overlapped); });
     if (pairs) add("t_fb", costs.overlapped.value_or(t.forward + t.backward));
     if (costs.comm.count() > 0) add("transfer", costs.comm);
-    return fmt::format("{}; makespan {}, bubble rate {:.2f} %", times, svg::shortTime(drawn.step.wall()),
-                       100 * bubbleRates(drawn.step).over_makespan);
+    return fmt::format("{}; makespan {}, bubble rate {:.2f} %{}", times, svg::shortTime(drawn.step.wall()),
+                       100 * bubbleRates(drawn.step).over_makespan,
+                       drawn.actions.empty() ? "" : "; below each rank: sends, receives, weights");
+}
+
+std::vector<svg::LaneBar> lanesOf(const Drawn& drawn, Rank rank) {
+    std::vector<svg::LaneBar> bars;
+    for (const ActionTime& time : drawn.actions[rank.index()]) {
+        const ActionKind kind = time.action.kind;
+        svg::LaneBar bar{svg::LaneBar::Lane::Weights, time.posted, time.start, time.end, {}};
+        if (isSend(kind) || isSendWait(kind)) bar.lane = svg::LaneBar::Lane::Send;
+        if (isReceive(kind)) bar.lane = svg::LaneBar::Lane::Receive;
+        if (bar.posted == bar.end) continue;
+        bar.title =
+            fmt::format("{}: {}", actionName(drawn.schedule, rank, time.action), svg::shortTime(time.end - time.start));
+        if (time.start > time.posted)
+            bar.title += fmt::format(", after {} of waiting", svg::shortTime(time.start - time.posted));
+        bars.push_back(std::move(bar));
+    }
+    return bars;
 }
 
 } // namespace
 
 Result<std::string> drawSteps(std::span<const Drawn> drawn, const svg::DrawOptions& options, bool consolidated) {
     std::deque<StepTimeline> retimed; // keeps its elements in place
+    std::deque<std::vector<std::vector<svg::LaneBar>>> lanes;
     std::vector<svg::Panel> panels;
     for (const Drawn& one : drawn) {
-        panels.push_back({one.step, drawnHeading(one.schedule), drawnDetails(one)});
+        auto& bars = lanes.emplace_back();
+        for (std::size_t r = 0; r < one.actions.size(); ++r)
+            bars.push_back(lanesOf(one, Rank{r}));
+        panels.push_back({one.step, drawnHeading(one.schedule), drawnDetails(one), bars});
         if (!consolidated) continue;
         const auto form = closedForm(one.schedule, one.costs);
         retimed.push_back(consolidate(one.step, form.ok() ? form.value().beforeSteady() : std::vector<TimeNs>{}));

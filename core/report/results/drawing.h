@@ -1,12 +1,14 @@
 #pragma once
 
 #include "core/cost/cost_model.h"
+#include "core/graph/simulate_lowered.h"
 #include "core/report/svg/draw_timelines.h"
 #include "core/schedule/schedule.h"
 #include "core/timeline/step_timeline.h"
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace bubblescope::report {
 
@@ -15,6 +17,7 @@ struct Drawn {
     const Schedule& schedule;
     const StepTimeline& step;
     const CostModel& costs;
+    std::span<const std::vector<ActionTime>> actions = {}; ///< per rank: drawn on lanes below
 };
 
 /// The steps below one another, each with its schedule, times and bubble rate, and if `consolidated` followed by the

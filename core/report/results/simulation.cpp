@@ -58,13 +58,16 @@ void addQueues(Document& document, const Simulated& run) {
     constexpr std::size_t kListed = 20;
     const QueueCosts& queues = *run.queues;
     const TimeNs cost = run.step.wall() - queues.makespan_without;
-    document.line(fmt::format("communicators '{}': queues cost {}; {} transfers waited behind others",
-                              queues.communicators, formatTime(cost), queues.times.queued.size()));
+    if (!queues.times.communicators.empty()) {
+        document.line(fmt::format("communicators '{}': queues cost {}; {} transfers waited behind others",
+                                  queues.communicators, formatTime(cost), queues.times.queued.size()));
+    }
     Table queued("head_of_line",
                  {column("send", "send"), column("receive", "receive"), column("from", "from"), column("to", "to"),
                   column("communicator", "communicator"), column("wait_ns", "waited"), column("behind", "behind"),
                   column("behind_rank", "on rank")});
     queued.most_in_text = 5;
+    if (queues.times.queued.empty()) queued.reader = Reader::Programs;
     for (const QueuedTransfer& each :
          std::span(queues.times.queued).first(std::min(kListed, queues.times.queued.size()))) {
         queued.row(each.send, each.receive, each.from, each.to, each.communicator, each.wait(), each.behind,
@@ -85,6 +88,30 @@ void addQueues(Document& document, const Simulated& run) {
 
 } // namespace
 
+void addChoices(Document& document, const std::vector<CommunicationChoice>& choices) {
+    Table table("communication_choices",
+                {column("receives", "receives", Align::Left), column("communicators", "communicators", Align::Left),
+                 column("count", "how many"), column("can_hang", "can hang"), data("pairs_wrongly"),
+                 column("makespan_ns", "makespan"), data("rules")});
+    for (const CommunicationChoice& each : choices) {
+        Value::List rules;
+        for (const CommunicatorRule& rule : each.rules)
+            rules.push_back(Value::Object{{"name", rule.name}, {"from", rule.from}, {"to", rule.to}});
+        table.row(each.deferred_receives ? "deferred" : "early", communicatorKindName(each.kind), each.communicators,
+                  Cell(each.can_hang).as(each.can_hang ? "yes" : "no"), each.pairs_wrongly, orNone(each.makespan),
+                  each.rules.empty() ? absent() : Cell(std::move(rules)));
+    }
+    document.add(std::move(table));
+    const auto& best = choices.front();
+    if (!best.safe()) {
+        document.line("No choice is safe: match transfers by tag, or change the order.");
+        return;
+    }
+    document.line(fmt::format("Use {} and communicators '{}': it cannot hang, and no safe choice takes less time.",
+                              best.deferred_receives ? "deferred receives" : "early receives",
+                              communicatorKindName(best.kind)));
+}
+
 Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& costs, const QueueModel& queues,
                             const WeightTimes& weights, const MemoryRequest& memory) {
     Simulated run;
@@ -95,7 +122,7 @@ Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& cos
     BUBBLESCOPE_ASSIGN(const LoweredStep without, simulateLowered(lowered, costs, free, weights));
     run.step = std::move(queued.step);
     run.queues = QueueCosts{std::string(communicatorKindName(queues.communicators.kind)), without.step.wall(),
-                            std::move(queued.queues)};
+                            std::move(queued.queues), std::move(queued.actions)};
     BUBBLESCOPE_ASSIGN(run.memory, memory.report(run.schedule));
     run.analysis = analyzeStep(run.step, run.schedule);
     return run;

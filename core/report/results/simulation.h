@@ -4,6 +4,7 @@
 #include "core/cost/cost_model.h"
 #include "core/graph/simulate_lowered.h"
 #include "core/report/results/compared.h"
+#include "core/request/communication_choices.h"
 #include "core/request/memory_request.h"
 #include "core/theory/analysis.h"
 #include "core/theory/closed_form.h"
@@ -19,6 +20,7 @@ struct QueueCosts {
     std::string communicators;  ///< their kind
     TimeNs makespan_without{0}; ///< with transfers matched by tag
     QueueTimes times;
+    std::vector<std::vector<ActionTime>> actions; ///< per rank
 };
 
 /// A simulated run of a schedule, and what theory predicts for it, if it covers the schedule.
@@ -43,6 +45,9 @@ struct Simulated {
 
 /// What `simulate` found: rates, a row a rank, and if `with_ops` the list of ops for programs.
 [[nodiscard]] Document simulationDocument(const Simulated& run, bool with_ops);
+
+/// Every choice of communicators and places of receives: a table, and what to set for the first.
+void addChoices(Document& document, const std::vector<CommunicationChoice>& choices);
 
 /// Each op with its start and end: [kind, microbatch, chunk, rank, start_ns, end_ns], and the slice of split sequences.
 [[nodiscard]] Value simulatedOps(const StepTimeline& step);

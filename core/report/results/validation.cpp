@@ -1,10 +1,14 @@
 #include "core/report/results/validation.h"
 
+#include "core/base/bytes.h"
+#include "core/report/svg/draw_cycle.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace bubblescope::report {
 namespace {
@@ -61,10 +65,27 @@ Document validationDocument(const LoweredSchedule& schedule, const LoweredValida
     return document;
 }
 
+std::string cycleDrawing(const HangVerdict& hang) {
+    std::vector<svg::CycleCall> calls;
+    for (const WaitStep& step : hang.cycle) {
+        std::string why; // the other end
+        if (step.why == WaitStep::Why::Queue) why = fmt::format("behind, in {}", step.communicator);
+        if (step.why == WaitStep::Why::NotPosted) why = "posted after";
+        calls.push_back({step.rank.value, step.action, step.call, std::move(why)});
+    }
+    return svg::drawCycle(calls, hang.from_bytes == 0 ? "Hangs with payloads of any size. Arrows: waits for"
+                                                      : fmt::format("Hangs from payloads of {} on. Arrows: waits for",
+                                                                    formatBytes(hang.from_bytes)));
+}
+
+std::string safeCommunicatorsLine(const std::vector<CommunicatorVerdict>& all) {
+    return fmt::format("safe communicators: {}; unsafe: {}", namesOf(all, true), namesOf(all, false));
+}
+
 void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
                  const std::vector<CommunicatorVerdict>& all) {
     document.line(verdictLine(*found.hang, queues));
-    document.line(fmt::format("safe communicators: {}; unsafe: {}", namesOf(all, true), namesOf(all, false)));
+    document.line(safeCommunicatorsLine(all));
     document.data("communicators", communicatorKindName(queues.communicators.kind));
     document.data("eager_bytes", queues.eager_bytes);
     document.data("can_hang", found.hang->hangs());

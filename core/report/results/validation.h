@@ -3,6 +3,7 @@
 #include "core/graph/validate_lowered.h"
 #include "core/report/document.h"
 
+#include <string>
 #include <vector>
 
 namespace bubblescope::report {
@@ -13,5 +14,11 @@ namespace bubblescope::report {
 /// Whether it can hang, and with which communicators it could. `found` has a verdict.
 void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
                  const std::vector<CommunicatorVerdict>& all);
+
+/// The cycle of a hang as an SVG document.
+[[nodiscard]] std::string cycleDrawing(const HangVerdict& hang);
+
+/// "safe communicators: edge, tag; unsafe: one, direction, pair"
+[[nodiscard]] std::string safeCommunicatorsLine(const std::vector<CommunicatorVerdict>& all);
 
 } // namespace bubblescope::report

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,8 @@ constexpr double kTextLine = 16;
 constexpr double kLabelSize = 11; ///< largest size of the numbers on ops
 constexpr double kSmallestLabelSize = 7.5;
 constexpr double kRowGap = 3;
+constexpr double kLaneHeight = 6;
+constexpr std::array<const char*, 3> kLaneColours{colours::kOptimizer, colours::kForward, colours::kBackwardInput};
 
 /// Breaks text at spaces into lines no wider than `width`.
 std::vector<std::string> wrapped(std::string_view text, double size, double width) {
@@ -151,10 +154,11 @@ private:
             y += kTextLine;
         }
         y += 4;
-        return rows(panel.step, y);
+        return rows(panel, y);
     }
 
-    double rows(const StepTimeline& step, double y) {
+    double rows(const Panel& panel, double y) {
+        const StepTimeline& step = panel.step;
         const auto bubbles = findBubbles(step);
         const double top = y;
         std::vector<Box> boxes;
@@ -167,6 +171,7 @@ private:
                                   step.begin + to_, row, label_size_});
             std::ranges::move(more, std::back_inserter(boxes));
             y += row_height_ + kRowGap;
+            if (rank.index() < panel.lanes.size()) y = lanes(panel.lanes[rank.index()], step.begin, y - kRowGap + 1);
         }
         paint(boxes);
         if (panels_.size() > 1 && step.wall() < to_ && step.wall() > options_.from) {
@@ -174,6 +179,26 @@ private:
             body_.line(end, top - 2, end, y - kRowGap + 2, fmt::format(R"(stroke="{}")", colours::kText));
         }
         return y;
+    }
+
+    /// Sends, receives and weights below each other. Those of one lane may overlap, so they are see-through.
+    double lanes(const std::vector<LaneBar>& bars, TimeNs begin, double y) {
+        for (std::size_t lane = 0; lane < kLaneColours.size(); ++lane) {
+            body_.open("g", fmt::format(R"(fill="{}" fill-opacity="0.75")", kLaneColours[lane]));
+            for (const LaneBar& bar : bars) {
+                if (static_cast<std::size_t>(bar.lane) != lane) continue;
+                laneBar(bar.posted - begin, bar.start - begin, y, bar.title, kHatched);
+                laneBar(bar.start - begin, bar.end - begin, y, bar.title, {});
+            }
+            body_.close("g");
+            y += kLaneHeight + 1;
+        }
+        return y + kRowGap;
+    }
+    void laneBar(TimeNs from, TimeNs to, double y, const std::string& title, std::string_view attributes) {
+        from = std::max(from, options_.from);
+        to = std::min(to, to_);
+        if (from < to) body_.rect({x(from), y, x(to) - x(from), kLaneHeight}, title, attributes);
     }
 
     /// Boxes of one colour as one group, then the bars, then the labels, by their looks.

@@ -3,6 +3,7 @@
 #include "core/base/result.h"
 #include "core/timeline/step_timeline.h"
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,11 +11,22 @@
 
 namespace bubblescope::svg {
 
+/// What a rank does besides its ops, on a lane below them.
+struct LaneBar {
+    enum class Lane : std::uint8_t { Send, Receive, Weights };
+    Lane lane = Lane::Send;
+    TimeNs posted{0}; ///< from here to `start` it waits, drawn hatched
+    TimeNs start{0};
+    TimeNs end{0};
+    std::string title; ///< tooltip
+};
+
 /// One step of a drawing.
 struct Panel {
     const StepTimeline& step;
     std::string heading; ///< what is drawn, such as "1f1b, p = 4, m = 8"
     std::string details; ///< times and results; broken into lines where it is too long for one
+    std::span<const std::vector<LaneBar>> lanes = {}; ///< per rank; empty: none
 };
 
 struct DrawOptions {
@@ -26,9 +38,10 @@ struct DrawOptions {
 
 /// Draws steps below one another on one time axis, as an SVG document of its own: a row per rank, ops in the
 /// app's colours, chunks and slices by shade, overlapped pairs as two halves, the second direction of
-/// bidirectional pipelines with a bar, bubbles hatched. The document needs nothing outside itself and brings its
-/// ground, so that it can be read on light and dark pages. A label that would not fit its op is left out.
-/// Errors: Usage, when nothing is drawn, a rank is not there or the range or the width is empty.
+/// bidirectional pipelines with a bar, bubbles hatched, sends, receives and weights on narrow lanes below. The document
+/// needs nothing outside itself and brings its ground, so that it can be read on light and dark pages. A label that
+/// would not fit its op is left out. Errors: Usage, when nothing is drawn, a rank is not there or the range or the
+/// width is empty.
 [[nodiscard]] Result<std::string> drawTimelines(std::span<const Panel> panels, const DrawOptions& options = {});
 
 } // namespace bubblescope::svg

@@ -1,7 +1,8 @@
 // Orders of ops from files.
 
 #include "core/graph/simulate.h"
-#include "core/graph/validate.h"
+#include "core/graph/simulate_lowered.h"
+#include "core/graph/validate_lowered.h"
 #include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 #include "tests/fuzz/checks.h"
@@ -19,9 +20,23 @@ void run(const Schedule& schedule) {
     if (step.ok()) (void)textChart(step.value());
 }
 
+void runLowered(const LoweredSchedule& lowered) {
+    CostModel costs;
+    costs.times = {TimeNs{1}, TimeNs{2}, TimeNs{1}, TimeNs{1}, TimeNs{1}};
+    for (const CommunicatorKind kind : {CommunicatorKind::One, CommunicatorKind::Edge, CommunicatorKind::Tag}) {
+        const QueueModel queues{{kind, {}}, 0, false};
+        const LoweredValidation found = validateLowered(lowered, {}, queues);
+        const auto step = simulateLowered(lowered, costs, queues);
+        if (step.ok()) require(found.problems.empty(), "what can be simulated has no problem");
+        if (found.problems.empty() && found.hang) require(step.ok(), "what cannot hang can be simulated");
+    }
+}
+
 } // namespace
 
 void scheduleJson(std::string_view bytes) {
+    const auto lowered = loweredFromJson(bytes, kInput);
+    if (lowered.ok()) runLowered(lowered.value());
     const auto schedule = scheduleFromJson(bytes, kInput);
     if (!schedule.ok()) return checkError(schedule.error());
     const auto again = scheduleFromJson(scheduleToJson(schedule.value()), kInput);
@@ -30,6 +45,14 @@ void scheduleJson(std::string_view bytes) {
 }
 
 void scheduleCsv(std::string_view bytes) {
+    const auto lowered = loweredFromCsv(bytes, kInput);
+    if (lowered.ok()) {
+        runLowered(lowered.value());
+        if (const auto text = scheduleToCsv(lowered.value()); text.ok()) {
+            const auto again = loweredFromCsv(text.value(), kInput);
+            require(again.ok() && again.value().actions == lowered.value().actions, "actions are read again");
+        }
+    }
     const auto schedule = scheduleFromCsv(bytes, kInput);
     if (!schedule.ok()) return checkError(schedule.error());
     const auto text = scheduleToCsv(schedule.value());

@@ -19,7 +19,7 @@
 namespace bubblescope::test {
 
 /// Carries out a lowered schedule with one thread per rank on communicators that queue as NCCL's do. It shares nothing
-/// with the verdict but the schedule. A hang is a state: no rank can go on, and something is left to do.
+/// with the verdict but the schedule. A hang is detected by state: every rank that has not finished is blocked.
 class QueueEmulation {
 public:
     QueueEmulation(const LoweredSchedule& lowered, const QueueModel& model, std::int64_t bytes, std::uint32_t seed)
@@ -164,7 +164,7 @@ private:
         return !stuck_;
     }
 
-    /// Nobody runs, and nobody's need is met.
+    /// All ranks that have not finished wait, and none of their needs is met.
     void noteIfStuck() {
         std::size_t blocked = 0;
         for (const auto* needs : waiting_)
@@ -185,7 +185,7 @@ private:
     std::set<Key> posted_; ///< receives
     std::int64_t next_tag_ = 0;
     std::vector<const std::vector<std::pair<Key, bool>>*> waiting_; ///< per rank
-    std::size_t running_ = 0;                                       ///< ranks that have not come to their end
+    std::size_t running_ = 0;                                       ///< ranks that have not finished
     bool stuck_ = false;
 };
 
