@@ -178,6 +178,12 @@ Statement statementOf(const Run& run, const RunReport& report, std::size_t findi
     return out;
 }
 
+/// Whether the action wins what the fault costs: the ops, steps or times that are longer become like the others.
+bool isWonWhole(AnomalyKind kind) {
+    return kind == AnomalyKind::LongSteps || kind == AnomalyKind::SlowOp || kind == AnomalyKind::TimeBetweenSteps ||
+           kind == AnomalyKind::HostStarved;
+}
+
 bool isOfOneStep(const Anomaly& anomaly) {
     return anomaly.seen.steps == 1 && anomaly.seen.of_steps > 1;
 }
@@ -206,8 +212,7 @@ void addFindings(Answer& answer, Gains& gains, const Run& run, const RunReport& 
             if (predicted++ < kMostPredicted) {
                 statement.change = changeBy(run.steps.front(), anomaly);
                 statement.gain = gains.of(statement.change);
-                // Long steps would be like the others.
-                if (anomaly.kind == AnomalyKind::LongSteps) statement.gain = statement.cost;
+                if (isWonWhole(anomaly.kind)) statement.gain = statement.cost;
             }
         }
         answer.statements.push_back(std::move(statement));

@@ -1,3 +1,4 @@
+#include "core/base/time.h"
 #include "tests/cli/program.h"
 #include "tests/support/shared_data.h"
 
@@ -183,6 +184,35 @@ TEST(WhatIfCommand, BadChangesAreTwoAndBadInputIsThree) {
     EXPECT_EQ(runProgram({"whatif", trace, "--step", "5"}).exit_code, 2);
     EXPECT_EQ(runProgram({"whatif"}).exit_code, 2);
     EXPECT_EQ(runProgram({"whatif", scratch.file("nowhere.json")}).exit_code, 3);
+}
+
+/// One saving has one number: in the answer as a document and as text, and where its command is run.
+TEST(WhatIfCommand, SavesWhatTheAnswerSays) {
+    const ScratchFolder scratch;
+    int compared = 0;
+    for (const std::string& trace :
+         {simulatedTrace(scratch), (dataDir() / "recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8").string(),
+          (dataDir() / "recordings/torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2").string(),
+          (dataDir() / "recordings/torch-recorded/1f1b_dp2_pp2_mb4").string()}) {
+        const auto report = runProgram({"analyze", trace, "--json"}).json();
+        for (const auto& statement : report["answer"]) {
+            if (statement["gain_ns"].is_null() || statement["change"].is_null()) continue;
+            const auto scenario =
+                runProgram({"whatif", trace, "--if", statement["change"].get<std::string>(), "--json"})
+                    .json()["scenario"];
+            EXPECT_EQ(statement["gain_ns"].get<std::int64_t>(),
+                      std::max<std::int64_t>(0, -scenario["change_ns"].get<std::int64_t>()))
+                << trace << statement;
+            EXPECT_EQ(scenario["observed_ns"], report["step_time_ns"]) << "one baseline";
+            ++compared;
+        }
+        const auto& first = report["answer"][0];
+        if (first["gain_ns"].is_null() || first["gain_ns"] == first["cost_ns"]) continue;
+        const std::string gain = formatTime(TimeNs{first["gain_ns"].get<std::int64_t>()});
+        EXPECT_THAT(runProgram({"analyze", trace}).out, HasSubstr(gain)) << trace;
+        EXPECT_THAT(runProgram({"analyze", trace, "--summary"}).out, HasSubstr(gain)) << trace;
+    }
+    EXPECT_GE(compared, 4);
 }
 
 // What the trace does not explain makes the error larger, and is no reason for silence; and there is one figure for it.

@@ -194,17 +194,23 @@ def run_step(samples):
     runtime.step(*inputs, **targets)
     optimizer.step()
     if spec["collect"] and spec["collect"][0] == rank and step_number % spec["collect"][1] == 0:
+        Heavy(spec["collect"][2])
         gc.collect()
 
 
-if spec["collect"]:
-    # A real collection, made as long as asked by what it finds to finalize.
-    def slow_collection(phase, _):
-        if phase == "start" and spec["collect"][0] == rank:
-            time.sleep(spec["collect"][2] * 1e-3)
+class Heavy:
+    """Part of a circle, so that only a collection finds it, and as long to finalize as asked."""
 
+    def __init__(self, milliseconds):
+        self.milliseconds = milliseconds
+        self.myself = self
+
+    def __del__(self):
+        time.sleep(self.milliseconds * 1e-3)
+
+
+if spec["collect"]:
     gc.disable()
-    gc.callbacks.append(slow_collection)
 
 begins = []
 for step_number, samples in enumerate(torch.utils.data.DataLoader(Samples(), batch_size=None)):
