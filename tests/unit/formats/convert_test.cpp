@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <functional>
@@ -123,22 +124,16 @@ TEST(ChromeWriter, SortsProcessesByRank) {
     EXPECT_EQ(ranks, (std::vector<std::int32_t>{0, 1, 2}));
     DiagnosticLog log;
     ASSERT_TRUE(chrome::writeChrome(folder.path() / "all.json", trace, log).ok());
-    std::ifstream file(folder.path() / "all.json");
-    std::map<std::string, std::string> index; // by process
-    std::map<std::string, std::string> rank;
-    for (std::string line; std::getline(file, line);) {
-        const auto after = [&line](const std::string& key) {
-            const std::size_t at = line.find("\"" + key + "\":");
-            if (at == std::string::npos) return std::string();
-            const std::size_t from = at + key.size() + 3;
-            return line.substr(from, line.find_first_not_of("0123456789", from) - from);
-        };
-        if (!after("sort_index").empty()) index[after("pid")] = after("sort_index");
-        if (!after("rank").empty()) rank[after("pid")] = after("rank");
+    std::map<int, int> order; // by the number of a process
+    nlohmann::json sources;
+    for (const nlohmann::json& event : nlohmann::json::parse(test::readAll(folder.path() / "all.json"))) {
+        if (event["name"] == "process_sort_index") order[event["pid"]] = event["args"]["sort_index"];
+        if (event["name"] == "trace_files") sources = event["args"];
     }
-    ASSERT_EQ(rank.size(), 3U);
-    for (const auto& [pid, number] : rank)
-        EXPECT_EQ(std::stoi(index[pid]), std::stoi(number) + 1) << pid;
+    ASSERT_EQ(sources["processes"].size(), 3U);
+    for (const nlohmann::json& process : sources["processes"])
+        EXPECT_EQ(order[process["number"]],
+                  sources["files"][process["file"].get<std::size_t>()]["rank"].get<int>() + 1);
 }
 
 TEST(ChromeWriter, LeavesAReadableFileWhenCutOff) {
