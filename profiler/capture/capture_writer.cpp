@@ -103,7 +103,7 @@ void CaptureWriter::take(const StatedEvent& event) {
 void CaptureWriter::addWaitForCore(TimeInterval looks, TimeNs waited) {
     constexpr TimeNs kLeast{std::chrono::milliseconds(1)}; // less is usual, and would cost more than it tells
     constexpr std::int32_t kOrder = 501;                   // below threads and checks
-    if (waited < kLeast || !begun_ || !window_.contains(looks.end)) return;
+    if (waited < kLeast || !host_.namesOps() || !window_.contains(looks.end)) return;
     const std::string name(perfetto::kCaptureWaitForCore);
     Lanes& lanes = stated_tracks_.try_emplace(name, name, kOrder).first->second;
     const TimeNs start = std::max(looks.start, looks.end - waited);

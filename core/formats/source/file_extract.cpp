@@ -22,7 +22,8 @@ void fields(Wire& wire, ProcessGroup& value) {
 }
 template <class Wire>
 void fields(Wire& wire, TraceFile& value) {
-    wire(value.path, value.format, value.rank, value.host, value.groups, value.world_size, value.offset);
+    wire(value.path, value.format, value.rank, value.host, value.groups, value.world_size, value.offset, value.process,
+         value.is_converted, value.problems);
 }
 template <class Wire>
 void fields(Wire& wire, TraceExtent& value) {

@@ -131,13 +131,14 @@ private:
     char close_;
 };
 
-std::string encoded(const TraceFile& file) {
+/// `alone`: the trace has no other file, and needs no name for it.
+std::string encoded(const TraceFile& file, bool alone) {
     JsonList object('{');
     object.text("format", file.format);
     object.number("rank", file.rank);
     object.number("named_rank", file.named_rank);
     object.text("host", file.host);
-    object.text("process", file.process.empty() ? file.path.filename().string() : file.process);
+    object.text("process", file.process.empty() && !alone ? file.path.filename().string() : file.process);
     object.number("world_size", file.world_size);
     JsonList groups('[');
     for (const ProcessGroup& group : file.groups)
@@ -162,7 +163,7 @@ std::string encoded(TrackId id, const SourceFiles::Row& row) {
 std::string encoded(const SourceFiles& sources) {
     JsonList files('[');
     for (const TraceFile& file : sources.files)
-        files.item(encoded(file));
+        files.item(encoded(file, sources.files.size() == 1));
     JsonList processes('[');
     for (const auto& [number, process] : sources.processes)
         processes.item(fmt::format(R"({{"number":{},"file":{},"pid":{}}})", number, process.file, process.pid));
