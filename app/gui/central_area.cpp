@@ -12,9 +12,10 @@
 #include "app/gui/panels/rows_bar.h"
 #include "app/gui/panels/search_bar.h"
 #include "app/gui/panels/summary_bar.h"
+#include "app/gui/panels/teach_panel.h"
+#include "app/gui/panels/trace_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/panels/widgets.h"
-#include "app/gui/plain/plain_page.h"
 #include "app/gui/preferences.h"
 #include "app/gui/timeline/load_preview_view.h"
 #include "app/gui/timeline/menu_entries.h"
@@ -25,7 +26,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QLabel>
-#include <QMenu>
+#include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QVBoxLayout>
@@ -48,6 +49,12 @@ public:
     }
 };
 
+/// A slice's own track; of others all.
+std::vector<TrackId> tracksOf(const Session& session, const ItemRef& item) {
+    if (item.kind != ItemKind::Slice) return {};
+    return {session.run.trace->sliceTracks()[session.slice(item)]};
+}
+
 } // namespace
 
 CentralArea::CentralArea(const Sources& sources, QWidget* parent)
@@ -67,11 +74,15 @@ CentralArea::CentralArea(const Sources& sources, QWidget* parent)
     connect(rows, &RowsBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
     connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
     connectSearch();
+    connectTeaching();
+    auto* trace_bar = new TraceBar(from_.state, this);
+    connect(trace_bar, &TraceBar::problemsRequested, this, &CentralArea::problemsRequested);
+    connect(trace_bar, &TraceBar::teachRequested, this, &CentralArea::teach);
 
     QVBoxLayout* column = tightColumn(*this);
     for (QWidget* bar : std::initializer_list<QWidget*>{from_.tabs.makeBar(this), message_, makeWheelQuestion(),
-                                                        makeNotesQuestion(), live_bar_, answer_, summary_, overview_,
-                                                        new ReferenceBar(from_.state, this), rows})
+                                                        makeNotesQuestion(), live_bar_, answer_, summary_, trace_bar,
+                                                        overview_, new ReferenceBar(from_.state, this), rows})
         column->addWidget(bar);
     column->addWidget(pages_, 1);
 }
@@ -86,16 +97,23 @@ void CentralArea::showAnswer() {
 
 void CentralArea::buildPages() {
     welcome_ = new WelcomePanel(pages_);
-    timeline_ = new TimelineView(from_.state, from_.themes, pages_);
+    auto* trace_page = new QSplitter(Qt::Horizontal, pages_);
+    trace_page_ = trace_page;
+    timeline_ = new TimelineView(from_.state, from_.themes, trace_page);
     timeline_->setNoteStore(&from_.notes);
+    teach_ = new TeachPanel(trace_page);
+    teach_->hide();
+    trace_page->addWidget(timeline_);
+    trace_page->addWidget(teach_);
+    trace_page->setStretchFactor(0, 1);
+    trace_page->setSizes({900, 300});
+    trace_page->setChildrenCollapsible(false);
     preview_ = new LoadPreviewView(from_.themes, pages_);
     live_waiting_ = new QLabel(pages_);
     live_waiting_->setObjectName(QStringLiteral("liveWaiting"));
     live_waiting_->setAlignment(Qt::AlignCenter);
     live_waiting_->setWordWrap(true);
-    plain_ = new PlainPage(from_.themes, pages_);
-    connect(plain_, &PlainPage::reopenRequested, &from_.tabs, &TraceTabs::reopen);
-    for (QWidget* page : std::initializer_list<QWidget*>{welcome_, timeline_, plain_, preview_, live_waiting_})
+    for (QWidget* page : std::initializer_list<QWidget*>{welcome_, trace_page_, preview_, live_waiting_})
         pages_->addWidget(page);
 }
 
@@ -103,11 +121,47 @@ void CentralArea::connectSearch() {
     search_ = new SearchBar(from_.state, timeline_);
     connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
     connect(timeline_, &TimelineView::hitRequested, search_, &SearchBar::step);
-    connect(&from_.tabs, &TraceTabs::searchGoesOn, search_, &SearchBar::find);
     connect(search_, &SearchBar::stepped, this, [this](const QString& counter) { emit noted(counter, 2000); });
     connect(search_, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
-    connect(timeline_, &TimelineView::menuRequested, this,
-            [this](const ItemRef& item, const QPoint& where) { makeItemMenu(item)->popup(where); });
+    connect(timeline_, &TimelineView::menuRequested, this, [this](const ItemRef& item, const QPoint& where) {
+        QMenu* const menu = makeItemMenu(item);
+        menu->popup(where);
+        if (item.kind == ItemKind::Slice) slice_menu_ = menu;
+    });
+    connect(&from_.state, &ViewState::sessionChanged, this, [this] {
+        if (slice_menu_) slice_menu_->close(); // other traces have other slices
+    });
+}
+
+void CentralArea::connectTeaching() {
+    connect(&from_.state, &ViewState::sessionChanged, teach_, [this] { teach_->setSession(from_.state.session()); });
+    connect(&from_.state, &ViewState::selectionChanged, teach_, [this] {
+        const ItemRef item = from_.state.selection();
+        if (teach_->isVisible() && item.kind == ItemKind::Slice) teach_->setExample(static_cast<SliceId>(item.index));
+    });
+    connect(teach_, &TeachPanel::matched, this, [this] {
+        if (teach_->isVisible()) from_.state.mark(teach_->allMatches());
+    });
+    connect(teach_, &TeachPanel::closed, this, [this] {
+        search_->markAgain();
+        timeline_->setFocus();
+    });
+    connect(search_, &SearchBar::unmarked, this, [this] {
+        if (teach_->isVisible()) from_.state.mark(teach_->allMatches());
+    });
+    connect(teach_, &TeachPanel::reopenRequested, &from_.tabs, &TraceTabs::reopen);
+}
+
+void CentralArea::teach(bool by_schedule) {
+    const bool already = teach_->isVisible();
+    teach_->show();
+    if (by_schedule) {
+        teach_->showSchedule();
+    } else {
+        teach_->showNames();
+    }
+    const ItemRef item = from_.state.selection();
+    if (!already && item.kind == ItemKind::Slice) teach_->setExample(static_cast<SliceId>(item.index));
 }
 
 /// Of an op, bubble, transfer, check or slice, which is selected. Deletes itself when it closes.
@@ -119,8 +173,15 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     const auto addFollow = [&](const char* name, const QString& text, Command command, const ItemRef& to) {
         entries.addCommand(name, text, *timeline_, command)->setEnabled(static_cast<bool>(to));
     };
-    addFollow("itemConsumer", tr("Follow to the op that &uses it"), Command::Consumer, consumer(*session, item));
-    addFollow("itemProducer", tr("Follow to the op that &made it"), Command::Producer, producer(*session, item));
+    const bool steps = session->hasSteps();
+    const bool slice = item.kind == ItemKind::Slice;
+    addFollow("itemConsumer", slice ? tr("Follow its arrow &onward") : tr("Follow to the op that &uses it"),
+              Command::Consumer, consumer(*session, item));
+    addFollow("itemProducer",
+              !slice  ? tr("Follow to the op that &made it")
+              : steps ? tr("Go to its &op")
+                      : tr("Follow its arrow &back"),
+              Command::Producer, producer(*session, item));
     if (item.kind == ItemKind::Op)
         entries.add("itemMicrobatch", tr("Follow its micro-&batch through all ranks"),
                     [state] { state->showFlow(FlowOverlay::Microbatch, true); });
@@ -136,6 +197,17 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
         state->measure({}); // the note is about the item, not about a range
         notes->addHere();
     });
+    if (slice && !steps && !session->isBeginning())
+        entries.add("itemExample", tr("&Teach by this example"), [this, item] {
+            teach(false);
+            teach_->setExample(static_cast<SliceId>(item.index));
+        });
+    entries.add("itemTable", tr("Table of what runs in its &time"),
+                [this, range = session->range(item), tracks = tracksOf(*session, item)] {
+                    from_.state.measure(range, tracks);
+                    emit timeline_->timeRangeChosen();
+                });
+    if (session->raw.any()) entries.add("itemStacks", tr("Stac&ks in it"), [this] { emit stacksRequested(); });
     entries.add("itemSame", tr("&Find the same"),
                 [search = search_, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
     entries.addSeparator();
@@ -156,13 +228,11 @@ QWidget* CentralArea::makeWheelQuestion() {
     bar->addAnswer("wheelScroll", tr("As in Perfetto"),
                    [&preferences] { preferences.chooseWheel(TimelineView::Wheel::Scrolls); });
     connect(&preferences, &Preferences::wheelChosen, bar, &QWidget::hide);
-    for (TimeView* view : std::initializer_list<TimeView*>{timeline_, &plain_->view()}) {
-        connect(view, &TimeView::wheelTurned, bar, [&preferences, bar] {
-            if (preferences.asksForWheel()) bar->show();
-        });
-        connect(&preferences, &Preferences::wheelChosen, view, &TimeView::setWheel);
-        view->setWheel(preferences.wheel());
-    }
+    connect(timeline_, &TimeView::wheelTurned, bar, [&preferences, bar] {
+        if (preferences.asksForWheel()) bar->show();
+    });
+    connect(&preferences, &Preferences::wheelChosen, timeline_, &TimeView::setWheel);
+    timeline_->setWheel(preferences.wheel());
     return bar;
 }
 
@@ -184,13 +254,11 @@ QWidget* CentralArea::makeNotesQuestion() {
 }
 
 void CentralArea::showPage() {
-    const bool steps = from_.state.session() != nullptr;
-    overview_->setVisible(steps);
-    plain_->setTrace(from_.tabs.front().plain);
+    const bool any = from_.state.session() != nullptr;
+    overview_->setVisible(any);
     const LiveController& live = from_.live.controller();
     live_waiting_->setText(tr("Waiting for the first step of %1 …").arg(live.target().name()));
-    pages_->setCurrentWidget(steps                                    ? static_cast<QWidget*>(timeline_)
-                             : from_.tabs.front().plain               ? static_cast<QWidget*>(plain_)
+    pages_->setCurrentWidget(any                                      ? trace_page_
                              : from_.live.waiting() && !live.parked() ? static_cast<QWidget*>(live_waiting_)
                                                                       : welcome_);
 }
@@ -201,14 +269,15 @@ void CentralArea::showPreview() {
 }
 
 void CentralArea::focusPage() {
-    if (from_.tabs.front().plain) return plain_->view().setFocus();
     timeline_->setFocus();
 }
 
 PictureFrame CentralArea::pictureFrame() const {
+    const QString& title = from_.tabs.front().title;
+    if (!from_.state.pipeline())
+        return {title, translated(from_.state.session()->answer.state), nullptr, &from_.themes.theme()};
     const int step = from_.state.session()->step(from_.state.step()).index;
-    return {tr("%1, step %2").arg(from_.tabs.front().title).arg(step), summary_->text(), &summary_->legend(),
-            &from_.themes.theme()};
+    return {tr("%1, step %2").arg(title).arg(step), summary_->text(), &summary_->legend(), &from_.themes.theme()};
 }
 
 Status CentralArea::exportTimeline(const QString& file) const {
@@ -220,7 +289,9 @@ QImage CentralArea::timelinePicture() const {
 }
 
 QString CentralArea::pictureName() const {
-    return suggestedPictureName(from_.tabs.front().title, from_.state.session()->step(from_.state.step()).index);
+    const std::optional<int> step =
+        from_.state.pipeline() ? std::optional(from_.state.session()->step(from_.state.step()).index) : std::nullopt;
+    return suggestedPictureName(from_.tabs.front().title, step);
 }
 
 } // namespace bubblescope::gui

@@ -3,10 +3,11 @@
 #include "app/gui/export_view.h"
 #include "app/gui/models/view_state.h"
 
+#include <QMenu>
+#include <QPointer>
 #include <QWidget>
 
 class QLabel;
-class QMenu;
 class QStackedWidget;
 
 namespace bubblescope::gui {
@@ -18,18 +19,18 @@ class LiveWatch;
 class LoadPreviewView;
 class MessageBar;
 class NoteStore;
-class PlainPage;
 class Preferences;
 class SearchBar;
 class SummaryBar;
+class TeachPanel;
 class ThemeManager;
 class TimelineView;
 class TraceTabs;
 class WelcomePanel;
 
 /// The middle of the window: the tabs, bars that are shown when there is something to say, the overview, and one page:
-/// the timeline, a trace without a pipeline, a preview of the trace that loads, the wait for a watched run, or the
-/// first page. Connects these parts with one another; made anew with the language. Lives on the GUI thread.
+/// the timeline, a preview of the trace that loads, the wait for a watched run, or the first page. Connects these parts
+/// with one another; made anew with the language. Lives on the GUI thread.
 class CentralArea : public QWidget {
     Q_OBJECT
 
@@ -51,7 +52,7 @@ public:
     [[nodiscard]] AnswerBar& answer() const { return *answer_; }
     [[nodiscard]] LiveBar& liveBar() const { return *live_bar_; }
     [[nodiscard]] TimelineView& timeline() const { return *timeline_; }
-    [[nodiscard]] PlainPage& plain() const { return *plain_; }
+    [[nodiscard]] TeachPanel& teaching() const { return *teach_; }
     [[nodiscard]] WelcomePanel& welcome() const { return *welcome_; }
     [[nodiscard]] IdealOverlay& ideal() const { return *ideal_; }
 
@@ -73,12 +74,16 @@ signals:
     void statementChosen(const bubblescope::Statement& statement);
     /// For the status bar.
     void noted(const QString& text, int milliseconds);
+    void problemsRequested();
+    /// The stacks of what is selected.
+    void stacksRequested();
 
 private:
     void buildPages();
-    /// Of the open run; a plain page has its own.
     void showAnswer();
     void connectSearch();
+    void connectTeaching();
+    void teach(bool by_schedule);
     [[nodiscard]] QMenu* makeItemMenu(const ItemRef& item);
     [[nodiscard]] QWidget* makeWheelQuestion();
     [[nodiscard]] QWidget* makeNotesQuestion();
@@ -91,9 +96,11 @@ private:
     LiveBar* live_bar_;
     QStackedWidget* pages_;
     SearchBar* search_ = nullptr;
+    QPointer<QMenu> slice_menu_;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
-    PlainPage* plain_ = nullptr;
+    QWidget* trace_page_ = nullptr; ///< the timeline, and beside it what teaches
+    TeachPanel* teach_ = nullptr;
     LoadPreviewView* preview_ = nullptr;
     QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one
     QWidget* overview_;

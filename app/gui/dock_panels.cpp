@@ -7,10 +7,12 @@
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/compare_panel.h"
 #include "app/gui/panels/details_panel.h"
+#include "app/gui/panels/devices_panel.h"
 #include "app/gui/panels/notes_panel.h"
 #include "app/gui/panels/problems_panel.h"
 #include "app/gui/panels/range_panel.h"
 #include "app/gui/panels/replica_panel.h"
+#include "app/gui/panels/stacks_panel.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/panels/whatif_panel.h"
 
@@ -26,7 +28,7 @@ namespace bubblescope::gui {
 namespace {
 
 /// Increment when docks change, so that arrangements of other versions are ignored.
-constexpr int kLayoutVersion = 8;
+constexpr int kLayoutVersion = 9;
 constexpr int kLeastHeight = 270; ///< pixels, of the panels below the timeline as a new installation arranges them
 
 } // namespace
@@ -58,7 +60,9 @@ void DockPanels::build(const Sources& sources) {
         return fill(QString::fromLatin1(name), title, content);
     };
     QDockWidget* bubbles = dock("bubblesDock", tr("Bubbles"), new BubblePanel(state, themes, &window_));
-    QDockWidget* details = dock("detailsDock", tr("Details"), new DetailsPanel(state, themes, &window_));
+    details_ = dock("detailsDock", tr("Details"), new DetailsPanel(state, themes, &window_));
+    device_times_ = new DevicesPanel(state, themes, &window_);
+    devices_ = dock("devicesDock", tr("Devices"), device_times_);
     auto* anomalies = new AnomalyPanel(state, themes, &window_);
     findings_ = anomalies;
     anomalies_ = dock("anomaliesDock", tr("Anomalies"), anomalies);
@@ -82,23 +86,25 @@ void DockPanels::build(const Sources& sources) {
     connect(live, &LivePanel::note, this, [this](const QString& text) { emit message(text, 6000); });
     live_ = dock("liveDock", tr("Live"), live);
     range_ = dock("rangeDock", tr("Time range"), new RangePanel(state, &window_));
-    const std::vector<QDockWidget*> others{
-        live_,
-        anomalies_,
-        dock("accountingDock", tr("Accounting"), new AccountingPanel(state, themes, &window_)),
-        dock("stepsDock", tr("Steps"), new StepsPanel(state, themes, &window_)),
-        what_if_dock,
-        dock("replicasDock", tr("Replicas"), new ReplicaPanel(state, themes, &window_)),
-        dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_)),
-        dock("compareDock", tr("Compare"), compare_),
-        notes_dock,
-        range_,
-        problems_};
-    if (first) arrange(bubbles, details, others); // afterwards the user's arrangement is kept
+    QDockWidget* const compare = dock("compareDock", tr("Compare"), compare_);
+    of_pipelines_ = {bubbles,
+                     anomalies_,
+                     dock("accountingDock", tr("Accounting"), new AccountingPanel(state, themes, &window_)),
+                     dock("stepsDock", tr("Steps"), new StepsPanel(state, themes, &window_)),
+                     what_if_dock,
+                     dock("replicasDock", tr("Replicas"), new ReplicaPanel(state, themes, &window_)),
+                     dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_)),
+                     compare};
+    std::vector<QDockWidget*> tabs{devices_, live_};
+    tabs.insert(tabs.end(), of_pipelines_.begin() + 1, of_pipelines_.end());
+    stacks_ = dock("stacksDock", tr("Stacks"), new StacksPanel(state, themes, &window_));
+    tabs.insert(tabs.end(), {notes_dock, range_, stacks_, problems_});
+    if (first) arrange(bubbles, tabs); // afterwards the user's arrangement is kept
+    enableActions();
 }
 
-void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::vector<QDockWidget*>& others) {
-    window_.splitDockWidget(bubbles, details, Qt::Horizontal);
+void DockPanels::arrange(QDockWidget* bubbles, const std::vector<QDockWidget*>& others) {
+    window_.splitDockWidget(bubbles, details_, Qt::Horizontal);
     QDockWidget* last = bubbles;
     for (QDockWidget* dock : others) {
         window_.tabifyDockWidget(last, dock);
@@ -107,8 +113,9 @@ void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::
     // Opened by its button; most traces have no problems.
     problems_->hide();
     live_->hide(); // shown while a run is watched
+    devices_->hide();
     bubbles->raise();
-    window_.resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
+    window_.resizeDocks({bubbles, details_}, {930, 350}, Qt::Horizontal);
     window_.resizeDocks({bubbles}, {kLeastHeight}, Qt::Vertical);
     default_ = window_.saveState(kLayoutVersion);
 }
@@ -116,12 +123,13 @@ void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::
 /// A large window has room for more of a panel than a small one.
 void DockPanels::fitHeight() {
     constexpr int kShare = 28; // percent
-    auto* const bubbles = window_.findChild<QDockWidget*>(QStringLiteral("bubblesDock"), Qt::FindDirectChildrenOnly);
-    window_.resizeDocks({bubbles}, {std::max(kLeastHeight, window_.height() * kShare / 100)}, Qt::Vertical);
+    QDockWidget* const lower = content_ == Content::Trace ? devices_ : of_pipelines_.front();
+    window_.resizeDocks({lower}, {std::max(kLeastHeight, window_.height() * kShare / 100)}, Qt::Vertical);
 }
 
 void DockPanels::reset() {
     window_.restoreState(default_, kLayoutVersion);
+    if (content_ == Content::Trace) showThoseOfTraces();
     fitHeight();
 }
 
@@ -131,11 +139,14 @@ void DockPanels::clear() {
 }
 
 void DockPanels::showStatement(const Statement& statement) {
-    if (statement.finding) {
+    if (statement.concern == Concern::Data) {
+        showProblems();
+    } else if (content_ == Content::Trace) {
+        bringUp(devices_);
+        if (statement.where.global_rank) device_times_->goToRank(*statement.where.global_rank);
+    } else if (statement.finding) {
         showAnomalies();
         findings_->choose(*statement.finding);
-    } else if (statement.concern == Concern::Data) {
-        showProblems();
     } else if (!statement.change.empty()) {
         show(QStringLiteral("whatif"));
         what_if_->askFor(QString::fromStdString(statement.change));
@@ -146,8 +157,10 @@ void DockPanels::showStatement(const Statement& statement) {
 
 bool DockPanels::show(const QString& name) {
     auto* dock = window_.findChild<QDockWidget*>(name + QStringLiteral("Dock"));
-    // Without a pipeline there is nothing to show, but for a run that is watched.
-    if (dock != nullptr && (hidden_.isEmpty() || dock == live_)) bringUp(dock);
+    // Without a pipeline there is less to show, but for a run that is watched.
+    const bool there =
+        content_ == Content::Pipeline ? dock != devices_ : content_ == Content::Trace && !isOfPipelines(dock);
+    if (dock != nullptr && (there || dock == live_)) bringUp(dock);
     return dock != nullptr;
 }
 
@@ -167,26 +180,57 @@ std::vector<QAction*> DockPanels::actions() const {
     return out;
 }
 
-bool DockPanels::setShown(bool shown) {
-    if (!shown && hidden_.isEmpty()) {
-        hidden_ = window_.saveState(kLayoutVersion);
+bool DockPanels::show(Content content) {
+    if (content == content_) return false;
+    const Content before = std::exchange(content_, content);
+    if (before == Content::Pipeline) for_pipeline_ = window_.saveState(kLayoutVersion);
+    if (before == Content::Trace) for_trace_ = window_.saveState(kLayoutVersion);
+    if (content == Content::Pipeline) {
+        window_.restoreState(for_pipeline_, kLayoutVersion);
+        devices_->hide();
+    } else if (content == Content::Trace && !for_trace_.isEmpty()) {
+        window_.restoreState(for_trace_, kLayoutVersion);
+    } else if (content == Content::Trace) {
+        window_.restoreState(for_pipeline_, kLayoutVersion);
+        showThoseOfTraces();
+    } else {
         for (QDockWidget* dock : window_.findChildren<QDockWidget*>())
             dock->hide();
-    } else if (shown && !hidden_.isEmpty()) {
-        window_.restoreState(hidden_, kLayoutVersion);
-        hidden_.clear();
-        if (!std::exchange(arranged_, true)) fitHeight();
-        return true;
     }
-    return false;
+    enableActions();
+    if (content != Content::Nothing && !std::exchange(arranged_, true)) fitHeight();
+    return before == Content::Nothing;
+}
+
+void DockPanels::showThoseOfTraces() {
+    for (QDockWidget* dock : of_pipelines_)
+        dock->hide();
+    for (QDockWidget* dock : {devices_, range_, stacks_, details_})
+        dock->show();
+    devices_->raise();
+}
+
+bool DockPanels::isOfPipelines(const QDockWidget* dock) const {
+    return std::ranges::find(of_pipelines_, dock) != of_pipelines_.end();
+}
+
+void DockPanels::enableActions() {
+    for (QDockWidget* dock : of_pipelines_)
+        dock->toggleViewAction()->setEnabled(content_ == Content::Pipeline);
+    devices_->toggleViewAction()->setEnabled(content_ == Content::Trace);
 }
 
 QByteArray DockPanels::arrangement() const {
-    return hidden_.isEmpty() ? window_.saveState(kLayoutVersion) : hidden_;
+    return content_ == Content::Pipeline ? window_.saveState(kLayoutVersion) : for_pipeline_;
 }
 
 void DockPanels::restore(const QByteArray& arrangement) {
+    if (content_ != Content::Pipeline) {
+        if (!arrangement.isEmpty()) for_pipeline_ = arrangement;
+        return;
+    }
     arranged_ = window_.restoreState(arrangement, kLayoutVersion) || arranged_;
+    devices_->hide();
 }
 
 } // namespace bubblescope::gui

@@ -18,6 +18,7 @@ namespace bubblescope::gui {
 
 class AnomalyPanel;
 class ComparePanel;
+class DevicesPanel;
 class LiveController;
 class NoteStore;
 class ThemeManager;
@@ -25,7 +26,8 @@ class ViewState;
 class WhatIfPanel;
 
 /// The panels around a window's timeline, each in a dock. Creates them, brings them to the front, and keeps the user's
-/// arrangement. They are hidden while nothing is open, since empty tables do not help.
+/// arrangement. They are hidden while nothing is open, and those of pipelines where there is none, since empty
+/// tables do not help.
 class DockPanels : public QObject {
     Q_OBJECT
 
@@ -55,6 +57,7 @@ public:
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }
     void showRange() { bringUp(range_); }
+    void showStacks() { bringUp(stacks_); }
     /// The panel of a watched run belongs to that run's tab: it is hidden with other tabs, and returns as it was left.
     /// It opens before the first steps, which may be long. Call with each snapshot, and when tabs change.
     void followLive(const LiveController& live, bool any_steps);
@@ -64,9 +67,11 @@ public:
     /// Actions that show and hide the panels, one each.
     [[nodiscard]] std::vector<QAction*> actions() const;
 
-    /// The panels appear with the first trace, in their last arrangement, and are hidden with the last. True if they
-    /// appear now.
-    bool setShown(bool shown);
+    /// What the panels are about: those that need a pipeline are only there for one.
+    enum class Content : std::uint8_t { Nothing, Trace, Pipeline };
+    /// The panels appear with the first trace, in their last arrangement for its kind, and are hidden with the last.
+    /// True if they appear now.
+    bool show(Content content);
     /// The arrangement while the panels are shown. restore() ignores those of other versions of the app.
     [[nodiscard]] QByteArray arrangement() const;
     void restore(const QByteArray& arrangement);
@@ -83,7 +88,10 @@ private:
     static void bringUp(QDockWidget* dock);
     QDockWidget* fill(const QString& name, const QString& title, QWidget* content);
     void fitHeight();
-    void arrange(QDockWidget* bubbles, QDockWidget* details, const std::vector<QDockWidget*>& others);
+    void arrange(QDockWidget* bubbles, const std::vector<QDockWidget*>& others);
+    void showThoseOfTraces();
+    [[nodiscard]] bool isOfPipelines(const QDockWidget* dock) const;
+    void enableActions();
 
     QMainWindow& window_;
     ComparePanel* compare_ = nullptr;
@@ -93,8 +101,15 @@ private:
     QDockWidget* problems_ = nullptr;
     QDockWidget* live_ = nullptr;
     QDockWidget* range_ = nullptr;
-    QByteArray default_;          ///< the first arrangement
-    QByteArray hidden_;           ///< the arrangement, while the panels are hidden
+    QDockWidget* stacks_ = nullptr;
+    Content content_ = Content::Pipeline;
+    QByteArray default_;      ///< the first arrangement
+    QByteArray for_pipeline_; ///< the arrangement, while there is none …
+    QByteArray for_trace_;    ///< … and that of traces without one, if there was any
+    std::vector<QDockWidget*> of_pipelines_;
+    DevicesPanel* device_times_ = nullptr;
+    QDockWidget* devices_ = nullptr;
+    QDockWidget* details_ = nullptr;
     bool arranged_ = false;       ///< by the user, or for the window's size
     bool live_parked_ = false;    ///< LiveController::parked() as of the last followLive()
     bool live_panel_open_ = true; ///< when the watched run's tab was last left

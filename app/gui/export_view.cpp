@@ -347,11 +347,12 @@ QImage pictureOf(TimelineView& view, const PictureFrame& frame) {
     return image;
 }
 
-QString suggestedPictureName(const QString& trace, int step) {
+QString suggestedPictureName(const QString& trace, std::optional<int> step) {
     QString name = trace.section(QLatin1Char('.'), 0, 0);
     static const QRegularExpression odd(QStringLiteral("[^\\w-]+"), QRegularExpression::UseUnicodePropertiesOption);
     name.replace(odd, QStringLiteral("-"));
-    return QStringLiteral("%1-step-%2.png").arg(name.isEmpty() ? QStringLiteral("timeline") : name).arg(step);
+    if (name.isEmpty()) name = QStringLiteral("timeline");
+    return step ? QStringLiteral("%1-step-%2.png").arg(name).arg(*step) : name + QStringLiteral(".png");
 }
 
 Status exportView(TimelineView& view, const QString& name, const PictureFrame& frame) {

@@ -5,6 +5,8 @@
 #include <QImage>
 #include <QString>
 
+#include <optional>
+
 namespace bubblescope::gui {
 
 class Legend;
@@ -27,8 +29,8 @@ struct PictureFrame {
 /// The same as an image, for the clipboard.
 [[nodiscard]] QImage pictureOf(TimelineView& view, const PictureFrame& frame);
 
-/// A name for the file: "job-step-3.png" for the third step of "job.json.gz". Free of characters that file systems
-/// reject.
-[[nodiscard]] QString suggestedPictureName(const QString& trace, int step);
+/// A name for the file: "job-step-3.png" for the third step of "job.json.gz"; "job.png" without steps. Free of
+/// characters that file systems reject.
+[[nodiscard]] QString suggestedPictureName(const QString& trace, std::optional<int> step);
 
 } // namespace bubblescope::gui

@@ -27,23 +27,21 @@ std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
 
 } // namespace
 
-OpenedTrace loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
-                           LoadOptions taught) try {
+SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
+                          LoadOptions taught) try {
     const Result<std::vector<InputFile>> files = findTraceFiles(paths);
-    if (!files.ok() || bytesToRead(files.value()) < kSmallest) return {};
+    if (!files.ok() || bytesToRead(files.value()) < kSmallest) return nullptr;
     taught.first_bytes = kFirstBytes;
     Result<LoadedTrace> loaded = loader.trace(paths, control, taught);
-    if (!loaded.ok()) return {};
+    if (!loaded.ok()) return nullptr;
     Run run = std::move(loaded).value().run;
     run.problems.clear(); // they say that the trace ends early
-    if (run.info && !run.steps.empty()) {
-        Result<SessionPtr> session = sessionOf(std::move(run), paths, control);
-        return session.ok() ? OpenedTrace{std::move(session).value(), nullptr} : OpenedTrace{};
-    }
-    Result<PlainTracePtr> slices = PlainTrace::build({std::move(run), std::nullopt}, control);
-    return slices.ok() ? OpenedTrace{nullptr, std::move(slices).value()} : OpenedTrace{};
+    const bool steps = run.info && !run.steps.empty();
+    Result<SessionPtr> session =
+        steps ? sessionOf(std::move(run), paths, control) : traceSession({std::move(run), std::nullopt}, control);
+    return session.ok() ? std::move(session).value() : nullptr;
 } catch (const std::bad_alloc&) {
-    return {}; // the load of all steps reports it, if it needs as much
+    return nullptr; // the load of all steps reports it, if it needs as much
 }
 
 } // namespace bubblescope::gui

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/plain/plain_trace.h"
+#include "app/gui/models/session.h"
 
 namespace bubblescope::gui {
 
@@ -8,7 +8,7 @@ namespace bubblescope::gui {
 /// Where the trace states its own sizes and these megabytes hold whole steps, the steps; else the slices as they were
 /// recorded, since a part of a pipeline looks like a smaller one. Neither where the trace is small or its beginning
 /// cannot be read. For worker threads.
-[[nodiscard]] OpenedTrace loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
-                                         LoadOptions taught);
+[[nodiscard]] SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
+                                        LoadOptions taught);
 
 } // namespace bubblescope::gui

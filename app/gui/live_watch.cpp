@@ -105,7 +105,7 @@ void LiveWatch::chooseRunOf(const QString& file, const ScheduleSpec& spec, Theme
 void LiveWatch::update() {
     emit changed();
     const LiveSnapshotPtr snapshot = controller_.shown();
-    if (loaded_ || !snapshot || snapshot->more || !state_.session()) return;
+    if (loaded_ || !snapshot || snapshot->more || !state_.pipeline()) return;
     loaded_ = true;
     emit loaded();
 }

@@ -23,6 +23,8 @@
 #include <QMenuBar>
 #include <QMessageBox>
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <vector>
 
@@ -49,8 +51,10 @@ private:
     QMenu* addMenu(const QString& title) { return window_.menuBar()->addMenu(title); }
     QAction* addCommand(QMenu& menu, Command command);
     void addCommands(QMenu& menu, std::initializer_list<Command> commands);
-    /// The action is enabled while a trace is open.
-    void needsTrace(QAction* action);
+    /// The action is enabled while a trace is open, or while one with a pipeline is.
+    void needsTrace(QAction* action) { needs(action, &ViewState::session); }
+    void needsPipeline(QAction* action) { needs(action, &ViewState::pipeline); }
+    void needs(QAction* action, const SessionPtr& (ViewState::*what)() const);
     void addCopy(QMenu& edit);
     void addRows(QMenu& view);
     void addWheel(QMenu& view);
@@ -80,7 +84,7 @@ void MenuBuilder::buildFile() {
     QAction* compare = file->addAction(tr("&Compare with…"), QKeySequence(Qt::CTRL | Qt::Key_D), &window_,
                                        &MainWindow::chooseComparison);
     compare->setObjectName(QStringLiteral("compareWith"));
-    needsTrace(compare);
+    needsPipeline(compare);
     file->addSeparator();
     file->addAction(tr("Open s&ession…"), &window_, &MainWindow::chooseSessionToOpen);
     QAction* save = file->addAction(tr("&Save session…"), QKeySequence(QKeySequence::Save), &window_,
@@ -141,7 +145,11 @@ QAction* MenuBuilder::addCommand(QMenu& menu, Command command) {
         menu.addAction(commandText(info), &window_, [&timeline = to_.timeline, command] { timeline.run(command); });
     action->setShortcuts(commandKeys(info));
     action->setObjectName(commandActionName(command));
-    needsTrace(action);
+    static constexpr std::array kOfPipelines{NextStep, PreviousStep, ReferenceNearer, ReferenceFurther};
+    if (std::ranges::find(kOfPipelines, command) == kOfPipelines.end())
+        needsTrace(action);
+    else
+        needsPipeline(action);
     return action;
 }
 
@@ -150,8 +158,8 @@ void MenuBuilder::addCommands(QMenu& menu, std::initializer_list<Command> comman
         addCommand(menu, command);
 }
 
-void MenuBuilder::needsTrace(QAction* action) {
-    const auto enable = [&state = to_.state, action] { action->setEnabled(state.session() != nullptr); };
+void MenuBuilder::needs(QAction* action, const SessionPtr& (ViewState::*what)() const) {
+    const auto enable = [&state = to_.state, action, what] { action->setEnabled((state.*what)() != nullptr); };
     QObject::connect(&to_.state, &ViewState::sessionChanged, action, enable);
     enable();
 }
@@ -219,7 +227,7 @@ void MenuBuilder::buildView() {
                                      &IdealOverlay::setOn);
     ideal->setObjectName(QStringLiteral("ideal"));
     ideal->setCheckable(true);
-    needsTrace(ideal);
+    needsPipeline(ideal);
     QObject::connect(&to_.ideal, &IdealOverlay::toggled, ideal, &QAction::setChecked);
     addCommands(*view, {ReferenceNearer, ReferenceFurther});
     addFlows(*view);
@@ -312,7 +320,10 @@ void MenuBuilder::addFlows(QMenu& view) {
         action->setCheckable(true);
         action->setObjectName(QString::fromLatin1(name));
         action->setShortcut(QKeySequence(key));
-        needsTrace(action);
+        if (flow == FlowOverlay::Transfers)
+            needsTrace(action);
+        else
+            needsPipeline(action);
         const auto follow = [&state, action, flow] { action->setChecked(state.shows(flow)); };
         QObject::connect(&state, &ViewState::flowsChanged, action, follow);
         follow();

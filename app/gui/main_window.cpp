@@ -16,7 +16,6 @@
 #include "app/gui/panels/bars.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
-#include "app/gui/plain/plain_page.h"
 #include "app/gui/status_line.h"
 #include "app/gui/timeline/timeline_view.h"
 
@@ -108,7 +107,7 @@ void MainWindow::connectParts() {
 void MainWindow::build() {
     buildCentre();
     docks_->build({loader_, state_, themes_, notes_, live_.controller()});
-    tabs_.setViews(docks_->compare(), centre_->ideal(), centre_->plain());
+    tabs_.setViews(docks_->compare(), centre_->ideal());
     live_.setPanel(docks_->livePanel());
     buildStatusLine();
     buildMenus(*this, {state_, themes_, languages_, preferences_, tabs_, live_, *docks_, centre_->timeline(),
@@ -135,10 +134,8 @@ void MainWindow::clear() {
 void MainWindow::rebuild() {
     tabs_.saveViews();
     state_.setReference(nullptr);
-    PlainSnapshots plain = centre_->plain().snapshots();
     clear();
     build();
-    centre_->plain().setSnapshots(std::move(plain));
     if (manual_ != nullptr) manual_->setLanguage(languages_.current());
     showRecent();
     if (state_.session()) emit state_.sessionChanged(); // the new views have missed it
@@ -154,7 +151,8 @@ void MainWindow::buildCentre() {
     connect(centre_, &CentralArea::statementChosen, docks_, &DockPanels::showStatement);
     connect(&centre_->timeline(), &TimelineView::timeRangeChosen, docks_, &DockPanels::showRange);
     connect(&centre_->timeline(), &TimelineView::hovered, this, &MainWindow::showHovered);
-    connect(&centre_->plain(), &PlainPage::hovered, this, [this](const QString& line) { status_->setHovered(line); });
+    connect(centre_, &CentralArea::problemsRequested, docks_, &DockPanels::showProblems);
+    connect(centre_, &CentralArea::stacksRequested, docks_, &DockPanels::showStacks);
     connect(&centre_->liveBar(), &LiveBar::alertChosen, docks_, &DockPanels::showLive);
     connect(&centre_->liveBar(), &LiveBar::openRequested, this,
             [this] { openBeside(recordedFolders(live().target(), *live().snapshot())); });
@@ -195,7 +193,10 @@ void MainWindow::showTitle(const QString& trace) {
 void MainWindow::showSession() {
     const SessionPtr session = state_.session();
     centre_->showPage();
-    if (docks_->setShown(session != nullptr) && live().active() && !live().parked()) docks_->showLive();
+    const auto content = session == nullptr    ? DockPanels::Content::Nothing
+                         : session->hasSteps() ? DockPanels::Content::Pipeline
+                                               : DockPanels::Content::Trace;
+    if (docks_->show(content) && live().active() && !live().parked()) docks_->showLive();
     showHovered({});
     // Problems are known of all steps, not of those that are there first.
     const bool known = session != nullptr && !tabs_.front().first_steps_only;
@@ -265,7 +266,7 @@ ScheduleExplorer& MainWindow::openExplorer() {
                     live_.chooseRunOf(file, spec, themes_, this);
                     activateWindow();
                 });
-        if (state_.session()) explorer_->startFrom(*state_.session(), state_.step());
+        if (state_.pipeline()) explorer_->startFrom(*state_.session(), state_.step());
     }
     explorer_->show();
     explorer_->raise();
@@ -345,7 +346,7 @@ bool MainWindow::focusNextPrevChild(bool next) {
 void MainWindow::closeEvent(QCloseEvent* event) {
     tabs_.stopLoad();
     preferences_.saveLayout({saveGeometry(), docks_->arrangement()});
-    preferences_.saveRows(state_.rows());
+    preferences_.saveRows(state_.rowPreferences());
     QMainWindow::closeEvent(event);
 }
 

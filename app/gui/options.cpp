@@ -199,7 +199,7 @@ QString helpText() {
         "  --size WxH             size of the window or picture, at most the screen's (default 1280x800)\n"
         "  --theme THEME          light, dark, contrast, colour-blind, colour-blind-dark or system\n"
         "  --language LANGUAGE    en, zh_CN or system\n"
-        "  --step N               show step N first (default: the second one)\n"
+        "  --step N               show step N first (default: a typical one)\n"
         "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
         "                         aadiff, compare, details, notes, problems, live, lab for\n"
         "                         the schedule lab, manual, range; for a picture also welcome, run,\n"

@@ -108,13 +108,13 @@ Status showAsAsked(MainWindow& window, const Options& options) {
         return usageError("there is no panel '" + options.panel.toStdString() + "'",
                           "see bubblescope-gui --help for their names");
     }
-    const bool of_pipeline = options.unfold || options.counters || !options.compare.isEmpty() || options.ideal ||
-                             !options.flows.empty() || options.select;
-    if (!window.state().session() && of_pipeline)
+    const bool of_pipeline =
+        options.counters || !options.compare.isEmpty() || options.ideal || !options.flows.empty() || options.select;
+    if (!window.state().pipeline() && of_pipeline)
         return usageError("the trace has no pipeline", "leave out what selects and draws ops");
     if (options.unfold) {
         const SessionPtr& session = window.state().session();
-        if (*options.unfold >= static_cast<int>(session->lanes.rankCount()))
+        if (!session || *options.unfold >= static_cast<int>(session->lanes.rankCount()))
             return usageError("the trace has no rank " + std::to_string(*options.unfold),
                               "ranks count from 0 to the number of ranks less 1");
         window.findChild<TimelineView*>(QStringLiteral("timeline"))->setUnfolded(*options.unfold, true);

@@ -6,11 +6,9 @@
 #include "app/gui/models/notes.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_file.h"
-#include "app/gui/plain/plain_page.h"
 
 #include <QDir>
 #include <QFileInfo>
-#include <QLineEdit>
 #include <QSignalBlocker>
 #include <QTabBar>
 #include <QTimer>
@@ -34,15 +32,15 @@ QString titleOfTrace(const QStringList& paths) {
 
 QString titleOf(const TraceTab& tab) {
     if (!tab.first_steps_only) return tab.title;
-    return (tab.session ? TraceTabs::tr("%1 – first steps") : TraceTabs::tr("%1 – beginning")).arg(tab.title);
+    return (tab.session->hasSteps() ? TraceTabs::tr("%1 – first steps") : TraceTabs::tr("%1 – beginning"))
+        .arg(tab.title);
 }
 
-TraceTab tabOf(const QStringList& paths, OpenedTrace trace, Taught taught) {
+TraceTab tabOf(const QStringList& paths, SessionPtr session, Taught taught) {
     TraceTab tab;
     tab.paths = paths;
     tab.title = titleOfTrace(paths);
-    tab.session = std::move(trace.session);
-    tab.plain = std::move(trace.plain);
+    tab.session = std::move(session);
     tab.taught = std::move(taught);
     return tab;
 }
@@ -53,11 +51,10 @@ void forgetPartOfTrace(ViewSnapshot& view) {
     if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
 }
 
-/// Of the steps of a trace of which slices of the beginning were shown; empty where these were all.
-ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const OpenedTrace& whole) {
+/// Of a trace of which slices of the beginning were shown; empty where these were all.
+ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const Session& whole) {
     ViewSnapshot view;
-    if (seen && whole.session && whole.session->run.trace)
-        view.range = rangeInWhole(*seen, *whole.session->run.trace).value_or(TimeRange{});
+    if (seen && whole.run.trace) view.range = rangeInWhole(*seen, *whole.run.trace).value_or(TimeRange{});
     return view;
 }
 
@@ -97,10 +94,9 @@ TraceTabs::TraceTabs(RunLoader loader, ViewState& state, LiveController& live, N
     });
 }
 
-void TraceTabs::setViews(ComparePanel& compare, IdealOverlay& ideal, const PlainPage& plain) {
+void TraceTabs::setViews(ComparePanel& compare, IdealOverlay& ideal) {
     compare_ = &compare;
     ideal_ = &ideal;
-    plain_ = &plain;
 }
 
 QTabBar* TraceTabs::makeBar(QWidget* parent) {
@@ -147,7 +143,7 @@ void TraceTabs::saveViews() {
     TraceTab& tab = inFront();
     tab.session = state_.session();
     tab.view = state_.session() ? state_.snapshot() : ViewSnapshot{};
-    tab.seen = plain_->seenOfBeginning();
+    tab.seen = seenOfBeginning();
     tab.comparison = compare_->state();
     tab.ideal = ideal_->on();
     // These are restored separately.
@@ -169,7 +165,7 @@ void TraceTabs::showFront() {
     ideal_->setOn(tab.ideal);
     if (!tab.paths.isEmpty()) notes_.open(tab.paths.front().toStdString());
     updateBar();
-    if (tab.session || tab.plain) emit switched();
+    if (tab.session) emit switched();
 }
 
 void TraceTabs::show(int tab) {
@@ -290,12 +286,12 @@ void TraceTabs::load(const Request& request) {
     preview_ = preview;
     job_.start(
         [loader = loader_, files = toFiles(request.paths), taught = request.taught,
-         preview](JobControl& control) -> Result<OpenedTrace> {
+         preview](JobControl& control) -> Result<SessionPtr> {
             control.preview = preview.get();
             BUBBLESCOPE_ASSIGN(const LoadOptions options, taught.options());
-            return openTrace(loader, files, control, options);
+            return loadSession(loader, files, control, options);
         },
-        [this, request](Result<OpenedTrace> result) { finishLoad(request, std::move(result)); });
+        [this, request](Result<SessionPtr> result) { finishLoad(request, std::move(result)); });
 }
 
 void TraceTabs::cancelLoad() {
@@ -308,17 +304,26 @@ void TraceTabs::cancelLoad() {
 void TraceTabs::loadFirstSteps(const Request& request) {
     if (!front().empty() || request.view) return; // a saved view refers to all steps
     first_steps_.start(
-        [loader = loader_, files = toFiles(request.paths),
-         taught = request.taught](JobControl& control) -> OpenedTrace {
+        [loader = loader_, files = toFiles(request.paths), taught = request.taught](JobControl& control) -> SessionPtr {
             Result<LoadOptions> options = taught.options();
-            if (!options.ok()) return {};
+            if (!options.ok()) return nullptr;
             return gui::loadFirstSteps(loader, files, control, std::move(options).value());
         },
-        [this, request](OpenedTrace begun) { showFirstSteps(request, std::move(begun)); });
+        [this, request](SessionPtr begun) { showFirstSteps(request, std::move(begun)); });
 }
 
-void TraceTabs::showFirstSteps(const Request& request, OpenedTrace begun) {
-    if (begun.empty() || !job_.running() || !front().empty()) return;
+/// The interval in view, on the clock of Trace::originInFile(), if this shows the beginning of a trace without steps so
+/// far, and not all of that.
+std::optional<TimeRange> TraceTabs::seenOfBeginning() const {
+    if (!state_.session() || !state_.session()->isBeginning()) return std::nullopt;
+    const VisibleRange& shown = state_.range();
+    if (shown.range() == shown.limits()) return std::nullopt;
+    const TimeNs origin = state_.session()->run.trace->originInFile();
+    return TimeRange{shown.range().begin + origin, shown.range().end + origin};
+}
+
+void TraceTabs::showFirstSteps(const Request& request, SessionPtr begun) {
+    if (!begun || !job_.running() || !front().empty()) return;
     inFront() = tabOf(request.paths, std::move(begun), request.taught);
     inFront().first_steps_only = true;
     state_.setSession(front().session);
@@ -345,7 +350,7 @@ bool TraceTabs::viewIsUsed() const {
     return ideal_->on() || !compare_->state().paths.isEmpty() || !isSameView(state_.snapshot(), first_view_);
 }
 
-void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
+void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
     if (!result.ok()) {
         if (result.error().kind == ErrorKind::Cancelled) return;
         dropFirstSteps();
@@ -366,18 +371,15 @@ void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
 }
 
 /// Shows what was loaded: in place of the beginning, if the tab in front has it, with the view that it has now.
-void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
+void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     const bool goes_on = front().first_steps_only;
-    const bool keeps_view = goes_on && front().session && trace.session && viewIsUsed();
-    const bool searching = goes_on && plain_->searchLine().hasFocus();
-    const QString searched = plain_->searchLine().text();
-    const bool same_page = goes_on && (front().session != nullptr) == (trace.session != nullptr);
-    const ViewSnapshot seen = goes_on ? viewOfSeen(plain_->seenOfBeginning(), trace) : ViewSnapshot{};
+    const bool keeps_view = goes_on && front().session->hasSteps() && session->hasSteps() && viewIsUsed();
+    const ViewSnapshot seen = goes_on ? viewOfSeen(seenOfBeginning(), *session) : ViewSnapshot{};
     if (!goes_on && (request.own_tab || front().live)) {
         saveViews();
         addTab();
     }
-    inFront() = tabOf(request.paths, std::move(trace), request.taught);
+    inFront() = tabOf(request.paths, std::move(session), request.taught);
     SavedComparison comparison{request.compare, nullptr, false};
     bool ideal = request.ideal;
     if (keeps_view) {
@@ -386,34 +388,26 @@ void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
         ideal = ideal_->on();
         ideal_->setOn(false);
         state_.completeSession(front().session);
-    } else if (request.view && front().session) {
-        state_.restore(front().session, *request.view);
     } else {
-        state_.restore(front().session, seen);
+        state_.restore(front().session, request.view.value_or(seen));
     }
     updateBar();
     emit opened(request.paths);
-    if (same_page) {
-        // The focus stays.
-    } else if (searching) {
-        emit searchGoesOn(searched);
-    } else {
-        emit switched();
-    }
-    if (!goes_on) notes_.open(request.paths.front().toStdString());
+    if (!goes_on) emit switched(); // else the focus stays
+    notes_.open(request.paths.front().toStdString());
     ideal_->setOn(ideal);
     if (!comparison.paths.isEmpty()) compare_->restore(comparison);
 }
 
 /// Replaces the first steps in a tab that is not in front by what was loaded.
-void TraceTabs::fillBehind(TraceTab& tab, const Request& request, OpenedTrace trace) {
-    const TraceTab begun = std::exchange(tab, tabOf(request.paths, std::move(trace), request.taught));
-    tab.view = begun.session ? begun.view : viewOfSeen(begun.seen, {tab.session, tab.plain});
+void TraceTabs::fillBehind(TraceTab& tab, const Request& request, SessionPtr session) {
+    const TraceTab begun = std::exchange(tab, tabOf(request.paths, std::move(session), request.taught));
+    const bool steps = begun.session->hasSteps() && tab.session->hasSteps();
+    tab.view = steps ? begun.view : viewOfSeen(begun.seen, *tab.session);
     forgetPartOfTrace(tab.view);
     tab.view.selection = {};
     tab.view.highlights.clear();
-    if (tab.session && begun.session)
-        tab.view.step = std::max(0, tab.session->indexOf(begun.session->step(begun.view.step)));
+    if (steps) tab.view.step = std::max(0, tab.session->indexOf(begun.session->step(begun.view.step)));
     tab.comparison = {begun.comparison.paths, nullptr, begun.comparison.below};
     tab.ideal = begun.ideal;
     updateBar();
@@ -427,12 +421,13 @@ Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
     SavedSession session;
     for (std::size_t tab = 0; tab < tabs_.size(); ++tab) {
         const TraceTab& trace = tabs_[tab];
-        if (trace.paths.isEmpty() || (!trace.session && !trace.plain))
-            continue; // a run that is being watched is in no file yet
+        if (trace.paths.isEmpty() || !trace.session) continue; // a run that is being watched is in no file yet
         if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
         session.traces.push_back(
             {toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal, trace.taught});
-        if (trace.first_steps_only) forgetPartOfTrace(session.traces.back().view);
+        if (!trace.first_steps_only) continue;
+        forgetPartOfTrace(session.traces.back().view);
+        if (!trace.session->hasSteps()) session.traces.back().view = {}; // its clock is another
     }
     if (session.traces.empty())
         return usageError(tr("There is no trace to save a session of").toStdString(),

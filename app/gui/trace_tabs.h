@@ -3,7 +3,6 @@
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/panels/compare_panel.h"
-#include "app/gui/plain/plain_trace.h"
 #include "core/trace/load_preview.h"
 
 #include <QPointer>
@@ -22,7 +21,6 @@ namespace bubblescope::gui {
 class IdealOverlay;
 class LiveController;
 class NoteStore;
-class PlainPage;
 
 /// An open trace, with its view as of when another tab came to the front. For the tab in front ViewState is current,
 /// and these members are out of date.
@@ -30,9 +28,8 @@ struct TraceTab {
     QStringList paths; ///< opened together; empty for empty tabs and watched runs
     QString title;     ///< empty for an empty tab
     SessionPtr session;
-    PlainTracePtr plain; ///< instead of a session, for a trace without a pipeline
     ViewSnapshot view;
-    std::optional<TimeRange> seen; ///< of the beginning, see PlainPage::seenOfBeginning()
+    std::optional<TimeRange> seen; ///< see TraceTabs::seenOfBeginning()
     SavedComparison comparison;
     bool ideal = false;            ///< whether the ideal step was shown
     Taught taught;                 ///< where the pipeline is, if the user stated that
@@ -40,7 +37,7 @@ struct TraceTab {
     bool live = false;             ///< whether this is the watched run
     QString alert;                 ///< the worst open alert of a watched run, for its tab; empty if there is none
 
-    [[nodiscard]] bool empty() const { return !session && !plain && !live; }
+    [[nodiscard]] bool empty() const { return !session && !live; }
 };
 
 /// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
@@ -54,7 +51,7 @@ public:
     TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent = nullptr);
 
     /// The views whose content tabs save; call before anything is opened, and again after a rebuild.
-    void setViews(ComparePanel& compare, IdealOverlay& ideal, const PlainPage& plain);
+    void setViews(ComparePanel& compare, IdealOverlay& ideal);
     /// The tab bar, hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
 
@@ -110,8 +107,6 @@ signals:
     void opened(const QStringList& paths);
     /// The views show another tab.
     void switched();
-    /// Steps have taken the place of slices among which the user was searching for this.
-    void searchGoesOn(const QString& text);
     /// The window's title; empty while nothing is open.
     void titleChanged(const QString& title);
     /// Everything requested is loaded.
@@ -147,14 +142,15 @@ private:
     void load(const Request& request);
     void loadNext();
     void loadFirstSteps(const Request& request);
-    void showFirstSteps(const Request& request, OpenedTrace begun);
+    void showFirstSteps(const Request& request, SessionPtr begun);
+    [[nodiscard]] std::optional<TimeRange> seenOfBeginning() const;
     [[nodiscard]] TraceTab* tabOfFirstSteps();
     void dropFirstSteps();
     void remove(int tab);
     [[nodiscard]] bool viewIsUsed() const;
-    void fillFront(const Request& request, OpenedTrace trace);
-    void fillBehind(TraceTab& tab, const Request& request, OpenedTrace trace);
-    void finishLoad(const Request& request, Result<OpenedTrace> result);
+    void fillFront(const Request& request, SessionPtr session);
+    void fillBehind(TraceTab& tab, const Request& request, SessionPtr session);
+    void finishLoad(const Request& request, Result<SessionPtr> result);
     void finishSession();
 
     RunLoader loader_;
@@ -163,7 +159,6 @@ private:
     NoteStore& notes_;
     ComparePanel* compare_ = nullptr;
     IdealOverlay* ideal_ = nullptr;
-    const PlainPage* plain_ = nullptr;
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
     QString load_name_;

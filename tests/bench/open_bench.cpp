@@ -1,6 +1,5 @@
 #include "app/gui/jobs/application.h"
 #include "app/gui/main_window.h"
-#include "app/gui/plain/plain_page.h"
 
 #include <QStandardPaths>
 
@@ -23,8 +22,7 @@ public:
     Opening(MainWindow& window, const QStringList& files) : window_(window) {
         connect(&window_.state(), &ViewState::sessionChanged, this, [this] {
             if (!window_.loading()) return;
-            if (window_.state().session()) return report("first steps");
-            if (window_.findChild<PlainPage*>()->view().trace()) report("first slices");
+            if (window_.state().session()) report(window_.state().pipeline() ? "first steps" : "first slices");
         });
         connect(&window_, &MainWindow::loaded, this, [this] {
             report("all steps");

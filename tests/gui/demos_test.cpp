@@ -172,7 +172,9 @@ private slots:
             return what_if.findChild<QLabel*>(QString::fromLatin1(name))->text();
         };
         QVERIFY2(text("whatIfHeadline").contains(QStringLiteral(" a step (−")), qPrintable(text("whatIfHeadline")));
-        QVERIFY2(text("whatIfNote").startsWith(QLatin1String("Step 1 alone: ")), qPrintable(text("whatIfNote")));
+        const int typical = window.state().session()->step(window.state().step()).index;
+        QVERIFY2(text("whatIfNote").startsWith(QStringLiteral("Step %1 alone: ").arg(typical)),
+                 qPrintable(text("whatIfNote")));
         window.state().showStep(2);
         QTRY_VERIFY(text("whatIfNote").startsWith(QLatin1String("Step 2 alone: ")));
         // Eight layers on each stage; the last stage is slow and should have fewer.

@@ -2,7 +2,7 @@
 #include "app/gui/options.h"
 #include "app/gui/panels/compare_panel.h"
 #include "app/gui/panels/search_bar.h"
-#include "app/gui/plain/plain_page.h"
+#include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/trace/trace_builder.h"
@@ -16,6 +16,7 @@
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QPointer>
@@ -88,16 +89,18 @@ public:
     void openForeign(const QString& file, Beginning with = Beginning::ForeignSlices) {
         beginning = with;
         window.open({file});
-        QTRY_VERIFY(page().isVisible());
+        QTRY_VERIFY(window.state().session() != nullptr);
         QCOMPARE(steps(), 0);
+        QVERIFY(view().isVisible());
     }
-    [[nodiscard]] PlainPage& page() { return child<PlainPage>("plainPage"); }
+    [[nodiscard]] TimelineView& view() { return child<TimelineView>("timeline"); }
+    [[nodiscard]] VisibleRange& range() { return window.state().range(); }
     /// Opens it.
     [[nodiscard]] QMenu* menuOfTheFirstSlice() {
-        page().view().select(0);
+        window.state().select(window.state().session()->sliceItem(0));
         QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
-        QCoreApplication::sendEvent(page().view().viewport(), &event);
-        return &child<QMenu>("plainMenu");
+        QCoreApplication::sendEvent(view().viewport(), &event);
+        return &child<QMenu>("itemMenu");
     }
     [[nodiscard]] int steps() { return window.state().session() ? window.state().session()->stepCount() : 0; }
     template <class T>
@@ -231,10 +234,11 @@ private slots:
             SlowWindow w;
             w.openForeign(large_, with);
             QVERIFY(w.window.windowTitle().contains(QLatin1String("beginning")));
-            QVERIFY(w.child<QLabel>("plainReason").text().contains(QLatin1String("The rest is being loaded")));
-            QVERIFY(!w.child<QToolButton>("plainTeach").isVisible());
-            QTRY_VERIFY(w.child<QLabel>("areaCaption").text().contains(QLatin1String("Beginning, ")));
-            QVERIFY(w.page().view().trace()->trace().sliceCount() > 0);
+            QVERIFY(w.child<QLabel>("traceReason").text().contains(QLatin1String("The rest is being loaded")));
+            QVERIFY(!w.child<QToolButton>("teachNames").isVisible());
+            QVERIFY(w.window.showPanel(QStringLiteral("range")));
+            QTRY_VERIFY(w.child<QLabel>("rangeTitle").text().contains(QLatin1String("Beginning, ")));
+            QVERIFY(w.window.state().session()->run.trace->sliceCount() > 0);
             QVERIFY(w.child<QToolButton>("cancelLoad").isVisible());
             w.go_on = true;
             QTRY_COMPARE(w.loaded.count(), 1);
@@ -255,7 +259,7 @@ private slots:
     void slicesLeaveTheirPlaceInSightToTheSteps() {
         SlowWindow w;
         w.openForeign(large_);
-        w.page().view().range().show({2ms, 5ms});
+        w.range().show({2ms, 5ms});
         w.go_on = true;
         QTRY_COMPARE(w.steps(), 7);
         QCOMPARE(w.window.state().range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
@@ -265,14 +269,14 @@ private slots:
     void slicesLeaveTheirPlaceInSightToATraceWithoutAPipeline() {
         SlowWindow w;
         w.openForeign(large_);
-        w.page().view().range().show({2ms, 5ms});
+        w.range().show({2ms, 5ms});
         w.outcome = SlowWindow::Outcome::Plain;
         w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
-        QVERIFY(w.page().isVisible());
-        QCOMPARE(w.page().view().range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
-        QVERIFY(w.child<QLabel>("plainReason").text().contains(QLatin1String("No pipeline was found")));
-        QVERIFY(w.child<QToolButton>("plainTeach").isVisible());
+        QVERIFY(w.view().isVisible());
+        QCOMPARE(w.range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
+        QVERIFY(w.child<QLabel>("traceReason").text().startsWith(QLatin1String("No pipeline: ")));
+        QVERIFY(w.child<QToolButton>("teachNames").isVisible());
     }
 
     /// Not before all of the trace is known.
@@ -281,14 +285,14 @@ private slots:
         w.openForeign(large_);
         {
             const std::unique_ptr<QMenu> begun(w.menuOfTheFirstSlice());
-            QVERIFY(begun->findChild<QAction*>(QStringLiteral("plainCopyText")) != nullptr);
-            QVERIFY(begun->findChild<QAction*>(QStringLiteral("plainExample")) == nullptr);
+            QVERIFY(begun->findChild<QAction*>(QStringLiteral("itemCopyText")) != nullptr);
+            QVERIFY(begun->findChild<QAction*>(QStringLiteral("itemExample")) == nullptr);
         }
         w.outcome = SlowWindow::Outcome::Plain;
         w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
         const std::unique_ptr<QMenu> whole(w.menuOfTheFirstSlice());
-        QVERIFY(whole->findChild<QAction*>(QStringLiteral("plainExample")) != nullptr);
+        QVERIFY(whole->findChild<QAction*>(QStringLiteral("itemExample")) != nullptr);
     }
 
     void slicesGoAwayWhenTheLoadFailsOrIsCancelled() {
@@ -302,7 +306,7 @@ private slots:
         cancelled.openForeign(large_);
         cancelled.child<QToolButton>("cancelLoad").click();
         QTRY_VERIFY(cancelled.child<QWidget>("welcomePanel").isVisible());
-        QVERIFY(!cancelled.page().isVisible());
+        QVERIFY(!cancelled.view().isVisible());
     }
 
     void slicesAreReplacedBehindAWatchedRun() {
@@ -323,7 +327,7 @@ private slots:
     void slicesBehindAWatchedRunLeaveTheirPlaceInSight() {
         SlowWindow w;
         w.openForeign(large_);
-        w.page().view().range().show({2ms, 5ms});
+        w.range().show({2ms, 5ms});
         LiveRun run;
         w.window.watch(run.target());
         w.go_on = true;
@@ -336,10 +340,10 @@ private slots:
     void slicesStayInAnotherLanguage() {
         SlowWindow w;
         w.openForeign(large_);
-        w.page().view().range().show({2ms, 5ms});
+        w.range().show({2ms, 5ms});
         w.window.languages().choose(Language::Chinese);
-        QTRY_VERIFY(w.child<QLabel>("plainReason").text().contains(QStringLiteral("其余部分正在加载")));
-        QCOMPARE(w.page().view().range().range(), (TimeRange{2ms, 5ms}));
+        QTRY_VERIFY(w.child<QLabel>("traceReason").text().contains(QStringLiteral("其余部分正在加载")));
+        QCOMPARE(w.range().range(), (TimeRange{2ms, 5ms}));
         w.go_on = true;
         QTRY_COMPARE(w.steps(), 7);
         QCOMPARE(w.window.state().range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
@@ -366,8 +370,8 @@ private slots:
         for (const auto outcome : {SlowWindow::Outcome::Whole, SlowWindow::Outcome::Plain}) {
             SlowWindow w;
             w.openForeign(large_);
-            PlainView& view = w.page().view();
-            const QPoint ruler(PlainView::kNameWidth + 100, PlainView::kRuler / 2);
+            TimelineView& view = w.view();
+            const QPoint ruler(kHeaderWidth + 100, kRulerHeight - 6);
             QTest::mousePress(view.viewport(), Qt::LeftButton, {}, ruler);
             const QPointer<QMenu> menu = w.menuOfTheFirstSlice();
             QVERIFY(menu->isVisible());
@@ -378,7 +382,7 @@ private slots:
             QMouseEvent move(QEvent::MouseMove, ruler + QPoint(60, 0), view.viewport()->mapToGlobal(ruler),
                              Qt::LeftButton, Qt::LeftButton, {});
             QCoreApplication::sendEvent(view.viewport(), &move);
-            QVERIFY(view.area().empty());
+            QVERIFY(w.window.state().measured().length() == TimeNs{0});
         }
     }
 
@@ -387,15 +391,15 @@ private slots:
         w.openForeign(large_);
         w.window.activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(&w.window));
-        auto& line = w.child<QLineEdit>("plainSearch");
-        line.setFocus();
-        QTest::keyClicks(&line, QStringLiteral("F3"));
+        auto* const search = w.window.findChild<SearchBar*>();
+        search->open();
+        QTest::keyClicks(&search->line(), QStringLiteral("F3"));
         w.go_on = true;
         QTRY_COMPARE(w.steps(), 7);
-        auto* const search = w.window.findChild<SearchBar*>();
         QTRY_VERIFY(search->line().hasFocus());
         QTest::keyClicks(QApplication::focusWidget(), QStringLiteral(".0"));
         QCOMPARE(search->line().text(), QStringLiteral("F3.0"));
+        QTRY_VERIFY(search->list().count() > 0);
     }
 
     /// Kineto states at the end from when its times count.
@@ -476,7 +480,7 @@ private slots:
         w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
         QCOMPARE(w.steps(), 0);
-        QVERIFY(!w.window.findChild<TimelineView*>()->isVisible());
+        QVERIFY(w.window.state().session() && !w.window.state().session()->isBeginning());
     }
 
     void mayGoAwayWhileAPictureIsExported() {

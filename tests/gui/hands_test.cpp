@@ -325,10 +325,12 @@ private slots:
             QSignalSpy filled(&panel, &RangePanel::filled);
             QVERIFY(filled.wait());
             TimeNs all{0};
-            for (const RangeRow& one : rangeTable(session, range, group))
+            const RangeTable of_group = rangeTable(session, range, group);
+            for (const RangeRow& one : of_group.rows)
                 all += one.total;
             TimeNs kinds{0};
-            for (const RangeRow& one : rangeTable(session, range, RangeGroup::Kind)) {
+            const RangeTable of_kinds = rangeTable(session, range, RangeGroup::Kind);
+            for (const RangeRow& one : of_kinds.rows) {
                 if (one.longest_item.kind == ItemKind::Op) kinds += one.total;
             }
             QCOMPARE(all, kinds);
@@ -356,13 +358,13 @@ private slots:
         SampleSpec spec;
         spec.trace = true;
         const SessionPtr session = sampleSession(spec);
-        const auto rows = rangeTable(*session, session->window(1), RangeGroup::Kernel);
+        const auto rows = rangeTable(*session, session->window(1), RangeGroup::Kernel).rows;
         QVERIFY(!rows.empty());
         for (const RangeRow& row : rows) {
             QVERIFY(row.count > 0 && row.longest_item.kind == ItemKind::Slice);
             QVERIFY(row.mean() <= row.longest);
         }
-        QVERIFY(rangeTable(*session, {}, RangeGroup::Kernel).empty());
+        QVERIFY(rangeTable(*session, {}, RangeGroup::Kernel).rows.empty());
     }
 
     void theWheelDoesWhatWasChosen() {

@@ -76,7 +76,8 @@ private slots:
         for (int rank = 0; rank < 4; ++rank) {
             const auto& lanes = session->raw.of(rank);
             QCOMPARE(lanes.size(), 2U);
-            QCOMPARE(lanes[0].name, QStringLiteral("stream 7")); // devices first
+            QCOMPARE(lanes[0].name(), QStringLiteral("stream 7")); // devices first
+            QCOMPARE(lanes[1].name(), QStringLiteral("main thread"));
             QVERIFY(lanes[0].device && !lanes[1].device);
             QCOMPARE(session->run.trace->tracks()[lanes[0].track].pid, rank);
         }

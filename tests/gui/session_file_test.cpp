@@ -26,16 +26,19 @@ SavedSession sampleSaved(const fs::path& folder) {
     one.view.reference_blend = 0.5;
     one.view.flows[1] = true;
     one.view.measured = {TimeNs{10}, TimeNs{20}};
-    one.view.rows.pinned = {3, 1};
-    one.view.rows.filter = "0-7 dp=1";
-    one.view.rows.order = RowOrder::Bubble;
-    one.view.rows.by_hand = {2, 0};
-    one.view.rows.group = MeshAxis::Data;
-    one.view.rows.folded = {1};
-    one.view.rows.unfolded = {0, 4};
-    one.view.rows.hidden[2] = true;
-    one.view.rows.counters = true;
-    one.view.rows.height = 54;
+    one.view.measured_tracks = {2, 7};
+    RowChoice& rows = one.view.rows.emplace();
+    rows.pinned = {3, 1};
+    rows.filter = "0-7 dp=1";
+    rows.order = RowOrder::Bubble;
+    rows.by_hand = {2, 0};
+    rows.group = MeshAxis::Data;
+    rows.folded = {1};
+    rows.unfolded = {0, 4};
+    rows.hidden[2] = true;
+    rows.counters = true;
+    rows.height = 54;
+    rows.flat = {3, 9};
     one.taught.rules = rulesDocument({"mine", {{"vor {microbatch}", OpKind::Forward}}, RankSource::File, true});
     SavedTrace other;
     other.files = {"/traces/z.nsys-rep"};
@@ -87,6 +90,7 @@ private slots:
             QVERIFY(b.view.flows == a.view.flows);
             QCOMPARE(b.view.measured, a.view.measured);
             QVERIFY(b.view.rows == a.view.rows);
+            QCOMPARE(b.view.measured_tracks, a.view.measured_tracks);
             QCOMPARE(b.taught.rules, a.taught.rules);
             QCOMPARE(b.taught.family.has_value(), a.taught.family.has_value());
             if (!a.taught.family) continue;
@@ -115,7 +119,7 @@ private slots:
         write(file, "{'format':'bubblescope-session','version':1,'traces':[{'files':['a.json']}]}");
         const Result<SavedSession> least = readSession(file);
         QVERIFY(least.ok());
-        QVERIFY(least.value().traces[0].view.rows == RowChoice());
+        QVERIFY(!least.value().traces[0].view.rows);
         QVERIFY(!least.value().traces[0].view.selection);
     }
 

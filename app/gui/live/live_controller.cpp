@@ -83,7 +83,7 @@ void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
 
 /// Ends the watch when another session is opened.
 void LiveController::watchSession() {
-    if (showing_ || parked_ || state_.session() == shown_.lock() || (!active_ && !snapshot_)) return;
+    if (showing_ || parked_ || state_.pipeline() == shown_.lock() || (!active_ && !snapshot_)) return;
     const bool was_active = active_;
     end();
     snapshot_.reset();
@@ -146,7 +146,7 @@ void LiveController::turn() {
 
 void LiveController::take(LiveSnapshotPtr snapshot) {
     LiveSnapshotPtr before = std::exchange(snapshot_, std::move(snapshot));
-    SessionPtr seen = state_.session();
+    SessionPtr seen = state_.pipeline();
     if (following_ && !parked_) show(false);
     emit changed();
     for (const LiveAlert& alert : snapshot_->alerts) {
@@ -178,9 +178,9 @@ void LiveController::show(bool again) {
 
 /// Zooming keeps following while the end of the newest step is visible; that end then keeps its place.
 void LiveController::watchRange() {
-    if (showing_ || parked_ || !active_ || !state_.session() || state_.session() != shown_.lock()) return;
+    if (showing_ || parked_ || !active_ || !state_.pipeline() || state_.pipeline() != shown_.lock()) return;
     const TimeRange& range = state_.range().range();
-    if (range.end < state_.session()->window(state_.session()->stepCount() - 1).end) return setFollowing(false);
+    if (range.end < state_.pipeline()->window(state_.pipeline()->stepCount() - 1).end) return setFollowing(false);
     span_ = range.length();
 }
 
@@ -199,8 +199,9 @@ void LiveController::setParked(bool parked) {
 }
 
 std::int64_t LiveController::stepsBehind() const {
-    if (!snapshot_ || snapshot_->steps.empty() || !state_.session()) return 0;
-    return std::max(0, snapshot_->steps.back().index - state_.session()->step(state_.session()->stepCount() - 1).index);
+    if (!snapshot_ || snapshot_->steps.empty() || !state_.pipeline()) return 0;
+    return std::max(0,
+                    snapshot_->steps.back().index - state_.pipeline()->step(state_.pipeline()->stepCount() - 1).index);
 }
 
 bool LiveController::showStep(int number) {
@@ -211,11 +212,11 @@ bool LiveController::showStep(int number) {
         return -1;
     };
     if (parked_) return false;
-    int at = place(state_.session());
+    int at = place(state_.pipeline());
     if (at < 0 && snapshot_ && place(snapshot_->session) >= 0) {
         // It is in the latest snapshot, but not in the frozen one.
         setFollowing(true);
-        at = place(state_.session());
+        at = place(state_.pipeline());
     }
     if (at < 0) return false;
     state_.showStep(at);

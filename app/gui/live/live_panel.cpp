@@ -96,11 +96,11 @@ void LiveStepChart::refresh() {
 }
 
 void LiveStepChart::markCurrent() {
-    if (!shown_ || !state_.session() || state_.step() < 0) return setCurrent(-1);
+    if (!shown_ || !state_.pipeline() || state_.step() < 0) return setCurrent(-1);
     const auto& steps = shown_->steps;
     const auto at =
-        std::ranges::lower_bound(steps, state_.session()->step(state_.step()).index, {}, &live::LiveStep::index);
-    const bool there = at != steps.end() && at->index == state_.session()->step(state_.step()).index;
+        std::ranges::lower_bound(steps, state_.pipeline()->step(state_.step()).index, {}, &live::LiveStep::index);
+    const bool there = at != steps.end() && at->index == state_.pipeline()->step(state_.step()).index;
     setCurrent(there ? static_cast<int>(at - steps.begin()) : -1);
 }
 

@@ -134,6 +134,13 @@ int DepthRows::depthOf(TrackId track, SliceId slice) const {
     return static_cast<int>((found == rows.end() ? found - 1 : found) - rows.begin()); // deeper ones have none
 }
 
+SliceId DepthRows::neighbour(TrackId track, SliceId slice, int direction) const {
+    const std::vector<SliceId>& slices = row(track, depthOf(track, slice)).slices;
+    const auto at = std::ranges::lower_bound(slices, slice);
+    if (direction > 0) return at == slices.end() || at + 1 == slices.end() ? kNoId : *(at + 1);
+    return at == slices.begin() ? kNoId : *(at - 1);
+}
+
 const DepthRows::Row& DepthRows::row(TrackId track, int depth) const {
     return tracks_[track][static_cast<std::size_t>(depth)];
 }

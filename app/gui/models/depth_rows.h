@@ -27,6 +27,9 @@ public:
     /// The row of a slice of one of the tracks.
     [[nodiscard]] int depthOf(TrackId track, SliceId slice) const;
 
+    /// The slice after (1) or before (−1) one in its row; kNoId if there is none.
+    [[nodiscard]] SliceId neighbour(TrackId track, SliceId slice, int direction) const;
+
     // As in Pyramid, for one row of a track that has several.
     void columns(TrackId track, int depth, const PixelGrid& grid, std::int64_t first,
                  std::span<Pyramid::Column> out) const;

@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/rows.h"
 #include "core/analysis/anomalies/occurrence.h"
 
 #include <fmt/format.h>
@@ -37,6 +38,13 @@ QString filesOf(const Session& session) {
 
 QString toText(const QJsonObject& object) {
     return QString::fromUtf8(QJsonDocument(object).toJson(QJsonDocument::Indented));
+}
+
+QJsonValue jsonOf(const ArgValue& value) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<qint64>(*whole);
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+    return fromUtf8(std::get<std::string>(value));
 }
 
 void addOp(QJsonObject& object, const Op& op) {
@@ -88,18 +96,24 @@ QString copyAsText(const Session& session, const ItemRef& item) {
 
 QString copyAsJson(const Session& session, const ItemRef& item) {
     if (!item) return {};
-    const StepTimeline& step = session.step(item.step);
     const TimeRange range = session.range(item);
-    QJsonObject object{{QStringLiteral("kind"), kindName(session, item)},
-                       {QStringLiteral("rank"), item.rank},
-                       {QStringLiteral("replica"), step.replica},
-                       {QStringLiteral("step"), step.index},
-                       {QStringLiteral("start_ns"), static_cast<qint64>((range.begin - step.begin).count())},
-                       {QStringLiteral("duration_ns"), static_cast<qint64>(range.length().count())}};
+    QJsonObject object{
+        {QStringLiteral("kind"), kindName(session, item)},
+        {QStringLiteral("start_ns"), static_cast<qint64>((range.begin - session.originOf(item.step)).count())},
+        {QStringLiteral("duration_ns"), static_cast<qint64>(range.length().count())}};
+    const int line = session.lanes.lineOf(item);
+    if (const auto rank = session.rankOf(line)) object[QStringLiteral("rank")] = *rank;
+    if (session.hasSteps()) {
+        object[QStringLiteral("replica")] = session.step(item.step).replica;
+        object[QStringLiteral("step")] = session.step(item.step).index;
+    } else {
+        object[QStringLiteral("process")] = lineName(session, line);
+    }
     switch (item.kind) {
     case ItemKind::Op:
         addOp(object, session.op(item).op);
-        object[QStringLiteral("stage")] = step.stageOf(Rank{item.rank}, session.op(item).op.chunk).value;
+        object[QStringLiteral("stage")] =
+            session.step(item.step).stageOf(Rank{item.rank}, session.op(item).op.chunk).value;
         break;
     case ItemKind::Bubble:
         object[QStringLiteral("position")] = fromUtf8(std::string(positionName(session.bubble(item).position, false)));
@@ -108,7 +122,17 @@ QString copyAsJson(const Session& session, const ItemRef& item) {
     case ItemKind::Check: addOp(object, session.check(item).op); break;
     case ItemKind::Slice: {
         const Trace& trace = *session.run.trace;
-        object[QStringLiteral("name")] = fromUtf8(std::string(trace.text(trace.sliceNames()[session.slice(item)])));
+        const SliceId slice = session.slice(item);
+        object[QStringLiteral("name")] = fromUtf8(std::string(trace.name(slice)));
+        if (!trace.category(slice).empty())
+            object[QStringLiteral("category")] = fromUtf8(std::string(trace.category(slice)));
+        if (const RawLane* lane = session.raw.laneOf(line, trace.sliceTracks()[slice]))
+            object[QStringLiteral("lane")] = lane->name();
+        if (trace.isOpen(slice)) object[QStringLiteral("never_ended")] = true;
+        QJsonObject args;
+        for (const Arg& arg : trace.args(trace.sliceArgs()[slice]))
+            args[fromUtf8(arg.name)] = jsonOf(arg.value);
+        if (!args.isEmpty()) object[QStringLiteral("args")] = args;
         break;
     }
     case ItemKind::ReplicaWait:
@@ -118,6 +142,7 @@ QString copyAsJson(const Session& session, const ItemRef& item) {
 }
 
 QString copyAsCommand(const Session& session, const ItemRef& item) {
+    if (!session.hasSteps()) return QStringLiteral("bubblescope-gui %1").arg(filesOf(session));
     const StepTimeline& step = session.step(item.step);
     QString command = QStringLiteral("bubblescope-gui %1 --step %2").arg(filesOf(session)).arg(step.index);
     if (item.kind == ItemKind::Op || item.kind == ItemKind::Bubble || item.kind == ItemKind::Check)

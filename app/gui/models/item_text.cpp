@@ -3,6 +3,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/flow_overlay.h"
 #include "app/gui/models/op_kernels.h"
+#include "app/gui/models/rows.h"
 #include "app/gui/models/session_queries.h"
 #include "core/aadiff/mismatch.h"
 
@@ -39,6 +40,8 @@ QString commKindText(const CommSpan& span) {
 }
 
 void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
+    if (!session.hasSteps())
+        return out.facts.push_back({ItemText::tr("Process"), lineName(session, session.lanes.lineOf(item)), {}});
     if (session.lanes.replicas().size() > 1)
         out.facts.push_back({ItemText::tr("Replica"), number(session.step(item.step).replica),
                              ItemText::tr("One of %1 pipelines that run the same step at the same time.")
@@ -53,10 +56,15 @@ void addPlace(ItemDescription& out, const Session& session, const ItemRef& item)
 
 void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
     const TimeRange range = session.range(item);
-    const TimeNs origin = session.step(item.step).begin;
-    out.facts.push_back({ItemText::tr("Start in step"), exactTime(range.begin - origin), {}});
-    out.facts.push_back({ItemText::tr("End in step"), exactTime(range.end - origin), {}});
-    out.facts.push_back({ItemText::tr("Duration"), exactTime(range.length()), {}});
+    const TimeNs origin = session.originOf(item.step);
+    const bool steps = session.hasSteps();
+    out.facts.push_back(
+        {steps ? ItemText::tr("Start in step") : ItemText::tr("Start"), exactTime(range.begin - origin), {}});
+    out.facts.push_back({steps ? ItemText::tr("End in step") : ItemText::tr("End"), exactTime(range.end - origin), {}});
+    const bool open = item.kind == ItemKind::Slice && session.run.trace->isOpen(session.slice(item));
+    const QString duration = exactTime(range.length());
+    out.facts.push_back(
+        {ItemText::tr("Duration"), open ? ItemText::tr("%1 (never ended)").arg(duration) : duration, {}});
 }
 
 /// Idle time of the rank directly before an op: since the previous op, or since the begin of the step.
@@ -289,7 +297,7 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     if (!trace.category(slice).empty())
         out.facts.push_back({ItemText::tr("Category"), view(trace.category(slice)), {}});
     if (const RawLane* lane = session.raw.laneOf(session.lanes.lineOf(item), trace.sliceTracks()[slice]))
-        out.facts.push_back({ItemText::tr("Lane"), lane->name, {}});
+        out.facts.push_back({ItemText::tr("Lane"), lane->name(), {}});
     addPlace(out, session, item);
     addTimes(out, session, item);
     const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);

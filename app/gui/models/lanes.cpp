@@ -219,6 +219,9 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
     if (extent_.end < extent_.begin) extent_ = {};
 }
 
+Lanes::Lanes(std::size_t lines, const TimeRange& extent)
+    : rank_count_(lines), replicas_{0}, replica_of_step_{0}, lines_(lines), mismatches_(lines), extent_(extent) {}
+
 /// Room for the ops, bubbles and transfers: millions of them, which would be moved again and again.
 void Lanes::reserve(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses) {
     std::vector<std::array<std::size_t, kLaneCount>> counts(lines_.size());
@@ -353,6 +356,11 @@ Overview::Overview(const Lanes& lanes) : extent_(lanes.extent()) {
         add(lanes.lane(line, LaneKind::Compute), &Bin::busy, weight);
         add(lanes.lane(line, LaneKind::Bubble), &Bin::bubble, weight);
     }
+}
+
+Overview::Overview(const TimeRange& extent, const std::vector<float>& busy) : extent_(extent) {
+    for (const float bin : busy)
+        bins_.push_back({bin, 0});
 }
 
 void Overview::add(const Lane& lane, float Bin::*member, double weight) {

@@ -100,6 +100,9 @@ public:
     Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
           const std::vector<CheckRecord>& checks = {});
 
+    /// Of a trace without steps: lines without spans.
+    Lanes(std::size_t lines, const TimeRange& extent);
+
     /// Ranks of one replica.
     [[nodiscard]] std::size_t rankCount() const { return rank_count_; }
     [[nodiscard]] std::size_t lineCount() const { return lines_.size(); }
@@ -159,6 +162,8 @@ public:
     Overview() = default;
     /// Linear in ops and bubbles.
     explicit Overview(const Lanes& lanes);
+    /// Of kBins fractions of busy time.
+    Overview(const TimeRange& extent, const std::vector<float>& busy);
 
     struct Bin {
         float busy = 0;   ///< fraction of the ranks' time filled by ops

@@ -155,6 +155,16 @@ bool NoteStore::save() {
     return written.ok();
 }
 
+namespace {
+
+QString whereOf(const Session& session, const Note& note) {
+    if (!note.rank) return session.hasSteps() ? NotesModel::tr("all ranks") : NotesModel::tr("all lanes");
+    const bool known = *note.rank >= 0 && *note.rank < static_cast<int>(session.trace_lines.size());
+    return known ? lineName(session, *note.rank) : NotesModel::tr("Rank %1").arg(*note.rank);
+}
+
+} // namespace
+
 NotesModel::NotesModel(const ViewState& state, NoteStore& note_store, QObject* parent)
     : QAbstractTableModel(parent), state_(state), note_store_(note_store),
       rows_(static_cast<int>(note_store.notes().size())) {
@@ -192,7 +202,7 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const {
     switch (index.column()) {
     case When: return placeInTime(*state_.session(), note.begin);
     case Length: return note.end > note.begin ? shortTime(note.end - note.begin) : QString();
-    case Where: return note.rank ? tr("Rank %1").arg(*note.rank) : tr("all ranks");
+    case Where: return whereOf(*state_.session(), note);
     default: return fromUtf8(note.text);
     }
 }
@@ -229,8 +239,7 @@ QString placeInTime(const Session& session, TimeNs time) {
 }
 
 QString noteSummary(const Session& session, const Note& note) {
-    const QString where = note.rank ? NotesModel::tr("Rank %1").arg(*note.rank) : NotesModel::tr("all ranks");
-    const QString place = QStringLiteral("%1 · %2").arg(placeInTime(session, note.begin), where);
+    const QString place = QStringLiteral("%1 · %2").arg(placeInTime(session, note.begin), whereOf(session, note));
     return note.text.empty() ? place : fromUtf8(note.text) + QLatin1Char('\n') + place;
 }
 

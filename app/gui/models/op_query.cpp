@@ -183,11 +183,15 @@ bool looksLikeQuery(std::string_view text) {
             std::ranges::any_of(words, [](const auto& word) { return conditionIn(word).has_value(); }));
 }
 
-Result<OpQuery> parseOpQuery(std::string_view text) {
+Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope) {
     OpQuery query;
     for (const std::string& word : wordsOf(text)) {
         if (const auto condition = conditionIn(word)) {
             BUBBLESCOPE_TRY(readCondition(word, *condition, query));
+            continue;
+        }
+        if (scope == QueryScope::Slices) {
+            query.words.push_back(lower(word));
             continue;
         }
         if (const KindWord* kind = kindOf(lower(word))) {
@@ -204,7 +208,8 @@ Result<OpQuery> parseOpQuery(std::string_view text) {
         }
         query.words.push_back(lower(word));
     }
-    if (!query.words.empty() && query.kinds == 0 && !query.op) query.kinds = bit(QueryKind::Slice);
+    if (scope == QueryScope::Slices || (!query.words.empty() && query.kinds == 0 && !query.op))
+        query.kinds = bit(QueryKind::Slice);
     if (query.kinds == 0 && !query.op) query.kinds = kAllOps;
     return query;
 }

@@ -54,6 +54,9 @@ struct OpQuery {
 /// "bubble". Other texts are names to look for.
 [[nodiscard]] bool looksLikeQuery(std::string_view text);
 
+/// What a query is about: in a trace without a pipeline words such as "wait" are parts of names.
+enum class QueryScope : std::uint8_t { All, Slices };
+
 /// Parses words separated by blanks, all of which must hold:
 ///   F, B (whole, or for the input), I, W, O, op, bubble, send, receive, wait, collective, check, kernel
 ///   F3.1                                         one op
@@ -61,7 +64,7 @@ struct OpQuery {
 ///   dur, start with <, <=, > or >=               a time: "20ms"; start counts from the step's begin
 ///   name=TEXT, or a word on its own              a part of a slice's name
 /// Kinds add up: "send receive". Case does not matter. Errors: Usage, naming the word.
-[[nodiscard]] Result<OpQuery> parseOpQuery(std::string_view text);
+[[nodiscard]] Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope = QueryScope::All);
 
 [[nodiscard]] bool accepts(const std::vector<RowFilter::Span>& spans, int number);
 

@@ -50,51 +50,68 @@ public:
         }
     }
 
-    void addSlices() {
+    void addSlices(const std::vector<TrackId>& tracks) {
         if (!session_.raw.any()) return;
-        const Trace& trace = *session_.run.trace;
-        struct Sum {
-            std::size_t count = 0;
-            TimeNs total{0};
-            TimeNs longest{0};
-            SliceId slice = 0;
-            int line = 0;
-        };
-        std::unordered_map<StringId, Sum> sums;
         for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
             for (const RawLane& lane : session_.raw.of(line)) {
                 if (stop_.stop_requested()) return;
-                const TimeRange wanted = lane.toLaneTime(range_);
-                const Track& track = trace.tracks()[lane.track];
-                for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
-                    const TimeRange own{trace.start(slice), trace.end(slice)};
-                    const TimeNs shared = overlap(own, wanted);
-                    if (shared == TimeNs{0}) continue;
-                    Sum& sum = sums[trace.sliceNames()[slice]];
-                    ++sum.count;
-                    sum.total += shared;
-                    if (own.length() <= sum.longest) continue;
-                    sum.longest = own.length();
-                    sum.slice = slice;
-                    sum.line = line;
-                }
+                if (tracks.empty() || std::ranges::binary_search(tracks, lane.track)) addLane(line, lane);
             }
         }
-        for (const auto& [name, sum] : sums) {
-            const std::string_view text = trace.text(name);
-            rows_.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())), sum.count, sum.total,
-                             sum.longest, session_.sliceItem(sum.line, sum.slice)});
+        for (const auto& [name, sum] : sums_) {
+            const std::string_view text = session_.run.trace->text(name);
+            table_.rows.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())), sum.count,
+                                   sum.total, sum.self, sum.longest, session_.sliceItem(sum.line, sum.slice)});
         }
     }
 
-    std::vector<RangeRow> take() {
+    RangeTable take() {
         for (auto& [name, row] : named_)
-            rows_.push_back(std::move(row));
-        std::ranges::stable_sort(rows_, [](const RangeRow& a, const RangeRow& b) { return a.total > b.total; });
-        return std::move(rows_);
+            table_.rows.push_back(std::move(row));
+        std::ranges::stable_sort(table_.rows, [](const RangeRow& a, const RangeRow& b) { return a.total > b.total; });
+        return std::move(table_);
     }
 
 private:
+    /// The slices of a name.
+    struct Sum {
+        std::size_t count = 0;
+        TimeNs total{0};
+        TimeNs self{0};
+        TimeNs longest{0};
+        SliceId slice = kNoId;
+        int line = 0;
+    };
+
+    void addLane(int line, const RawLane& lane) {
+        const Trace& trace = *session_.run.trace;
+        const TimeRange wanted = lane.toLaneTime(range_);
+        std::vector<SliceId> open; // around the next one
+        const std::size_t before = table_.slices;
+        for (const SliceId slice : session_.raw.row(lane, 0, 1).slices(wanted)) {
+            const TimeRange own{trace.start(slice), trace.end(slice)};
+            while (!open.empty() && trace.end(open.back()) <= own.begin)
+                open.pop_back();
+            const TimeNs shared = overlap(own, wanted);
+            if (open.empty()) {
+                table_.busy += shared;
+            } else {
+                sums_[trace.sliceNames()[open.back()]].self -= shared;
+            }
+            open.push_back(slice);
+            Sum& sum = sums_[trace.sliceNames()[slice]];
+            ++sum.count;
+            ++table_.slices;
+            sum.total += shared;
+            sum.self += shared;
+            if (sum.slice != kNoId && own.length() <= sum.longest) continue;
+            sum.longest = own.length();
+            sum.slice = slice;
+            sum.line = line;
+        }
+        if (table_.slices > before) ++table_.lanes;
+    }
+
     void addLane(int line, LaneKind kind, RangeGroup group) {
         const Lane& lane = session_.lanes.lane(static_cast<std::size_t>(line), kind);
         const int rank = session_.lanes.rankOf(line);
@@ -136,16 +153,17 @@ private:
     TimeRange range_;
     std::stop_token stop_;
     std::map<QString, RangeRow> named_;
-    std::vector<RangeRow> rows_;
+    std::unordered_map<StringId, Sum> sums_;
+    RangeTable table_;
 };
 
 } // namespace
 
-std::vector<RangeRow> rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
-                                 std::stop_token stop) {
+RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
+                      const std::vector<TrackId>& tracks, std::stop_token stop) {
     RangeSum sum(session, range, std::move(stop));
     if (group == RangeGroup::Kernel) {
-        sum.addSlices();
+        sum.addSlices(tracks);
     } else {
         sum.addLanes(group);
     }
@@ -186,6 +204,7 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
         return sorts ? QVariant(count) : QVariant(QLocale().toString(count));
     }
     case TotalColumn: return time(row.total);
+    case SelfColumn: return time(row.self);
     case MeanColumn: return time(row.mean());
     case LongestColumn: return time(row.longest);
     default: break;
@@ -198,11 +217,13 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
 QVariant RangeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::ToolTipRole && section == ShareColumn) return tr("Of the time of all ranks in the range");
+    if (role == Qt::ToolTipRole && section == SelfColumn) return tr("Without the slices inside");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
     case NameColumn: return name_title_;
     case CountColumn: return tr("Count");
     case TotalColumn: return tr("Total in the range");
+    case SelfColumn: return tr("Self");
     case MeanColumn: return tr("Mean");
     case LongestColumn: return tr("Longest");
     case ShareColumn: return tr("Share");

@@ -26,23 +26,41 @@ struct RangeRow {
     QString name;
     std::size_t count = 0; ///< that overlap the range
     TimeNs total{0};       ///< within the range
+    TimeNs self{0};        ///< of slices: without those inside them
     TimeNs longest{0};     ///< of one as a whole
     ItemRef longest_item;
 
     [[nodiscard]] TimeNs mean() const { return count == 0 ? TimeNs{0} : total / static_cast<std::int64_t>(count); }
 };
 
-/// By total time, descending. Linear in what overlaps the range. Returns early with what it has when asked to stop. Any
-/// thread.
-[[nodiscard]] std::vector<RangeRow> rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
-                                               std::stop_token stop = {});
+/// The content of a time range.
+struct RangeTable {
+    std::vector<RangeRow> rows; ///< by total time, descending
+    std::size_t slices = 0;     ///< of RangeGroup::Kernel
+    TimeNs busy{0};             ///< with a slice, summed over the lanes that have any
+    std::size_t lanes = 0;
+};
+
+/// Linear in what overlaps the range. `tracks`: whose slices count, ascending; none: all. Returns early with what it
+/// has when asked to stop. Any thread.
+[[nodiscard]] RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
+                                    const std::vector<TrackId>& tracks = {}, std::stop_token stop = {});
 
 /// The rows as a table. Sorts numerically by kSortRole.
 class RangeTableModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
-    enum Column { NameColumn, CountColumn, TotalColumn, MeanColumn, LongestColumn, ShareColumn, ColumnCount };
+    enum Column {
+        NameColumn,
+        CountColumn,
+        TotalColumn,
+        SelfColumn,
+        MeanColumn,
+        LongestColumn,
+        ShareColumn,
+        ColumnCount
+    };
     static constexpr int kSortRole = Qt::UserRole;
 
     using QAbstractTableModel::QAbstractTableModel;

@@ -2,9 +2,7 @@
 
 #include "app/gui/models/depth_rows.h"
 #include "app/gui/models/item.h"
-#include "app/gui/models/lanes.h"
 #include "core/analysis/clocks/run_clocks.h"
-#include "core/recognise/run.h"
 #include "core/trace/pyramid.h"
 
 #include <QString>
@@ -15,13 +13,19 @@
 
 namespace bubblescope::gui {
 
-/// A track of the trace shown below a rank's ops: a host thread, a stream of the device, or a transfer lane.
+/// A track of the trace: a host thread, a stream of the device, or a transfer lane. Where there is a pipeline it is
+/// shown below its rank's ops.
 struct RawLane {
     TrackId track = 0;
-    QString name;
+    QString title; ///< as the trace has it; may be empty
+    std::int64_t number = 0;
     bool device = false;
-    int depth = 1;  ///< of its stacks: how many rows it has when it is unfolded
-    ClockFit clock; ///< converts between the slices' clock and the views' reference clock
+    int depth = 1;                            ///< of its stacks: how many rows it has when it is unfolded
+    ClockFit clock;                           ///< converts between the slices' clock and the views' reference clock
+    std::vector<std::uint32_t> instants = {}; ///< places in Trace::instants(), by time
+
+    /// In the language of the app.
+    [[nodiscard]] QString name() const;
 
     /// Convert an interval from the views' clock to the lane's, and back.
     [[nodiscard]] TimeRange toLaneTime(const TimeRange& range) const;
@@ -50,15 +54,21 @@ private:
     int depth_;
 };
 
-/// The raw lanes of all ranks, with what is needed to draw them at any zoom. Immutable.
+/// Whose tracks these are, and by which clock.
+struct LineTracks {
+    std::vector<TrackId> tracks;
+    ClockFit clock;
+};
+
+/// The raw lanes of all lines, with what is needed to draw them at any zoom. Immutable.
 class RawLanes {
 public:
     RawLanes() = default;
-    /// `lanes` assigns lines to ranks. Empty if the run has no trace. Errors: Cancelled.
-    [[nodiscard]] static Result<RawLanes> build(const Run& run, const RunClocks& clocks, const Lanes& lanes,
-                                                const JobControl& control);
+    /// `lines` has an entry for each line. Ranks of one process may have the same tracks. Errors: Cancelled.
+    [[nodiscard]] static Result<RawLanes> build(std::shared_ptr<const Trace> trace,
+                                                const std::vector<LineTracks>& lines, const JobControl& control);
 
-    /// The raw lanes of a line; devices first, then by name.
+    /// The raw lanes of a line, devices first.
     [[nodiscard]] const std::vector<RawLane>& of(int line) const;
     [[nodiscard]] bool any() const { return pyramid_ != nullptr; }
     /// A row of a lane that shows `rows` of them. Requires any().
@@ -67,11 +77,22 @@ public:
     }
     /// The row of a slice in its lane, if that is unfolded.
     [[nodiscard]] int depthOf(TrackId track, SliceId slice) const { return depths_.depthOf(track, slice); }
+    /// The slice after (1) or before (−1) one on its row; kNoId if there is none.
+    [[nodiscard]] SliceId neighbour(SliceId slice, int direction) const;
     /// The lane of a slice's track on a line; null if it is not there.
     [[nodiscard]] const RawLane* laneOf(int line, TrackId track) const;
+    /// The first line with a track; −1 if there is none.
+    [[nodiscard]] int lineOf(TrackId track) const;
+    /// How busy the devices are, or all lanes where there is no device, as parts of the busiest bin. Linear in the
+    /// bins.
+    [[nodiscard]] std::vector<float> density(const TimeRange& range, std::size_t bins) const;
 
 private:
+    void addInstants();
+
+    std::shared_ptr<const Trace> trace_;
     std::vector<std::vector<RawLane>> lines_;
+    std::vector<int> line_of_track_;
     std::shared_ptr<const Pyramid> pyramid_;
     DepthRows depths_;
 };

@@ -104,15 +104,15 @@ void IdealOverlay::setOn(bool on) {
 }
 
 void IdealOverlay::refresh() {
-    if (!state_.session()) return;
+    if (!state_.pipeline()) return;
     job_.start(
-        [session = state_.session(), step = state_.step()](JobControl&) {
+        [session = state_.pipeline(), step = state_.step()](JobControl&) {
             const StepTimeline& observed = session->step(step);
             return std::pair(step, simulate(plannedOrder(session->run), typicalOpCosts(observed)));
         },
         [this](std::pair<int, Result<StepTimeline>> made) {
             if (!made.second.ok()) return setOn(false);
-            const TimeNs begin = state_.session()->window(made.first).begin;
+            const TimeNs begin = state_.pipeline()->window(made.first).begin;
             state_.setReference(std::make_shared<const ReferenceOverlay>(ReferenceOverlay::make(
                 tr("ideal"), tr("The planned order at this step's typical op times with free transfers, simulated."),
                 made.first, std::move(made.second).value(), begin)));

@@ -16,7 +16,9 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr const char* kFilterHint =
-    "give numbers and ranges of ranks, such as 0-7, 12, or coordinates, such as pp=0 dp=1";
+    "give numbers and ranges of ranks, such as 0-7, 12, coordinates, such as pp=0 dp=1, or "
+    "parts of names of threads and streams, such as track=stream";
+constexpr std::string_view kTrackWord = "track=";
 
 bool holds(const std::vector<int>& list, int value) {
     return std::ranges::find(list, value) != list.end();
@@ -109,6 +111,12 @@ bool RowFilter::accepts(int rank, const MeshNumbers& place) const {
     return true;
 }
 
+bool RowFilter::acceptsTrack(const QString& name) const {
+    return tracks.empty() || std::ranges::any_of(tracks, [&name](const std::string& part) {
+               return name.contains(QString::fromStdString(part), Qt::CaseInsensitive);
+           });
+}
+
 Result<RowFilter> parseRowFilter(std::string_view text) {
     constexpr std::string_view kBlank = " \t";
     RowFilter filter;
@@ -120,6 +128,10 @@ Result<RowFilter> parseRowFilter(std::string_view text) {
         text.remove_prefix(word.size());
         if (word == ",") continue;
         const std::size_t equals = word.find('=');
+        if (word.starts_with(kTrackWord) && word.size() > kTrackWord.size()) {
+            filter.tracks.emplace_back(word.substr(kTrackWord.size()));
+            continue;
+        }
         const auto axis = equals == std::string_view::npos ? std::nullopt : axisNamed(word.substr(0, equals));
         const bool known = axis ? addSpans(word.substr(equals + 1), filter.at[*axis])
                                 : equals == std::string_view::npos && addSpans(word, filter.ranks);
@@ -182,11 +194,11 @@ std::vector<RowFacts> rowFacts(const Session& session, int step) {
     const bool by_data =
         session.run.places && session.run.places->sizes.at(MeshAxis::Data) >= static_cast<int>(lanes.replicas().size());
     for (int line = 0; line < static_cast<int>(lanes.lineCount()); ++line) {
-        RowFacts fact{line, lanes.rankOf(line), {}, 0};
-        fact.place = placeOf(candidates, fact.rank, lanes.replicaOf(line), by_data);
+        RowFacts fact{line, session.rankOf(line).value_or(-1), {}, 0};
+        if (session.hasSteps()) fact.place = placeOf(candidates, fact.rank, lanes.replicaOf(line), by_data);
         if (step >= 0 && step < session.stepCount()) {
             const StepAnalysis& analysis = session.analysis(session.stepOn(line, step));
-            const auto at = static_cast<std::size_t>(fact.rank);
+            const auto at = static_cast<std::size_t>(lanes.rankOf(line));
             if (at < analysis.ranks.size() && analysis.wall > TimeNs{0})
                 fact.bubble =
                     static_cast<double>(analysis.ranks[at].bubble.count()) / static_cast<double>(analysis.wall.count());
@@ -261,6 +273,7 @@ struct RowText {
 } // namespace
 
 QString lineName(const Session& session, int line) {
+    if (!session.trace_lines.empty()) return session.trace_lines[static_cast<std::size_t>(line)].name();
     const int rank = session.lanes.rankOf(line);
     return session.lanes.replicas().size() > 1
                ? RowText::tr("Rank %1 dp %2").arg(rank).arg(session.lanes.replicaOf(line))

@@ -69,20 +69,23 @@ struct RowFilter {
         int first = 0;
         int last = 0; ///< inclusive
     };
-    std::vector<Span> ranks;                                 ///< empty: all
+    std::vector<std::string> tracks{};                       ///< parts of their names; empty: all
+    std::vector<Span> ranks{};                               ///< empty: all
     std::array<std::vector<Span>, kMeshAxisNames.size()> at; ///< per axis; empty: all
 
     [[nodiscard]] bool accepts(int rank, const MeshNumbers& place) const;
+    /// Whether the name of a thread, stream or counter has one of these parts, regardless of case.
+    [[nodiscard]] bool acceptsTrack(const QString& name) const;
 };
 
-/// Parses text such as "0-7, 12" or "pp=0,2-3 dp=1": rank numbers and mesh coordinates. Empty text accepts all. Errors:
-/// Usage, naming the invalid word.
+/// Parses text such as "0-7, 12", "pp=0,2-3 dp=1" or "track=stream": rank numbers, mesh coordinates and parts of names
+/// of threads, streams and counters. Empty text accepts all. Errors: Usage, naming the invalid word.
 [[nodiscard]] Result<RowFilter> parseRowFilter(std::string_view text);
 
 /// Properties of a line on which the choice of rows depends.
 struct RowFacts {
     int line = 0;
-    int rank = 0;
+    int rank = 0;      ///< Session::rankOf(); −1 if it has none
     MeshNumbers place; ///< coordinates in the job's mesh; 0 along unknown axes
     double bubble = 0; ///< fraction of the step
 };
@@ -114,7 +117,7 @@ struct PlannedRow {
 /// group with the order by hand. Unchanged if there is no such neighbour.
 [[nodiscard]] RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int line, int direction);
 
-/// "Rank 3", or "Rank 3 dp 1" in a run with replicas.
+/// "Rank 3", or "Rank 3 dp 1" in a run with replicas; without a pipeline that of the rank or process.
 [[nodiscard]] QString lineName(const Session& session, int line);
 /// "dp 1 (rows: 4)".
 [[nodiscard]] QString groupName(const PlannedRow& header, MeshAxis axis);

@@ -44,6 +44,12 @@ public:
         if (query_.wants(QueryKind::Slice) && session_.raw.any()) addSlices();
         QueryHits hits;
         hits.count = found_.size();
+        for (const Found& found : found_) {
+            hits.total += found.length;
+            if (found.item.kind == ItemKind::Slice) hits.slices.push_back(session_.slice(found.item));
+        }
+        std::ranges::sort(hits.slices);
+        hits.slices.erase(std::unique(hits.slices.begin(), hits.slices.end()), hits.slices.end());
         const auto longer = [](const Found& a, const Found& b) {
             return std::tuple(-a.length.count(), a.begin, a.item.rank) <
                    std::tuple(-b.length.count(), b.begin, b.item.rank);
@@ -141,8 +147,10 @@ private:
         const Trace& trace = *session_.run.trace;
         const std::vector<bool> fits = namesThatFit(trace);
         for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
-            const int rank = session_.lanes.rankOf(line);
-            if (!accepts(query_.rank, rank) || !accepts(query_.replica, session_.lanes.replicaOf(line))) continue;
+            // A process without a rank fits no number.
+            if (!accepts(query_.rank, session_.rankOf(line).value_or(-1)) ||
+                !accepts(query_.replica, session_.lanes.replicaOf(line)))
+                continue;
             for (const RawLane& lane : session_.raw.of(line)) {
                 if (stop_.stop_requested()) return;
                 const Track& track = trace.tracks()[lane.track];
@@ -159,8 +167,8 @@ private:
     void addSlice(int line, SliceId slice) {
         const ItemRef item = session_.sliceItem(line, slice);
         const TimeRange range = session_.range(item);
-        if (!accepts(query_.step, session_.step(item.step).index)) return;
-        add(item, range.begin, range.end, session_.step(item.step).begin);
+        if (session_.hasSteps() ? !accepts(query_.step, session_.step(item.step).index) : !query_.step.empty()) return;
+        add(item, range.begin, range.end, session_.originOf(item.step));
     }
 
     [[nodiscard]] std::vector<bool> namesThatFit(const Trace& trace) const {

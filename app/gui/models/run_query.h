@@ -11,8 +11,10 @@ namespace bubblescope::gui {
 
 /// What a query found.
 struct QueryHits {
-    std::vector<ItemRef> items; ///< the longest first, at most `max_items` of them
-    std::size_t count = 0;      ///< of all that fit
+    std::vector<ItemRef> items;  ///< the longest first, at most `max_items` of them
+    std::size_t count = 0;       ///< of all that fit
+    TimeNs total{0};             ///< their durations
+    std::vector<SliceId> slices; ///< of all slices among them, ascending
 };
 
 /// Linear in the ops, bubbles, transfers and checks of the steps in question, and in the slices if the query is about

@@ -45,9 +45,11 @@ private:
                    (!word.isEmpty() && (name.startsWith(word, Qt::CaseInsensitive) ||
                                         QLatin1String(english).startsWith(word, Qt::CaseInsensitive)));
         };
-        if (means(SearchText::tr("rank"), "rank") && number >= 0 &&
-            number < static_cast<int>(session_.lanes.rankCount()))
-            hits_.push_back({SearchText::tr("Rank %1").arg(number), {}, {}, -1, number, -1});
+        for (int rank = 0; means(SearchText::tr("rank"), "rank") && rank < static_cast<int>(session_.lanes.rankCount());
+             ++rank) {
+            if (session_.rankOf(rank) == number)
+                hits_.push_back({SearchText::tr("Rank %1").arg(number), {}, {}, -1, rank, -1});
+        }
         if (!means(SearchText::tr("step"), "step")) return;
         for (int place = 0; place < session_.stepCount() && !full(); ++place) {
             if (session_.step(place).index != number) continue;
@@ -101,7 +103,7 @@ private:
         const Trace& trace = *session_.run.trace;
         const std::vector<bool> fits = namesThatFit(trace);
         if (fits.empty()) return;
-        const TimeNs since = session_.window(std::max(0, step_)).begin;
+        const TimeNs since = session_.originOf(std::max(0, step_));
         std::unordered_map<StringId, SliceId> first; // by name
         std::unordered_map<StringId, std::size_t> count;
         for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()) && !full(); ++line) {

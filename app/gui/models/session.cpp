@@ -1,4 +1,6 @@
 #include "app/gui/models/session.h"
+
+#include "core/analysis/rank_tracks.h"
 #include "core/analysis/steps/run_analyzer.h"
 
 #include <algorithm>
@@ -101,7 +103,19 @@ ItemRef Session::sliceItem(int line, SliceId slice) const {
     return item;
 }
 
+ItemRef Session::sliceItem(SliceId slice) const {
+    const int line = raw.lineOf(run.trace->sliceTracks()[slice]);
+    return line < 0 ? ItemRef{} : sliceItem(line, slice);
+}
+
+std::optional<int> Session::rankOf(int line) const {
+    if (trace_lines.empty()) return lanes.rankOf(line);
+    const auto& rank = trace_lines[static_cast<std::size_t>(line)].rank;
+    return rank ? std::optional<int>(*rank) : std::nullopt;
+}
+
 int Session::stepOn(int line, int wanted) const {
+    if (!hasSteps()) return wanted;
     const int rank = lanes.rankOf(line);
     if (lanes.lineOf(wanted, rank) == line) return wanted;
     // Steps are sorted by number, with the replicas of a step adjacent.
@@ -136,6 +150,19 @@ TimeRange Session::window(int index) const {
     return {step(index).begin, step(index).end};
 }
 
+namespace {
+
+std::vector<LineTracks> tracksOfRanks(const Session& session) {
+    std::vector<LineTracks> lines(session.lanes.lineCount());
+    for (RankTracks& rank : rankTracks(session.run, session.report.clocks)) {
+        const int line = session.lanes.lineOfReplica(rank.replica, rank.rank.value);
+        if (line >= 0) lines[static_cast<std::size_t>(line)] = {std::move(rank.tracks), rank.clock};
+    }
+    return lines;
+}
+
+} // namespace
+
 Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     if (run.steps.empty()) return makeSession(DiagnosedRun{std::move(run), {}}, control);
     DiagnosisOptions options;
@@ -152,7 +179,35 @@ Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control
     session->lanes = Lanes(session->run.steps, session->report.steps, session->run.checks.checks);
     session->overview = Overview(session->lanes);
     session->values = statedValues(session->run);
-    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run, session->report.clocks, session->lanes, control));
+    if (session->run.trace != nullptr) {
+        BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run.trace, tracksOfRanks(*session), control));
+        session->flows = SliceFlows(session->run.trace);
+    }
+    return SessionPtr(std::move(session));
+}
+
+Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control) {
+    auto session = std::make_shared<Session>();
+    if (loaded.no_pipeline) {
+        BUBBLESCOPE_ASSIGN(session->activity, activityOf(loaded));
+        session->answer = answerOf(loaded, session->activity);
+    }
+    session->run = std::move(loaded.run);
+    session->run.steps.clear(); // of part of a pipeline
+    session->no_pipeline = std::move(loaded.no_pipeline);
+    const std::shared_ptr<const Trace>& trace = session->run.trace;
+    if (trace == nullptr || (trace->sliceCount() == 0 && trace->counters().empty()))
+        return session->no_pipeline.value_or(Error{});
+    session->trace_lines = traceLines(*trace);
+    std::vector<LineTracks> tracks;
+    for (const TraceLine& line : session->trace_lines)
+        tracks.push_back({line.tracks, {}});
+    const TimeRange extent{TimeNs{0}, std::max(trace->span(), TimeNs{1})};
+    session->lanes = Lanes(session->trace_lines.size(), extent);
+    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(trace, tracks, control));
+    session->overview = Overview(extent, session->raw.density(extent, Overview::kBins));
+    session->flows = SliceFlows(trace);
+    if (control.stopRequested()) return cancelledError();
     return SessionPtr(std::move(session));
 }
 
@@ -170,9 +225,16 @@ Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& 
 }
 
 Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
-                               JobControl& control) {
-    BUBBLESCOPE_ASSIGN(Run run, loader.run(paths, control));
-    return sessionOf(std::move(run), paths, control);
+                               JobControl& control, const LoadOptions& taught) {
+    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loader.trace(paths, control, taught));
+    if (loaded.no_pipeline) return traceSession(std::move(loaded), control);
+    return sessionOf(std::move(loaded.run), paths, control);
+}
+
+std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole) {
+    const TimeRange range{seen.begin - whole.originInFile(), seen.end - whole.originInFile()};
+    if (range.end <= TimeNs{0} || range.begin >= whole.span()) return std::nullopt;
+    return range;
 }
 
 } // namespace bubblescope::gui

@@ -3,6 +3,9 @@
 #include "app/gui/models/item.h"
 #include "app/gui/models/lanes.h"
 #include "app/gui/models/raw_lanes.h"
+#include "app/gui/models/slice_flows.h"
+#include "app/gui/models/trace_lines.h"
+#include "core/analysis/devices/device_summary.h"
 #include "core/analysis/report.h"
 #include "core/answer/answer.h"
 #include "core/recognise/run.h"
@@ -43,20 +46,33 @@ private:
     std::map<std::size_t, std::optional<StepDiagnosis>> cache_; ///< nullopt: failed; guarded by cache_mutex_
 };
 
-/// Everything that the views show of a loaded run: the run, its analysis, and the indices to find what is visible.
-/// Built on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
+/// Everything that the views show of a loaded trace: the run, its analysis, and the indices to find what is visible. A
+/// trace without a pipeline has no steps and no report; its lines are ranks or processes with their tracks. Built on a
+/// worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
     Run run;
     RunReport report; ///< with one analysis per Run::steps, in the same order and in full
-    Answer answer;    ///< for the report; no statements where there is none
+    Answer answer;    ///< for the report or the activity; no statements where there is neither
     Lanes lanes;
     Overview overview;
     RawLanes raw;
+    SliceFlows flows;                   ///< between slices
+    std::vector<TraceLine> trace_lines; ///< of a trace without steps: what its lines are
+    std::vector<FileActivity> activity; ///< and what devices or hosts did, by file
+    std::optional<Error> no_pipeline;   ///< and why it has no steps; none for the beginning of one
     mutable StepDiagnosisCache diagnoses;
     StepValueMap values; ///< what the job's framework states of its steps: loss, tokens
 
     /// Of all replicas of a step.
     [[nodiscard]] StepValues valuesOf(const SelectedStep& step) const;
+
+    [[nodiscard]] bool hasSteps() const { return !run.steps.empty(); }
+    /// The beginning of a trace without steps so far, shown while the rest is loaded.
+    [[nodiscard]] bool isBeginning() const { return !hasSteps() && !no_pipeline; }
+    /// Where times within a step count from: the trace's begin without steps.
+    [[nodiscard]] TimeNs originOf(int step) const { return hasSteps() ? this->step(step).begin : TimeNs{0}; }
+    /// The number of a line's rank, of the pipeline or, without one, of the job; none for a process without one.
+    [[nodiscard]] std::optional<int> rankOf(int line) const;
 
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
@@ -87,6 +103,8 @@ struct Session {
     [[nodiscard]] SliceId slice(const ItemRef& item) const { return static_cast<SliceId>(item.index); }
     /// The item of a slice on one of a line's raw lanes.
     [[nodiscard]] ItemRef sliceItem(int line, SliceId slice) const;
+    /// The same on the first line that shows its track; none if no line does.
+    [[nodiscard]] ItemRef sliceItem(SliceId slice) const;
     /// The index of the line's replica's part of `step`; `step` itself if it has none.
     [[nodiscard]] int stepOn(int line, int step) const;
     /// The interval of any item; empty for none.
@@ -148,8 +166,17 @@ private:
 [[nodiscard]] Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& paths,
                                            const JobControl& control);
 
-/// Loads and analyses. For worker threads. Errors are those of the loader.
+/// The session of a trace without a pipeline, or of the beginning of a trace: `loaded` says then why there is none, or
+/// not. Errors: Cancelled, the reason, and Input if there is neither a slice nor a counter.
+[[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control);
+
+/// Loads and analyses, with or without a pipeline. `taught` is what the user states about the trace. For worker
+/// threads. Errors are those of the loader and of both kinds of session.
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
-                                             JobControl& control);
+                                             JobControl& control, const LoadOptions& taught = {});
+
+/// The interval of a trace, of which `seen` was shown in its beginning, on the clock of Trace::originInFile(). None
+/// where the two do not meet.
+[[nodiscard]] std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole);
 
 } // namespace bubblescope::gui

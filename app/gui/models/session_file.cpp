@@ -179,7 +179,10 @@ ViewSnapshot viewIn(const Place& place) {
     for (const Place& flow : place.at("trails").list())
         view.flows[flow.choice(kFlowOverlayNames)] = true;
     view.measured = rangeIn(place.at("measured_ns"));
-    view.rows = rowsIn(place.at("rows"));
+    for (const int track : numbersIn(place.at("measured_tracks")))
+        view.measured_tracks.push_back(static_cast<TrackId>(track));
+    std::ranges::sort(view.measured_tracks);
+    if (const Place rows = place.at("rows"); rows.there()) view.rows = rowsIn(rows);
     return view;
 }
 
@@ -199,8 +202,8 @@ SessionJson toJson(const ViewSnapshot& view) {
     SessionJson json{{"range_ns", {view.range.begin.count(), view.range.end.count()}},
                      {"step", std::max(0, view.step)}, // none in a trace without a pipeline
                      {"ghost_share", view.reference_blend},
-                     {"trails", SessionJson::array()},
-                     {"rows", toJson(view.rows)}};
+                     {"trails", SessionJson::array()}};
+    if (view.rows) json["rows"] = toJson(*view.rows);
     for (std::size_t flow = 0; flow < kFlowOverlayCount; ++flow) {
         if (view.flows[flow]) json["trails"].push_back(kFlowOverlayNames[flow]);
     }
@@ -211,6 +214,7 @@ SessionJson toJson(const ViewSnapshot& view) {
                             {"index", view.selection.index}};
     if (view.measured.length() > TimeNs{0})
         json["measured_ns"] = {view.measured.begin.count(), view.measured.end.count()};
+    if (!view.measured_tracks.empty()) json["measured_tracks"] = view.measured_tracks;
     return json;
 }
 

@@ -31,12 +31,23 @@ ItemRef opAround(const Session& session, const ItemRef& slice) {
     return opNear(session, session.lanes.lineOf(slice), session.range(slice).begin);
 }
 
+/// Where an arrow of a slice leads.
+ItemRef sliceFollowed(const Session& session, const ItemRef& from, bool forward) {
+    const SliceId to = session.flows.follow(session.slice(from), forward);
+    return to == kNoId ? ItemRef{} : session.sliceItem(to);
+}
+
 } // namespace
 
 ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction) {
     if (!from) return {};
-    const Lane& lane = session.lanes.lane(static_cast<std::size_t>(session.lanes.lineOf(from)), LaneKind::Compute);
+    const int line = session.lanes.lineOf(from);
+    const Lane& lane = session.lanes.lane(static_cast<std::size_t>(line), LaneKind::Compute);
     const auto& spans = lane.spans();
+    if (spans.empty() && from.kind == ItemKind::Slice) {
+        const SliceId next = session.raw.neighbour(session.slice(from), direction);
+        return next == kNoId ? ItemRef{} : session.sliceItem(line, next);
+    }
     const TimeNs start = session.range(from).begin;
     auto at = static_cast<std::ptrdiff_t>(lane.firstStartingFrom(start));
     const auto size = static_cast<std::ptrdiff_t>(spans.size());
@@ -52,11 +63,15 @@ ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction) 
 }
 
 ItemRef producer(const Session& session, const ItemRef& from) {
-    if (from.kind == ItemKind::Slice) return opAround(session, from);
+    if (from.kind == ItemKind::Slice) {
+        const ItemRef op = opAround(session, from);
+        return op ? op : sliceFollowed(session, from, false);
+    }
     return linkedOp(session, from, [](const auto& step, const auto& what) { return producerOf(step, what); });
 }
 
 ItemRef consumer(const Session& session, const ItemRef& from) {
+    if (from.kind == ItemKind::Slice) return sliceFollowed(session, from, true);
     return linkedOp(session, from, [](const auto& step, const auto& what) { return consumerOf(step, what); });
 }
 

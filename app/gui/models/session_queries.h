@@ -11,13 +11,15 @@ namespace bubblescope::gui {
 /// Navigation from one item to another. Pure functions; an empty item means there is none.
 
 /// The op after (`direction` +1) or before (−1) the item on its rank, across steps. For bubbles and transfers the
-/// nearest op in that direction.
+/// nearest op in that direction; for slices of lines without ops the next slice on their row.
 [[nodiscard]] ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction);
 
-/// The op that made the input of an op, or that sent a transfer, see producerOf(); for a slice, the op around it.
+/// The op that made the input of an op, or that sent a transfer, see producerOf(); for a slice, the op around it, or
+/// the slice where an arrow to it begins.
 [[nodiscard]] ItemRef producer(const Session& session, const ItemRef& from);
 
-/// The op that uses the output of an op, or that receives a transfer, see consumerOf().
+/// The op that uses the output of an op, or that receives a transfer, see consumerOf(); for a slice, the one where an
+/// arrow ends.
 [[nodiscard]] ItemRef consumer(const Session& session, const ItemRef& from);
 
 /// The other half of an overlapped pair; empty for ops that run alone and for other items.

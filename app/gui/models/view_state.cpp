@@ -132,25 +132,39 @@ ViewState::ViewState(QObject* parent) : QObject(parent) {
     connect(this, &ViewState::flowsChanged, this, &ViewState::updateDiagnoses);
 }
 
+const SessionPtr& ViewState::pipeline() const {
+    static const SessionPtr none;
+    return session_ && session_->hasSteps() ? session_ : none;
+}
+
+/// The typical one. Of steps that take as long as it, the second that counts: the first is often still a little warm.
+int ViewState::firstStep() const {
+    int first = session_->hasSteps() ? 0 : -1;
+    for (int seen = 0; const SelectedStep& step : session_->report.selection.steps()) {
+        if (!step.taken()) continue;
+        first = static_cast<int>(step.timelines.front()); // its earliest replica
+        if (++seen == 2) break;
+    }
+    if (session_->report.selection.steps().empty()) return first;
+    const auto typical = static_cast<int>(session_->report.typicalStep());
+    return session_->step(typical).wall() == session_->step(first).wall() ? first : typical;
+}
+
 void ViewState::setSession(SessionPtr session) {
+    const bool had_steps = !session_ || session_->hasSteps();
     session_ = std::move(session);
     selection_ = {};
     step_ = -1;
     highlight({}, {});
+    mark({});
     setReference(nullptr);
     measure({});
-    resetRows();
+    resetRows(had_steps);
     if (session_) {
-        // The second of those that count: the first is often still a little warm.
-        step_ = 0;
-        for (int seen = 0; const SelectedStep& step : session_->report.selection.steps()) {
-            if (!step.taken()) continue;
-            step_ = static_cast<int>(step.timelines.front()); // its earliest replica
-            if (++seen == 2) break;
-        }
         // The step is set before the range: a change of range may otherwise choose a step.
+        step_ = firstStep();
         range_.setLimits(limits());
-        range_.reset(stepView(step_));
+        if (session_->hasSteps()) range_.reset(stepView(step_));
     } else {
         range_.setLimits({});
     }
@@ -159,15 +173,26 @@ void ViewState::setSession(SessionPtr session) {
     emit selectionChanged();
 }
 
-/// Another run has other lines. Which kinds of lanes are shown is a preference and is kept.
-void ViewState::resetRows() {
+/// Another run has other lines. Which kinds of lanes are shown is a preference and is kept. Without a pipeline tracks
+/// are all there is to show.
+void ViewState::resetRows(bool had_steps) {
     RowChoice rows;
     rows.hidden = rows_.hidden;
-    rows.counters = rows_.counters;
+    if (had_steps) wants_counters_ = rows_.counters;
+    const bool tracks_alone = session_ && !session_->hasSteps();
+    rows.counters = tracks_alone || wants_counters_;
+    for (int line = 0; tracks_alone && line < static_cast<int>(session_->lanes.lineCount()); ++line)
+        rows.unfolded.push_back(line);
     past_rows_.clear();
     if (rows == rows_) return;
     rows_ = std::move(rows);
     emit rowsChanged();
+}
+
+RowChoice ViewState::rowPreferences() const {
+    RowChoice rows = rows_;
+    if (session_ && !session_->hasSteps()) rows.counters = wants_counters_;
+    return rows;
 }
 
 void ViewState::setRows(RowChoice rows) {
@@ -208,7 +233,7 @@ void ViewState::redo() {
 
 ViewSnapshot ViewState::snapshot() const {
     return {range_.range(),   step_,  selection_, highlights_, highlight_caption_, reference_,
-            reference_blend_, flows_, measured_,  rows_};
+            reference_blend_, flows_, measured_,  rows_,       measured_tracks_};
 }
 
 bool ViewState::holds(const ItemRef& item) const {
@@ -236,7 +261,7 @@ void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     setSession(std::move(session));
     if (!session_ || snapshot.range.length() <= TimeNs{0}) return;
     const auto show_step = [&] {
-        if (snapshot.step >= 0) setStep(std::min(snapshot.step, session_->stepCount() - 1));
+        if (snapshot.step >= 0 && session_->hasSteps()) setStep(std::min(snapshot.step, session_->stepCount() - 1));
     };
     show_step();
     range_.reset(snapshot.range);
@@ -247,14 +272,15 @@ void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     setReferenceBlend(snapshot.reference_blend);
     for (std::size_t flow = 0; flow < kFlowOverlayCount; ++flow)
         showFlow(static_cast<FlowOverlay>(flow), snapshot.flows[flow]);
-    measure(snapshot.measured);
-    if (rows_ == snapshot.rows) return;
-    rows_ = snapshot.rows;
+    measure(snapshot.measured, snapshot.measured_tracks);
+    if (!snapshot.rows || rows_ == *snapshot.rows) return;
+    rows_ = *snapshot.rows;
     emit rowsChanged();
 }
 
 TimeRange ViewState::limits() const {
     const TimeRange all = padded(session_->lanes.extent(), kTracePadding);
+    if (!session_->hasSteps()) return all;
     const TimeRange first = stepView(0);
     const TimeRange last = stepView(session_->stepCount() - 1);
     return {std::min(all.begin, first.begin), std::max(all.end, last.end)};
@@ -283,12 +309,14 @@ void ViewState::completeSession(SessionPtr session) {
 
 /// Views are notified only when both the session and the range are new.
 void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible, bool keeps_rows) {
+    const bool had_steps = !session_ || session_->hasSteps();
     const bool selected = static_cast<bool>(selection_); // what is known of it is new, even if it has the same place
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = step;
-    if (!keeps_rows) resetRows();
+    if (!keeps_rows) resetRows(had_steps);
     highlight({}, {});
+    mark({});
     setReference(nullptr);
     {
         const QSignalBlocker quiet(range_);
@@ -329,7 +357,7 @@ void ViewState::setStep(int step) {
 void ViewState::select(const ItemRef& item) {
     if (item == selection_) return;
     selection_ = item;
-    if (item && session_) setStep(item.step);
+    if (item && pipeline()) setStep(item.step);
     emit selectionChanged();
 }
 
@@ -420,10 +448,21 @@ void ViewState::finishDiagnosis(int step) {
         emit diagnosisMade(each);
 }
 
-void ViewState::measure(const TimeRange& range) {
-    if (range == measured_) return;
+void ViewState::measure(const TimeRange& range, std::vector<TrackId> tracks) {
+    if (range == measured_ && tracks == measured_tracks_) return;
     measured_ = range;
+    measured_tracks_ = std::move(tracks);
     emit measuredChanged();
+}
+
+void ViewState::mark(std::vector<SliceId> slices) {
+    if (slices == marked_) return;
+    marked_ = std::move(slices);
+    marked_names_.clear();
+    if (!marked_.empty()) marked_names_.resize(session_->run.trace->strings().size());
+    for (const SliceId slice : marked_)
+        marked_names_[session_->run.trace->sliceNames()[slice]] = true;
+    emit marksChanged();
 }
 
 void ViewState::showSteps(int first, int last) {
@@ -445,6 +484,8 @@ void ViewState::reveal(const ItemRef& item) {
     if (!session_ || !item) return;
     const TimeRange target = session_->range(item);
     const TimeRange now = range_.range();
+    constexpr std::int64_t kInvisible = 400; // slices so much shorter than the view are about a pixel wide
+    if (item.kind == ItemKind::Slice && target.length() * kInvisible < now.length()) return zoomTo(item);
     if (target.begin < now.begin || target.end > now.end) {
         const TimeNs length = std::max(now.length(), target.length());
         const TimeNs begin = target.begin + target.length() / 2 - length / 2;

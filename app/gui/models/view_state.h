@@ -103,7 +103,8 @@ struct ViewSnapshot {
     double reference_blend = 1;
     std::array<bool, kFlowOverlayCount> flows{};
     TimeRange measured;
-    RowChoice rows;
+    std::optional<RowChoice> rows = {}; ///< none: those that the session begins with
+    std::vector<TrackId> measured_tracks = {};
 };
 
 /// The state that all views share: the session, the visible range, the current step and the selection. Views change it
@@ -115,12 +116,14 @@ public:
     explicit ViewState(QObject* parent = nullptr);
 
     [[nodiscard]] const SessionPtr& session() const { return session_; }
+    /// The session if it has steps; else null.
+    [[nodiscard]] const SessionPtr& pipeline() const;
     [[nodiscard]] VisibleRange& range() { return range_; }
     [[nodiscard]] const ItemRef& selection() const { return selection_; }
-    /// Index in Run::steps; −1 without a session.
+    /// Index in Run::steps; −1 without steps.
     [[nodiscard]] int step() const { return step_; }
 
-    /// Shows the second step (the first one warms up), or the only one. Null clears.
+    /// Shows the typical step, or all of a trace without steps. Null clears.
     void setSession(SessionPtr session);
     /// For a later state of the same run: makes its newest step current. Keeps the selection if the run still has it.
     void followSession(SessionPtr session, const TimeRange& visible);
@@ -152,10 +155,19 @@ public:
     [[nodiscard]] const ReferenceOverlayPtr& shownReference() const { return shown_reference_; }
     void showFlow(FlowOverlay flow, bool on);
     [[nodiscard]] bool shows(FlowOverlay flow) const { return flows_[static_cast<std::size_t>(flow)]; }
-    /// An interval to measure; an empty one ends measuring.
-    void measure(const TimeRange& range);
+    /// An interval to measure, of all rows or of some tracks alone; an empty one ends measuring.
+    void measure(const TimeRange& range, std::vector<TrackId> tracks = {});
     [[nodiscard]] const TimeRange& measured() const { return measured_; }
+    /// Ascending; none: all rows.
+    [[nodiscard]] const std::vector<TrackId>& measuredTracks() const { return measured_tracks_; }
+    /// Slices to mark, ascending; others are dimmed. An empty list marks nothing.
+    void mark(std::vector<SliceId> slices);
+    [[nodiscard]] const std::vector<SliceId>& marked() const { return marked_; }
+    /// The names of the marked slices, by StringId; empty if there are none.
+    [[nodiscard]] const std::vector<bool>& markedNames() const { return marked_names_; }
     [[nodiscard]] const RowChoice& rows() const { return rows_; }
+    /// What of rows() is a preference that other sessions share: the kinds of lanes that are shown.
+    [[nodiscard]] RowChoice rowPreferences() const;
     /// Can be undone.
     void setRows(RowChoice rows);
     /// Undoes the last zoom, move or change of rows.
@@ -183,6 +195,7 @@ signals:
     void referenceMoved();
     void flowsChanged();
     void measuredChanged();
+    void marksChanged();
     void rowsChanged();
     /// canUndo() or canRedo() may have changed.
     void historyChanged();
@@ -200,7 +213,8 @@ private:
     void followRange();
     [[nodiscard]] TimeRange stepView(int step) const;
     [[nodiscard]] bool holds(const ItemRef& item) const;
-    void resetRows();
+    [[nodiscard]] int firstStep() const;
+    void resetRows(bool had_steps);
     void forgetUndone();
     [[nodiscard]] std::vector<int> neededDiagnoses() const;
     void updateDiagnoses();
@@ -216,11 +230,15 @@ private:
     double reference_blend_ = 1;
     std::array<bool, kFlowOverlayCount> flows_{};
     TimeRange measured_;
+    std::vector<TrackId> measured_tracks_;
+    std::vector<SliceId> marked_;
+    std::vector<bool> marked_names_;
     struct PastRows {
         RowChoice rows;
         std::uint64_t stamp = 0; ///< orders it among the entries of the range's history
     };
     RowChoice rows_;
+    bool wants_counters_ = false; ///< where there is a pipeline
     std::vector<PastRows> past_rows_;
     struct Undone {
         TimeRange range;

@@ -55,7 +55,7 @@ CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(map_, &HeatMap::clicked, this, &CheckResults::goToCell);
     const auto choose = [this](int at) {
         if (at >= 0 && static_cast<std::size_t>(at) < mismatches_.size())
-            goTo(checkItem(*state_.session(), mismatches_[static_cast<std::size_t>(at)]));
+            goTo(checkItem(*state_.pipeline(), mismatches_[static_cast<std::size_t>(at)]));
     };
     connect(table_, &QTableWidget::cellClicked, this, choose);
     connect(table_, &QTableWidget::cellActivated, this, choose);
@@ -63,12 +63,12 @@ CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* pare
 }
 
 bool CheckResults::any() const {
-    return state_.session() && state_.session()->report.coverage;
+    return state_.pipeline() && state_.pipeline()->report.coverage;
 }
 
 QString CheckResults::headline() const {
     if (!any()) return {};
-    const CheckCoverage& coverage = *state_.session()->report.coverage;
+    const CheckCoverage& coverage = *state_.pipeline()->report.coverage;
     const CheckCounts all = coverage.all();
     const auto units = static_cast<int>(coverage.units.size());
     const auto covered = static_cast<int>(coverage.unitsThatAre(Covered::Yes));
@@ -85,7 +85,7 @@ QString CheckResults::headline() const {
 }
 
 void CheckResults::refresh() {
-    cells_ = any() ? coverageMap(*state_.session()->report.coverage) : CoverageMap();
+    cells_ = any() ? coverageMap(*state_.pipeline()->report.coverage) : CoverageMap();
     showMap();
     showMismatches();
 }
@@ -116,7 +116,7 @@ void CheckResults::showMap() {
     QStringList rows;
     QStringList columns;
     std::vector<HeatMap::Cell> cells;
-    const bool chunks = any() && state_.session()->run.schedule.vpp > 1;
+    const bool chunks = any() && state_.pipeline()->run.schedule.vpp > 1;
     for (const CoverageMap::Column& column : cells_.columns) {
         const QChar letter = QChar::fromLatin1(opLetter(column.kind));
         columns << (chunks ? QStringLiteral("%1·%2").arg(letter).arg(column.chunk.value) : QString(letter));
@@ -136,7 +136,7 @@ void CheckResults::showMismatches() {
     mismatches_.clear();
     table_->setRowCount(0);
     if (!any()) return;
-    const auto& checks = state_.session()->run.checks.checks;
+    const auto& checks = state_.pipeline()->run.checks.checks;
     for (std::size_t i = 0; i < checks.size() && mismatches_.size() < kMaxResults; ++i) {
         if (checks[i].outcome == CheckOutcome::Mismatch) mismatches_.push_back(i);
     }
@@ -163,7 +163,7 @@ void CheckResults::goTo(const ItemRef& item) {
 }
 
 void CheckResults::goToCell(int row, int column) {
-    goTo(checkOf(*state_.session(), cells_.rows[static_cast<std::size_t>(row)],
+    goTo(checkOf(*state_.pipeline(), cells_.rows[static_cast<std::size_t>(row)],
                  cells_.columns[static_cast<std::size_t>(column)]));
 }
 
@@ -258,14 +258,14 @@ void AadiffPanel::refresh() {
     showCoverage();
     headline_->clear();
     headline_->setToolTip({});
-    if (!state_.session()) return;
+    if (!state_.pipeline()) return;
     if (what_->currentIndex() == kResults) {
         headline_->setText(results_->headline());
         headline_->setToolTip(headline_->text());
         return;
     }
     headline_->setText(tr("Planning …"));
-    job_.start([session = state_.session(),
+    job_.start([session = state_.pipeline(),
                 margin = margin_->value() / 100.0](JobControl&) { return planChecksOfRun(session->run.steps, margin); },
                [this](Result<CheckPlan> plan) { finish(std::move(plan)); });
 }
@@ -290,8 +290,8 @@ void AadiffPanel::finish(Result<CheckPlan> plan) {
 void AadiffPanel::showSlots() {
     table_->setRowCount(0);
     if (!plan_) return;
-    const StepAnalysis& analysis = state_.session()->analysis(plan_->step);
-    const TimeNs begin = state_.session()->window(plan_->step).begin;
+    const StepAnalysis& analysis = state_.pipeline()->analysis(plan_->step);
+    const TimeNs begin = state_.pipeline()->window(plan_->step).begin;
     table_->setRowCount(static_cast<int>(plan_->places.size()));
     for (int row = 0; row < table_->rowCount(); ++row) {
         const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
@@ -326,7 +326,7 @@ void AadiffPanel::showCoverage() {
     QStringList columns;
     std::vector<HeatMap::Cell> cells;
     if (plan_) {
-        const int vpp = state_.session()->run.schedule.vpp;
+        const int vpp = state_.pipeline()->run.schedule.vpp;
         for (const CheckPlan::Column& column : plan_->columns) {
             const QChar letter = QChar::fromLatin1(opLetter(column.kind));
             columns << (vpp > 1 ? QStringLiteral("%1·%2").arg(letter).arg(column.chunk.value) : QString(letter));

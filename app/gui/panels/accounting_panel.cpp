@@ -152,16 +152,16 @@ BarChart& AccountingPanel::chart() {
 
 /// Shows the current session and step, unless they are shown already.
 void AccountingPanel::refresh() {
-    if (!state_.session() || shown_.lock() != state_.session()) return showSession();
+    if (!state_.pipeline() || shown_.lock() != state_.pipeline()) return showSession();
     if (shown_step_ != state_.step()) showStep();
 }
 
 void AccountingPanel::showSession() {
-    shown_ = state_.session();
+    shown_ = state_.pipeline();
     {
         const QSignalBlocker quiet(view_);
         view_->clear();
-        if (const SessionPtr& session = state_.session()) {
+        if (const SessionPtr& session = state_.pipeline()) {
             view_->addItem(tr("All ranks of the step"));
             view_->addItem(tr("All steps, sum of the ranks"));
             for (std::size_t rank = 0; rank < session->lanes.rankCount(); ++rank)
@@ -182,11 +182,11 @@ void AccountingPanel::showStep() {
 }
 
 TimeRange AccountingPanel::waitOf(int step, Rank rank) const {
-    return state_.session()->range({ItemKind::ReplicaWait, step, rank.value, 0});
+    return state_.pipeline()->range({ItemKind::ReplicaWait, step, rank.value, 0});
 }
 
 TimeNs AccountingPanel::timeIn(const Row& row, const ShownPiece& piece) const {
-    const auto& ranks = state_.session()->report.accounts[static_cast<std::size_t>(row.step)].ranks;
+    const auto& ranks = state_.pipeline()->report.accounts[static_cast<std::size_t>(row.step)].ranks;
     TimeNs sum{0};
     for (const RankAccounting& account : ranks) {
         if (!row.rank || account.rank.value == *row.rank)
@@ -201,7 +201,7 @@ void AccountingPanel::fill() {
     rows_.clear();
     std::vector<Bar> bars;
     std::vector<bool> used(pieceCount(), false);
-    if (const SessionPtr& session = state_.session()) {
+    if (const SessionPtr& session = state_.pipeline()) {
         if (bySteps()) {
             const QVariant rank = view_->currentData();
             for (int step = 0; step < session->stepCount(); ++step)
@@ -233,15 +233,15 @@ void AccountingPanel::fill() {
 }
 
 void AccountingPanel::describe() {
-    if (!state_.session()) return note_->clear();
-    const StepAccounting& account = state_.session()->report.accounts[static_cast<std::size_t>(state_.step())];
+    if (!state_.pipeline()) return note_->clear();
+    const StepAccounting& account = state_.pipeline()->report.accounts[static_cast<std::size_t>(state_.step())];
     QStringList notes;
     for (const Sentence& note : accountingNotes(account))
         notes << tr("%1.").arg(sentence(translated(note)));
     const QString text = tr("Step %1: %2, of which %3 without anything but the schedule's own bubble. Click a piece to "
                             "see where it lies.")
-                             .arg(state_.session()->step(state_.step()).index)
-                             .arg(shortTime(state_.session()->analysis(state_.step()).wall), shortTime(account.ideal));
+                             .arg(state_.pipeline()->step(state_.step()).index)
+                             .arg(shortTime(state_.pipeline()->analysis(state_.step()).wall), shortTime(account.ideal));
     note_->setText(text);
     note_->setToolTip((QStringList(text) + notes).join(QLatin1Char('\n')));
 }
@@ -254,15 +254,15 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     const Row& row = rows_[static_cast<std::size_t>(bar)];
     const ShownPiece piece = pieceOf(bar, part);
     const TimeNs time = timeIn(row, piece);
-    const auto ranks = row.rank ? 1 : static_cast<std::int64_t>(state_.session()->lanes.rankCount());
-    const double whole = static_cast<double>(state_.session()->analysis(row.step).wall.count() * ranks);
+    const auto ranks = row.rank ? 1 : static_cast<std::int64_t>(state_.pipeline()->lanes.rankCount());
+    const double whole = static_cast<double>(state_.pipeline()->analysis(row.step).wall.count() * ranks);
     QString text = QStringLiteral("<b>%1</b><br>%2 · %3")
                        .arg(sentence(pieceText(piece)).toHtmlEscaped(), exactTime(time),
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
     if (!piece) return text + QStringLiteral("<br>") + tr("After the rank's own step: not part of it.");
     if (piece->kind != AccountPiece::Kind::Cause) return text;
-    for (const WaterfallStep& step : state_.session()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
+    for (const WaterfallStep& step : state_.pipeline()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
         if (step.cause == piece->cause)
             text += QStringLiteral("<br>") +
                     tr("Without it alone the step would take %1 less.").arg(exactTime(step.without));
@@ -280,7 +280,7 @@ void AccountingPanel::stopWaiting() {
 
 void AccountingPanel::choose(int bar, int part) {
     const Row row = rows_[static_cast<std::size_t>(bar)];
-    const Session& session = *state_.session();
+    const Session& session = *state_.pipeline();
     stopWaiting();
     if (row.step != state_.step()) state_.showStep(row.step);
     if (part < 0 || part >= static_cast<int>(chart_->bars()[static_cast<std::size_t>(bar)].parts.size())) {

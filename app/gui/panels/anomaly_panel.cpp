@@ -94,7 +94,7 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(table_, &QTableView::activated, this, &AnomalyPanel::go);
     connect(go_, &QPushButton::clicked, this, &AnomalyPanel::go);
     connect(ask_, &QPushButton::clicked, this, [this] {
-        if (const Anomaly* anomaly = chosen()) emit whatIfRequested(changeFor(*state_.session(), *anomaly));
+        if (const Anomaly* anomaly = chosen()) emit whatIfRequested(changeFor(*state_.pipeline(), *anomaly));
     });
     applyTheme();
     showSession();
@@ -118,13 +118,13 @@ void AnomalyPanel::addActions() {
     };
     add("findingGo", tr("&Zoom to it"), [this](const Anomaly&) { go(); });
     add("findingAsk", tr("What &if it were gone"),
-        [this](const Anomaly& anomaly) { emit whatIfRequested(changeFor(*state_.session(), anomaly)); });
+        [this](const Anomaly& anomaly) { emit whatIfRequested(changeFor(*state_.pipeline(), anomaly)); });
     add("findingText", tr("Copy as &text"),
         [](const Anomaly& anomaly) { QApplication::clipboard()->setText(copyAsText(anomaly)); });
     add("findingJson", tr("Copy as &JSON"),
         [](const Anomaly& anomaly) { QApplication::clipboard()->setText(copyAsJson(anomaly)); });
     add("findingCommand", tr("Copy as co&mmand"), [this](const Anomaly& anomaly) {
-        QApplication::clipboard()->setText(copyAsCommand(*state_.session(), anomaly));
+        QApplication::clipboard()->setText(copyAsCommand(*state_.pipeline(), anomaly));
     });
     auto* separator = new QAction(table_);
     separator->setSeparator(true);
@@ -175,7 +175,7 @@ QTableView& AnomalyPanel::table() {
 }
 
 void AnomalyPanel::showSession() {
-    model_->show(state_.session());
+    model_->show(state_.pipeline());
     if (model_->rowCount() > 0) table_->setCurrentIndex(sorted_->index(0, 0));
     showDetails();
 }
@@ -188,13 +188,13 @@ const Anomaly* AnomalyPanel::chosen() const {
 void AnomalyPanel::showDetails() {
     const Anomaly* anomaly = chosen();
     go_->setVisible(anomaly != nullptr);
-    ask_->setVisible(anomaly != nullptr && !changeFor(*state_.session(), *anomaly).isEmpty());
+    ask_->setVisible(anomaly != nullptr && !changeFor(*state_.pipeline(), *anomaly).isEmpty());
     evidence_->setVisible(anomaly != nullptr);
     seen_->setVisible(anomaly != nullptr);
     suggestion_->setVisible(anomaly != nullptr);
     if (anomaly == nullptr) {
         title_->setText(tr("Nothing stands out"));
-        message_->setText(state_.session() ? tr("No anomaly was found in this run.") : QString());
+        message_->setText(state_.pipeline() ? tr("No anomaly was found in this run.") : QString());
         return;
     }
     const QString place = anomalyPlace(*anomaly);

@@ -17,10 +17,18 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr std::size_t kMostLines = 3;
+constexpr const char* kVerdict = "verdict";
 
 QString gainOf(const Statement& statement) {
     if (!statement.gain) return {};
     return AnswerBar::tr("wins %1").arg(shortTime(*statement.gain));
+}
+
+Statement verdictOf(const Answer& answer) {
+    Statement verdict;
+    verdict.kind = kVerdict;
+    verdict.what = answer.state;
+    return verdict;
 }
 
 /// All of a statement, a paragraph each.
@@ -72,8 +80,11 @@ void AnswerBar::show(const Answer& answer) {
     statements_.clear();
     if (answer.statements.empty()) return hide();
     for (const Statement* const statement : report::headline(answer)) {
-        if (statements_.size() < kMostLines) statements_.push_back(*statement);
+        // Without a pipeline nothing else says what the devices did.
+        if (!isDoubt(*statement) && answer.step_time == TimeNs{0}) statements_.push_back(verdictOf(answer));
+        statements_.push_back(*statement);
     }
+    if (statements_.size() > kMostLines) statements_.resize(kMostLines);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         const bool used = i < statements_.size();
         for (QLabel* const label : {rows_[i].label, rows_[i].text, rows_[i].gain})
@@ -82,7 +93,7 @@ void AnswerBar::show(const Answer& answer) {
         const Statement& statement = statements_[i];
         QString text = sentence(translated(statement.what));
         if (!statement.action.empty()) text += QLatin1Char(' ') + sentence(translated(statement.action));
-        rows_[i].label->setText(translated(report::labelOf(statement)));
+        rows_[i].label->setText(statement.kind == kVerdict ? tr("Verdict:") : translated(report::labelOf(statement)));
         rows_[i].text->setText(text);
         rows_[i].text->setAccessibleName(text);
         rows_[i].text->setToolTip(explanationOf(answer, statement));

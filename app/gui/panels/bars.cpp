@@ -215,8 +215,8 @@ void ReferenceBar::showBlend() {
     const QSignalBlocker quiet(slider_);
     slider_->setValue(static_cast<int>(std::lround(state_.referenceBlend() * kWhole)));
     const ReferenceOverlayPtr& reference = state_.shownReference();
-    if (!reference || !state_.session()) return;
-    const TimeRange window = state_.session()->window(reference->step);
+    if (!reference || !state_.pipeline()) return;
+    const TimeRange window = state_.pipeline()->window(reference->step);
     const TimeNs change = reference->timeline.end - window.end;
     const double relative =
         static_cast<double>(change.count()) / static_cast<double>(std::max<std::int64_t>(1, window.length().count()));

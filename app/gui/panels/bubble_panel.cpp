@@ -86,7 +86,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
 
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (!model_->shows(state_.session(), state_.step())) fill_->markStale();
+        if (!model_->shows(state_.pipeline(), state_.step())) fill_->markStale();
     });
     connect(&state_, &ViewState::selectionChanged, this, [this] {
         if (!fill_->stale()) followSelection();
@@ -98,7 +98,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     // A click on the current row brings the view back to it.
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) { showRow(index.row()); });
     connect(step_, &QSpinBox::valueChanged, this, [this](int number) {
-        const auto& session = state_.session();
+        const auto& session = state_.pipeline();
         if (session) showNumber(number);
     });
     connect(previous_, &QToolButton::clicked, this, [this] { stepBy(-1); });
@@ -108,7 +108,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
 
 /// The next step number; the replica stays.
 void BubblePanel::stepBy(int direction) {
-    const SessionPtr& session = state_.session();
+    const SessionPtr& session = state_.pipeline();
     if (!session) return;
     const int number = session->step(state_.step()).index;
     for (int i = state_.step(); i >= 0 && i < session->stepCount(); i += direction) {
@@ -118,7 +118,7 @@ void BubblePanel::stepBy(int direction) {
 
 /// A step on the replica that is shown, or on another one if that did not run it.
 void BubblePanel::showNumber(int number) {
-    const Session& session = *state_.session();
+    const Session& session = *state_.pipeline();
     const int replica = session.step(state_.step()).replica;
     int any = -1;
     for (int i = 0; i < session.stepCount(); ++i) {
@@ -141,7 +141,7 @@ const BubbleTableModel& BubblePanel::model() {
 
 void BubblePanel::refresh() {
     const QScopedValueRollback guard(following_, true);
-    const SessionPtr& session = state_.session();
+    const SessionPtr& session = state_.pipeline();
     model_->show(session, state_.step());
     setEnabled(session != nullptr);
     if (!session) {
@@ -166,7 +166,7 @@ void BubblePanel::refresh() {
 
 void BubblePanel::followSelection() {
     const QScopedValueRollback guard(following_, true);
-    const int row = state_.session() ? model_->rowOf(state_.selection()) : -1;
+    const int row = state_.pipeline() ? model_->rowOf(state_.selection()) : -1;
     if (row >= 0) {
         table_->setCurrentIndex(model_->index(row, BubbleTableModel::PositionColumn));
         table_->scrollTo(model_->index(row, 0));

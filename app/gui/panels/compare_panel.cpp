@@ -111,7 +111,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
 
 void ComparePanel::clear() {
     // After a change of language the same session is shown again; the comparison remains valid.
-    if (comparison_ && comparison_->before == state_.session()) return;
+    if (comparison_ && comparison_->before == state_.pipeline()) return;
     job_.cancel();
     paths_.clear();
     comparison_.reset();
@@ -121,19 +121,19 @@ void ComparePanel::clear() {
     below_->setEnabled(false);
     for (QWidget* filter : std::initializer_list<QWidget*>{kinds_, words_, beyond_})
         filter->setEnabled(false);
-    choose_->setEnabled(state_.session() != nullptr);
+    choose_->setEnabled(state_.pipeline() != nullptr);
     headline_->setText(tr("Set another run beside this one: drop its trace here, or choose it."));
     headline_->setToolTip({});
 }
 
 void ComparePanel::compareWith(const QStringList& paths) {
-    if (!state_.session() || paths.isEmpty()) return;
+    if (!state_.pipeline() || paths.isEmpty()) return;
     std::vector<std::filesystem::path> files;
     for (const QString& path : paths)
         files.emplace_back(path.toStdString());
     paths_ = paths;
     headline_->setText(tr("Comparing …"));
-    job_.start([session = state_.session(), loader = loader_,
+    job_.start([session = state_.pipeline(), loader = loader_,
                 files](JobControl& control) { return gui::compareWith(session, loader, files, control); },
                [this](Result<ComparisonPtr> result) { finish(std::move(result)); });
 }
@@ -159,8 +159,8 @@ void ComparePanel::restore(const SavedComparison& saved) {
     comparison_.reset();
     parts_.clear();
     clear();
-    if (saved.paths.isEmpty() || !state_.session()) return;
-    if (!saved.comparison || saved.comparison->before != state_.session()) return compareWith(saved.paths);
+    if (saved.paths.isEmpty() || !state_.pipeline()) return;
+    if (!saved.comparison || saved.comparison->before != state_.pipeline()) return compareWith(saved.paths);
     paths_ = saved.paths;
     take(saved.comparison, saved.below);
 }
@@ -278,7 +278,7 @@ void ComparePanel::showOther(bool on) {
 const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
     std::shared_ptr<const ReferenceStep>& part = parts_[step];
     if (part) return part;
-    const StepTimeline& shown = state_.session()->step(step);
+    const StepTimeline& shown = state_.pipeline()->step(step);
     const std::vector<StepTimeline>& steps = comparison_->after->steps;
     const StepTimeline* same = nullptr;
     for (const StepTimeline& other : steps) {
@@ -289,7 +289,7 @@ const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
     if (same == nullptr) same = &steps[static_cast<std::size_t>(comparison_->typical_after)];
     ReferenceStep made{step, *same};
     made.timeline.comm.clear(); // not drawn
-    moveTo(made.timeline, state_.session()->window(step).begin);
+    moveTo(made.timeline, state_.pipeline()->window(step).begin);
     // Only then are the same ops known.
     if (comparison_->result.matching == Matching::ByRank)
         made.changes = std::make_shared<const OpChanges>(shown, *same);
@@ -301,8 +301,8 @@ const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
 std::vector<std::shared_ptr<const ReferenceStep>> ComparePanel::partsAround() {
     constexpr std::size_t kMost = 64;
     std::vector<int> seen;
-    for (int step = 0; step < state_.session()->stepCount() && seen.size() <= kMost; ++step) {
-        if (step != state_.step() && overlap(state_.session()->window(step), state_.range().range()) > TimeNs{0})
+    for (int step = 0; step < state_.pipeline()->stepCount() && seen.size() <= kMost; ++step) {
+        if (step != state_.step() && overlap(state_.pipeline()->window(step), state_.range().range()) > TimeNs{0})
             seen.push_back(step);
     }
     std::vector<std::shared_ptr<const ReferenceStep>> out;
@@ -313,9 +313,9 @@ std::vector<std::shared_ptr<const ReferenceStep>> ComparePanel::partsAround() {
 }
 
 void ComparePanel::updateReference() {
-    if (!comparison_ || !below_->isChecked() || !state_.session() || state_.step() < 0) return;
+    if (!comparison_ || !below_->isChecked() || !state_.pipeline() || state_.step() < 0) return;
     const ReferenceStep& current = *partOf(state_.step());
-    const StepTimeline& shown = state_.session()->step(state_.step());
+    const StepTimeline& shown = state_.pipeline()->step(state_.step());
     const bool found = current.timeline.index == shown.index;
     QStringList legend;
     if (current.changes) {
@@ -339,7 +339,7 @@ void ComparePanel::updateReference() {
                              current.changes,
                              partsAround()};
     // Where the step alone is shown, a longer one must not run out of view.
-    const TimeRange window = state_.session()->window(state_.step());
+    const TimeRange window = state_.pipeline()->window(state_.step());
     const TimeRange seen = state_.range().range();
     const TimeRange alone = padded(window, 0.1);
     const TimeNs end = overlay.timeline.end;
@@ -352,7 +352,7 @@ void ComparePanel::updateReference() {
 /// Other steps have come into sight, or left it.
 void ComparePanel::followRange() {
     const ReferenceOverlayPtr& reference = state_.reference();
-    if (!comparison_ || !below_->isChecked() || !state_.session() || !reference ||
+    if (!comparison_ || !below_->isChecked() || !state_.pipeline() || !reference ||
         reference->name != comparison_->after_name || reference->step != state_.step())
         return;
     std::vector<std::shared_ptr<const ReferenceStep>> around = partsAround();
@@ -364,15 +364,15 @@ void ComparePanel::followRange() {
 
 void ComparePanel::goTo(const QModelIndex& index) {
     const QModelIndex source = sorted_->mapToSource(index);
-    if (!source.isValid() || !state_.session()) return;
+    if (!source.isValid() || !state_.pipeline()) return;
     const MeasureKey& key = model_->at(source.row()).key;
-    const std::vector<Highlight> places = placesOf(*state_.session(), state_.step(), key);
+    const std::vector<Highlight> places = placesOf(*state_.pipeline(), state_.step(), key);
     state_.highlight(places, measureText(key));
     if (!places.empty()) emit state_.rankRequested(places.front().rank);
 }
 
 void ComparePanel::dragEnterEvent(QDragEnterEvent* event) {
-    if (state_.session() && !localFiles(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+    if (state_.pipeline() && !localFiles(*event->mimeData()).isEmpty()) event->acceptProposedAction();
 }
 
 void ComparePanel::dropEvent(QDropEvent* event) {

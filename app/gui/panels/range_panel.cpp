@@ -74,9 +74,15 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
 }
 
 void RangePanel::fill() {
-    const TimeRange range = state_.measured();
-    const bool any = state_.session() && range.length() > TimeNs{0};
-    zoom_->setEnabled(any);
+    const SessionPtr& session = state_.session();
+    const bool steps = session && session->hasSteps();
+    const bool measured = session && state_.measured().length() > TimeNs{0};
+    const bool any = measured || (session && !steps);
+    // Slices are all there is without a pipeline.
+    groups_->setVisible(steps || !session);
+    const RangeGroup group = steps ? static_cast<RangeGroup>(groups_->currentIndex()) : RangeGroup::Kernel;
+    table_->setColumnHidden(RangeTableModel::SelfColumn, group != RangeGroup::Kernel);
+    zoom_->setEnabled(measured);
     save_->setEnabled(any);
     if (!any) {
         job_.cancel();
@@ -85,18 +91,28 @@ void RangePanel::fill() {
         emit filled();
         return;
     }
-    job_.start([session = state_.session(), range, group = static_cast<RangeGroup>(groups_->currentIndex())](
-                   JobControl& control) { return rangeTable(*session, range, group, control.stop); },
-               [this](std::vector<RangeRow> rows) { show(std::move(rows)); });
+    const TimeRange range = measured ? state_.measured() : session->lanes.extent();
+    job_.start([session, range, group, tracks = measured ? state_.measuredTracks() : std::vector<TrackId>()](
+                   JobControl& control) { return rangeTable(*session, range, group, tracks, control.stop); },
+               [this, range, group](RangeTable table) { show(std::move(table), range, group); });
 }
 
-void RangePanel::show(std::vector<RangeRow> rows) {
-    const TimeNs length = state_.measured().length();
-    title_->setText(
-        tr("%1 from %2 on").arg(exactTime(length), placeInTime(*state_.session(), state_.measured().begin)));
-    title_->setToolTip(title_->text());
-    const auto lines = static_cast<std::int64_t>(state_.session()->lanes.lineCount());
-    model_->show(std::move(rows), length * lines, groups_->currentText());
+void RangePanel::show(RangeTable table, const TimeRange& range, RangeGroup group) {
+    const Session& session = *state_.session();
+    const bool whole = range == session.lanes.extent();
+    QString title = !whole ? tr("%1 from %2 on").arg(exactTime(range.length()), placeInTime(session, range.begin))
+                    : session.isBeginning() ? tr("Beginning, %1").arg(shortTime(range.length()))
+                                            : tr("Whole trace, %1").arg(shortTime(range.length()));
+    const bool kernels = group == RangeGroup::Kernel;
+    const auto lanes = static_cast<std::int64_t>(kernels ? table.lanes : session.lanes.lineCount());
+    const TimeNs room = range.length() * std::max<std::int64_t>(1, lanes);
+    if (kernels)
+        title = tr("%1: %Ln slice(s) on %2, busy for %3 of the time", nullptr, static_cast<int>(table.slices))
+                    .arg(title, tr("%Ln lane(s)", nullptr, static_cast<int>(lanes)),
+                         percent(static_cast<double>(table.busy.count()) / static_cast<double>(room.count())));
+    title_->setText(title);
+    title_->setToolTip(title);
+    model_->show(std::move(table.rows), room, session.hasSteps() ? groups_->currentText() : tr("Name"));
     emit filled();
 }
 

@@ -32,7 +32,7 @@ signals:
 
 private:
     void fill();
-    void show(std::vector<RangeRow> rows);
+    void show(RangeTable table, const TimeRange& range, RangeGroup group);
     void go(const QModelIndex& index);
 
     ViewState& state_;

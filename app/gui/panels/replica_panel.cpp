@@ -43,10 +43,10 @@ void ReplicaPanel::start() {
     job_.cancel();
     map_->setCells({}, {}, {});
     headline_->clear();
-    if (!state_.session()) return;
+    if (!state_.pipeline()) return;
     headline_->setText(tr("Computing …"));
     job_.start(
-        [session = state_.session()](JobControl&) -> Result<StragglerStudy> {
+        [session = state_.pipeline()](JobControl&) -> Result<StragglerStudy> {
             BUBBLESCOPE_ASSIGN(const RunModel model,
                                runModel(session->run, session->report.selection, session->report.clocks.bound()));
             return studyStragglers(model);
@@ -62,7 +62,7 @@ void ReplicaPanel::start() {
 }
 
 void ReplicaPanel::showStudy(const StragglerStudy& study) {
-    const Lanes& lanes = state_.session()->lanes;
+    const Lanes& lanes = state_.pipeline()->lanes;
     const auto ranks = static_cast<int>(lanes.rankCount());
     const auto replicas = static_cast<int>(lanes.replicas().size());
     const auto factor = [](double value) { return QString::number(value, 'f', 3); };
@@ -130,7 +130,7 @@ void ReplicaPanel::showStudy(const StragglerStudy& study) {
 
 /// To the row of a worker, in the step that is shown.
 void ReplicaPanel::goTo(int rank, int replica) {
-    const SessionPtr& session = state_.session();
+    const SessionPtr& session = state_.pipeline();
     if (!session || replica < 0 || replica >= static_cast<int>(session->lanes.replicas().size())) return;
     const int number = session->step(state_.step()).index;
     const int wanted = session->lanes.replicas()[static_cast<std::size_t>(replica)];

@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/rows.h"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -25,6 +26,15 @@ constexpr int kMaxRows = 10;
 SearchHit hitOf(const Session& session, const ItemRef& item) {
     const ItemDescription text = describe(session, item);
     const TimeRange range = session.range(item);
+    if (!session.hasSteps())
+        return {
+            text.title,
+            SearchBar::tr("%1 · %2 at %3")
+                .arg(lineName(session, session.lanes.lineOf(item)), shortTime(range.length()), shortTime(range.begin)),
+            item,
+            -1,
+            item.rank,
+            -1};
     return {text.title,
             SearchBar::tr("rank %1 · step %2 · %3")
                 .arg(item.rank)
@@ -47,7 +57,6 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
     setAutoFillBackground(true);
     line_->setObjectName(QStringLiteral("searchLine"));
     line_->setAccessibleName(tr("Search"));
-    line_->setPlaceholderText(tr("F3.1, rank 2, step 7, a name, or a query: B rank=3 dur>20ms"));
     line_->setClearButtonEnabled(true);
     line_->installEventFilter(this);
     counter_->setObjectName(QStringLiteral("searchCounter"));
@@ -85,12 +94,23 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
     hide();
     connect(line_, &QLineEdit::textChanged, this, &SearchBar::start);
     connect(list_, &QListWidget::itemClicked, this, &SearchBar::choose);
-    connect(&state_, &ViewState::sessionChanged, this, [this] {
-        job_.cancel();
-        found_ = {};
-        at_ = -1;
-        dismiss();
-    });
+    connect(&state_, &ViewState::sessionChanged, this, &SearchBar::showSession);
+    showSession();
+}
+
+/// A search goes on in the whole of a trace whose beginning was searched.
+void SearchBar::showSession() {
+    const SessionPtr& session = state_.session();
+    const std::vector<std::filesystem::path> before =
+        std::exchange(files_, session ? session->run.files : std::vector<std::filesystem::path>());
+    line_->setPlaceholderText(state_.pipeline() ? tr("F3.1, rank 2, step 7, a name, or a query: B rank=3 dur>20ms")
+                                                : tr("A name, rank 2, or a query: nccl dur>1ms rank=2"));
+    job_.cancel();
+    found_ = {};
+    at_ = -1;
+    marked_ = false;
+    if (session && before == files_ && isVisible()) return start();
+    dismiss();
 }
 
 void SearchBar::open() {
@@ -120,11 +140,12 @@ void SearchBar::dismiss() {
 SearchBar::Found SearchBar::lookFor(const Session& session, const QString& text, int step, std::stop_token stop) {
     Found found;
     const std::string query = text.toStdString();
-    if (!looksLikeQuery(query)) {
+    const bool steps = session.hasSteps();
+    if (steps ? !looksLikeQuery(query) : query.empty()) {
         found.hits = search(session, text, step, kMaxHits, std::move(stop));
         return found;
     }
-    const Result<OpQuery> parsed = parseOpQuery(query);
+    const Result<OpQuery> parsed = parseOpQuery(query, steps ? QueryScope::All : QueryScope::Slices);
     if (!parsed.ok()) {
         found.error = parsed.error();
         return found;
@@ -134,8 +155,9 @@ SearchBar::Found SearchBar::lookFor(const Session& session, const QString& text,
         if (found.hits.size() == kMaxHits) break;
         found.hits.push_back(hitOf(session, item));
     }
-    // A word such as "wait" may as well be a part of a name.
-    if (!query.empty() && query.find_first_of("<>= ") == std::string::npos && query.size() > 1) {
+    // A word such as "wait" may as well be a part of a name, and "rank 2" a place.
+    if (!steps && !found.hits.empty()) return found;
+    if (query.find_first_of(steps ? "<>= " : "<>=") == std::string::npos && query.size() > 1) {
         for (SearchHit& hit : search(session, text, step, kMaxHits - found.hits.size(), std::move(stop)))
             found.hits.push_back(std::move(hit));
     }
@@ -161,11 +183,15 @@ void SearchBar::finish(Found found) {
     if (!found_.hits.empty()) list_->setCurrentRow(0);
     const bool asked = !line_->text().isEmpty();
     hint_->setVisible(!asked || found_.hits.empty());
-    hint_->setText(found_.error ? tr("%1: %2").arg(sentence(translatedText(found_.error->message)),
-                                                   translatedText(found_.error->hint))
-                   : asked      ? tr("Nothing found")
-                                : tr("Return goes there, Esc closes. Queries: F B I W bubble send receive wait, rank= "
-                                          "step= stage= mb= replica=, dur>20ms, name=gemm; the longest come first"));
+    hint_->setText(
+        found_.error
+            ? tr("%1: %2").arg(sentence(translatedText(found_.error->message)), translatedText(found_.error->hint))
+        : asked ? tr("Nothing found")
+        : !state_.pipeline()
+            ? tr("Return goes there, Esc closes. Queries: parts of a name, rank= dur>20ms start<1s; the longest "
+                 "come first")
+            : tr("Return goes there, Esc closes. Queries: F B I W bubble send receive wait, rank= "
+                 "step= stage= mb= replica=, dur>20ms, name=gemm; the longest come first"));
     mark();
     showCounter();
     fitHeight();
@@ -184,14 +210,20 @@ void SearchBar::fitHeight() {
 void SearchBar::mark() {
     if (!state_.session()) return;
     if (found_.query.items.empty()) {
-        if (std::exchange(marked_, false)) state_.highlight({}, {});
+        if (std::exchange(marked_, false)) {
+            state_.highlight({}, {});
+            state_.mark({});
+            emit unmarked();
+        }
         return;
     }
     marked_ = true;
+    state_.mark(found_.query.slices);
     std::vector<Highlight> marks;
     marks.reserve(found_.query.items.size());
-    for (const ItemRef& item : found_.query.items)
-        marks.push_back({item.rank, state_.session()->range(item), item.step});
+    for (const ItemRef& item : found_.query.items) {
+        if (item.kind != ItemKind::Slice) marks.push_back({item.rank, state_.session()->range(item), item.step});
+    }
     state_.highlight(std::move(marks), tr("%Ln found", nullptr, static_cast<int>(found_.query.count)));
 }
 
@@ -231,7 +263,10 @@ QString SearchBar::counter() const {
 }
 
 void SearchBar::showCounter() {
-    counter_->setText(counter());
+    QString text = counter();
+    if (!found_.query.items.empty()) text += QStringLiteral(" · ") + shortTime(found_.query.total);
+    counter_->setText(text);
+    counter_->setToolTip(tr("How many were found, and how long they take together"));
     for (QToolButton* button : {previous_, next_})
         button->setEnabled(!found_.hits.empty());
 }

@@ -6,7 +6,9 @@
 
 #include <QFrame>
 
+#include <filesystem>
 #include <optional>
+#include <vector>
 
 class QLabel;
 class QLineEdit;
@@ -38,9 +40,13 @@ public:
     [[nodiscard]] QListWidget& list() { return *list_; }
     /// "3 of 47".
     [[nodiscard]] QString counter() const;
+    /// Marks what was found once more, after something else was marked.
+    void markAgain() { mark(); }
 
 signals:
     void searched();
+    /// Nothing is found any more, and marked.
+    void unmarked();
     void closed();
     /// The result that is shown has changed.
     void stepped(const QString& counter);
@@ -57,6 +63,7 @@ private:
     };
     [[nodiscard]] static Found lookFor(const Session& session, const QString& text, int step, std::stop_token stop);
 
+    void showSession();
     void start();
     void finish(Found found);
     void mark();
@@ -67,6 +74,7 @@ private:
 
     ViewState& state_;
     BackgroundJob job_;
+    std::vector<std::filesystem::path> files_; ///< of the session
     QLineEdit* line_;
     QLabel* counter_;
     QToolButton* previous_;

@@ -58,7 +58,7 @@ StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     });
     connect(this, &StepChart::stepChosen, this, [this](int step) { state_.showStep(timelineOf(step)); });
     connect(this, &StepChart::rangeChosen, this, [this](int first, int last) {
-        const auto& steps = state_.session()->report.selection.steps();
+        const auto& steps = state_.pipeline()->report.selection.steps();
         state_.showSteps(static_cast<int>(steps[static_cast<std::size_t>(first)].timelines.front()),
                          static_cast<int>(steps[static_cast<std::size_t>(last)].longest));
     });
@@ -67,15 +67,15 @@ StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
 
 /// The chart's step that holds a timeline.
 int StepsPanel::chartStep(int timeline) const {
-    if (!state_.session() || timeline < 0) return -1;
-    const auto& steps = state_.session()->report.selection.steps();
-    const auto at = std::ranges::find(steps, state_.session()->step(timeline).index, &SelectedStep::index);
+    if (!state_.pipeline() || timeline < 0) return -1;
+    const auto& steps = state_.pipeline()->report.selection.steps();
+    const auto at = std::ranges::find(steps, state_.pipeline()->step(timeline).index, &SelectedStep::index);
     return at == steps.end() ? -1 : static_cast<int>(at - steps.begin());
 }
 
 /// The timeline of a chart's step on the replica that is shown, else on the slowest.
 int StepsPanel::timelineOf(int step) const {
-    const Session& session = *state_.session();
+    const Session& session = *state_.pipeline();
     const SelectedStep& chosen = session.report.selection.steps()[static_cast<std::size_t>(step)];
     const int replica = session.step(std::max(0, state_.step())).replica;
     for (const std::size_t timeline : chosen.timelines) {
@@ -85,8 +85,8 @@ int StepsPanel::timelineOf(int step) const {
 }
 
 void StepsPanel::showSession() {
-    if (!state_.session()) return setCurves({}, {}, {});
-    const Session& session = *state_.session();
+    if (!state_.pipeline()) return setCurves({}, {}, {});
+    const Session& session = *state_.pipeline();
     constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
     Curve walls = timeCurve();
     Curve rates = bubbleRateCurve();

@@ -191,11 +191,11 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     row->addWidget(legend_, 0, Qt::AlignVCenter);
 
     connect(&state_, &ViewState::sessionChanged, this, [this] {
-        legend_->show(state_.session().get());
+        legend_->show(state_.pipeline().get());
         refresh();
     });
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (shown_.lock() != state_.session() || shown_step_ != state_.step()) refresh();
+        if (shown_.lock() != state_.pipeline() || shown_step_ != state_.step()) refresh();
     });
     connect(&themes_, &ThemeManager::changed, this, &SummaryBar::applyTheme);
     applyTheme();
@@ -274,12 +274,12 @@ void SummaryBar::set(const Figure& figure, const QString& name, const QString& v
 }
 
 void SummaryBar::refresh() {
-    setVisible(state_.session() != nullptr);
-    shown_ = state_.session();
+    setVisible(state_.pipeline() != nullptr);
+    shown_ = state_.pipeline();
     shown_step_ = state_.step();
-    if (!state_.session()) return;
-    refreshSchedule(*state_.session());
-    refreshStep(*state_.session());
+    if (!state_.pipeline()) return;
+    refreshSchedule(*state_.pipeline());
+    refreshStep(*state_.pipeline());
     fit();
 }
 
@@ -334,7 +334,7 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
         if (!shown.isEmpty()) continue;
         shown = anomalyKindText(anomaly.kind);
         if (anomaly.rank) shown = tr("%1 on rank %2").arg(shown).arg(anomaly.rank->value);
-        if (anomaly.replica && state_.session()->lanes.replicas().size() > 1)
+        if (anomaly.replica && state_.pipeline()->lanes.replicas().size() > 1)
             shown = tr("%1, replica %2").arg(shown).arg(*anomaly.replica);
     }
     if (anomalies.size() > 1) shown = tr("%1 and %2 more").arg(shown).arg(anomalies.size() - 1);

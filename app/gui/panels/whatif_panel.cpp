@@ -235,13 +235,13 @@ void WhatIfPanel::showSession() {
     list_->hide();
     fillTargets();
     showSlider();
-    setEnabled(state_.session() != nullptr);
+    setEnabled(state_.pipeline() != nullptr);
     ask();
     // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step. Of
     // a loaded one the first steps may have been asked about.
-    if (!state_.session()) return;
-    const bool is_live = std::holds_alternative<LatestSteps>(state_.session()->report.covers);
-    Advised shown{state_.session()->run.files, is_live ? 0 : state_.session()->stepCount()};
+    if (!state_.pipeline()) return;
+    const bool is_live = std::holds_alternative<LatestSteps>(state_.pipeline()->report.covers);
+    Advised shown{state_.pipeline()->run.files, is_live ? 0 : state_.pipeline()->stepCount()};
     if (shown == advised_for_) return;
     advised_for_ = std::move(shown);
     suggest();
@@ -251,11 +251,11 @@ void WhatIfPanel::fillTargets() {
     const QSignalBlocker quiet(target_);
     target_->clear();
     target_->addItem(tr("choose …"));
-    if (!state_.session()) return;
-    const auto ranks = static_cast<int>(state_.session()->lanes.rankCount());
+    if (!state_.pipeline()) return;
+    const auto ranks = static_cast<int>(state_.pipeline()->lanes.rankCount());
     for (int rank = 0; rank < ranks; ++rank)
         target_->addItem(tr("rank %1").arg(rank), QStringLiteral("rank:%1").arg(rank));
-    const int stages = state_.session()->run.schedule.stages();
+    const int stages = state_.pipeline()->run.schedule.stages();
     for (int stage = 0; stages > ranks && stage < stages; ++stage)
         target_->addItem(tr("stage %1").arg(stage), QStringLiteral("stage:%1").arg(stage));
     for (int rank = 0; rank + 1 < ranks; ++rank)
@@ -316,18 +316,18 @@ std::vector<std::string> WhatIfPanel::changes() const {
 }
 
 std::vector<int> WhatIfPanel::layers() const {
-    if (layers_->text().isEmpty() && state_.session()) return state_.session()->run.explanation.layers;
+    if (layers_->text().isEmpty() && state_.pipeline()) return state_.pipeline()->run.explanation.layers;
     std::vector<int> out;
     for (const QString& number : layers_->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
         out.push_back(number.trimmed().toInt());
     // A single number applies to all stages.
-    if (out.size() == 1 && state_.session())
-        out.resize(static_cast<std::size_t>(state_.session()->run.schedule.stages()), out.front());
+    if (out.size() == 1 && state_.pipeline())
+        out.resize(static_cast<std::size_t>(state_.pipeline()->run.schedule.stages()), out.front());
     return out;
 }
 
 void WhatIfPanel::ask() {
-    if (!state_.session()) {
+    if (!state_.pipeline()) {
         headline_->clear();
         note_->clear();
         chart_->setBars({});
@@ -345,7 +345,7 @@ void WhatIfPanel::ask() {
         return;
     }
     job_.start(
-        [session = state_.session(), known = model_, changes, layers = layers(),
+        [session = state_.pipeline(), known = model_, changes, layers = layers(),
          step = state_.step()](JobControl&) -> Result<Answer> {
             BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(changes));
             BUBBLESCOPE_ASSIGN(WhatIfModelPtr model, modelOf(session, known));
@@ -377,7 +377,7 @@ void WhatIfPanel::finish(Result<Answer> result) {
 /// For the current step, which may differ a lot from the mean, as the first steps of a run often do.
 QString WhatIfPanel::stepText() const {
     if (!answer_ || !answer_->timeline) return {};
-    const StepTimeline& step = state_.session()->step(state_.step());
+    const StepTimeline& step = state_.pipeline()->step(state_.step());
     const TimeNs after = answer_->timeline->wall();
     const double change = step.wall() > TimeNs{0} ? static_cast<double>((after - step.wall()).count()) /
                                                         static_cast<double>(step.wall().count())
@@ -417,15 +417,15 @@ void WhatIfPanel::showReference() {
     }
     state_.setReference(std::make_shared<const ReferenceOverlay>(
         ReferenceOverlay::make(tr("what if"), headline_->text(), state_.step(), *answer_->timeline,
-                               state_.session()->window(state_.step()).begin)));
+                               state_.pipeline()->window(state_.step()).begin)));
 }
 
 void WhatIfPanel::suggest() {
-    if (!state_.session()) return;
+    if (!state_.pipeline()) return;
     advise_->setEnabled(false);
     advise_->setText(tr("Trying schedules …"));
     advice_job_.start(
-        [session = state_.session(), model = model_, layers = layers()](JobControl&) -> Result<Advice> {
+        [session = state_.pipeline(), model = model_, layers = layers()](JobControl&) -> Result<Advice> {
             BUBBLESCOPE_ASSIGN(const WhatIfModelPtr used, modelOf(session, model));
             return advise(used->model, session->run.schedule, ModelCut{layers});
         },

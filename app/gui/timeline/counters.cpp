@@ -1,6 +1,5 @@
 #include "app/gui/timeline/counters.h"
 
-#include "core/analysis/rank_tracks.h"
 #include "core/cost/memory_model.h"
 
 #include <QCoreApplication>
@@ -27,12 +26,14 @@ void addValue(CounterLane& lane, TimeNs time, double value) {
     if (!lane.times.empty() && lane.times.back() >= time) {
         // Of two values at the same time the later one counts, but the maximum includes both.
         lane.maximum = std::max(lane.maximum, value);
+        lane.minimum = std::min(lane.minimum, value);
         lane.values.back() = value;
         return;
     }
     lane.times.push_back(time);
     lane.values.push_back(value);
     lane.maximum = std::max(lane.maximum, value);
+    lane.minimum = std::min(lane.minimum, value);
 }
 
 CounterLane heldActivations(const Session& session, std::size_t line) {
@@ -112,23 +113,27 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
     }
     const Run& run = session->run;
     if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
-    // Counters belong to processes. Each is assigned to the first rank with tracks of that process.
-    std::map<std::pair<std::uint32_t, std::int64_t>, const RankTracks*> owners;
-    const std::vector<RankTracks> ranks = rankTracks(run, session->report.clocks);
-    for (const RankTracks& rank : ranks) {
-        for (const TrackId id : rank.tracks) {
-            const Track& track = run.trace->tracks()[id];
-            owners.emplace(std::pair(track.file, track.pid), &rank);
+    // Counters belong to processes. Each is assigned to the first line with tracks of that process.
+    struct Owner {
+        int line = 0;
+        ClockFit clock;
+    };
+    std::map<std::pair<std::uint32_t, std::int64_t>, Owner> owners;
+    for (int line = 0; line < static_cast<int>(lanes->lines_.size()); ++line) {
+        for (const RawLane& lane : session->raw.of(line)) {
+            const Track& track = run.trace->tracks()[lane.track];
+            owners.try_emplace({track.file, track.pid}, Owner{line, lane.clock});
         }
+        if (session->trace_lines.empty()) continue;
+        for (const auto& process : session->trace_lines[static_cast<std::size_t>(line)].processes)
+            owners.try_emplace(process, Owner{line, {}});
     }
     for (const CounterSeries& series : run.trace->counters()) {
         if (control.stopRequested()) return cancelledError();
         const auto owner = owners.find({series.file, series.pid});
         if (owner == owners.end() || series.times.empty()) continue;
-        const int line = session->lanes.lineOfReplica(owner->second->replica, owner->second->rank.value);
-        if (line >= 0)
-            lanes->lines_[static_cast<std::size_t>(line)].push_back(
-                traceCounter(*run.trace, series, owner->second->clock));
+        lanes->lines_[static_cast<std::size_t>(owner->second.line)].push_back(
+            traceCounter(*run.trace, series, owner->second.clock));
     }
     return std::shared_ptr<const CounterLanes>(std::move(lanes));
 }
@@ -166,10 +171,11 @@ std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const C
             const double top = input.rows.counterTop(row, place) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kCounterHeight <= 0) continue;
             const CounterLane& lane = counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)];
-            if (lane.maximum <= 0) continue;
+            if (lane.maximum <= lane.minimum) continue;
             std::vector<double> heights = lane.over().columnMaxima(input.scale, input.device_pixel_ratio);
             for (double& height : heights) {
-                const double share = std::isnan(height) ? 0 : std::min(1.0, height / lane.maximum);
+                const double above = (height - lane.minimum) / (lane.maximum - lane.minimum);
+                const double share = std::isnan(height) ? 0 : std::min(1.0, above);
                 height = share > 0 ? std::max(1.0, std::round(share * RowLayout::kCounterHeight)) : 0;
             }
             for (const QRectF& bar : barsOf(heights, input.device_pixel_ratio, top + RowLayout::kCounterHeight))

@@ -34,6 +34,7 @@ struct CounterLane {
     std::vector<TimeNs> times; ///< as of CounterValues
     std::vector<double> values;
     double maximum = 0; ///< of the values, at least 0
+    double minimum = 0; ///< at most 0
 
     [[nodiscard]] CounterValues over() const { return {times, values}; }
     [[nodiscard]] double at(TimeNs time) const { return over().at(time); }

@@ -68,7 +68,7 @@ void ExtraPainter::paintRawNames() {
             // Letters may be higher than the lane.
             p_.setPen(f_.theme.text_dim);
             p_.drawText(place->adjusted(0, -1, 0, 1), Qt::AlignRight | Qt::AlignVCenter,
-                        metrics.elidedText(of.name, Qt::ElideMiddle, place->width()));
+                        metrics.elidedText(of.name(), Qt::ElideLeft, place->width()));
         }
     });
 }
@@ -252,8 +252,7 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     if (seen.size() > kMaxArrows) {
-        paintCaption(FlowLabel::tr("%1 transfers are in sight: zoom in to see their arrows").arg(seen.size()),
-                     f_.theme.text_dim);
+        paintTooMany(seen.size());
     } else {
         p_.setRenderHint(QPainter::Antialiasing);
         // Thin lines where there are many, so that the ops below stay readable.
@@ -261,6 +260,41 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
         for (const auto& [at, kind] : seen)
             drawArrow(p_, at, colour(kind), width);
     }
+    p_.restore();
+}
+
+void FlowPainter::paintTooMany(std::size_t arrows) {
+    paintCaption(FlowLabel::tr("%1 transfers are in sight: zoom in to see their arrows").arg(arrows),
+                 f_.theme.text_dim);
+}
+
+void FlowPainter::paintFlows(const std::vector<SliceFlow>& flows, const QColor& colour) {
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    p_.setRenderHint(QPainter::Antialiasing);
+    const double width = flows.size() > kMaxArrows / 10 ? 1 : 1.6;
+    for (const SliceFlow& flow : flows) {
+        if (const auto at = flowLine(f_.geometry, flow); at && inSight(*at)) drawArrow(p_, *at, colour, width);
+    }
+    p_.restore();
+}
+
+void FlowPainter::paintFlows(const SliceFlows& flows) {
+    constexpr std::size_t kMostTried = 10 * kMaxArrows;
+    const std::size_t begin = flows.firstFrom(f_.geometry.scale.range.begin);
+    const std::size_t end = flows.firstFrom(f_.geometry.scale.range.end);
+    std::vector<SliceFlow> seen;
+    for (std::size_t i = begin; i < end && end - begin <= kMostTried; ++i) {
+        const SliceFlow flow = flows[i];
+        if (const auto at = flowLine(f_.geometry, flow); at && inSight(*at)) seen.push_back(flow);
+    }
+    const std::size_t count = end - begin > kMostTried ? end - begin : seen.size();
+    if (count <= kMaxArrows) return paintFlows(seen, f_.theme.text_dim);
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    paintTooMany(count);
     p_.restore();
 }
 
@@ -334,7 +368,7 @@ void FlowPainter::paintMismatches() {
     p_.restore();
 }
 
-void FlowPainter::paintMeasured(const RangeStats& stats) {
+void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<TrackId>& tracks) {
     const double left = std::round(f_.geometry.scale.x(stats.range.begin));
     const double right = std::round(f_.geometry.scale.x(stats.range.end));
     p_.save();
@@ -342,12 +376,25 @@ void FlowPainter::paintMeasured(const RangeStats& stats) {
     p_.translate(f_.plot.topLeft());
     QColor veil = f_.theme.selection;
     veil.setAlpha(26);
-    p_.fillRect(QRectF(left, 0, std::max(1.0, right - left), f_.plot.height()), veil);
-    for (const double x : {left, right})
-        p_.fillRect(QRectF(x, 0, 1, f_.plot.height()), f_.theme.selection);
-    paintCaption(FlowLabel::tr("%1: busy %2 of all ranks' time, bubbles %3, ops %4")
-                     .arg(exactTime(stats.range.length()), percent(stats.busyFraction()), shortTime(stats.bubble()))
-                     .arg(stats.ops()),
+    const auto paintPart = [&](double top, double height) {
+        p_.fillRect(QRectF(left, top, std::max(1.0, right - left), height), veil);
+        for (const double x : {left, right})
+            p_.fillRect(QRectF(x, top, 1, height), f_.theme.selection);
+    };
+    if (tracks.empty()) {
+        paintPart(0, f_.plot.height());
+    } else {
+        veil.setAlpha(60);
+        for (const LanePlace& at : lanesInSight(f_.geometry)) {
+            if (std::ranges::binary_search(tracks, at.lane.track)) paintPart(at.top, at.height);
+        }
+    }
+    const QString length = exactTime(stats.range.length());
+    paintCaption(!tracks.empty() || !f_.session.hasSteps()
+                     ? length
+                     : FlowLabel::tr("%1: busy %2 of all ranks' time, bubbles %3, ops %4")
+                           .arg(length, percent(stats.busyFraction()), shortTime(stats.bubble()))
+                           .arg(stats.ops()),
                  f_.theme.selection);
     p_.restore();
 }

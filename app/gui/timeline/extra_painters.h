@@ -4,6 +4,7 @@
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_queries.h"
 #include "app/gui/timeline/counters.h"
+#include "app/gui/timeline/raw_geometry.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 namespace bubblescope::gui {
@@ -42,9 +43,12 @@ public:
     FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge edge, int captions = 0);
 
     void paintArrows(const std::vector<Arrow>& arrows);
+    /// Arrows between slices; of a whole trace those that begin in sight.
+    void paintFlows(const std::vector<SliceFlow>& flows, const QColor& colour);
+    void paintFlows(const SliceFlows& flows);
     void paintPath(const Path& path, const QColor& colour);
-    /// Draws the measured interval over all rows, with its totals.
-    void paintMeasured(const RangeStats& stats);
+    /// Draws the measured interval over all rows, or over the lanes of some tracks, with its totals.
+    void paintMeasured(const RangeStats& stats, const std::vector<TrackId>& tracks);
     /// Red marks on checks that found a difference, even if these are too narrow to be visible.
     void paintMismatches();
 
@@ -58,6 +62,7 @@ private:
     [[nodiscard]] double y(const Arrow::End& end, const Arrow::End& other) const;
     [[nodiscard]] QColor colour(Arrow::Kind kind) const;
     void paintStretch(const Stretch& stretch, const QColor& colour);
+    void paintTooMany(std::size_t arrows);
     /// Places the caption beside those painted before.
     void paintCaption(const QString& caption, const QColor& colour);
 

@@ -43,26 +43,10 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
         row_of_line_[static_cast<std::size_t>(lineAt(row))] = row;
         ++rows;
     }
-    const int for_rows = view_height - (rowCount() - rows) * kGroupHeight;
-    layBands(lanes, 0);
-    const int fixed = row_height_;
-    const int room = rows > 0 ? for_rows / rows : fixed + kMaxBandHeight;
-    if (extras_.height > 0) {
-        compact_ = extras_.height < kMinReadableHeight;
-    } else {
-        compact_ = rows >= kManyRows && rows * (fixed + kMinReadableHeight) > kMaxViews * std::max(1, view_height);
-    }
-    if (compact_) {
-        layCompactRows(
-            std::clamp(extras_.height > 0 ? extras_.height : room, kMinCompactHeight, kMinReadableHeight - 1));
-    } else {
-        int free = room - fixed;
-        // A reference takes a third of the op band, between its limits.
-        if (const int both = free + kReferenceHeight; extras_.reference)
-            free = std::min(free, std::max(both * 3 / 4, both - kMaxReferenceHeight));
-        layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kMaxBandHeight)
-                                           : std::clamp(free, kMinReadableHeight, kMaxBandHeight));
-    }
+    if (lanes.uses(LaneKind::Compute))
+        layOps(lanes, rows, view_height);
+    else
+        layLineNames();
     placeRawLanes();
     tops_.push_back(0);
     int pinned = 0;
@@ -75,6 +59,28 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
         if (plan_[static_cast<std::size_t>(row)].pinned) pinned = tops_.back();
     }
     if (pinned <= view_height - kMinFreeHeight) sticky_ = pinned;
+}
+
+/// The ops of that many rows, as high as fits, or as wanted.
+void RowLayout::layOps(const Lanes& lanes, int rows, int view_height) {
+    const int for_rows = view_height - (rowCount() - rows) * kGroupHeight;
+    layBands(lanes, 0);
+    const int fixed = row_height_;
+    const int room = rows > 0 ? for_rows / rows : fixed + kMaxBandHeight;
+    if (extras_.height > 0) {
+        compact_ = extras_.height < kMinReadableHeight;
+    } else {
+        compact_ = rows >= kManyRows && rows * (fixed + kMinReadableHeight) > kMaxViews * std::max(1, view_height);
+    }
+    if (compact_)
+        return layCompactRows(
+            std::clamp(extras_.height > 0 ? extras_.height : room, kMinCompactHeight, kMinReadableHeight - 1));
+    int free = room - fixed;
+    // A reference takes a third of the op band, between its limits.
+    if (const int both = free + kReferenceHeight; extras_.reference)
+        free = std::min(free, std::max(both * 3 / 4, both - kMaxReferenceHeight));
+    layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kMaxBandHeight)
+                                       : std::clamp(free, kMinReadableHeight, kMaxBandHeight));
 }
 
 int RowLayout::rowOf(int line) const {
@@ -114,6 +120,12 @@ void RowLayout::layCompactRows(int height) {
     bands_ = {{LaneKind::Compute, 0, height >= kCompactGapFrom ? height - 1 : height}};
     reference_ = {};
     row_height_ = height;
+}
+
+/// Rows without ops have a name above their tracks.
+void RowLayout::layLineNames() {
+    bands_ = {{LaneKind::Compute, 0, kGroupHeight - 1}};
+    row_height_ = kGroupHeight;
 }
 
 void RowLayout::layBands(const Lanes& lanes, int compute) {

@@ -113,7 +113,9 @@ private:
     [[nodiscard]] const std::vector<RowExtras::RawShown>& rawShown(int row) const;
     [[nodiscard]] int rawHeight(int row) const;
     void placeRawLanes();
+    void layOps(const Lanes& lanes, int rows, int view_height);
     void layCompactRows(int height);
+    void layLineNames();
     void layBands(const Lanes& lanes, int compute);
 
     std::vector<PlannedRow> plan_;

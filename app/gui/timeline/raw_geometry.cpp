@@ -280,4 +280,51 @@ QRectF rawItemRect(const GeometryInput& input, const ItemRef& item) {
     return {};
 }
 
+std::vector<LanePlace> lanesInSight(const GeometryInput& input) {
+    std::vector<LanePlace> out;
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        const int count = input.rows.rawCount(row);
+        for (int lane = 0; lane < count; ++lane) {
+            const double top = input.rows.rawTop(row, lane) - input.scroll_y;
+            const double height = (input.rows.rawRows(row, lane) - 1) * RowLayout::kDepthPitch + RowLayout::kRawHeight;
+            if (top >= input.height || top + height <= 0) continue;
+            const RawLane& of =
+                input.session.raw.of(input.rows.lineAt(row))[static_cast<std::size_t>(input.rows.rawLane(row, lane))];
+            out.push_back({of, {of.toLaneTime(input.scale.range), input.scale.width}, top, height});
+        }
+    }
+    return out;
+}
+
+namespace {
+
+constexpr double kFarAway = 4e3; ///< pixels outside the plot
+
+/// Where an arrow begins or ends.
+std::optional<QPointF> placeOf(const GeometryInput& input, const FlowPoint& point) {
+    const int line = input.session.raw.lineOf(point.track);
+    const int row = input.rows.rowOf(line);
+    if (row < 0) return std::nullopt;
+    const RawLane* const lane = input.session.raw.laneOf(line, point.track);
+    const TimeScale scale{lane->toLaneTime(input.scale.range), input.scale.width};
+    const double x = std::clamp(scale.x(point.time), -kFarAway, input.scale.width + kFarAway);
+    const auto& lanes = input.session.raw.of(line);
+    for (int shown = 0; shown < input.rows.rawCount(row); ++shown) {
+        if (&lanes[static_cast<std::size_t>(input.rows.rawLane(row, shown))] != lane) continue;
+        const bool deep = input.rows.rawRows(row, shown) > 1 && point.slice != kNoId;
+        const int depth = deep ? input.session.raw.depthOf(point.track, point.slice) : 0;
+        return QPointF(x, input.rows.rawTop(row, shown, depth) - input.scroll_y + RowLayout::kRawHeight / 2.0);
+    }
+    return QPointF(x, input.rows.rowTop(row) - input.scroll_y + input.rows.rowHeight() / 2.0); // folded
+}
+
+} // namespace
+
+std::optional<QLineF> flowLine(const GeometryInput& input, const SliceFlow& flow) {
+    const auto from = placeOf(input, flow.from);
+    const auto to = placeOf(input, flow.to);
+    if (!from || !to) return std::nullopt;
+    return QLineF(*from, *to);
+}
+
 } // namespace bubblescope::gui

@@ -4,9 +4,14 @@
 #include "core/trace/pyramid.h"
 #include "core/trace/trace.h"
 
+#include <QLineF>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -121,5 +126,33 @@ private:
 
 /// The rectangle of a slice on its lane; empty if out of sight or folded.
 [[nodiscard]] QRectF rawItemRect(const GeometryInput& input, const ItemRef& item);
+
+/// A lane that is in sight.
+struct LanePlace {
+    const RawLane& lane;
+    TimeScale scale; ///< of the lane's own times
+    double top = 0;  ///< in the plot
+    double height = 0;
+};
+[[nodiscard]] std::vector<LanePlace> lanesInSight(const GeometryInput& input);
+
+/// Where at least one of some times lies: one place per pixel. `time` gives the time of an element of a list by time.
+template <class List, class Time>
+std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const Time& time) {
+    std::vector<double> out;
+    auto at = std::ranges::lower_bound(list, scale.range.begin, {}, time);
+    while (at != std::ranges::end(list) && time(*at) < scale.range.end) {
+        const double x = std::floor(scale.x(time(*at)));
+        out.push_back(x);
+        // One search per pixel, however many lie there.
+        const TimeNs next = std::max(scale.time(x + 1), time(*at) + TimeNs{1});
+        at = std::ranges::lower_bound(at, std::ranges::end(list), next, {}, time);
+    }
+    return out;
+}
+
+/// A line from the slice where an arrow begins to the one where it ends; none if a track has no row. Far outside the
+/// plot its ends are nearer than they are.
+[[nodiscard]] std::optional<QLineF> flowLine(const GeometryInput& input, const SliceFlow& flow);
 
 } // namespace bubblescope::gui

@@ -6,8 +6,10 @@
 #include <QImage>
 #include <QPainter>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 namespace bubblescope::gui {
 
@@ -27,6 +29,15 @@ QRgb rawRgb(const Theme& theme, StringId name) {
 
 QColor rawColour(const Theme& theme, StringId name) {
     return QColor(rawRgb(theme, name));
+}
+
+/// Of names that are not marked, while others are, three quarters are background.
+QRgb RawPainter::colourOf(StringId name) const {
+    const QRgb own = rawRgb(f_.theme, name);
+    if (f_.marked_names == nullptr || (*f_.marked_names)[name]) return own;
+    const QRgb ground = f_.theme.timeline.rgb();
+    const auto mixed = [](int a, int b) { return (a + 3 * b) / 4; };
+    return qRgb(mixed(qRed(own), qRed(ground)), mixed(qGreen(own), qGreen(ground)), mixed(qBlue(own), qBlue(ground)));
 }
 
 template <class Paint>
@@ -59,7 +70,7 @@ void RawPainter::paintSlices(const std::vector<LaneShapes>& lanes) {
 void RawPainter::paintSlices(const LaneShapes& lane) {
     const SliceTarget target{p_, f_.geometry.device_pixel_ratio, f_.pixels, f_.smaller};
     for (const SliceShape& shape : lane.slices)
-        drawSlice(target, shape, rawColour(f_.theme, shape.name));
+        drawSlice(target, shape, QColor(colourOf(shape.name)));
 }
 
 /// As an image.
@@ -84,8 +95,25 @@ void RawPainter::writeColumns(const std::vector<ColumnRun>& columns, PixelCanvas
         heights[high] = bottom - pixels.device(top) - pixels.device(RowLayout::kRawHeight - static_cast<double>(high));
     band.begin(pixels, bottom, pixels.width());
     for (const ColumnRun& run : columns)
-        band.replace(run.begin, run.end, heights[static_cast<std::size_t>(run.height)], rawRgb(f_.theme, run.name));
+        band.replace(run.begin, run.end, heights[static_cast<std::size_t>(run.height)], colourOf(run.name));
     band.flush();
+}
+
+void RawPainter::paintMarks(const std::vector<SliceId>& marked) {
+    const Trace* const trace = f_.session.run.trace.get();
+    if (trace == nullptr) return;
+    inPlot([&] {
+        for (const LanePlace& at : lanesInSight(f_.geometry)) {
+            const auto when = [&](std::uint32_t instant) { return trace->instants()[instant].time; };
+            for (const double x : pixelsWith(at.scale, at.lane.instants, when))
+                p_.fillRect(QRectF(x - 1, at.top, 2, 3), f_.theme.text_dim);
+            const Track& track = trace->tracks()[at.lane.track];
+            const auto first = std::ranges::lower_bound(marked, track.first_slice);
+            const std::span own(first, std::lower_bound(first, marked.end(), track.end_slice));
+            for (const double x : pixelsWith(at.scale, own, [&](SliceId slice) { return trace->start(slice); }))
+                p_.fillRect(QRectF(x, at.top, 2, 3), f_.theme.selection);
+        }
+    });
 }
 
 } // namespace bubblescope::gui

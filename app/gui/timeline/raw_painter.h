@@ -24,11 +24,14 @@ public:
     void write(const LaneShapes& lane, PixelCanvas& pixels) const { writeColumns(lane.columns, pixels, lane.top); }
     /// Slices with their labels.
     void paintSlices(const std::vector<LaneShapes>& lanes);
+    /// Small marks on top of lanes: at instants, and where marked slices (ascending) begin.
+    void paintMarks(const std::vector<SliceId>& marked);
 
 private:
     void paintColumns(const LaneShapes& lane);
     void writeColumns(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const;
     void paintSlices(const LaneShapes& lane);
+    [[nodiscard]] QRgb colourOf(StringId name) const;
     template <class Paint>
     void inPlot(const Paint& paint);
 

@@ -59,9 +59,29 @@ void RowPainter::paintLabels(const std::vector<TimelineShape>& shapes) {
     for (const bool comm : {false, true}) {
         p_.setFont(comm ? smallFont(f_.font) : f_.font);
         for (const TimelineShape& shape : shapes) {
-            if (!shape.label.isEmpty() && isTransfer(shape.role) == comm) paintLabel(shape);
+            if (shape.label.isEmpty() || isTransfer(shape.role) != comm) continue;
+            if (shape.role != Role::Bubble)
+                paintLabel(shape);
+            else if (const TimelineShape clear = clearOf(shape, shapes);
+                     f_.geometry.text_size(clear.label).width() + kLabelPadding <= clear.rect.width())
+                paintLabel(clear);
         }
     }
+}
+
+/// The part of a bubble that no op covers: at the end of a step the next one may have begun.
+TimelineShape RowPainter::clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes) {
+    TimelineShape clear = bubble;
+    for (const TimelineShape& other : shapes) {
+        if (!isOpRole(other.role) || other.rect.top() >= bubble.rect.bottom() ||
+            other.rect.bottom() <= bubble.rect.top() || !other.rect.intersects(clear.rect))
+            continue;
+        if (other.rect.left() - clear.rect.left() > clear.rect.right() - other.rect.right())
+            clear.rect.setRight(std::max(clear.rect.left(), other.rect.left()));
+        else
+            clear.rect.setLeft(std::min(clear.rect.right(), other.rect.right()));
+    }
+    return clear;
 }
 
 /// Each row on its own; what is below them, and headers of groups, in some parts.
@@ -177,7 +197,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
     for (std::vector<TimelineShape>& of_part : large) {
         for (TimelineShape& shape : of_part) {
             shape.label = shapeLabel(f_.geometry, shape);
-            if (!shape.label.isEmpty()) labelled.push_back(std::move(shape));
+            labelled.push_back(std::move(shape)); // those without a label may cover one
         }
     }
     p_.save();

@@ -39,6 +39,7 @@ private:
     void writeFullRow(int row, const Sources& from, PixelCanvas& pixels, std::vector<TimelineShape>& large) const;
     void paintPixels(PixelCanvas& pixels, const std::function<void()>& beside);
     void paintLabels(const std::vector<TimelineShape>& shapes);
+    [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);
     [[nodiscard]] bool rowsTouch() const;
     void fillShape(const TimelineShape& shape, const QBrush& hatch);
     void paintLabel(const TimelineShape& shape);

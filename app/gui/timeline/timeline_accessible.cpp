@@ -43,6 +43,7 @@ QString cellColumnName(int column) {
 
 /// The longest bubble of a line in the current step; none if it has none.
 ItemRef longestBubbleOf(const Session& session, int current, int line) {
+    if (!session.hasSteps()) return {};
     const int step = session.stepOn(line, current);
     const int rank = session.lanes.rankOf(line);
     const auto& ranks = session.analysis(step).bubbles;
@@ -59,6 +60,7 @@ ItemRef longestBubbleOf(const Session& session, int current, int line) {
 }
 
 QString cellText(const Session& session, int current, int line, int column) {
+    if (!session.hasSteps()) return column == kNameCell ? lineName(session, line) : QString();
     const int step = session.stepOn(line, current);
     const StepAnalysis& analysis = session.analysis(step);
     const auto rank = static_cast<std::size_t>(session.lanes.rankOf(line));
@@ -268,6 +270,8 @@ private:
     [[nodiscard]] QString summaryText() const {
         const auto ranks =
             std::ranges::count_if(view_.rows().plan(), [](const PlannedRow& row) { return !row.header(); });
+        if (!view_.state().pipeline())
+            return AccessText::tr("%Ln rank(s) or process(es)", nullptr, static_cast<int>(ranks));
         return AccessText::tr("%Ln rank(s), step %1 of %2", nullptr, static_cast<int>(ranks))
             .arg(view_.state().step() + 1)
             .arg(view_.state().session()->stepCount());

@@ -62,9 +62,26 @@ QString TimelineView::toolTipAt(const QPointF& position) const {
         return Qt::convertFromPlainText(QStringLiteral("%1: %2").arg(
             counter->lane->name, counterText(counter->lane->at(counter->time), counter->lane->name)));
     const ItemRef item = itemAt(position);
+    if (const QString text = instantAt(position); !item && !text.isEmpty()) return Qt::convertFromPlainText(text);
     const QString shares = sharesAt(position, item);
     const QString text = item ? toolTipText(*state_.session(), item) : QString();
     return shares.isEmpty() ? text : QStringLiteral("<p>%1</p>").arg(shares.toHtmlEscaped()) + text;
+}
+
+/// The name of what happened in a lane without taking time; empty if nothing did there.
+QString TimelineView::instantAt(const QPointF& position) const {
+    constexpr double kReach = 3; // pixels
+    const auto place = rows_.rawAt(contentY(position));
+    if (!place || !plot().contains(position.toPoint())) return {};
+    const RawLane& lane = laneOf(*place);
+    const Trace& trace = *state_.session()->run.trace;
+    const TimeNs time = scale().time(position.x() - kHeaderWidth);
+    const TimeNs reach = scale().perPixel(kReach);
+    const TimeRange near = lane.toLaneTime({time - reach, time + reach});
+    const auto when = [&](std::uint32_t instant) { return trace.instants()[instant].time; };
+    const auto at = std::ranges::lower_bound(lane.instants, near.begin, {}, when);
+    if (at == lane.instants.end() || when(*at) > near.end) return {};
+    return fromUtf8(std::string(trace.text(trace.instants()[*at].name)));
 }
 
 /// What the pixel column under the pointer shows, where it stands for more than one op or bubble.
@@ -98,6 +115,7 @@ QString TimelineView::sharesAt(const QPointF& position, const ItemRef& item) con
 
 /// The part of the step before or after that the same replica ran.
 void TimelineView::turnStep(int direction) {
+    if (!state_.pipeline()) return;
     const auto& steps = state_.session()->report.selection.steps();
     const StepTimeline& now = state_.session()->step(state_.step());
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -146,7 +164,20 @@ TimeNs TimelineView::snappedTime(const QPointF& position) const {
 
 void TimelineView::measureTo(const QPointF& position) {
     const TimeNs to = snappedTime(position);
-    state_.measure({std::min(*measure_from_, to), std::max(*measure_from_, to)});
+    state_.measure({std::min(*measure_from_, to), std::max(*measure_from_, to)}, tracksBetween(position));
+}
+
+/// The tracks from where the drag began to here; none if it began elsewhere: all rows are meant.
+std::vector<TrackId> TimelineView::tracksBetween(const QPointF& position) const {
+    std::vector<TrackId> tracks;
+    if (!rows_.rawAt(contentY(press_position_))) return tracks;
+    const auto [top, bottom] = std::minmax({press_position_.y(), position.y()});
+    for (const LanePlace& at : lanesInSight(geometry())) {
+        const double lane_top = kRulerHeight + at.top;
+        if (lane_top <= bottom && lane_top + at.height > top) tracks.push_back(at.lane.track);
+    }
+    std::ranges::sort(tracks);
+    return tracks;
 }
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
@@ -185,7 +216,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 bool TimelineView::selectStepAt(const QPointF& position) {
-    if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth) return false;
+    if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth || !state_.pipeline()) return false;
     const TimeNs time = scale().time(position.x() - kHeaderWidth);
     // Of several replicas the one that is shown.
     const int replica = state_.session()->step(std::max(0, state_.step())).replica;
@@ -213,7 +244,10 @@ bool TimelineView::foldAt(const QPointF& position) {
         return true;
     }
     const int line = rows_.lineAt(row);
-    if (position.x() >= kHeaderWidth || state_.session()->raw.of(line).empty()) return false;
+    if (state_.session()->raw.of(line).empty()) return false;
+    // A name above tracks alone reaches across the row.
+    const bool on_name = !state_.pipeline() && contentY(position) < rows_.rowTop(row) + rows_.rowHeight();
+    if (position.x() >= kHeaderWidth && !on_name) return false;
     if (const RawLane* lane = stackAt(position)) {
         setFlat(lane->track, !state_.rows().flattens(lane->track));
         return true;
@@ -225,10 +259,12 @@ bool TimelineView::foldAt(const QPointF& position) {
 /// The raw lane at a point that has stacks; null if there is none.
 const RawLane* TimelineView::stackAt(const QPointF& position) const {
     const auto place = rows_.rawAt(contentY(position));
-    if (!place) return nullptr;
-    const RawLane& lane = state_.session()->raw.of(
-        rows_.lineAt(place->row))[static_cast<std::size_t>(rows_.rawLane(place->row, place->lane))];
-    return lane.depth > 1 ? &lane : nullptr;
+    return place && laneOf(*place).depth > 1 ? &laneOf(*place) : nullptr;
+}
+
+const RawLane& TimelineView::laneOf(const RowLayout::RawPlace& place) const {
+    return state_.session()->raw.of(
+        rows_.lineAt(place.row))[static_cast<std::size_t>(rows_.rawLane(place.row, place.lane))];
 }
 
 /// Shows a track's stacks in one row, or each depth in a row of its own.
@@ -302,7 +338,12 @@ void TimelineView::run(Command command) {
     case Command::PanLeft:
     case Command::PanRight:
     case Command::FitAll: break; // see above
-    case Command::FitStep: state_.showStep(state_.step()); break;
+    case Command::FitStep:
+        if (state_.pipeline())
+            state_.showStep(state_.step());
+        else
+            state_.range().showAll();
+        break;
     case Command::Focus: focusSelection(); break;
     case Command::ZoomToSelection:
         if (state_.measured().length() > TimeNs{0}) {
@@ -315,7 +356,7 @@ void TimelineView::run(Command command) {
     case Command::Redo: state_.redo(); break;
     case Command::NextOp:
         moveTo(selection ? neighbourOp(session, selection, 1)
-                         : opNear(session, std::max(0, focusedLine()), session.window(state_.step()).begin));
+                         : opNear(session, std::max(0, focusedLine()), session.originOf(state_.step())));
         break;
     case Command::PreviousOp: moveTo(neighbourOp(session, selection, -1)); break;
     case Command::Consumer: moveTo(consumer(session, selection)); break;
@@ -336,7 +377,9 @@ void TimelineView::run(Command command) {
     case Command::Filter: emit filterRequested(); break;
     case Command::FoldGroup: foldFocusedGroup(); break;
     case Command::AllRows: showAllRows(); break;
-    case Command::Ideal: emit idealRequested(); break;
+    case Command::Ideal:
+        if (state_.pipeline()) emit idealRequested();
+        break;
     case Command::ReferenceNearer: moveReference(-kReferenceStep); break;
     case Command::ReferenceFurther: moveReference(kReferenceStep); break;
     case Command::Transfers: toggle(FlowOverlay::Transfers); break;
@@ -357,6 +400,7 @@ void TimelineView::run(Command command) {
     case Command::Clear:
         state_.select({});
         state_.highlight({}, {});
+        state_.mark({});
         state_.measure({});
         break;
     }
@@ -403,19 +447,43 @@ void TimelineView::changeRank(int direction) {
 }
 
 void TimelineView::showRank(int rank) {
-    if (state_.session()) showLine(state_.session()->lanes.lineOf(state_.step(), rank));
+    if (!state_.session()) return;
+    const int line = state_.session()->lanes.lineOf(state_.step(), rank);
+    showLine(line);
+    const ItemRef item = state_.selection();
+    if (item.kind == ItemKind::Slice && state_.session()->lanes.lineOf(item) == line) showSlice(item);
+}
+
+/// Unfolds what hides a slice, and scrolls to its row.
+void TimelineView::showSlice(const ItemRef& item) {
+    const Session& session = *state_.session();
+    const int line = session.lanes.lineOf(item);
+    if (!unfolded(line)) setUnfolded(line, true);
+    const int row = rows_.rowOf(line);
+    const TrackId track = session.run.trace->sliceTracks()[session.slice(item)];
+    for (int lane = 0; lane < rows_.rawCount(row); ++lane) {
+        if (session.raw.of(line)[static_cast<std::size_t>(rows_.rawLane(row, lane))].track != track) continue;
+        const int depth = rows_.rawRows(row, lane) > 1 ? session.raw.depthOf(track, session.slice(item)) : 0;
+        const int top = rows_.rawTop(row, lane, depth);
+        if (top >= rows_.stickyHeight()) scrollTo(top, top + RowLayout::kRawHeight);
+    }
+}
+
+/// Moves as little as needed to show a part of the rows.
+void TimelineView::scrollTo(int top, int bottom) {
+    const int sticky = rows_.stickyHeight();
+    const int height = plot().height() - captionRoom();
+    QScrollBar* bar = verticalScrollBar();
+    if (top - sticky < bar->value()) bar->setValue(top - sticky);
+    if (bottom > bar->value() + height) bar->setValue(bottom - height);
 }
 
 void TimelineView::showLine(int line) {
     const int row = rows_.rowOf(line);
     const int sticky = rows_.stickyHeight();
     if (row < 0 || rows_.rowTop(row) < sticky) return;
-    const int top = rows_.rowTop(row) - sticky;
     const int height = plot().height() - captionRoom();
-    const int bottom = rows_.rowTop(row) + std::min(rows_.heightOf(row), height - sticky);
-    QScrollBar* bar = verticalScrollBar();
-    if (top < bar->value()) bar->setValue(top);
-    if (bottom > bar->value() + height) bar->setValue(bottom - height);
+    scrollTo(rows_.rowTop(row), rows_.rowTop(row) + std::min(rows_.heightOf(row), height - sticky));
 }
 
 void TimelineView::unfold(bool all) {

@@ -27,12 +27,12 @@ constexpr double kStepScaleLimit = 1.6; ///< in longer views (in steps) times co
 } // namespace
 
 bool countsInStep(const Session& session, int step, const TimeRange& visible) {
-    return static_cast<double>(visible.length().count()) <
-           kStepScaleLimit * static_cast<double>(session.window(step).length().count());
+    return session.hasSteps() && static_cast<double>(visible.length().count()) <
+                                     kStepScaleLimit * static_cast<double>(session.window(step).length().count());
 }
 
 TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible) {
-    return countsInStep(session, step, visible) ? session.window(step).begin : session.window(0).begin;
+    return countsInStep(session, step, visible) ? session.window(step).begin : session.originOf(0);
 }
 
 QFont smallFont(QFont font) {
@@ -51,6 +51,7 @@ void TimelinePainter::paintBase() {
         paintHeader();
     });
     paintGroups();
+    if (!f_.session.hasSteps()) paintLineNames();
     CompactRowPainter(p_, f_).paintStrips();
     paintPins();
 }
@@ -75,7 +76,8 @@ void TimelinePainter::paintRuler() {
     p_.fillRect(QRect(0, 0, f_.plot.right() + 1, kRulerHeight), f_.theme.header);
     paintStepBand();
     const TimeRange& visible = f_.geometry.scale.range;
-    const QString note = countsInStep(f_.session, f_.step, visible)
+    const QString note = !f_.session.hasSteps() ? TimelineText::tr("since the first event")
+                         : countsInStep(f_.session, f_.step, visible)
                              ? TimelineText::tr("time in step %1").arg(f_.session.step(f_.step).index)
                              : TimelineText::tr("time since step %1").arg(f_.session.step(0).index);
     p_.setFont(small_);
@@ -117,7 +119,7 @@ void TimelinePainter::paintNames() {
     p_.save();
     p_.setClipRect(column);
     if (rows.compact()) CompactRowPainter(p_, f_).paintNames(column);
-    for (int row = 0; row < rows.rowCount() && !rows.compact(); ++row) {
+    for (int row = 0; row < rows.rowCount() && !rows.compact() && f_.session.hasSteps(); ++row) {
         if (rows.isHeader(row)) continue;
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
         const QRect area(0, top, kHeaderWidth - 1, rows.heightOf(row));
@@ -253,6 +255,28 @@ void TimelinePainter::paintGroups() {
         if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // right of it is the group's strip
         p_.drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
                     QFontMetrics(bold_).elidedText(groupName(rows.row(row), *f_.group), Qt::ElideRight, name.width()));
+    }
+    p_.restore();
+}
+
+/// Of ranks or processes without a pipeline: above their tracks, across names and plot.
+void TimelinePainter::paintLineNames() {
+    const RowLayout& rows = f_.geometry.rows;
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, f_.plot.right() + 1, f_.plot.height()));
+    p_.setFont(bold_);
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
+        const QRect area(0, top, f_.plot.right() + 1, rows.rowHeight());
+        if (rows.isHeader(row) || area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
+        p_.fillRect(area, f_.theme.header);
+        p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
+        drawFold(p_, f_.theme, rows.rawCount(row) > 0, {kNameLeft / 2.0, area.center().y() + 0.5});
+        p_.setPen(f_.theme.text);
+        const QRect name = area.adjusted(kNameLeft, 0, -8, -1);
+        p_.drawText(
+            name, Qt::AlignLeft | Qt::AlignVCenter,
+            QFontMetrics(bold_).elidedText(lineName(f_.session, rows.lineAt(row)), Qt::ElideMiddle, name.width()));
     }
     p_.restore();
 }

@@ -30,11 +30,12 @@ struct TimelineFrame {
     QFont font;
     std::optional<MeshAxis> group{}; ///< along which rows are grouped
     bool names = true;               ///< whether to paint the names of rows; else they are there already
-    bool pinned = false;             ///< whether this is the part with the pinned rows, drawn on top
-    int caption_top = 0;             ///< below the ruler: the top for captions about the whole
-    PixelCanvas* pixels = nullptr;   ///< of the image being painted; null for vector formats
-    LabelCache* labels = nullptr;    ///< for `font` …
-    LabelCache* smaller = nullptr;   ///< … and for smallFont(font); without them texts stay texts, for vector formats
+    const std::vector<bool>* marked_names = nullptr; ///< see ViewState::markedNames(); null if nothing is marked
+    bool pinned = false;                             ///< whether this is the part with the pinned rows, drawn on top
+    int caption_top = 0;                             ///< below the ruler: the top for captions about the whole
+    PixelCanvas* pixels = nullptr;                   ///< of the image being painted; null for vector formats
+    LabelCache* labels = nullptr;                    ///< for `font` …
+    LabelCache* smaller = nullptr; ///< … and for smallFont(font); without them texts stay texts, for vector formats
 };
 
 /// A visible step; replicas of one have one span.
@@ -66,6 +67,7 @@ private:
     void paintNames();
     void paintRankHeader(int row, const QRect& area);
     void paintGroups();
+    void paintLineNames();
     void paintPins();
     void paintLaneNames(int top, const QRect& area);
     void paintHighlight(const Highlight& highlight);

@@ -4,6 +4,7 @@
 #include "app/gui/timeline/extra_painters.h"
 #include "app/gui/timeline/note_marks.h"
 #include "app/gui/timeline/pixel_canvas.h"
+#include "app/gui/timeline/raw_painter.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QImage>
@@ -33,6 +34,8 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     setRange(state_.range());
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
+        if (std::exchange(dragging_, false)) viewport()->unsetCursor();
+        pressed_ = false;
         flows_.reset();
         columns_.clear();
         counters_.reset();
@@ -58,6 +61,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
         }
         viewport()->update();
     });
+    connect(&state_, &ViewState::marksChanged, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::diagnosisMade, this, [this](int step) {
         if (!flows_ || flows_->step() != step) return;
         flows_.reset();
@@ -127,14 +131,21 @@ RowExtras TimelineView::extras() const {
     extras.reference = state_.reference() != nullptr;
     extras.transfers = !choice.hides(LaneGroup::Transfers);
     extras.rows = planRows(facts_, choice);
+    const Result<RowFilter> filter = parseRowFilter(choice.filter);
+    const auto hides = [&](const RawLane& lane) {
+        return choice.hides(lane.device ? LaneGroup::Kernels : LaneGroup::Threads) ||
+               (filter.ok() && !filter.value().acceptsTrack(lane.name()));
+    };
     for (int line = 0; line < static_cast<int>(session.lanes.lineCount()); ++line) {
         auto& shown = extras.raw_lanes.emplace_back();
         const auto& lanes = session.raw.of(line);
         for (std::size_t lane = 0; choice.unfolds(line) && lane < lanes.size(); ++lane) {
-            if (!choice.hides(lanes[lane].device ? LaneGroup::Kernels : LaneGroup::Threads))
+            if (!hides(lanes[lane]))
                 shown.push_back({static_cast<int>(lane), choice.flattens(lanes[lane].track) ? 1 : lanes[lane].depth});
         }
-        if (choice.counters && counters_) extras.counters.push_back(static_cast<int>(counters_->of(line).size()));
+        // Without ops there is nothing to see of a line that is folded.
+        const bool counts = counters_ && choice.counters && (session.hasSteps() || choice.unfolds(line));
+        extras.counters.push_back(counts ? static_cast<int>(counters_->of(line).size()) : 0);
     }
     return extras;
 }
@@ -164,6 +175,7 @@ void TimelineView::setUnfolded(int line, bool unfolded) {
     RowChoice rows = state_.rows();
     rows.setUnfolded(line, unfolded);
     state_.setRows(std::move(rows));
+    if (unfolded) showLine(line);
 }
 
 void TimelineView::setRowHeight(int height) {
@@ -177,7 +189,8 @@ void TimelineView::setRowHeight(int height) {
 
 /// Captions at the bottom that the kept part draws.
 int TimelineView::baseCaptions() const {
-    return (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (state_.shows(FlowOverlay::CriticalPath) ? 1 : 0);
+    const bool path = state_.pipeline() && state_.shows(FlowOverlay::CriticalPath);
+    return (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (path ? 1 : 0);
 }
 
 /// Room below the last row for captions at the bottom.
@@ -244,6 +257,7 @@ TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const
     frame.group = state_.rows().group;
     frame.pinned = part == Part::Pinned;
     frame.caption_top = rows_.stickyHeight();
+    if (!state_.markedNames().empty()) frame.marked_names = &state_.markedNames();
     return frame;
 }
 
@@ -279,12 +293,19 @@ void TimelineView::drawBase(QPainter& painter, Part part, QImage* image, bool na
     TimelinePainter(painter, frame).paintBase();
     ExtraPainter extra(painter, frame);
     extra.paintRaw();
+    RawPainter(painter, frame).paintMarks(state_.marked());
     if (counters_) extra.paintCounters(buildCounterShapes(input, *counters_), *counters_);
     if (const ReferenceOverlayPtr& reference = state_.shownReference())
         extra.paintReference(buildReferenceShapes(input, *reference), *reference, state_.referenceBlend());
     FlowPainter flow(painter, frame, Qt::BottomEdge);
-    if (state_.shows(FlowOverlay::Transfers)) flow.paintArrows(flows().transfers());
-    if (state_.shows(FlowOverlay::CriticalPath)) flow.paintPath(flows().criticalPath(), themes_.theme().bad);
+    const bool steps = frame.session.hasSteps();
+    if (state_.shows(FlowOverlay::Transfers)) {
+        if (steps)
+            flow.paintArrows(flows().transfers());
+        else
+            flow.paintFlows(frame.session.flows);
+    }
+    if (steps && state_.shows(FlowOverlay::CriticalPath)) flow.paintPath(flows().criticalPath(), themes_.theme().bad);
     flow.paintMismatches();
 }
 
@@ -296,9 +317,11 @@ void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hove
     TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover, state_.highlights());
     if (measures_)
         FlowPainter(painter, frame, Qt::BottomEdge, baseCaptions())
-            .paintMeasured(statsOf(*state_.session(), state_.measured()));
+            .paintMeasured(statsOf(*state_.session(), state_.measured()), state_.measuredTracks());
     FlowPainter flow(painter, frame, Qt::TopEdge);
     const ItemRef selection = state_.selection();
+    if (selection.kind == ItemKind::Slice)
+        flow.paintFlows(frame.session.flows.of(frame.session.slice(selection)), themes_.theme().selection);
     if (selection && selection.step == state_.step()) {
         if (state_.shows(FlowOverlay::Microbatch))
             flow.paintPath(flows().microbatchOf(selection), themes_.theme().selection);

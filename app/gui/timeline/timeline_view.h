@@ -125,6 +125,8 @@ private:
     void changeRank(int direction);
     void showRank(int rank);
     void showLine(int line);
+    void showSlice(const ItemRef& item);
+    void scrollTo(int top, int bottom);
     [[nodiscard]] int focusedLine() const;
     void pin(int line);
     void moveRow(int line, int direction);
@@ -138,6 +140,9 @@ private:
     bool selectStepAt(const QPointF& position);
     bool foldAt(const QPointF& position);
     [[nodiscard]] const RawLane* stackAt(const QPointF& position) const;
+    [[nodiscard]] const RawLane& laneOf(const RowLayout::RawPlace& place) const;
+    [[nodiscard]] QString instantAt(const QPointF& position) const;
+    [[nodiscard]] std::vector<TrackId> tracksBetween(const QPointF& position) const;
     void setFlat(TrackId track, bool flat);
     void unfold(bool all);
     [[nodiscard]] RowExtras extras() const;

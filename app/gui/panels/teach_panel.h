@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
-#include "app/gui/plain/plain_trace.h"
+#include "app/gui/models/session.h"
 #include "core/recognise/rule_by_example.h"
 
 #include <QWidget>
@@ -26,8 +26,9 @@ class TeachPanel : public QWidget {
 public:
     explicit TeachPanel(QWidget* parent = nullptr);
 
-    /// What was taught is kept if the trace is of the same files, opened again.
-    void setTrace(PlainTracePtr trace);
+    /// What was taught is kept if the trace is of the same files, opened again. Hidden for traces with steps, and for
+    /// the beginning of one: nothing is taught before all of it is known.
+    void setSession(SessionPtr session);
     /// The slice to state something about.
     void setExample(SliceId slice);
     /// Adds the op that is stated to the rule.
@@ -64,7 +65,7 @@ private:
     void complain(const QString& text);
     [[nodiscard]] TaughtRule rule() const;
 
-    PlainTracePtr trace_;
+    SessionPtr session_; ///< without steps, and not the beginning of a trace; else null
     SliceId example_ = kNoId;
     std::optional<TaughtOp> stated_;
     TaughtMatches stated_matches_;

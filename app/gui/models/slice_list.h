@@ -1,24 +1,25 @@
 #pragma once
 
-#include "app/gui/plain/plain_queries.h"
+#include "app/gui/models/session.h"
 
 #include <QAbstractTableModel>
 
+#include <vector>
+
 namespace bubblescope::gui {
 
-/// The names of an area of a plain trace, one a row.
-class AreaModel : public QAbstractTableModel {
+/// Slices, a row each. Sorts numerically by kSortRole.
+class SliceListModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
-    enum Column { NameColumn, CountColumn, TotalColumn, SelfColumn, MeanColumn, LongestColumn, ColumnCount };
+    enum Column { StartColumn, DurationColumn, WhereColumn, ColumnCount };
     static constexpr int kSortRole = Qt::UserRole;
 
     using QAbstractTableModel::QAbstractTableModel;
 
-    void show(PlainTracePtr trace, AreaTable table);
-    [[nodiscard]] const AreaTable& table() const { return table_; }
-    [[nodiscard]] const AreaName& at(int row) const { return table_.names[static_cast<std::size_t>(row)]; }
+    void show(SessionPtr session, std::vector<SliceId> slices);
+    [[nodiscard]] SliceId at(int row) const { return slices_[static_cast<std::size_t>(row)]; }
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -26,8 +27,8 @@ public:
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
-    PlainTracePtr trace_;
-    AreaTable table_;
+    SessionPtr session_;
+    std::vector<SliceId> slices_;
 };
 
 } // namespace bubblescope::gui

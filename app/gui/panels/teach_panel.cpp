@@ -1,4 +1,4 @@
-#include "app/gui/plain/teach_panel.h"
+#include "app/gui/panels/teach_panel.h"
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
@@ -240,21 +240,22 @@ void TeachPanel::complain(const QString& text) {
     status_->setVisible(!text.isEmpty());
 }
 
-void TeachPanel::setTrace(PlainTracePtr trace) {
-    const bool again =
-        trace_ && !trace_->isBeginning() && trace && !trace->isBeginning() && trace_->run().files == trace->run().files;
+void TeachPanel::setSession(SessionPtr session) {
+    if (session && (session->hasSteps() || session->isBeginning())) session = nullptr;
+    const bool again = session_ && session && session_->run.files == session->run.files;
     job_.cancel();
     example_ = kNoId;
     stated_.reset();
     stated_matches_ = {};
     if (again) {
-        complain(sentence(errorText(*trace->reason())));
+        complain(sentence(errorText(*session->no_pipeline)));
     } else {
         ops_.clear();
         matches_.clear();
         complain({});
+        hide();
     }
-    trace_ = std::move(trace);
+    session_ = std::move(session);
     example_name_->clear();
     pattern_->clear();
     count_->clear();
@@ -262,9 +263,9 @@ void TeachPanel::setTrace(PlainTracePtr trace) {
 }
 
 void TeachPanel::setExample(SliceId slice) {
-    if (!trace_ || trace_->isBeginning() || slice == kNoId) return;
+    if (!session_ || slice == kNoId) return;
     example_ = slice;
-    const Trace& trace = trace_->trace();
+    const Trace& trace = *session_->run.trace;
     const std::string_view name = trace.name(slice);
     example_name_->setText(
         QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min<std::size_t>(name.size(), 160))));
@@ -277,8 +278,8 @@ void TeachPanel::setExample(SliceId slice) {
 
 /// Makes a pattern of what is stated about the example.
 void TeachPanel::propose() {
-    if (!trace_ || example_ == kNoId) return;
-    const Trace& trace = trace_->trace();
+    if (!session_ || example_ == kNoId) return;
+    const Trace& trace = *session_->run.trace;
     OpExample example;
     example.name = trace.name(example_);
     example.kind = static_cast<OpKind>(kind_->currentData().toInt());
@@ -310,7 +311,7 @@ void TeachPanel::propose() {
 }
 
 void TeachPanel::statePattern() {
-    if (!trace_) return;
+    if (!session_) return;
     if (!stated_) stated_.emplace();
     stated_->kind = static_cast<OpKind>(kind_->currentData().toInt());
     stated_->pattern = pattern_->text().toStdString();
@@ -320,7 +321,8 @@ void TeachPanel::statePattern() {
 void TeachPanel::match() {
     add_->setEnabled(false);
     count_->setText(tr("Counting …"));
-    job_.start([trace = trace_, op = *stated_](JobControl& control) { return matchesOf(op, trace->trace(), control); },
+    job_.start([session = session_,
+                op = *stated_](JobControl& control) { return matchesOf(op, *session->run.trace, control); },
                [this](const Result<TaughtMatches>& result) { showMatches(result); });
 }
 
@@ -358,7 +360,7 @@ void TeachPanel::addOp() {
         ops_.push_back(*stated_);
         matches_.push_back(stated_matches_);
     }
-    const RankSource likely = likelyRankSource(matches_, trace_->trace());
+    const RankSource likely = likelyRankSource(matches_, *session_->run.trace);
     ranks_->setCurrentIndex(std::max(0, ranks_->findData(static_cast<int>(likely))));
     showOps();
 }
@@ -390,7 +392,7 @@ void TeachPanel::showOps() {
 
 TaughtRule TeachPanel::rule() const {
     TaughtRule rule;
-    rule.name = trace_ && !trace_->run().files.empty() ? trace_->run().files.front().stem().string() : "taught";
+    rule.name = session_ && !session_->run.files.empty() ? session_->run.files.front().stem().string() : "taught";
     rule.ops = ops_;
     rule.rank = static_cast<RankSource>(ranks_->currentData().toInt());
     // Without chunks or stages each rank is one stage.

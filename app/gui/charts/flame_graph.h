@@ -1,0 +1,72 @@
+#pragma once
+
+#include "app/gui/theme/theme.h"
+#include "core/base/time.h"
+
+#include <QAbstractScrollArea>
+#include <QRectF>
+#include <QString>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A frame of a flame graph: as wide as its time, below the frame that it is part of.
+struct FlameFrame {
+    QString name;
+    std::uint32_t key = 0; ///< of its colour
+    int parent = -1;       ///< an earlier frame; −1 for the root, which is the first
+    TimeNs time{0};
+};
+
+/// Stacks as frames, the outermost on top. A click chooses a frame; a double click makes it as wide as the graph, and
+/// one on a frame around it goes back. Arrow keys go from frame to frame. Frames narrower than a pixel are left out.
+class FlameGraph : public QAbstractScrollArea {
+    Q_OBJECT
+
+public:
+    explicit FlameGraph(ThemeManager& themes, QWidget* parent = nullptr);
+
+    using Colour = std::function<QColor(const Theme&, std::uint32_t key)>;
+    using ToolTip = std::function<QString(int frame)>;
+    void setLook(Colour colour, ToolTip tool_tip);
+    void setFrames(std::vector<FlameFrame> frames);
+    [[nodiscard]] const std::vector<FlameFrame>& frames() const { return frames_; }
+    /// The frame that fills the width.
+    void zoomTo(int frame);
+    [[nodiscard]] int zoomed() const { return zoomed_; }
+    /// −1 for none.
+    void setCurrent(int frame);
+    [[nodiscard]] int current() const { return current_; }
+    /// In the viewport; empty if it is not drawn.
+    [[nodiscard]] QRectF rectOf(int frame) const;
+
+signals:
+    /// −1 for a click beside all frames.
+    void chosen(int frame);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    bool viewportEvent(QEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void layOut();
+    [[nodiscard]] int frameAt(const QPointF& position) const;
+    [[nodiscard]] int neighbour(int key) const;
+
+    ThemeManager& themes_;
+    Colour colour_;
+    ToolTip tool_tip_;
+    std::vector<FlameFrame> frames_;
+    std::vector<QRectF> rects_; ///< from the top of the first row; empty for those that are not drawn
+    int zoomed_ = 0;
+    int current_ = -1;
+};
+
+} // namespace bubblescope::gui

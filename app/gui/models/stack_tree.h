@@ -1,0 +1,50 @@
+#pragma once
+
+#include "app/gui/models/range_table.h"
+#include "app/gui/models/session.h"
+
+#include <cstddef>
+#include <stop_token>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A name below the names around it, in all stacks together.
+struct StackNode {
+    StringId name = 0;
+    int parent = -1; ///< an earlier node; −1 for the root
+    int depth = 0;   ///< of the root 0
+    TimeNs total{0};
+    TimeNs self{0}; ///< without the slices inside
+    std::size_t count = 0;
+    SliceId longest = kNoId;
+    TimeNs longest_time{0};
+};
+
+/// The stacks of some tracks in a time range, those of equal names merged: what a flame graph shows. Node 0 is the
+/// root, which stands for all; parents come before their children.
+struct StackTree {
+    std::vector<StackNode> nodes;
+    bool cut = false; ///< more paths than kMost were there
+
+    static constexpr std::size_t kMost = 100'000;
+};
+
+/// `tracks` ascend; none: all of hosts, or all where there is none. Times are those within the range. Linear in the
+/// slices that overlap it. Returns early with what it has when asked to stop. Any thread.
+[[nodiscard]] StackTree stackTree(const Session& session, const TimeRange& range, const std::vector<TrackId>& tracks,
+                                  std::stop_token stop = {});
+
+/// The names around those of one name and directly inside them, with the times of the calls between the two; or all
+/// names with their own times. By total time, descending. A name that is inside itself counts once.
+struct CallTables {
+    std::vector<RangeRow> callers;
+    std::vector<RangeRow> callees;
+};
+[[nodiscard]] CallTables callsOf(const Session& session, const StackTree& tree, StringId name);
+[[nodiscard]] std::vector<RangeRow> namesOf(const Session& session, const StackTree& tree);
+
+/// All slices of a name on all lines, ascending. Linear in the trace. Any thread.
+[[nodiscard]] std::vector<SliceId> slicesOf(const Session& session, StringId name, std::stop_token stop = {});
+
+} // namespace bubblescope::gui

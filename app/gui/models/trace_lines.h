@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/trace/trace.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A line of a trace without steps: all tracks of a rank, or of a process of a file that states no rank.
+struct TraceLine {
+    std::optional<std::int32_t> rank;
+    QString process; ///< its name, without its number; may be empty
+    std::int64_t pid = 0;
+    QString file; ///< its name, where the trace is of several files
+    std::vector<TrackId> tracks;
+    std::vector<std::pair<std::uint32_t, std::int64_t>> processes; ///< file and pid, whose counters are here
+
+    /// "Rank 3", "python (7)", "train.json: python (7)".
+    [[nodiscard]] QString name() const;
+};
+
+/// Ranks in their order, then other processes in the order that their file states. Tracks in the file's order; one that
+/// was split off follows the one that it comes from.
+[[nodiscard]] std::vector<TraceLine> traceLines(const Trace& trace);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme.h"
+
+#include <QWidget>
+
+#include <array>
+#include <cstddef>
+
+class QLabel;
+
+namespace bubblescope::gui {
+
+class BarChart;
+class FillWhenVisible;
+
+/// How each device of a trace without a pipeline spent its time, as a stacked bar: compute, communication, copies, and
+/// idle time by what it waits for; or each thread of hosts without devices. A click on a bar goes there.
+class DevicesPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    /// Both must outlive the panel.
+    DevicesPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    [[nodiscard]] BarChart& chart();
+    /// Goes to the devices of a rank of the job.
+    void goToRank(std::int64_t rank);
+
+private:
+    /// A device, or a thread.
+    struct Row {
+        std::int64_t rank = 0;
+        TimeRange range;
+        QString title;
+    };
+    void fill();
+    void addLegend();
+    void go(std::size_t row);
+    [[nodiscard]] QString toolTipOf(int bar, int part) const;
+
+    ViewState& state_;
+    ThemeManager& themes_;
+    BarChart* chart_;
+    QLabel* legend_;
+    std::vector<Row> rows_;
+    FillWhenVisible* fill_;
+};
+
+} // namespace bubblescope::gui
