@@ -423,6 +423,31 @@ private slots:
         QCOMPARE(changed.shown(parts[0]), english);
     }
 
+    /// The next step may begin on a rank before this one's bubble at its end is over.
+    void labelsOfBubblesKeepClearOfOps() {
+        const auto shape = [](Role role, const QRectF& rect) {
+            TimelineShape out;
+            out.role = role;
+            out.rect = rect;
+            return out;
+        };
+        const TimelineShape bubble = shape(Role::Bubble, {100, 20, 200, 16});
+        const auto clear = [&](std::vector<TimelineShape> others) {
+            others.push_back(bubble);
+            return RowPainter::clearOf(bubble, others).rect;
+        };
+        QCOMPARE(clear({}), bubble.rect);
+        QCOMPARE(clear({shape(Role::Forward, {250, 20, 90, 16})}), QRectF(100, 20, 150, 16));
+        QCOMPARE(clear({shape(Role::Backward, {60, 20, 70, 16})}), QRectF(130, 20, 170, 16));
+        QCOMPARE(clear({shape(Role::Forward, {250, 20, 90, 16}), shape(Role::Backward, {60, 20, 70, 16})}),
+                 QRectF(130, 20, 120, 16));
+        QCOMPARE(clear({shape(Role::Forward, {90, 20, 300, 16})}).width(), 0.0);
+        // Ops of other rows, ops that only touch it, and other bubbles cover nothing.
+        QCOMPARE(clear({shape(Role::Forward, {250, 36, 90, 16}), shape(Role::Forward, {300, 20, 90, 16}),
+                        shape(Role::Bubble, {150, 20, 20, 16})}),
+                 bubble.rect);
+    }
+
     void rowsShowTheirLanes_data() {
         QTest::addColumn<double>("ratio");
         for (const double ratio : {1.0, 2.0})

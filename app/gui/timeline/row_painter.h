@@ -18,6 +18,8 @@ public:
 
     /// Calls `beside` once, which draws on this thread outside of the plot: into an image while others write rows.
     void paint(const std::function<void()>& beside = [] {});
+    /// The part of a bubble that no op covers, where its label goes.
+    [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);
 
 private:
     /// Lines of the plot, in logical pixels.
@@ -39,7 +41,6 @@ private:
     void writeFullRow(int row, const Sources& from, PixelCanvas& pixels, std::vector<TimelineShape>& large) const;
     void paintPixels(PixelCanvas& pixels, const std::function<void()>& beside);
     void paintLabels(const std::vector<TimelineShape>& shapes);
-    [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);
     [[nodiscard]] bool rowsTouch() const;
     void fillShape(const TimelineShape& shape, const QBrush& hatch);
     void paintLabel(const TimelineShape& shape);
