@@ -84,6 +84,13 @@ void FillWhenVisible::fillNow() {
     fill_();
 }
 
+/// Once docks have their places: while they are arranged, a panel may be in sight for a moment.
+void FillWhenVisible::fillIfVisible() {
+    QTimer::singleShot(0, this, [this] {
+        if (isVisible()) fillNow();
+    });
+}
+
 /// Choosing a tab notifies the dock, not its content.
 void FillWhenVisible::watchDock() {
     QDockWidget* found = nullptr;
@@ -105,14 +112,11 @@ bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
             fillNow();
         } else { // once docks have their places: those behind other tabs are shown too, and then moved out of the
                  // window
-            QTimer::singleShot(0, this, [this] {
-                if (isVisible()) fillNow();
-            });
+            fillIfVisible();
         }
     }
     // For all other ways to become visible. Queued, since filling changes what is being painted.
-    if (event->type() == QEvent::Paint)
-        QMetaObject::invokeMethod(this, &FillWhenVisible::fillNow, Qt::QueuedConnection);
+    if (event->type() == QEvent::Paint) fillIfVisible();
     return false;
 }
 

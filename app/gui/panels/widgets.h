@@ -68,6 +68,7 @@ public:
     void markStale();
     /// Fills a stale panel even if it is hidden, for callers that use its content.
     void fillNow();
+    void fillIfVisible();
     /// Whether the content is out of date.
     [[nodiscard]] bool stale() const { return stale_; }
 
