@@ -1,5 +1,6 @@
 #include "app/gui/models/raw_lanes.h"
 
+#include "app/gui/models/trace_lines.h"
 #include "core/trace/lanes.h"
 
 #include <QCoreApplication>
@@ -17,11 +18,6 @@ struct RawLaneText {
     Q_DECLARE_TR_FUNCTIONS(RawLane)
 };
 
-QString laneText(const Trace& trace, StringId id) {
-    const std::string_view view = trace.text(id);
-    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())).simplified();
-}
-
 bool isDevice(const Trace& trace, const Track& track) {
     if (track.first_slice == track.end_slice) return false;
     const auto id = static_cast<TrackId>(&track - trace.tracks().data());
@@ -32,8 +28,8 @@ bool isDevice(const Trace& trace, const Track& track) {
 
 /// The number, by which threads of one name differ, comes last: names are elided on the left.
 QString titleOf(const Trace& trace, const Track& track) {
-    QString name = laneText(trace, track.thread_name);
-    if (name.isEmpty()) return track.tid == 0 ? laneText(trace, track.process_name) : QString();
+    QString name = lineText(trace, track.thread_name);
+    if (name.isEmpty()) return track.tid == 0 ? lineText(trace, track.process_name) : QString();
     static const QRegularExpression of_python(QStringLiteral("^thread (\\d+) \\((.+)\\)$"));
     if (const auto parts = of_python.match(name); parts.hasMatch())
         return QStringLiteral("%1 %2").arg(parts.captured(2), parts.captured(1));

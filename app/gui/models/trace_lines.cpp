@@ -15,11 +15,6 @@ struct LineText {
     Q_DECLARE_TR_FUNCTIONS(TraceLine)
 };
 
-QString processText(const Trace& trace, StringId id) {
-    const std::string_view view = trace.text(id);
-    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())).simplified();
-}
-
 /// A rank, or a process: those that have a text for a number are distinguished by it.
 using LineKey = std::tuple<std::uint32_t, std::int64_t, StringId>;
 
@@ -44,7 +39,7 @@ private:
         if (fresh) {
             TraceLine line;
             line.rank = file.rank;
-            line.process = processText(trace_, track.process_name);
+            line.process = lineText(trace_, track.process_name);
             line.pid = track.pid;
             if (trace_.files().size() > 1) line.file = QString::fromStdString(file.path.filename().string());
             lines_.push_back(std::move(line));
@@ -94,6 +89,11 @@ private:
 };
 
 } // namespace
+
+QString lineText(const Trace& trace, StringId id) {
+    const std::string_view view = trace.text(id);
+    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())).simplified();
+}
 
 QString TraceLine::name() const {
     if (rank) return LineText::tr("Rank %1").arg(*rank);

@@ -11,6 +11,9 @@
 
 namespace bubblescope::gui {
 
+/// A text of a trace as one line.
+[[nodiscard]] QString lineText(const Trace& trace, StringId id);
+
 /// A line of a trace without steps: all tracks of a rank, or of a process of a file that states no rank.
 struct TraceLine {
     std::optional<std::int32_t> rank;

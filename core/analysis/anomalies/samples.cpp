@@ -252,19 +252,12 @@ TimeNs StepCosts::savedByTransfers(TimeNs most, const Chosen& chosen) {
     return length_ - replay_.run({durations_, &changed, delays_, graph.holds});
 }
 
-TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {
+TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most, bool both_ways) {
     const StepGraph& graph = observed_.graph;
     return savedByTransfers(most, [&](std::size_t side, std::size_t unit) {
-        return graph.rank[unit] == to.value && graph.rank[StepGraph::at(graph.input(side, unit))] == from.value;
-    });
-}
-
-TimeNs StepCosts::savedByBothLinks(Rank a, Rank b, TimeNs most) {
-    const StepGraph& graph = observed_.graph;
-    return savedByTransfers(most, [&](std::size_t side, std::size_t unit) {
-        const Rank to{graph.rank[unit]};
-        const Rank from{graph.rank[StepGraph::at(graph.input(side, unit))]};
-        return (from == a && to == b) || (from == b && to == a);
+        const Rank receiver{graph.rank[unit]};
+        const Rank sender{graph.rank[StepGraph::at(graph.input(side, unit))]};
+        return (sender == from && receiver == to) || (both_ways && sender == to && receiver == from);
     });
 }
 

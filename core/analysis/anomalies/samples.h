@@ -208,10 +208,8 @@ public:
     /// What one half of a pair takes is not known: of what a half would be faster, were it all of the pair, the pair is
     /// faster by one half. For a stage or a rank, which have both kinds of halves, that adds up.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
-    /// The same if no transfer from one rank to another takes longer than `most`.
-    [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most);
-    /// The same for both directions.
-    [[nodiscard]] TimeNs savedByBothLinks(Rank a, Rank b, TimeNs most);
+    /// The same if no transfer from one rank to another, or `both_ways` between them, takes longer than `most`.
+    [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
     /// The same if no transfer of activations, or of gradients, takes any time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 

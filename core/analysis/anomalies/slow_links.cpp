@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 // Links against each other, of two the one against the other, and against themselves earlier. A transfer's time counts
 // from when both sides were there, so that waiting for the peer is not held against the link. Both ends' clocks are in
@@ -25,15 +24,10 @@ double typical(const std::vector<Transferred>& transfers) {
     return statistics::median(std::move(times));
 }
 
-/// What a step saves if the link's transfers took no longer than this.
-TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual) {
+/// What a step saves if the link's transfers, in one direction or both, took no longer than this.
+TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual, bool both_ways = false) {
     return StepCosts(input.run.steps[s], input.knownOf(s))
-        .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)});
-}
-
-TimeNs costOfBoth(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual) {
-    return StepCosts(input.run.steps[s], input.knownOf(s))
-        .savedByBothLinks(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)});
+        .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)}, both_ways);
 }
 
 Anomaly describe(const AnomalyInput& input, AnomalyKind kind, const LinkKey& link, std::size_t s, double time,
@@ -100,7 +94,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     const double deviation = of_two ? 0 : statistics::medianDeviation(all);
     const auto bound = static_cast<double>(input.clocks.bound().count());
     std::vector<double> chances;
-    std::vector<LinkKey> candidates;
+    bool any_slow = false;
     for (const auto& [link, transfers] : links) {
         const double own_typical = all[chances.size()];
         const double excess = own_typical - usual;
@@ -114,30 +108,29 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
             for (const Transferred& transfer : its)
                 (other == link ? own : others).push_back(transfer.time);
         }
-        candidates.push_back(link);
+        any_slow = true;
         chances.back() = statistics::mannWhitney(thinned(std::move(own)), thinned(std::move(others))).p_greater;
     }
-    if (candidates.empty()) return;
+    if (!any_slow) return;
     const std::vector<double> corrected = statistics::holm(chances);
-    std::set<LinkKey> slow_links;
+    std::map<LinkKey, double> slow_links; // with the chance of each
     std::size_t place = 0;
     for (const auto& [link, transfers] : links) {
-        if (corrected[place++] <= input.limits.chance) slow_links.insert(link);
+        const double chance = corrected[place++];
+        if (chance <= input.limits.chance) slow_links.emplace(link, chance);
     }
-    place = 0;
-    for (const auto& [link, transfers] : links) {
-        ++place;
-        if (!slow_links.contains(link)) continue;
+    for (const auto& [link, chance] : slow_links) {
+        const std::vector<Transferred>& transfers = links.at(link);
         const LinkKey back{link.replica, link.to, link.from};
         // One cable, one finding: mending a single direction may win nothing.
         const bool both = slow_links.contains(back);
         if (both && back < link) continue;
         const std::size_t s = *stepOf(transfers, input.typicalStep());
-        const TimeNs cost = both ? costOfBoth(input, s, link, usual) : costOf(input, s, link, usual);
+        const TimeNs cost = costOf(input, s, link, usual, both);
         if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
         input.setLasting(anomaly);
-        anomaly.evidence.emplace_back("chance", corrected[place - 1]);
+        anomaly.evidence.emplace_back("chance", chance);
         const std::optional<double> other_way = both ? std::optional(typical(links.at(back))) : std::nullopt;
         tell(anomaly, typical(transfers), usual, other_way, of_two, input.fraction(cost, s));
         found.push_back(std::move(anomaly));

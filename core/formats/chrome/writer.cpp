@@ -235,11 +235,9 @@ public:
         if (!metadata.empty()) text_ += R"({"traceEvents":)";
         add("[\n{{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_origin\",\"args\":{{\"origin_ns\":{}}}}}",
             (trace_.origin() - events_.base()).count());
-        SourceFiles sources = sourceFilesOf(trace_, rows_, problems_);
-        sources.rows.clear(); // this format has all that rows need
         EventWriter::begin(0, 0, "M", "trace_files", text_);
         text_ += ",\"args\":";
-        text_ += encoded(sources);
+        text_ += encoded(sourceFilesOf(trace_, rows_, problems_)); // the format has all that rows need
         text_ += '}';
         sortProcesses();
         flush(0);

@@ -244,7 +244,8 @@ public:
         for (const std::string& extract : extracts)
             writePacket(fields::packet::kExtract, extract);
         SourceFiles sources = sourceFilesOf(trace_, rows_, problems);
-        std::erase_if(sources.rows, [this](const auto& row) { return isWhole(row.first); });
+        for (TrackId id = 0; id < trace_.tracks().size(); ++id)
+            if (!isWhole(id)) sources.rows.emplace(id, rowOf(trace_.tracks()[id]));
         writePacket(fields::packet::kSourceFiles, encoded(sources));
         encoder_.clockSnapshot(trace_.origin());
         collectFlows();

@@ -74,8 +74,6 @@ std::string sourceLabel(std::uint32_t number, std::optional<std::int32_t> rank) 
     return rank ? fmt::format("file {}, rank {}", number, *rank) : fmt::format("file {}", number);
 }
 
-namespace {
-
 SourceFiles::Row rowOf(const Track& track) {
     SourceFiles::Row row;
     if (track.spilled_from != kNoId) row.spilled_from = track.spilled_from;
@@ -85,8 +83,6 @@ SourceFiles::Row rowOf(const Track& track) {
     return row;
 }
 
-} // namespace
-
 SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows, std::span<const Diagnostic> problems) {
     SourceFiles sources;
     sources.files.assign(trace.files().begin(), trace.files().end());
@@ -94,7 +90,6 @@ SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows, std::span<
     for (TrackId id = 0; id < trace.tracks().size(); ++id) {
         const Track& track = trace.tracks()[id];
         sources.processes.try_emplace(rows.of(id).pid, SourceFiles::Process{track.file, track.pid});
-        sources.rows.emplace(id, rowOf(track));
     }
     for (const CounterSeries& series : trace.counters())
         sources.processes.try_emplace(rows.process(series.file, series.pid),

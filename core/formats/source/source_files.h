@@ -62,14 +62,17 @@ struct SourceFiles {
     std::vector<Diagnostic> problems; ///< of reading the files
 };
 
+[[nodiscard]] SourceFiles::Row rowOf(const Track& track);
+
+/// Without rows: which of them a format cannot describe its writer knows.
 [[nodiscard]] SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows,
                                         std::span<const Diagnostic> problems);
 /// As a JSON object, and back: nothing if it is damaged.
 [[nodiscard]] std::string encoded(const SourceFiles& sources);
 [[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json);
 
-/// The builder's current file becomes the first of them, the others are added with its path. The first track of the
-/// builder that may belong to them is `first`: tracks and counters are given the files and numbers of their processes.
+/// The builder's current file becomes the first of them, the others are added with its path. Its tracks and counters
+/// get the files and numbers of their processes.
 void assignSourceFiles(const SourceFiles& sources, TraceBuilder& builder);
 
 } // namespace bubblescope
