@@ -9,9 +9,9 @@
 
 namespace bubblescope {
 
-/// Calls `work(i)` for each i below `count` on all cores and returns when all calls have ended, as parallelFor() does.
-/// The calling thread first calls `own()`, while others begin the work; then it helps them. So what only that thread
-/// may do leaves no core idle. Exceptions are rethrown here.
+/// Like parallelFor(), but the calling thread first calls `own()`, while other threads already run `work(i)`; then it
+/// joins them. Use it when part of the work must stay on the calling thread, so that no core idles meanwhile.
+/// Exceptions are rethrown here.
 template <class Work, class Own>
 void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     std::atomic<std::size_t> next{0};
@@ -25,7 +25,7 @@ void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     own();
     drain();
     while (helpers.size() > 0)
-        helpers.finishFirst(); // those that have not begun have nothing left to do
+        helpers.finishFirst(); // tasks that have not started have nothing left to do
 }
 
 } // namespace bubblescope

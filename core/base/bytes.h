@@ -9,12 +9,12 @@
 namespace bubblescope {
 
 /// Parses "80GiB", "24 GB", "1.5MiB", "512B" or a bare number of bytes. KB, MB, GB and TB are powers of 1000; KiB, MiB,
-/// GiB and TiB are powers of 1024. Fractions of a byte, other units, negative sizes and sizes from 8 EiB are usage
-/// errors.
+/// GiB and TiB are powers of 1024. Fractions of a byte, other units, negative sizes and sizes of 8 EiB or more are
+/// usage errors.
 [[nodiscard]] Result<std::int64_t> parseBytes(std::string_view text);
 
 /// Parses a positive bandwidth into bytes per second: a size with "/s" ("50GB/s"), or bits as "400Gbit/s" (kbit, Mbit,
-/// Gbit, Tbit; powers of 1000). Usage errors as for parseBytes().
+/// Gbit, Tbit; powers of 1000). Usage errors as in parseBytes().
 [[nodiscard]] Result<std::int64_t> parseBandwidth(std::string_view text);
 
 /// For people: three decimals in a fitting unit ("1.500 GiB", "820 B").

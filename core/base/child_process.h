@@ -18,14 +18,14 @@ public:
     /// What to start, and how.
     struct Command {
         std::vector<std::string> words; ///< at least the program name
-        std::string program{};          ///< its file; empty: `words.front()` is looked up in PATH
-        /// Added to this process's environment.
+        std::string program{};          ///< path of its file; if empty, `words.front()` is searched in PATH
+        /// Added to the environment that the program inherits.
         std::vector<std::pair<std::string, std::string>> environment{};
-        int input = -1;               ///< descriptor of its standard input; −1 inherits that of this process
-        bool output_to_error = false; ///< its standard output goes to this process's standard error
-        /// It leads a process group, which signalGroup() reaches, and blocks no signals.
+        int input = -1;               ///< descriptor for its standard input; −1 inherits this process's
+        bool output_to_error = false; ///< sends its standard output to this process's standard error
+        /// Start it as the leader of a new process group, which signalGroup() reaches, with no signals blocked.
         bool own_group = false;
-        std::vector<std::string> hidden{}; ///< variables of this process's environment that it does not get
+        std::vector<std::string> hidden{}; ///< environment variables that the program does not inherit
 
         /// Runs `text` in the shell.
         [[nodiscard]] static Command shell(const std::string& text) {
@@ -33,7 +33,7 @@ public:
         }
     };
 
-    /// Starts the program. Nothing if it cannot be started; `failed` has the reason.
+    /// Starts the program. On failure returns nothing and sets `failed` to the reason.
     [[nodiscard]] static std::optional<ChildProcess> start(const Command& command, std::error_code& failed);
 
     [[nodiscard]] pid_t pid() const { return pid_; }
@@ -43,8 +43,8 @@ public:
     [[nodiscard]] int wait();
     /// Whether the program has exited. Do not call again after it returned true.
     [[nodiscard]] bool hasEnded();
-    /// Sends a signal, or 0 for none, to the program and all that it started, if it was started with `own_group`. False
-    /// if none of them is left.
+    /// Sends `signal` to the program and everything it started; 0 only tests whether any of it is still running. Needs
+    /// `own_group`. False if nothing is left.
     bool signalGroup(int signal) const;
 
 private:

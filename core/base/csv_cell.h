@@ -5,8 +5,8 @@
 
 namespace bubblescope {
 
-/// Text as a cell of CSV (RFC 4180). Text that a spreadsheet would take for a formula (it begins with =, +, -, @, a tab
-/// or a carriage return) gets an apostrophe in front: names in traces come from whoever wrote them.
+/// Text as a CSV cell (RFC 4180). Puts an apostrophe before text that a spreadsheet would run as a formula (starts with
+/// =, +, -, @, a tab or a carriage return), because names in traces are untrusted.
 [[nodiscard]] std::string csvCell(std::string_view text);
 
 } // namespace bubblescope

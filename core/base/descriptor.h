@@ -21,7 +21,7 @@ public:
     }
 
     [[nodiscard]] int get() const { return number_; }
-    /// Gives it up: the caller closes it.
+    /// Releases ownership: the caller must close it.
     [[nodiscard]] int release() { return std::exchange(number_, -1); }
     [[nodiscard]] bool isOpen() const { return number_ >= 0; }
 

@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// A fault in the data that did not stop a load: what it is, how often it occurred, where it was first seen. Shown by
-/// the command line and the GUI; never dropped silently.
+/// A fault in the data that did not stop a load: what it is, how often it occurred, where it was first seen. The
+/// command line and the app show every one of them.
 struct Diagnostic {
     std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
     std::int64_t count = 1;
@@ -21,7 +21,7 @@ struct Diagnostic {
 class DiagnosticLog {
 public:
     DiagnosticLog() = default;
-    /// Goes on where another log ended, see take().
+    /// Continues a log whose entries take() returned.
     explicit DiagnosticLog(std::vector<Diagnostic> entries) : entries_(std::move(entries)) {}
 
     void add(std::string kind, Sentence where, Sentence message, std::int64_t count = 1);

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// The inputs of requests that messages name, in alphabetical order.
+/// The inputs of requests that messages can name, in alphabetical order.
 inline constexpr std::array<std::string_view, 74> kFields{
     "aadiff",
     "activation_bytes",
@@ -90,9 +90,9 @@ inline constexpr std::array<std::string_view, 74> kFields{
     "weight_grad",
 };
 
-/// An input of a request, by which messages say what is wrong or what to give: usageError("…",
-/// fmt::format("give {}, or use 1f1b", Field("vpp").is(2))). Each surface writes fields in its own words: the command
-/// line "--vpp 2", the app the label of the input, Python "vpp=2". Names that are not in kFields do not compile.
+/// Names an input of a request in a message, as in usageError("…", fmt::format("give {}, or use 1f1b",
+/// Field("vpp").is(2))). Each surface writes fields in its own words: the command line "--vpp 2", the app the label of
+/// the input, Python "vpp=2". Names that are not in kFields do not compile.
 class Field {
 public:
     consteval explicit Field(std::string_view name) : index_(indexOf(name)) {}
@@ -100,14 +100,14 @@ public:
     [[nodiscard]] constexpr std::size_t index() const { return index_; } ///< in kFields
     [[nodiscard]] constexpr std::string_view name() const { return kFields[index_]; }
 
-    /// In the words of the surface.
+    /// In the words of this process's surface.
     [[nodiscard]] std::string_view text() const;
     /// With a value: "--vpp 2".
     template <class Value>
     [[nodiscard]] std::string is(const Value& value) const {
         return with(fmt::format("{}", value));
     }
-    /// For say(): translatable.
+    /// For say(), so that the name is translated.
     [[nodiscard]] Sentence term() const { return Sentence::term(text()); }
 
     friend constexpr bool operator==(Field, Field) = default;
@@ -128,15 +128,16 @@ private:
 
 /// How a surface writes fields.
 struct FieldWords {
-    std::string_view (*name)(Field); ///< a text that lives as long as the program
+    std::string_view (*name)(Field); ///< must return text that lives as long as the program
     std::string_view before_value;   ///< between the name and a value
 };
 
-/// A program calls this once, before it starts threads: a process has one surface. Until then fields are written as
-/// "vpp" and "vpp=2".
+/// Call once at start-up, before starting threads; a process has one surface. Before the call, fields read "vpp" and
+/// "vpp=2".
 void setFieldWords(const FieldWords& words);
 
-/// The option of the command line, "--memory-limit": for that surface, and for commands that people copy into a shell.
+/// The option of the command line, "--memory-limit". For messages of the command line, and for commands that people
+/// copy into a shell.
 [[nodiscard]] std::string_view optionOf(Field field);
 /// With its value: "--if comm=0".
 [[nodiscard]] std::string optionOf(Field field, std::string_view value);

@@ -2,9 +2,9 @@
 
 namespace bubblescope {
 
-/// Hands the pages of memory that was freed, by whichever thread, back to the system; otherwise some of it stays with
-/// this process for the thread that freed it. For between two parts of large work: it takes some milliseconds a
-/// gigabyte. Does nothing where the C library has no such call.
+/// Returns freed memory to the system; otherwise the C library keeps some of it for the thread that freed it. Call it
+/// between two parts of large work: it takes a few milliseconds per gigabyte. Does nothing where the C library has no
+/// such call.
 void returnFreeMemory();
 
 } // namespace bubblescope

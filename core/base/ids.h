@@ -7,8 +7,8 @@
 
 namespace bubblescope {
 
-/// A small integer that compares only with its own kind, so that a rank is never passed for a stage. `value` is public:
-/// arithmetic on ids is rare and should be visible where it happens.
+/// A small integer that only compares with its own kind, so that a rank cannot be passed as a stage. `value` is public
+/// because arithmetic on ids is rare and should be visible where it happens.
 template <class Tag>
 struct Id {
     std::int32_t value = 0;
@@ -17,7 +17,7 @@ struct Id {
     constexpr explicit Id(std::int32_t v) : value(v) {}
     constexpr explicit Id(std::size_t v) : value(static_cast<std::int32_t>(v)) {}
 
-    /// For indexing; the id must not be negative.
+    /// For indexing. The id must not be negative.
     [[nodiscard]] constexpr std::size_t index() const { return static_cast<std::size_t>(value); }
 
     friend constexpr auto operator<=>(Id, Id) = default;

@@ -14,10 +14,10 @@
 
 namespace bubblescope {
 
-// Files that people write by hand: schedules, costs, rules, thresholds. Not for traces.
+// Files that people write by hand: schedules, costs, rules, thresholds. Do not use this for traces.
 
-/// Parses a hand-written file. Nesting beyond 64 levels is rejected, since later processing is recursive. Errors:
-/// Input, naming `where` and the byte, with `shape` (what the file should look like) as the hint.
+/// Parses a hand-written file. Rejects nesting beyond 64 levels, because later processing is recursive. Errors: Input,
+/// with `where`, the byte, and as a hint `shape` (what the file should look like).
 [[nodiscard]] Result<nlohmann::json> parseJsonDocument(std::string_view text, const std::string& where,
                                                        std::string_view shape);
 
@@ -31,8 +31,8 @@ struct InputPlace {
     [[nodiscard]] Error error(std::string_view message) const;
 };
 
-/// A hand-written file: a JSON object or, for a plain table, CSV with a header line. Both are read alike: a CSV file is
-/// the object {`rows_key`: [{column: cell, …}, …]} without the empty cells.
+/// A hand-written file: a JSON object or, for a plain table, CSV with a header line. A CSV file becomes the object
+/// {`rows_key`: [{column: cell, …}, …]}; empty cells are left out.
 struct WrittenInput {
     nlohmann::json document; ///< an object
     InputPlace place;
@@ -42,7 +42,7 @@ struct WrittenInput {
     [[nodiscard]] InputPlace row(std::string_view rows_key, std::size_t index) const;
 };
 
-/// `where` names the file. With an empty `rows_key` CSV is rejected.
+/// `where` names the file. An empty `rows_key` rejects CSV.
 [[nodiscard]] Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
                                              std::string shape);
 
@@ -50,12 +50,12 @@ struct WrittenInput {
 [[nodiscard]] Result<const nlohmann::json*> listField(const nlohmann::json& object, std::string_view key,
                                                       const InputPlace& place);
 
-/// Error when `object` is not an object or has an unknown key, which would otherwise be ignored.
+/// Error when `object` is not an object or has a key that is not listed, which would otherwise be ignored.
 [[nodiscard]] Status checkKeys(const nlohmann::json& object, std::initializer_list<std::string_view> known,
                                const InputPlace& place);
 
 /// Optional fields. A time is "KEY": "5ms" or "KEY_ns": 5000000, a size "KEY": "2MiB" or "KEY": 2097152, a bandwidth
-/// "KEY": "50GB/s". Numbers may also be text, as in CSV.
+/// "KEY": "50GB/s". Numbers may also be strings, as in CSV.
 [[nodiscard]] Result<std::optional<TimeNs>> timeField(const nlohmann::json& object, const std::string& key,
                                                       const InputPlace& place);
 [[nodiscard]] Result<std::optional<std::int64_t>> bytesField(const nlohmann::json& object, const std::string& key,

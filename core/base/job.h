@@ -12,18 +12,18 @@ namespace bubblescope {
 
 class LoadPreview;
 
-/// What a long core function shares with its caller: it reads `stop` and updates the counters. One writer (the job),
-/// any number of readers. A default-constructed control never stops. A stopped job ends within 100 ms and returns
-/// Cancelled instead of a result, however close to completion it was.
+/// Shared by a long-running core function and its caller. The function reads `stop` and updates the counters: one
+/// writer, any number of readers. A default-constructed control never stops. A stopped job ends within 100 ms and
+/// returns Cancelled, even if it was almost done.
 struct JobControl {
     std::stop_token stop;
     std::atomic<std::uint64_t> done{0};  ///< units of work finished (bytes, for loads)
     std::atomic<std::uint64_t> total{0}; ///< 0 while unknown
 
-    /// Where a load of traces publishes a first picture while it runs, if set.
+    /// If set, a load of traces publishes a coarse picture here while it runs.
     LoadPreview* preview = nullptr;
 
-    /// Called, if set, from any thread of the job whenever that thread checks `stop`: lets tests stop a job anywhere.
+    /// If set, called whenever a thread of the job checks `stop`. Lets tests stop a job at any place.
     std::function<void()> at_check;
 
     [[nodiscard]] bool stopRequested() const {
@@ -32,10 +32,10 @@ struct JobControl {
     }
 };
 
-/// Checks the stop flag now and then, for loops whose iterations take nanoseconds.
+/// Checks the stop flag once in many calls, for loops whose iterations take nanoseconds.
 class StopCheck {
 public:
-    /// Checks every `every` iterations, a power of two; use a smaller one for longer iterations.
+    /// Checks once in `every` calls, a power of two. Use a smaller one for longer iterations.
     explicit StopCheck(const JobControl& control, std::uint32_t every = 1U << 16)
         : control_(control), mask_(every - 1) {}
 

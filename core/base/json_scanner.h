@@ -8,17 +8,17 @@
 
 namespace bubblescope {
 
-/// Scans JSON text just far enough to find the borders of values, so that one damaged event costs one event and the
-/// place of the damage is known. It does not validate the inside of a value.
+/// Scans JSON text just far enough to find where values begin and end, so that a damaged event costs only itself and
+/// its place is known. Does not validate the inside of a value.
 class JsonScanner {
 public:
-    /// With `control`, a value during which the job is stopped counts as one that does not end.
+    /// With `control`, a value counts as unfinished if the job is stopped while scanning it.
     explicit JsonScanner(std::string_view text, const JobControl* control = nullptr) : text_(text), control_(control) {}
 
-    /// More of the text came, at the same place.
+    /// The text has grown; it begins at the same address.
     void extend(std::string_view text) { text_ = text; }
     [[nodiscard]] std::size_t offset() const { return offset_; }
-    /// Continues at another offset, which must be outside of strings.
+    /// Continues at another offset, which must not be inside a string.
     void moveTo(std::size_t offset) { offset_ = offset; }
     /// The next character that is not white space; 0 at the end of the text.
     [[nodiscard]] char peek();
@@ -26,8 +26,8 @@ public:
     [[nodiscard]] bool atEnd();
     /// Skips `wanted` if it comes next.
     [[nodiscard]] bool accept(char wanted);
-    /// Skips the next value and returns its text. Nothing if the text ends before the value does or no value comes
-    /// next; offset() is then where that value begins.
+    /// Skips the next value and returns its text. Nothing if no value comes next or the text ends before the value
+    /// does; offset() is then where that value begins.
     [[nodiscard]] std::optional<std::string_view> value();
 
 private:

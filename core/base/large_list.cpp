@@ -6,7 +6,7 @@
 
 namespace bubblescope {
 
-void wishLargePages([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) {
+void adviseLargePages([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
     constexpr std::size_t kFewest = 4 << 20; // of which at least one large page of 2 MiB is whole
     if (bytes < kFewest) return;

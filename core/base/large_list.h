@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-// Lists with an entry for each op of a large step are made and dropped again many times. Most of what they cost would
-// be the system's handing out of small pages.
+// Lists with one entry per op of a large step are created and dropped many times. Most of their cost would be the page
+// faults of small pages.
 namespace bubblescope {
 
-/// A wish that memory which nobody has touched yet be handed out in large pages. Where the system has none, or the
-/// memory is less than a few of them, nothing happens.
-void wishLargePages(const void* begin, std::size_t bytes);
+/// Asks the system to back untouched memory with large pages. Does nothing where the system has none, or if the memory
+/// is too small to gain from them.
+void adviseLargePages(const void* begin, std::size_t bytes);
 
-/// Leaves new elements as they come, where their type allows it (no initializer and no constructor).
+/// Leaves new elements uninitialised if their type allows it (no initializer and no constructor).
 template <class T>
 struct AsItComes : std::allocator<T> {
     AsItComes() = default;
@@ -34,8 +34,8 @@ struct AsItComes : std::allocator<T> {
     }
 };
 
-/// A list all of whose elements are written after it was made, mostly by several threads: their pages are then handed
-/// out to the thread that writes them, and nothing is written twice.
+/// A list whose elements are all written after creation, usually by several threads. Each page is then placed near the
+/// thread that writes it, and nothing is written twice.
 template <class T>
 using ListToFill = std::vector<T, AsItComes<T>>;
 
@@ -44,7 +44,7 @@ template <class T, class Allocator>
 void reserveLarge(std::vector<T, Allocator>& list, std::size_t size) {
     if (size <= list.capacity()) return;
     list.reserve(size);
-    wishLargePages(list.data() + list.size(), (list.capacity() - list.size()) * sizeof(T));
+    adviseLargePages(list.data() + list.size(), (list.capacity() - list.size()) * sizeof(T));
 }
 
 /// std::vector::resize().
@@ -54,7 +54,7 @@ void resizeLarge(std::vector<T, Allocator>& list, std::size_t size) {
     list.resize(size);
 }
 
-/// A list of this size.
+/// A list of `size` uninitialised elements.
 template <class T>
 [[nodiscard]] std::vector<T> largeList(std::size_t size) {
     std::vector<T> list;

@@ -10,18 +10,18 @@
 
 namespace bubblescope {
 
-/// How long a pipe is waited for into which nobody writes yet.
+/// How long to wait for a pipe that has no writer yet.
 inline constexpr std::chrono::seconds kPipePatience{5};
 
-/// Opens a file, a pipe or a device for reading. Never waits longer than `patience`. Errors: Input, with the reason:
-/// the system's, that it is a folder, or that nobody writes into the pipe.
+/// Opens a file, a pipe or a device for reading. Waits at most `patience`. Errors: Input, with the reason: the
+/// system's, a folder, or a pipe without a writer.
 [[nodiscard]] Result<Descriptor> openInput(const std::string& file, std::chrono::milliseconds patience = kPipePatience);
 
-/// Of files that people write by hand, and that are read as a whole.
+/// Size limit for files that people write by hand and that are read whole.
 inline constexpr std::size_t kLongestInputText = std::size_t{64} << 20;
 
-/// The whole content. Errors: Input, with the reason; an empty file, and one of more than `most` bytes, are none. `as`
-/// is what the file should be, such as "a schedule".
+/// The whole content. Errors: Input, with the reason; also if the file is empty or larger than `most` bytes. `as` is
+/// what the file should be, such as "a schedule".
 [[nodiscard]] Result<std::string> readInputText(const std::string& file, std::string_view as = {},
                                                 std::size_t most = kLongestInputText);
 

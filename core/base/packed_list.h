@@ -18,7 +18,7 @@ namespace bubblescope {
 
 namespace detail {
 
-/// How many numbers fields() names.
+/// Counts the numbers that fields() lists.
 class NumberCount {
 public:
     template <class... T>
@@ -44,7 +44,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// Of an element of a list.
+/// The number of integers in one element.
 template <class T>
 [[nodiscard]] constexpr std::size_t numberCount() {
     T value{};
@@ -53,7 +53,7 @@ template <class T>
     return count.count();
 }
 
-/// What fields() names, as whole numbers.
+/// Writes the members that fields() lists as integers.
 class NumbersOut {
 public:
     explicit NumbersOut(std::span<std::int64_t> to) : to_(to) {}
@@ -89,7 +89,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// And back.
+/// Reads them back.
 class NumbersIn {
 public:
     explicit NumbersIn(std::span<const std::int64_t> from) : from_(from) {}
@@ -130,9 +130,8 @@ private:
 
 } // namespace detail
 
-/// A list that can be packed into few bytes once it is complete: its elements are made again as they are read. For
-/// lists of which there are many and few are read. T is all whole numbers, and fields() (core/base/wire.h), which must
-/// be constexpr, names its members.
+/// A list that can be packed into few bytes once it is complete; reading decodes the elements again. Use it where there
+/// are many lists and few are read. All members of T are integers, listed by a constexpr fields() (core/base/wire.h).
 template <class T>
 class PackedList {
     static constexpr std::size_t kNumbers = detail::numberCount<T>();
@@ -148,7 +147,7 @@ class PackedList {
 public:
     using value_type = T;
 
-    /// Reads elements in order: each is made when it is asked for.
+    /// Decodes elements in order, one at a time.
     class Iterator {
     public:
         using iterator_category = std::input_iterator_tag;
@@ -189,7 +188,7 @@ public:
     PackedList() = default;
     [[nodiscard]] std::size_t size() const { return is_packed_ ? size_ : open_.size(); }
     [[nodiscard]] bool empty() const { return size() == 0; }
-    /// Of a packed list linear in `i`: list() for those who need many.
+    /// Linear in `i` once packed; use list() to read many.
     [[nodiscard]] T operator[](std::size_t i) const {
         if (!is_packed_) return open_[i];
         Iterator at = begin();
@@ -214,7 +213,7 @@ public:
         return all;
     }
 
-    /// The elements, to be changed; the list is not packed then.
+    /// The elements for editing; unpacks the list.
     [[nodiscard]] std::vector<T>& edit() {
         if (is_packed_) {
             open_ = list();
@@ -236,7 +235,7 @@ public:
         std::vector<T>().swap(open_);
     }
     [[nodiscard]] bool isPacked() const { return is_packed_; }
-    /// That its elements take, with what there is room for.
+    /// Memory of the elements, including spare capacity.
     [[nodiscard]] std::size_t bytes() const { return open_.capacity() * sizeof(T) + packed_.capacity(); }
 
 private:

@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
-// Rows of whole numbers in few bytes. Most numbers of a row are those of the row before it, or near to them: a row is a
-// bit for each number that differs, and the differences, of which small ones take one byte and the largest ten. The row
+// Rows of integers in few bytes. Most numbers of a row equal those of the previous row or are close to them, so a row
+// is stored as one bit per number (whether it differs) followed by the differences, of one to ten bytes each. The row
 // before the first is all 0.
 namespace bubblescope {
 
-/// `numbers` are rows of `width` numbers each. The result has no slack. Linear; thread-safe.
+/// `numbers` holds rows of `width` numbers each. The result has no spare capacity. Linear; thread-safe.
 [[nodiscard]] std::vector<std::uint8_t> packRows(std::span<const std::int64_t> numbers, std::size_t width);
 
 /// Reads rows one after another. The bytes must outlive it.
@@ -19,10 +19,10 @@ public:
     RowReader() = default;
     explicit RowReader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
 
-    /// Makes `row` the next row; it must hold the one before, of 0 at first. False, and `row` may be anything, if the
-    /// bytes end or are no row.
+    /// Replaces `row`, which must hold the previous row (zeros at first), by the next one. False if the bytes end or
+    /// are malformed; `row` is then unspecified.
     [[nodiscard]] bool next(std::span<std::int64_t> row);
-    /// Whether all was read.
+    /// Whether everything has been read.
     [[nodiscard]] bool done() const { return rest_.empty(); }
 
 private:

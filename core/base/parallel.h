@@ -14,12 +14,12 @@
 
 namespace bubblescope {
 
-// Work on all cores. The threads are started once and shared by the whole program. Everything here may be nested, and
-// nothing waits for work that no thread has begun: whoever needs a result computes it if no other thread does.
+// Work on all cores. The threads are started once and shared by the whole program. Calls may be nested. Nothing waits
+// for a task that has not started: a thread that needs its result runs it itself.
 
 namespace detail {
 
-/// Tasks that other threads run when they are free, begun approximately in the order in which they were added.
+/// Tasks for idle threads, started roughly in the order in which they were added.
 class TaskQueue {
 public:
     TaskQueue() = default;
@@ -59,17 +59,17 @@ auto parallelFor(std::size_t count, const Work& work) {
     }
 }
 
-/// So many items of quick work are worth another thread.
+/// Number of quick items that makes another thread worthwhile.
 inline constexpr std::size_t kParallelItems = 1 << 15;
 
-/// Calls each of these once, as parallelFor() does. Put the longest first.
+/// Calls each function once, as parallelFor() does. Put the longest first.
 template <class... Work>
 void parallelCalls(const Work&... work) {
     const std::array<std::function<void()>, sizeof...(Work)> calls{std::function<void()>(std::cref(work))...};
     parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
 }
 
-/// The same for work on `items` in all. Few items stay on the calling thread.
+/// As above, for work on `items` in all. Few items stay on the calling thread.
 template <class... Work>
 void parallelCalls(std::size_t items, const Work&... work) {
     if (items > kParallelItems) return parallelCalls(work...);
@@ -77,7 +77,7 @@ void parallelCalls(std::size_t items, const Work&... work) {
 }
 
 /// Calls `work(begin, end)` for pieces of [0, count), as parallelFor() does. Few items stay on the calling thread.
-/// Returns what the calls return, if anything, in the order of the pieces; of no items there is one piece.
+/// Returns the results of the calls, if any, in the order of the pieces. There is one piece even for 0 items.
 template <class Work>
 auto parallelPieces(std::size_t count, const Work& work) {
     using Result = std::invoke_result_t<const Work&, std::size_t, std::size_t>;
@@ -102,12 +102,12 @@ void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
         work(i);
 }
 
-/// Results that other threads compute ahead of the one that takes them in order. That thread owns this object and
-/// decides how many are computed ahead. Destruction drops the tasks that have not begun and waits for the others.
+/// Results that other threads compute ahead of the thread that takes them, in order. That thread owns this object and
+/// decides how many to compute ahead. Destruction drops tasks that have not started and waits for the others.
 template <class Result>
 class OrderedTasks {
 public:
-    /// Calls `make()` once, on any thread. What it refers to must outlive this object.
+    /// Calls `make()` once, on any thread. Everything it refers to must outlive this object.
     template <class Make>
     void add(Make make) {
         auto& slot = results_.emplace_back(std::make_shared<std::optional<Result>>());
@@ -129,26 +129,26 @@ public:
 
 private:
     std::deque<std::shared_ptr<std::optional<Result>>> results_;
-    detail::TaskQueue tasks_; ///< last, since running tasks refer to the results
+    detail::TaskQueue tasks_; ///< last, because running tasks refer to the results
 };
 
-/// Fills a batch, whose memory may be reused from an earlier one; returns false if there is no more, and then the batch
-/// is not used.
+/// Fills a batch, whose memory may be reused from an earlier one. Returns false if there are no more batches; `batch`
+/// is then not used.
 template <class Batch>
 using BatchMaker = std::function<bool(Batch&)>;
 
 /// Produces batches on other threads, a few ahead, while the calling thread passes them to `use(batch)`: the first
-/// batch of each maker, then the second of each, and so on until the maker whose turn it is has no more; `use` returns
-/// false to stop. Each maker is called from one thread at a time, different makers in parallel. Returns when all have
-/// ended. Rethrows what `use` threw, and what a maker threw when its turn comes.
+/// batch of each maker, then the second of each, and so on until a maker whose turn it is has none left. `use` returns
+/// false to stop. Each maker runs on one thread at a time, different makers in parallel. Returns when all have ended.
+/// Rethrows what `use` threw, and what a maker threw when its turn comes.
 template <class Batch, class Use>
 void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
-    // Batches of one maker per round: while one round is used, the next is produced.
+    // Batches per maker and round: while one round is used, the next is produced.
     constexpr std::size_t kBatches = 4;
     struct Round {
         std::vector<Batch> batches;
         std::size_t count = 0;
-        std::exception_ptr failure; ///< of the batch after them
+        std::exception_ptr failure; ///< thrown while producing the batch after them
 
         [[nodiscard]] bool last() const { return count < kBatches; }
         void fill(const BatchMaker<Batch>& make) {

@@ -9,8 +9,8 @@ namespace bubblescope {
 
 /// Processes that cooperate on one job and exchange byte strings of any length. All members make the same calls in the
 /// same order, each from one thread; a call returns once this member's part is done. After an error the team is
-/// unusable: the other members get an error too if they can be reached, or are terminated by whoever started them.
-/// Errors: Run.
+/// unusable: the other members get an error too if they can be reached; otherwise the launcher terminates them. Errors:
+/// Run.
 class ProcessTeam {
 public:
     ProcessTeam() = default;

@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// Estimates the remaining time of a job that counts bytes. Speeds are weighted by age (by half after a second and a
-/// half), so that a slow stage shows soon and a hiccup does not.
+/// Estimates the remaining time of a job that counts bytes. Recent speed weighs more (half-life 1.5 s), so that a slow
+/// stage shows soon and a hiccup does not.
 class ProgressEstimate {
 public:
     /// Call a few times a second. `now` comes from any monotonic clock; `total` is 0 while unknown.
@@ -18,9 +18,9 @@ public:
     [[nodiscard]] std::uint64_t done() const { return done_; }
     [[nodiscard]] std::uint64_t total() const { return total_; }
     [[nodiscard]] bool readAll() const { return total_ > 0 && done_ >= total_; }
-    /// Units of work a second, lately; 0 while unknown.
+    /// Recent units of work per second; 0 while unknown.
     [[nodiscard]] double rate() const { return speed_ * 1e9; }
-    /// Nothing in the first half second, while nothing progresses, and when the total is unknown.
+    /// Nothing in the first half second, while there is no progress, and if the total is unknown.
     [[nodiscard]] std::optional<TimeNs> remaining() const;
 
     /// For people: "312 of 1024 MB, about 3 s left"; "putting in order" once all is read.

@@ -15,7 +15,7 @@ enum class ErrorKind {
     Cancelled, ///< the user or a newer request stopped the work; nothing to report
 };
 
-/// The one error type. User-facing: `message` is what happened, `where` names the file and the place in it (may be
+/// The one error type, shown to users. `message` is what happened, `where` names the file and the place in it (may be
 /// empty), `hint` is what to do about it (may be empty).
 struct Error {
     ErrorKind kind = ErrorKind::Input;
@@ -32,10 +32,10 @@ struct Error {
 [[nodiscard]] Error runError(std::string message, std::string hint = {});
 [[nodiscard]] Error cancelledError();
 
-/// 0 is reserved for success, 1 for a finding that `--fail-on` selects.
+/// The exit code of an error. 0 is reserved for success, 1 for a finding that `--fail-on` selects.
 [[nodiscard]] int exitCode(ErrorKind kind);
 
-/// A value or the Error that prevented it. No exceptions cross a module border; those of third-party libraries are
+/// A value or the Error that prevented it. Exceptions do not cross a module border; those of third-party libraries are
 /// caught at the call. There is no implicit bool: use `ok()`.
 template <class T>
 class [[nodiscard]] Result {

@@ -15,7 +15,7 @@ namespace bubblescope {
 
 class Sentence;
 
-/// An argument of a pattern. Refers to its source; created implicitly by say() only.
+/// An argument of a pattern. Refers to its source; only say() creates it, implicitly.
 class SentenceArgument {
 public:
     enum class Kind : std::uint8_t { Signed, Unsigned, Real, Text, Nested };
@@ -42,8 +42,8 @@ private:
     const Sentence* nested_ = nullptr;
 };
 
-/// A pattern in fmt's syntax, checked against its arguments at compile time: their number, in order ("{}", "{:.1f}",
-/// never "{0}"), formats for numbers only. A pattern without arguments contains no braces.
+/// A pattern in fmt's syntax, checked against its arguments at compile time: their number and order ("{}", "{:.1f}",
+/// never "{0}"), and that only numbers have formats. A pattern without arguments contains no braces.
 template <class... Arguments>
 class SentencePattern {
 public:
@@ -79,30 +79,30 @@ private:
     std::string_view text_;
 };
 
-/// A message to users in English, with what is needed to translate it: its pattern and its arguments, which are texts
-/// or sentences again. Core knows English alone; the desktop app translates. Cheap to copy except for the text.
+/// A message to users in English, with its pattern and arguments, which the app needs to translate it. Arguments are
+/// texts or other sentences. Core only has English; the app translates. Cheap to copy except for the text.
 class Sentence {
 public:
     Sentence() = default;
-    /// Text that is the same in all languages or comes from elsewhere: names, numbers, formulas, system messages.
-    /// Literals do not convert: they go through say(), so that none stays English unnoticed.
+    /// Text that needs no translation or comes from outside: names, numbers, formulas, system messages. Literals do not
+    /// convert: they must go through say(), so that none stays untranslated by accident.
     Sentence(std::string text) : text_(std::move(text)) {} // NOLINT(google-explicit-constructor)
     Sentence(std::string_view pattern, std::span<const SentenceArgument> arguments);
 
-    /// A translatable word or name from a static table; `name` must outlive the program's use of it.
+    /// A translatable word or name from a static table; `name` must stay valid until the program ends.
     [[nodiscard]] static Sentence term(std::string_view name);
 
     [[nodiscard]] const std::string& text() const { return text_; } ///< in English
     [[nodiscard]] bool empty() const { return text_.empty(); }
 
-    /// Empty for text that is not translated and for concatenated sentences, whose parts are then the arguments.
+    /// Empty for untranslated text and for concatenated sentences, whose arguments are then the parts.
     [[nodiscard]] std::string_view pattern() const { return pattern_; }
     [[nodiscard]] std::span<const Sentence> arguments() const;
 
     /// Appends a sentence without a separator.
     Sentence& operator+=(const Sentence& more);
 
-    /// Equal texts, however they were built.
+    /// Compares the texts, however they were built.
     friend bool operator==(const Sentence& a, const Sentence& b) { return a.text_ == b.text_; }
 
 private:
@@ -113,8 +113,8 @@ private:
     std::shared_ptr<const std::vector<Sentence>> arguments_;
 };
 
-/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, but translatable. Times and the like are passed as
-/// texts; core's own words (causes, positions) as Sentence::term(), or they would stay English.
+/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, but translatable. Pass times and the like as text,
+/// and core's own words (causes, positions) as Sentence::term(), otherwise they stay English.
 template <class... Arguments>
 [[nodiscard]] Sentence say(std::type_identity_t<SentencePattern<std::decay_t<Arguments>...>> pattern,
                            const Arguments&... arguments) {

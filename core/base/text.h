@@ -12,10 +12,10 @@ namespace bubblescope {
 
 // ---- Numbers in text -------------------------------------------------------------------------------------
 
-/// Removes the number at the beginning of `text` and returns it. Nothing, and `text` unchanged, if there is none or it
-/// does not fit into `Number`. As for std::from_chars, there is no leading blank or plus sign, a minus sign for signed
-/// types only, and '.' is the decimal point in every locale. `format` may be a base (integers) or std::chars_format
-/// (floating point).
+/// Removes the number at the beginning of `text` and returns it. If there is none or it does not fit into `Number`,
+/// returns nothing and leaves `text` unchanged. As in std::from_chars, leading blanks and plus signs are rejected, a
+/// minus sign needs a signed type, and '.' is the decimal point in every locale. `format` may be a base (integers) or
+/// std::chars_format (floating point).
 template <class Number, class... Format>
 [[nodiscard]] std::optional<Number> takeNumber(std::string_view& text, Format... format) {
     Number number{};
@@ -25,31 +25,31 @@ template <class Number, class... Format>
     return number;
 }
 
-/// The number that is the whole of `text`, as for takeNumber(). Nothing if other characters follow.
+/// `text` as a number, as in takeNumber(). Nothing if other characters follow.
 template <class Number, class... Format>
 [[nodiscard]] std::optional<Number> parseNumber(std::string_view text, Format... format) {
     const std::optional<Number> number = takeNumber<Number>(text, format...);
     return text.empty() ? number : std::nullopt;
 }
 
-/// The number from 0 up that is the whole of `text`.
+/// `text` as an integer of at least 0.
 [[nodiscard]] inline std::optional<int> wholeNumber(std::string_view text) {
     const std::optional<int> number = parseNumber<int>(text);
     return number && *number >= 0 ? number : std::nullopt;
 }
 
-/// In every locale.
+/// Independent of the locale.
 [[nodiscard]] constexpr bool isDigit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/// `text` without the blanks at both of its ends.
+/// `text` without leading and trailing blanks.
 [[nodiscard]] constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n") {
     text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
     return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-/// ASCII letters in lower case, in every locale.
+/// Lower-cases ASCII letters, independent of the locale.
 [[nodiscard]] constexpr char lowerCase(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -75,7 +75,7 @@ inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 /// kReplacementCharacter.
 [[nodiscard]] char32_t takeCodePoint(std::string_view& text);
 
-/// Replaces every byte that is not part of valid UTF-8 by '?', so that offsets do not change. Returns the number of
+/// Replaces every byte that is not part of valid UTF-8 by '?', so that offsets stay the same. Returns the number of
 /// replaced bytes.
 std::size_t replaceInvalidUtf8(char* text, std::size_t size);
 

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// The one time type: integer nanoseconds. Used for durations and for instants, which count from the origin that their
-/// owner states (a trace's clock, a step's begin). Doubles appear only in statistics and at the pixel edge.
+/// The one time type: integer nanoseconds. Used for durations and for points in time, which count from an origin that
+/// their owner states (a trace's clock, the start of a step). Use doubles only in statistics and for pixels.
 using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
 
 /// The half-open interval [start, end).
@@ -21,9 +21,8 @@ struct TimeInterval {
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
 
-/// Parses "1.5ms", "800us", "20ns", "2s"; a bare "0" needs no unit. Negative times, other units, trailing characters
-/// and values beyond int64 nanoseconds are usage errors, and so are fractions of a nanosecond: no time is rounded
-/// silently.
+/// Parses "1.5ms", "800us", "20ns", "2s"; a bare "0" needs no unit. Usage errors: negative times, other units, trailing
+/// characters, values beyond int64 nanoseconds, and fractions of a nanosecond, so that no time is rounded silently.
 [[nodiscard]] Result<TimeNs> parseTime(std::string_view text);
 
 /// `part` as a fraction of `whole`; 0 if `whole` is 0.

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// The union of intervals: disjoint ones, by start. Those that touch are one. O(n log n).
+/// The union of intervals: disjoint, sorted by start, touching ones merged. O(n log n).
 [[nodiscard]] inline std::vector<TimeInterval> unionOf(std::vector<TimeInterval> intervals) {
     std::ranges::sort(intervals, {}, &TimeInterval::start);
     std::vector<TimeInterval> merged;

@@ -21,31 +21,30 @@
 namespace bubblescope {
 
 // Serialization for other processes of the same program on the same kind of machine, and for values in files that state
-// the version of their layout (core/formats/source/file_extract.h). A struct
-// becomes serializable by a function `template <class Wire> void fields(Wire& wire, ItsType& value)` beside it, which
-// calls wire() with all members. Bind them with `auto& [a, b] = value`: then a new member does not compile until it is
-// serialized too.
+// the version of their layout (core/formats/source/file_extract.h). A struct becomes serializable by a function
+// `template <class Wire> void fields(Wire& wire, ItsType& value)` next to it, which passes all members to wire(). Bind
+// them with `auto& [a, b] = value`, so that a new member does not compile until it is serialized too.
 
-/// The times that a file may state lie within 73 years of its clock's zero, so that every sum and difference of two of
-/// them fits into 64 bits.
+/// Farthest time from a clock's zero that a file may state, 73 years: sums and differences of two such times fit into
+/// 64 bits.
 inline constexpr TimeNs kFarthestWireTime{INT64_MAX / 4};
 
 /// Appends values to bytes.
 class WireWriter {
 public:
-    /// `origin`: what instants count from; they are written as the clock has them.
+    /// `origin`: what points in time count from; they are written in clock time.
     explicit WireWriter(TimeNs origin = TimeNs{0}) : origin_(origin) {}
     template <class... T>
     void operator()(const T&... values) {
         (put(values), ...);
     }
-    /// Points in time; TimeNs::min() and max() stand for none.
+    /// Points in time; TimeNs::min() and max() mean none.
     template <class... Time>
     void instant(const Time&... times) {
         (put(times == TimeNs::max() || times == TimeNs::min() ? times : times + origin_), ...);
     }
     void span(TimeNs start, TimeNs end) { instant(start, end); }
-    /// Times that are not negative.
+    /// Times of at least 0.
     template <class... Time>
     void duration(const Time&... times) {
         (put(times), ...);
@@ -55,9 +54,9 @@ public:
     void enumeration(const Enum& value, Enum /*last*/) {
         put(value);
     }
-    /// So many bytes follow.
+    /// Reserves room for `more` bytes.
     void reserve(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
-    /// Raw bytes, such as those of a matrix; the reader must know their number.
+    /// Raw bytes, such as those of a matrix; the reader must know how many.
     void block(const void* from, std::size_t count) { raw(from, count); }
     [[nodiscard]] std::string take() { return std::move(bytes_); }
 
@@ -115,18 +114,18 @@ private:
     TimeNs origin_;
 };
 
-/// Reads values back in the same order. Beyond the end, and where a value cannot be what was written, all values are
-/// defaults and failed() is true.
+/// Reads values back in the order in which they were written. After the end, or after a value that cannot have been
+/// written, all values are defaults and failed() is true.
 class WireReader {
 public:
-    /// `origin`: what instants are to count from.
+    /// `origin`: what points in time shall count from.
     explicit WireReader(std::string_view bytes, TimeNs origin = TimeNs{0}) : rest_(bytes), origin_(origin) {}
 
     template <class... T>
     void operator()(T&... values) {
         (get(values), ...);
     }
-    /// Reads `count` raw bytes; copies nothing if fewer are left.
+    /// Reads `count` raw bytes. Copies nothing if fewer are left.
     void block(void* to, std::size_t count) {
         if (have(count) && count != 0) std::memcpy(to, take(count).data(), count);
     }
@@ -134,7 +133,7 @@ public:
     void instant(Time&... times) {
         (getInstant(times), ...);
     }
-    /// The end must not come before the start.
+    /// Rejects an end before the start.
     void span(TimeNs& start, TimeNs& end) {
         instant(start, end);
         if (end < start) reject();
@@ -233,7 +232,7 @@ private:
         if (time < TimeNs{0}) time = TimeNs{0}, reject();
     }
 
-    /// The number of following elements, which take at least `least` bytes each.
+    /// The number of elements that follow, of at least `least` bytes each.
     [[nodiscard]] std::size_t length(std::size_t least) {
         std::uint64_t count = 0;
         get(count);

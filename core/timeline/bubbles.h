@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-// The bubbles of a step: positions, intervals, time per position, and the three quantities called "bubble rate".
+// The bubbles of a step: positions, intervals, time per position, and the three definitions of "bubble rate".
 
 /// Where in a rank's step a bubble lies.
 ///
@@ -29,15 +29,14 @@ enum class Position : std::uint8_t {
     WarmupToSteady,
     InsideSteady,
     SteadyToCooldown,
-    ForwardToBackward, ///< in place of the three above on a rank without a steady phase
+    ForwardToBackward, ///< replaces the three above on a rank without a steady phase
     InsideCooldown,
     AfterCooldown,
 };
 inline constexpr std::size_t kPositionCount = 8;
 
-/// The name in texts and the JSON key: "before warm-up", "between warm-up and steady", …
-/// F-then-B has no warm-up, so its positions read "before forward", "between forward and backward",
-/// "after backward" when `f_then_b` is set.
+/// The name in texts and the JSON key: "before warm-up", "between warm-up and steady", … F-then-B has no warm-up: with
+/// `f_then_b` its positions read "before forward", "between forward and backward", "after backward".
 [[nodiscard]] std::string_view positionName(Position position, bool f_then_b = false);
 
 template <class T>
@@ -47,7 +46,7 @@ using PerPosition = std::array<T, kPositionCount>;
     return static_cast<std::size_t>(position);
 }
 
-/// One interval in which a rank's compute stream has no op of the step running.
+/// An interval in which a rank's compute stream runs no op of the step.
 struct Bubble {
     Rank rank;
     Position position = Position::BeforeWarmup;
@@ -57,8 +56,8 @@ struct Bubble {
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
 
-/// The phases of a rank as indices of its list (see Position): warm-up [0, steady), steady [steady, cooldown),
-/// cool-down [cooldown, end). Without a steady phase both equal the first backward's index.
+/// The phases of a rank as index ranges of its list (see Position): warm-up [0, steady), steady [steady, cooldown),
+/// cool-down [cooldown, end). Without a steady phase, `steady` and `cooldown` are the first backward's index.
 struct Phases {
     std::size_t steady = 0;
     std::size_t cooldown = 0;
@@ -67,12 +66,12 @@ struct Phases {
     [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
 };
 
-/// `ops` of one rank in execution order; optimizer ops belong to no phase. An overlapped pair of a forward and a
-/// backward is steady, even where it is the rank's last forward and its first backward.
+/// `ops` are those of one rank in execution order; optimizer ops belong to no phase. An overlapped pair of a forward
+/// and a backward is steady, even if it is the rank's last forward and first backward.
 [[nodiscard]] Phases findPhases(std::span<const Op> ops);
 
-/// The order in which a step's ops ran, and results that depend on it but not on times. Most steps of a run have the
-/// same order, so it is worth keeping from one step to the next. Copies share the graph.
+/// The order in which a step's ops ran, and results that depend on that order but not on times. Most steps of a run
+/// have the same order, so keep it from one step to the next. Copies share the graph.
 class StepOrder {
 public:
     explicit StepOrder(const StepTimeline& step);
@@ -80,19 +79,19 @@ public:
     /// Whether a step has the same ops in the same order. Linear in ops.
     [[nodiscard]] bool isOf(const StepTimeline& step) const;
 
-    /// Of executedOrder().
+    /// The graph of executedOrder().
     [[nodiscard]] const OpGraph& graph() const { return *graph_; }
     [[nodiscard]] const std::shared_ptr<const OpGraph>& sharedGraph() const { return graph_; }
     /// The phases of a rank's ops as the timeline lists them, optimizer ops included.
     [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
-    /// Whether optimizer ops are behind all others of their rank, so that these have the same place in the timeline as
-    /// in the graph.
+    /// Whether each rank's optimizer ops come after all its other ops, so that those have the same index in the
+    /// timeline and in the graph.
     [[nodiscard]] bool optimizersTrail() const { return optimizers_trail_; }
 
 private:
     /// An optimizer op, which the graph leaves out.
     struct Optimizer {
-        std::size_t place = 0; ///< in its rank's list
+        std::size_t place = 0; ///< index in its rank's list
         Op op;
     };
     void readOps(const StepTimeline& step);
@@ -108,24 +107,23 @@ private:
     std::vector<std::vector<Optimizer>> optimizers_; ///< per rank
 };
 
-/// All bubbles of a step's pipeline window, by rank and start, without intervals of length 0. Where ops overlap (in
-/// damaged traces) their time counts once. O(ops).
+/// All bubbles of a step's pipeline window, by rank and start, without empty ones. Where ops overlap (in damaged
+/// traces) their time counts once. O(ops).
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step);
 
-/// The same for a step whose order is known.
+/// As above, for a step whose order is known.
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
-/// The time of those bubbles at each position, per rank.
+/// The total time of those bubbles per rank and position.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// The same as if the step's ops, except optimizer ops, began at `starts`, which are numbered as in the order's graph.
+/// As above, but as if the ops other than optimizer ops began at `starts`, numbered as in the order's graph.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
                                                                  std::span<const TimeNs> starts);
 
-/// The three quantities called "bubble rate". Without qualification the first is meant.
+/// The three definitions of "bubble rate". Without qualification, the first is meant.
 struct BubbleRates {
     double over_makespan = 0; ///< idle over makespan, mean of all ranks
-    double span = 0;          ///< on the rank with the longest span (first start to last end): idle over span, as in
-                              ///< Qi et al. 2023
-    double over_ideal = 0;    ///< (makespan − ideal) / ideal, ideal = the busiest rank's work
+    double span = 0; ///< on the rank with the longest span (first start to last end): idle over span (Qi et al. 2023)
+    double over_ideal = 0; ///< (makespan − ideal) / ideal, ideal = the busiest rank's work
 };
 
 [[nodiscard]] BubbleRates bubbleRates(const StepTimeline& step);

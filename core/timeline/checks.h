@@ -18,104 +18,103 @@
 
 namespace bubblescope {
 
-/// The tensors that checks compare, by the names in records. Those of a layer are in the order in which its ops compute
-/// them: the first one that differs is nearest to the cause.
+/// The tensors that checks compare, with their names in records. Within a layer they are in the order of computation,
+/// so the first mismatch is nearest to the cause.
 enum class CheckedTensor : std::uint8_t {
     // forward
     Normalised, ///< output of a normalisation
-    Deviations, ///< by row, its divisors
+    Deviations, ///< per row, its divisors
     Columns,    ///< queries, keys and values
     Attention,  ///< softmax weights
     Attended,
-    Part,   ///< of a sum over the ranks that share the stage
-    Hidden, ///< the MLP's, before its GELU
+    Part,   ///< partial sum, before the reduction over the ranks that share the stage
+    Hidden, ///< of the MLP, before its GELU
     Loss,
     LogitsGradient,
     Output,
-    // gradient for the input
+    // gradients with respect to the input
     HiddenGradient,
     NormalisedGradient,
     AttendedGradient, ///< of the attention projection's output
     ColumnsGradient,
-    EarlierGradient, ///< for earlier slices of the sequence
+    EarlierGradient, ///< with respect to earlier slices of the sequence
     InputGradient,
-    // gradient for the weights
+    // gradients with respect to the weights
     WeightGradient,
-    // beside layers
+    // outside of layers
     Weights,
     GradientSum,
     Activation, ///< of transfers
     Gradient,
-    Product, ///< of known answers: a product of matrices, sums, a copy
+    Product, ///< of known answers: matrix product, sums, copy
     Sums,
     Copy,
 };
 
 /// The name in records and messages: "output", "input gradient".
 [[nodiscard]] std::string_view tensorName(CheckedTensor tensor);
-/// Inverse of tensorName(); words may also be joined by a dash.
+/// Inverse of tensorName(); also accepts dashes between words.
 [[nodiscard]] std::optional<CheckedTensor> parseTensor(std::string_view name);
 
 /// What a check compares.
 enum class CheckKind : std::uint8_t {
-    Replay,      ///< an op of one layer, run again on the inputs of this step, with its first execution
-    KnownAnswer, ///< a computation on stored inputs with its stored answer
-    Transfer,    ///< the data that a rank received with the data that its peer sent
-    Replicas,    ///< weights or summed gradients with those of the ranks that must hold equal ones
-    Weights,     ///< weights now with the weights that the optimizer wrote
-    Elsewhere,   ///< as Replay, but run again by another rank on the same inputs
+    Replay,      ///< re-executes an op of one layer on this step's inputs and compares with the first execution
+    KnownAnswer, ///< compares a computation on stored inputs with its stored answer
+    Transfer,    ///< compares received data with the data that the peer sent
+    Replicas,    ///< compares weights or summed gradients across ranks that must hold equal ones
+    Weights,     ///< compares current weights with those that the optimizer wrote
+    Elsewhere,   ///< as Replay, but another rank re-executes
 };
 
 enum class CheckOutcome : std::uint8_t {
     Equal,
     Mismatch,
-    Aborted, ///< begun, and aborted because the step was waiting
-    Skipped, ///< planned, and not begun because it would not have fitted
+    Aborted, ///< started, then aborted because the step was waiting
+    Skipped, ///< planned, but not started because it would not have fitted
 };
 
-/// The result of repeating a mismatch.
+/// What repeating a mismatch showed.
 enum class Verdict : std::uint8_t {
     Open,       ///< not repeated, or not repeatable
-    Transient,  ///< repeated on the same rank, both executions agree
-    Device,     ///< the rank deviates again, another one does not: suspect hardware
+    Transient,  ///< repeated on the same rank: both executions agree
+    Device,     ///< the rank deviates again, another rank does not: suspect its hardware
     Everywhere, ///< other ranks deviate from themselves too: the code is not deterministic
 };
 
 /// Where a difference lies inside a tensor.
 struct TensorDifference {
-    std::int64_t elements = 0; ///< of the tensor
+    std::int64_t elements = 0; ///< in the tensor
     std::int64_t differing = 0;
-    std::int64_t first = 0;          ///< index of the first that differs, in memory order
+    std::int64_t first = 0;          ///< index of the first one that differs, in memory order
     std::uint64_t first_bits = 0;    ///< its bits in the first execution
-    std::uint64_t second_bits = 0;   ///< and in the second
-    std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none if one of them is NaN
+    std::uint64_t second_bits = 0;   ///< its bits in the second execution
+    std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none if either is NaN
 };
 
-/// A check that was planned in a run, and its outcome. Times are those of the run's trace.
+/// A planned check and its outcome. Times are on the clock of the run's trace.
 struct CheckRecord {
     CheckKind kind = CheckKind::Replay;
     CheckOutcome outcome = CheckOutcome::Skipped;
     Verdict verdict = Verdict::Open;
     int step = 0;
     Rank rank;       ///< in its pipeline
-    int replica = 0; ///< of the pipeline
+    int replica = 0; ///< index of the replica
     int tensor_rank = 0;
-    Op op;                   ///< of a transfer, the op that consumes it; of weights, the optimizer
+    Op op;                   ///< transfer: the op that consumes it; weights: the optimizer
     int layer = 0;           ///< counted over the whole model
-    std::string tensor;      ///< a tensorName(); of a mismatch the first that differs
-    std::uint64_t first = 0; ///< digest of the first execution, the sender, the stored answer
+    std::string tensor;      ///< a tensorName(); for a mismatch, the first tensor that differs
+    std::uint64_t first = 0; ///< digest of the first execution, the sent data, or the stored answer
     std::uint64_t second = 0;
     TimeNs start{0};
     TimeNs end{0};
-    std::optional<TensorDifference> difference; ///< of a mismatch, where both tensors were available
+    std::optional<TensorDifference> difference; ///< for a mismatch, if both tensors were available
 };
 
 /// "F3.1 layer 5".
 [[nodiscard]] std::string checkName(const CheckRecord& check);
 
-/// The digest of a computation's result, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence)
-/// in two runs of the same model name the same numbers, independent of how layers were cut into stages and in which
-/// order ops ran.
+/// The digest of a computed tensor, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence) in two
+/// runs of the same model identify the same values, whatever the split into stages and the order of ops.
 struct DigestRecord {
     int step = 0;
     Rank rank;
@@ -125,7 +124,7 @@ struct DigestRecord {
     int layer = 0; ///< counted over the whole model
     std::string tensor;
     std::uint64_t digest = 0;
-    TimeNs time{0}; ///< when the result existed
+    TimeNs time{0}; ///< when the tensor was complete
 };
 
 // The names that traces, JSON and messages use: "replay", "known-answer", "transfer", "replicas", "weights",
@@ -165,7 +164,7 @@ template <class Record>
     return {record.replica, record.rank, record.tensor_rank};
 }
 
-/// The hardware of a rank; fields are empty where the trace does not name it.
+/// The hardware of a rank. Fields are empty if the trace does not name it.
 struct CheckedDevice {
     std::string host;
     std::string device; ///< "GPU-3f…": identifies a GPU across restarts
@@ -186,10 +185,10 @@ struct CheckLog {
     void sort();
 };
 
-/// When the ranks of a step ran checks, on the step's clock: per rank by start, merged where they overlap.
+/// When each rank of a step ran checks, on the step's clock: sorted by start, overlapping ones merged.
 using StepReplays = std::vector<std::vector<std::pair<TimeNs, TimeNs>>>;
 
-/// One entry per step, for the first rank of each tensor-parallel group, as in StepTimeline; empty if no check took any
+/// One entry per step, for the first rank of each tensor-parallel group, as in StepTimeline; empty if checks took no
 /// time.
 [[nodiscard]] std::vector<StepReplays> replaysOf(const CheckLog& log, std::span<const StepTimeline> steps);
 

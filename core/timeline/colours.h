@@ -4,8 +4,8 @@
 
 namespace bubblescope::colours {
 
-// Fill colours of ops on light backgrounds, shared by the desktop app's light theme and drawings in files. They differ
-// in hue and in lightness, so that colour-blind readers and greyscale prints can distinguish them.
+// Fill colours of ops on light backgrounds, shared by the app's light theme and drawings in files. They differ in hue
+// and lightness, so that colour-blind readers and greyscale prints can distinguish them.
 inline constexpr const char* kForward = "#2f6db5";
 inline constexpr const char* kBackward = "#f0b13c";
 inline constexpr const char* kBackwardInput = "#d9642f";
@@ -18,7 +18,7 @@ inline constexpr const char* kDimText = "#5d6873";
 inline constexpr const char* kBubbleGround = "#f1f2f4";
 inline constexpr const char* kBubbleHatch = "#c4cad1";
 
-/// The highest chunk has this fraction of its kind's colour, mixed with the background.
+/// The highest chunk has this fraction of its kind's colour; the rest is background.
 inline constexpr double kChunkMix = 0.5;
 
 struct Rgb {
@@ -27,14 +27,14 @@ struct Rgb {
     int blue = 0;
 };
 
-/// Of "#rrggbb".
+/// Parses "#rrggbb".
 [[nodiscard]] Rgb parseRgb(std::string_view text);
 
-/// `from` with this share of `to`.
+/// Mixes `share` of `to` into `from`.
 [[nodiscard]] Rgb mixed(const Rgb& from, const Rgb& to, double share);
 
-/// Whether black reads better on a colour than white: its relative luminance, as WCAG defines it, is above the one at
-/// which both contrasts are equal.
+/// Whether black text is more readable on `ground` than white: its relative luminance (WCAG) is above the one at which
+/// both contrasts are equal.
 [[nodiscard]] bool takesBlackText(const Rgb& ground);
 
 } // namespace bubblescope::colours

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// The description of a run in Bubblescope's own trace files, once per file. Other programs' traces have none.
+/// Describes a run in Bubblescope's own trace files, once per file. Traces of other programs have none.
 struct RunInfo {
     std::string source;   ///< "simulate" or "run"
     std::string backend;  ///< "cpu"; empty for a simulation
@@ -19,13 +19,13 @@ struct RunInfo {
     int tp = 1; ///< ranks that share each stage of a replica
     int microbatches = 1;
     int vpp = 1;
-    int steps = 0; ///< that a run was to train; 0 if it is not known
+    int steps = 0; ///< number of steps the run was to train; 0 if unknown
     Placement placement = Placement::Loop;
-    bool paced = false;       ///< ops were delayed to nominal times on an emulated device clock
-    TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the actual one
-    std::string faults;       ///< injected on purpose, as specified; empty = none
+    bool paced = false;       ///< ops were delayed to their nominal times on an emulated device clock
+    TimeNs pace_tolerance{0}; ///< an op later than this keeps its actual end
+    std::string faults;       ///< injected faults, as specified; empty if none
 
-    /// With the fields that follow from the executed schedule.
+    /// Also fills in the fields that follow from the executed schedule.
     [[nodiscard]] static RunInfo of(std::string source, const Schedule& ran) {
         RunInfo info;
         info.source = std::move(source);

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-// Which steps of a run count: one rule for everything that reports how long a step takes, what is usual in it, and what
-// would make it shorter.
+// Which steps of a run count. One rule for everything that reports how long a step takes, what is usual, and what would
+// make it shorter.
 namespace bubblescope {
 
 /// Why a step does not count.
@@ -28,21 +28,22 @@ enum class SetAside : std::uint8_t {
 /// As in documents: "taken", "warm-up", "outlier", "not-asked".
 [[nodiscard]] std::string_view setAsideName(SetAside why);
 
-/// Judges steps by their times, in the order in which they ran; one answer each, never NotAsked. With σ a robust
-/// standard deviation and m the number of steps with which a step is compared:
+/// Judges steps by their times, in the order in which they ran. One result per step, never NotAsked. Below, σ is a
+/// robust standard deviation and m the number of steps that a step is compared with:
 ///
-/// - A step at the beginning is warm-up while it takes more than (1.1 + 0.4/m) times the median of the up to 7 steps
-///   after it, plus 5σ of the run's second half. At most half of the steps are.
-/// - Of the others, up to three in succession are outliers if all of them take more than (1.2 + 0.4/m) times the median
-///   of the up to 7 steps on each side, plus 5σ, or as much less, and the steps next to them do not. A step time that
-///   changes for good, for four steps or more, is therefore no outlier. Where more than a quarter of the steps would be
-///   outliers (of three, more than one), that is how the run is, and none is.
+/// - - A step at the beginning is warm-up while it takes more than (1.1 + 0.4/m) times the median of the up to 7 steps
+///   after it, plus 5σ of the run's second half. At most half of the steps are warm-up.
+/// - - Of the others, up to three in succession are outliers if all of them take more than (1.2 + 0.4/m) times the
+///   median of the up to 7 steps on each side, plus 5σ (or are shorter by as much), and the steps next to them do not.
+///   So a lasting change, of four steps or more, is not an outlier. If more than a quarter of the steps would be
+///   outliers (of three steps, more than one), the run simply varies and none is.
 ///
-/// Two steps or fewer have no outliers, one has no warm-up. At least a third of the steps, and one, remain. Linear.
+/// Two steps or fewer have no outliers; a single step has no warm-up. At least a third of the steps, and at least one,
+/// remain. Linear.
 [[nodiscard]] std::vector<SetAside> judgeSteps(std::span<const TimeNs> times);
 
-/// The index of the typical step: the lower median of those that count, the earlier of equal ones. `judged` is one
-/// answer per time, at least one of them None.
+/// The index of the typical step: the lower median of those that count, the earliest if equal. `judged` has one entry
+/// per time, at least one of them None.
 [[nodiscard]] std::size_t typicalOf(std::span<const TimeNs> times, std::span<const SetAside> judged);
 
 /// The steps, replicas and ranks that a user requested. An empty request means everything.
@@ -50,11 +51,11 @@ struct StepRequest {
     struct Range {
         int first = 0;
         int last = 0;               ///< inclusive
-        std::optional<int> replica; ///< all of them if none
+        std::optional<int> replica; ///< none: all replicas
     };
     std::vector<Range> steps;
     std::vector<int> replicas;
-    std::vector<int> ranks; ///< pipeline ranks that are shown; analysis always needs all
+    std::vector<int> ranks; ///< pipeline ranks to show; analysis always needs all of them
 
     [[nodiscard]] bool empty() const { return steps.empty() && replicas.empty() && ranks.empty(); }
     [[nodiscard]] bool holds(const StepTimeline& step) const;
@@ -62,49 +63,49 @@ struct StepRequest {
     [[nodiscard]] bool shows(Rank rank) const;
 };
 
-/// "3", "5-9" and "809/0" (step 809 of replica 0), several separated by commas. Error: Usage.
+/// Parses "3", "5-9" and "809/0" (step 809 of replica 0), separated by commas. Error: Usage.
 [[nodiscard]] Result<std::vector<StepRequest::Range>> parseStepRanges(std::string_view text);
-/// In the same syntax.
+/// Writes a range in the same syntax.
 [[nodiscard]] std::string toText(const StepRequest::Range& range);
 
 /// One step number, with all replicas that ran it.
 struct SelectedStep {
     int index = 0;
-    TimeNs time{0}; ///< its duration: replicas run in parallel, so this is the longest one's window
+    TimeNs time{0}; ///< duration; replicas run in parallel, so this is the longest window of them
     SetAside why = SetAside::None;
-    std::vector<std::size_t> timelines; ///< positions in the run's steps; only the requested ones, if any were
-    std::size_t longest = 0;            ///< the one of them that took `time`; the first of equal ones
+    std::vector<std::size_t>
+        timelines;           ///< indices into the run's steps; only requested ones, if the user requested any
+    std::size_t longest = 0; ///< the timeline that took `time`, the first of equal ones
 
     [[nodiscard]] bool taken() const { return why == SetAside::None; }
 };
 
-/// The steps of a run by number, and which of them count. Immutable; one that selectSteps() did not make is empty and
-/// has no typical step.
+/// The steps of a run by number, and which of them count. Immutable. A default-constructed one is empty and has no
+/// typical step.
 class StepSelection {
 public:
     StepSelection() = default;
 
-    [[nodiscard]] const std::vector<SelectedStep>& steps() const { return steps_; } ///< ascending numbers
+    [[nodiscard]] const std::vector<SelectedStep>& steps() const { return steps_; } ///< by number, ascending
     [[nodiscard]] std::size_t replicas() const { return replicas_; }                ///< of the run
     [[nodiscard]] std::size_t taken() const;                                        ///< how many steps count
     [[nodiscard]] std::size_t count(SetAside why) const;
-    /// Whether the user named the steps; then no step is set aside for its time.
+    /// Whether the user named the steps; then none is set aside for its time.
     [[nodiscard]] bool asked() const { return asked_; }
 
     /// The typical step: the lower median by time of those that count.
     [[nodiscard]] const SelectedStep& typical() const { return steps_[typical_]; }
-    /// Lets another step be the typical one: that of this timeline, which must be the longest of its step.
+    /// Makes another step the typical one: that of `timeline`, which must be the longest of its step.
     void representBy(std::size_t timeline);
-    /// Position in the run's steps of the typical timeline: the typical step, on the replica for which the others
-    /// wait.
+    /// Index into the run's steps of the typical timeline: that of the typical step's slowest replica.
     [[nodiscard]] std::size_t typicalTimeline() const { return typical().longest; }
     /// "A step takes": the time of the typical step.
     [[nodiscard]] TimeNs stepTime() const { return typical().time; }
 
-    /// Why the timeline at a position in the run's steps does not count.
+    /// Why a timeline, given by its index into the run's steps, does not count.
     [[nodiscard]] SetAside whyAside(std::size_t timeline) const { return of_timeline_[timeline]; }
     [[nodiscard]] bool takes(std::size_t timeline) const { return whyAside(timeline) == SetAside::None; }
-    /// Whether it is neither warm-up nor outlier, independent of the request: these steps define what is usual.
+    /// Whether a timeline is neither warm-up nor outlier, whatever the request. These steps define what is usual.
     [[nodiscard]] bool isSteady(std::size_t timeline) const { return steady_[timeline] != 0; }
 
     /// "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17"; "5 steps" where nothing is set aside.
@@ -124,11 +125,11 @@ private:
     std::vector<int> asked_replicas_;
 };
 
-/// For a run's complete steps; there must be at least one. Steps with the same number are the replicas' parts of one.
+/// For a run's complete steps, at least one. Steps with the same number are the replicas of one step.
 [[nodiscard]] StepSelection selectSteps(std::span<const StepTimeline> steps);
 
-/// Takes the requested steps, including warm-up and outliers. Error: Usage, which names what exists, if a range,
-/// replica or rank of the request does not exist.
+/// Takes the requested steps, including warm-up and outliers. Error: Usage if a requested range, replica or rank does
+/// not exist; it lists what exists.
 [[nodiscard]] Result<StepSelection> selectSteps(std::span<const StepTimeline> steps, const StepRequest& request);
 
 } // namespace bubblescope

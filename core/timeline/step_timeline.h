@@ -9,24 +9,23 @@
 
 namespace bubblescope {
 
-/// What some traces state of an op besides when it ran. All are 0 where the trace has no such data.
+/// What some traces record about an op besides when it ran. All fields are 0 if the trace has no such data.
 struct OpDetails {
-    /// How much later the op actually ended than on the emulated device clock (paced CPU runs).
+    /// How much later the op ended than on the emulated device clock (paced CPU runs).
     TimeNs lateness{0};
-    /// The part of the op's time in which the device ran nothing because the host had not launched it yet.
+    /// Time within the op in which the device was idle because the host had not launched its work yet.
     TimeNs device_idle{0};
-    /// The part of the op's time in which its rank only waited for collectives inside it (tensor parallelism).
+    /// Time within the op in which its rank only waited for collectives (tensor parallelism).
     TimeNs exposed_comm{0};
 
     friend bool operator==(const OpDetails&, const OpDetails&) = default;
 };
 
-/// An op that ran, with the time in which it occupied its rank's compute stream. Waiting for inputs is not part of it.
-/// Both halves of an overlapped pair have the pair's times and are next to each other. 32 bytes: a step may have
-/// millions.
+/// An op and the time in which it occupied its rank's compute stream, without waiting for inputs. Both halves of an
+/// overlapped pair have the pair's times and are adjacent. 32 bytes, because a step may have millions.
 struct TimelineOp {
     Op op;
-    std::uint32_t details = 0; ///< 1 + index into StepTimeline::details; 0: it has none
+    std::uint32_t details = 0; ///< 1 + index into StepTimeline::details; 0 if it has none
     TimeNs start{0};
     TimeNs end{0};
 
@@ -39,10 +38,10 @@ struct TimelineOp {
 enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 
 /// One side of a transfer, a wait for one, or a collective inside an op, on a rank's communication lane. `stage` is the
-/// one that consumes the payload: an activation of stage s feeds F of s, a gradient of stage s feeds B or I of s. Send
-/// and receive of one transfer therefore have equal (payload, microbatch, sequence, stage), unique within a step. For a
-/// collective, which runs among the ranks that share a stage, `stage` is theirs, `peer` is the rank itself and
-/// `payload` is what is summed; an op may have several.
+/// stage that consumes the payload: an activation of stage s feeds F of s, a gradient of stage s feeds B or I of s. So
+/// the send and the receive of one transfer have equal (payload, microbatch, sequence, stage), unique within a step. A
+/// collective runs among the ranks that share a stage: `stage` is theirs, `peer` is the rank itself and `payload` is
+/// what is reduced. An op may have several collectives.
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
@@ -61,8 +60,8 @@ struct CommSpan {
 };
 
 /// Which rank ran which op when, in one step. Simulations, runs and recognised traces all produce it, and all analysis
-/// takes it. Times count from the origin of the trace (simulation: 0 = begin of the step). Immutable once built by its
-/// producer.
+/// takes it. Times count from the origin of the trace (in a simulation: the start of the step). Immutable once its
+/// producer has built it.
 struct StepTimeline {
     int index = 0;   ///< number of the step in its run
     int replica = 0; ///< which of several equal pipelines ran it (data parallelism)
@@ -71,24 +70,24 @@ struct StepTimeline {
     int vpp = 1;
     Placement placement = Placement::Loop;
     /// The pipeline window: from the first op's start to the last end of an F, B, I or W op on any rank. Bubbles are
-    /// counted in it. Optimizer ops may lie after it.
+    /// counted in this window. Optimizer ops may lie after it.
     TimeNs begin{0};
     TimeNs end{0};
     std::vector<std::vector<TimelineOp>> ranks; ///< per rank, by start time; size pp
-    std::vector<std::vector<CommSpan>> comm;    ///< per rank, by start time; size pp, may hold no spans
-    std::vector<OpDetails> details;             ///< of the ops that have any, in no order
+    std::vector<std::vector<CommSpan>> comm;    ///< per rank, by start time; size pp; the inner lists may be empty
+    std::vector<OpDetails> details;             ///< one entry per op that has any, in unspecified order
 
     [[nodiscard]] TimeNs wall() const { return end - begin; }
     [[nodiscard]] Stage stageOf(Rank rank, Chunk chunk) const {
         return bubblescope::stageOf(placement, pp, rank, chunk);
     }
 
-    /// All 0 for an op that has none. `op` must be this step's.
+    /// All fields are 0 for an op without details. `op` must belong to this step.
     [[nodiscard]] const OpDetails& detailsOf(const TimelineOp& op) const {
         static constexpr OpDetails kNone{};
         return op.details == 0 || op.details > details.size() ? kNone : details[op.details - 1];
     }
-    /// For producers, once per op. `op` becomes one of this step.
+    /// For producers, once per op. `op` then refers to this step's details.
     void setDetails(TimelineOp& op, const OpDetails& of_op) {
         op.details = 0;
         if (of_op == OpDetails{}) return;
@@ -96,10 +95,10 @@ struct StepTimeline {
         op.details = static_cast<std::uint32_t>(details.size());
     }
 
-    /// Of all ranks. Linear in ranks.
+    /// Number of ops on all ranks. Linear in ranks.
     [[nodiscard]] std::size_t opCount() const;
-    /// Whether its ops are here. A step of a run that was judged window by window has lost them, see diagnoseSteps():
-    /// `ranks`, `comm` and `details` are empty.
+    /// Whether the ops are present. Steps of a run that was judged window by window drop theirs, see diagnoseSteps():
+    /// `ranks`, `comm` and `details` are then empty.
     [[nodiscard]] bool hasOps() const { return !ranks.empty(); }
     void dropOps();
 
@@ -110,13 +109,13 @@ struct StepTimeline {
 /// The order in which the timeline's ops started, as a schedule named "custom".
 [[nodiscard]] Schedule executedOrder(const StepTimeline& step);
 
-/// Shifts a step so that it begins at `begin`: window, ops and transfers.
+/// Shifts window, ops and transfers of a step so that it begins at `begin`.
 void moveTo(StepTimeline& step, TimeNs begin);
 
 /// Interpolates between two timelines of a step: each op in both begins and ends at `fraction` of the way from its
-/// times in `from` to its times in `to`. 0 gives `from` and 1 gives `to`; in between, transfers and ops that only one
-/// of them has are omitted. Both must count time from the same origin. The ops of a rank stay sorted by start, also
-/// where the two order them differently; they may then overlap. O(n log n) in the ops.
+/// times in `from` to its times in `to`. 0 gives `from` and 1 gives `to`; in between, transfers and ops that are in
+/// only one of them are omitted. Both must count time from the same origin. The ops of a rank stay sorted by start;
+/// they may overlap where the two timelines order them differently. O(n log n) in the ops.
 [[nodiscard]] StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction);
 
 } // namespace bubblescope

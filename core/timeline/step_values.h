@@ -9,15 +9,15 @@
 
 namespace bubblescope {
 
-/// What the framework of a recorded job knows of a step besides its times.
+/// What the framework of a recorded job reports about a step besides its times.
 struct StepValues {
-    std::optional<double> loss;         ///< mean over the step's micro-batches; may be no finite number
-    std::optional<std::int64_t> tokens; ///< that the step trained on
+    std::optional<double> loss;         ///< mean over the step's micro-batches; may be infinite or NaN
+    std::optional<std::int64_t> tokens; ///< trained on in this step
     std::optional<std::int64_t> samples;
     std::optional<std::int64_t> sequence_length; ///< the longest, in tokens
 
     [[nodiscard]] bool empty() const { return !loss && !tokens && !samples && !sequence_length; }
-    /// Fills in what is not known from another rank of the same replica.
+    /// Fills in missing values from another rank of the same replica.
     void fill(const StepValues& other);
 
     friend bool operator==(const StepValues&, const StepValues&) = default;
@@ -29,7 +29,7 @@ inline constexpr std::array<std::pair<std::string_view, std::optional<std::int64
      {"samples", &StepValues::samples},
      {"sequence_length", &StepValues::sequence_length}}};
 
-/// Of all replicas of a step: the mean of their losses, the sums of tokens and samples, the longest sequence.
+/// Combines the replicas of a step: mean loss, total tokens and samples, longest sequence.
 [[nodiscard]] StepValues together(std::span<const StepValues> replicas);
 
 } // namespace bubblescope

@@ -24,17 +24,17 @@
 ///   run also state `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names mean equal clocks), `pid` and `pids`
 ///   (its PID namespace), and, if known, `device` (a GPU's UUID); a file that continues a full one has its number as
 ///   `segment`, counted from 0.
-/// - category "run": an instant "records lost" when a rank's records exceeded its memory: arg records. An
-///   instant "bubblescope end" closes a rank's last file: args records (slices written, over all segments)
-///   and dropped, and of a run that failed, failure: why.
-/// - category "check": a check (see CheckRecord) on the track "replay", named after its op and layer, "F3.1 layer 5"; a
-///   slice if it ran, else an instant. Args check, outcome, verdict (see checkKindName() and the functions beside it),
-///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the embedding,
-///   the last one the head), tensor, first and second (digests, 16 hexadecimal digits); of a mismatch whose tensors
-///   were available: elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
+/// - - category "run": an instant "records lost" when a rank's records exceeded its memory: arg records. An instant
+///   "bubblescope end" closes a rank's last file: args records (slices written, over all segments) and dropped, and for
+///   a failed run failure (the reason).
+/// - - category "check": a check (see CheckRecord) on the track "replay", named after its op and layer, "F3.1 layer 5";
+///   a slice if it ran, else an instant. Args check, outcome, verdict (see checkKindName() and the functions beside
+///   it), kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the
+///   embedding, the last one the head), tensor, first and second (digests, 16 hexadecimal digits); for a mismatch whose
+///   tensors were available: elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
 /// - category "digest": an instant on the same track, see DigestRecord; name and args as for a check, with `digest`
 ///   instead of first and second.
-/// - categories "kernel", "gpu_memcpy" and "gpu_memset": what a device did for the rank, on tracks named "stream: …"
+/// - - categories "kernel", "gpu_memcpy" and "gpu_memset": device activity of the rank, on tracks named "stream: …"
 ///   after the stream's purpose; categories "cuda_runtime" and "cuda_driver": the rank's calls, on the track "CUDA
 ///   calls". Names and args are those of PyTorch's profiler. Inside an op they have `op` (opName(), both names of a
 ///   pair joined by "+") and `step`. The op ran from the first of these to the last on its device; the slice of
@@ -54,14 +54,14 @@ inline constexpr std::string_view kRun = "run";
 inline constexpr std::string_view kRunEvent = "bubblescope run";
 inline constexpr std::string_view kLostEvent = "records lost";
 inline constexpr std::string_view kEndEvent = "bubblescope end";
-inline constexpr std::string_view kFailure = "failure"; ///< arg of the end
+inline constexpr std::string_view kFailure = "failure"; ///< arg of kEndEvent
 inline constexpr std::string_view kCheck = "check";
 inline constexpr std::string_view kDigest = "digest";
 inline constexpr std::string_view kReplay = "replay"; ///< track of checks and digests
 inline constexpr std::string_view kClock = "clock";
 inline constexpr std::string_view kPing = "ping";
 
-inline constexpr std::string_view kOfOp = "op"; ///< arg of what a device did for an op
+inline constexpr std::string_view kOfOp = "op"; ///< arg of device work: the op it belongs to
 
 inline constexpr std::string_view kActivation = "activation";
 inline constexpr std::string_view kGradient = "gradient";

@@ -9,34 +9,34 @@
 
 namespace bubblescope {
 
-/// Ends of records that lie no further apart than this count as one: the time of a call or two, and at most a twentieth
-/// of what took place.
+/// Recorded ends that are at most this far apart count as one: the time of a call or two, but at most a twentieth of
+/// `of`.
 [[nodiscard]] inline TimeNs recordTolerance(TimeNs of) {
     return std::clamp(of / 20, TimeNs{0}, TimeNs{100'000});
 }
 
-/// A send and a receive that a rank posted together between two ops, to and from the same rank, and waited for
-/// together: PyTorch's batch_isend_irecv, Megatron-core's send_forward_recv_backward.
+/// A send and a receive that a rank posted together between two ops, with the same peer, and waited for together:
+/// PyTorch's batch_isend_irecv, Megatron-core's send_forward_recv_backward.
 struct TransferBatch {
-    const CommSpan* send = nullptr;    ///< of the step
-    const CommSpan* receive = nullptr; ///< the same
-    TimeNs received{0};                ///< when the receive's own transfer ended, at the latest
+    const CommSpan* send = nullptr;    ///< points into the step
+    const CommSpan* receive = nullptr; ///< points into the step
+    TimeNs received{0};                ///< latest time at which the receive's own transfer can have ended
 };
 
-/// The batches of a step. The record of a receive in one ends with the slower of both transfers; which of the two that
-/// was shows at the other rank, whose batch mostly holds the same two: a transfer had ended when either side's record
-/// ended. Where all four records end together, transfers on the same links outside of batches tell which is slow.
+/// The batches of a step. A receive's record in a batch ends with the slower of both transfers. The peer's batch, which
+/// usually holds the same two transfers, shows which one that was: a transfer has ended as soon as either side's record
+/// has. If all four records end together, transfers on the same links outside of batches show which one is slow.
 ///
 /// Only records that begin when a rank posts a transfer form batches. Records of the transfers themselves, as in
-/// simulations, begin at both ranks at once. Quick where there are no batches, else O(n log n) in spans.
+/// simulations, begin on both ranks at once. Fast without batches, otherwise O(n log n) in spans.
 class TransferBatches {
 public:
     /// The step must outlive it.
     explicit TransferBatches(const StepTimeline& step);
 
     [[nodiscard]] bool empty() const { return batches_.empty(); }
-    [[nodiscard]] std::span<const TransferBatch> all() const { return batches_; } ///< by receive
-    /// When the transfer of a receive ended: with its record, or before it in a batch.
+    [[nodiscard]] std::span<const TransferBatch> all() const { return batches_; } ///< sorted by receive
+    /// When a receive's transfer ended: with its record or, in a batch, possibly earlier.
     [[nodiscard]] TimeNs endOf(const CommSpan& receive) const {
         if (batches_.empty()) return receive.end;
         const auto found = std::ranges::lower_bound(batches_, &receive, {}, &TransferBatch::receive);

@@ -16,7 +16,7 @@
 
 namespace bubblescope {
 
-/// Where the args of a slice or an instant are, see ArgStore; 0 = no args.
+/// Where the args of a slice or an instant are, see ArgStore; 0 means no args.
 using ArgSetId = std::uint64_t;
 
 /// The value of an arg. Nested JSON values are kept as JSON text.
@@ -29,7 +29,7 @@ struct Arg {
     friend bool operator==(const Arg&, const Arg&) = default;
 };
 
-/// An arg as readers pass it, with interned texts: 24 bytes.
+/// An arg as readers pass it, with interned texts. 24 bytes.
 struct StoredArg {
     enum class Type : std::uint8_t { Int, Double, Bool, Text };
 
@@ -45,7 +45,7 @@ struct StoredArg {
     friend bool operator==(const StoredArg&, const StoredArg&) = default;
 };
 
-/// An arg as it is visited: its texts are valid during the visit only.
+/// An arg during a visit; its texts are valid only until the visit returns.
 struct ArgView {
     std::string_view name;
     std::variant<std::int64_t, double, bool, std::string_view> value;
@@ -56,7 +56,7 @@ struct ArgView {
 /// Called for each arg of a set; false ends the visit.
 using ArgVisit = std::function<bool(const ArgView&)>;
 
-/// Finds args that stay in a file which is not JSON, or where a text was packed away. Thread-safe.
+/// Finds args that stay in a file that is not JSON, or in text that was compressed. Thread-safe.
 class ArgReader {
 public:
     ArgReader() = default;
@@ -64,17 +64,17 @@ public:
     ArgReader& operator=(const ArgReader&) = delete;
     virtual ~ArgReader() = default;
 
-    /// Visits the args of the event at `offset` of the file's text, which may be arbitrary.
+    /// Visits the args of the event at `offset` of the file's text. `text` may be arbitrary bytes.
     virtual void visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const = 0;
-    /// The JSON object that the args at `offset` stand in; nothing if they stand in none.
+    /// The JSON object that contains the args at `offset`; nothing if none does.
     [[nodiscard]] virtual std::optional<std::string> object([[maybe_unused]] std::string_view text,
                                                             [[maybe_unused]] std::uint64_t offset) const {
         return std::nullopt;
     }
 };
 
-/// Text that must outlive its reader because args are parsed from it later: a mapped file, or a decompressed one.
-/// `owner` keeps it alive.
+/// Text that must outlive its reader because args are parsed from it later: a mapped or a decompressed file. `owner`
+/// keeps it alive.
 struct ArgSource {
     std::shared_ptr<const void> owner;
     std::string_view text;
@@ -82,34 +82,36 @@ struct ArgSource {
 };
 
 /// The args of all slices and instants of a trace. A set is a row of stored args, a place in a source, or two sets read
-/// as one; its id says which, so that sets in sources and numbers take no memory here. Reading is thread-safe while
+/// as one. Its id says which, so sets in sources and plain numbers take no memory here. Reading is thread-safe while
 /// nothing is added.
 class ArgStore {
 public:
-    /// 0 for no args. Equal sets are stored once, as long as many are equal.
+    /// Returns 0 for no args. Stores equal sets once, as long as many are equal.
     ArgSetId add(std::span<const StoredArg> args);
-    /// The args of `base` and one whole number, which takes precedence if `base` has that name. Stored in the id if the
-    /// number is 0 to 2^32, its name among the first 2^10 and the base 0 or among the first 2^20 returned by add().
+    /// The args of `base` and an integer, which replaces an arg of that name in `base`. Stored in the id itself if the
+    /// number is between 0 and 2^32, its name is among the first 2^10, and `base` is 0 or among the first 2^20 that
+    /// add() returned.
     ArgSetId addNumber(StringId name, std::int64_t value, ArgSetId base = 0);
-    /// The JSON object, or the event, that begins at `offset` of a source. Offsets to 2^42; no args beyond kMaxSources.
+    /// The JSON object or event that begins at `offset` of a source. Offsets up to 2^42; sources from kMaxSources on
+    /// give no args.
     [[nodiscard]] static ArgSetId inSource(std::uint32_t source, std::uint64_t offset);
     static constexpr std::uint32_t kMaxSources = std::uint32_t{1} << 20;
-    /// Both sets as one; if both have a name, the second's value takes precedence.
+    /// Both sets as one; the second takes precedence where names are equal.
     ArgSetId merge(ArgSetId first, ArgSetId second);
     std::uint32_t addSource(ArgSource source);
     [[nodiscard]] std::size_t sourceCount() const { return sources_.size(); }
 
     [[nodiscard]] std::vector<Arg> args(ArgSetId set, const StringPool& strings) const;
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name, const StringPool& strings) const;
-    /// Visits all args, those of one name once unless the set holds it twice, without allocating for most sets.
+    /// Visits all args without allocating for most sets. Visits a name once, unless the set itself holds it twice.
     void visit(ArgSetId set, const StringPool& strings, const ArgVisit& visit) const;
 
-    /// The set as a JSON object in one line, empty for no args. The text of a JSON file is returned unchanged where it
-    /// is JSON, except that bytes that are not UTF-8 become '?'; where it is not, mended.
+    /// The set as a JSON object in one line; empty for no args. Valid JSON text of the file is returned unchanged,
+    /// except that invalid UTF-8 bytes become '?'; invalid JSON is repaired.
     [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
 
     [[nodiscard]] bool empty() const { return ends_.size() == 1 && pairs_.empty() && sources_.empty(); }
-    /// The ids under which this store has the sets of another that it took over.
+    /// Maps the set ids of a store that was taken over to this store's ids.
     class Moved {
     public:
         [[nodiscard]] ArgSetId operator()(ArgSetId set);
@@ -122,7 +124,7 @@ public:
         std::uint64_t pairs_ = 0;
         std::uint64_t sources_ = 0;
     };
-    /// Takes over all sets of `other`; `strings` maps its text ids to those of this trace, and must outlive the result.
+    /// Takes over all sets of `other`. `strings` maps its text ids to those of this trace, and must outlive the result.
     [[nodiscard]] Moved append(ArgStore&& other, std::span<const StringId> strings);
 
 private:
@@ -131,22 +133,22 @@ private:
     enum class Kind : std::uint64_t { Stored, Source, Pair, Number };
 
     [[nodiscard]] static StoredArg numberOf(ArgSetId set);
-    /// The stored set that a number is based on.
+    /// The stored set that a number extends.
     [[nodiscard]] std::span<const StoredArg> below(ArgSetId set) const;
-    /// Adds a set without looking for an equal one.
+    /// Adds a set without searching for an equal one.
     ArgSetId addRow(std::span<const StoredArg> args);
     [[nodiscard]] ArgSetId& placeOf(std::span<const StoredArg> args);
     void growKnown();
     ArgSetId addNumberOn(std::uint64_t base, StringId name, std::int64_t value);
     [[nodiscard]] std::span<const StoredArg> row(ArgSetId set) const;
     [[nodiscard]] const ArgSource& sourceOf(ArgSetId set) const;
-    /// The JSON object of a set in a source, which `buffer` may hold; nothing where it is none.
+    /// The JSON object of a set in a source, possibly built in `buffer`; nothing if it is not JSON.
     [[nodiscard]] std::optional<std::string_view> jsonIn(ArgSetId set, std::string& buffer) const;
 
     std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k - 1], ends_[k])
     std::vector<StoredArg> pool_;
     std::vector<std::pair<ArgSetId, ArgSetId>> pairs_;
-    /// Stored sets by the hash of their args, a power of two of places; cleared once sets turn out to differ.
+    /// Hash table of stored sets by their args; its size is a power of two. Cleared once most sets turn out to differ.
     std::vector<ArgSetId> known_ = std::vector<ArgSetId>(kFirstPlaces, 0);
     std::size_t distinct_ = 0;
     std::size_t repeated_ = 0;
@@ -156,23 +158,22 @@ private:
 /// The text of the JSON object that begins at `offset`; empty if none does.
 [[nodiscard]] std::string_view jsonObjectAt(std::string_view text, std::uint64_t offset);
 
-/// The fields of a JSON object, which is mended if it is damaged; those before the damage if it cannot be. Numbers that
-/// are whole and fit are whole, the others real; nested values and numbers that fit neither are kept as text; bytes
-/// that are not UTF-8 become '?'. Thread-safe.
+/// The fields of a JSON object. A damaged object is repaired; if that fails, the fields before the damage are returned.
+/// Numbers become integers if they are whole and fit, otherwise doubles; nested values, and numbers that fit neither,
+/// are kept as text. Invalid UTF-8 bytes become '?'. Thread-safe.
 [[nodiscard]] std::vector<Arg> parseJsonArgs(std::string_view object);
 
-/// One field of a JSON object; the first undamaged one if several have the name.
+/// One field of a JSON object; the first undamaged one if several have that name.
 [[nodiscard]] std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view name);
 
-/// A value out of a file as JSON in one line, whatever it looks like there; empty if it cannot be read. Bytes that are
-/// not UTF-8 become '?'.
+/// A value from a file as valid JSON in one line; empty if it cannot be read. Invalid UTF-8 bytes become '?'.
 [[nodiscard]] std::string strictJson(std::string_view value);
 
-/// The inverse: a JSON object in one line. Bytes that are not UTF-8 become the replacement character, numbers that JSON
-/// does not have become strings.
+/// Inverse of parseJsonArgs(): a JSON object in one line. Invalid UTF-8 bytes become the replacement character;
+/// infinities and NaN become strings.
 [[nodiscard]] std::string argsToJson(const std::vector<Arg>& args);
 
-/// A text as a JSON string with quotes; bytes that are not UTF-8 become the replacement character.
+/// Text as a quoted JSON string. Invalid UTF-8 bytes become the replacement character.
 [[nodiscard]] std::string quotedJson(std::string_view text);
 
 } // namespace bubblescope

@@ -7,25 +7,25 @@
 
 namespace bubblescope {
 
-/// A damaged JSON value, rewritten as JSON.
+/// A repaired JSON value.
 struct MendedJson {
     std::string text;      ///< in one line
-    std::size_t end = 0;   ///< of the value in the text that was mended
-    bool guessed = false;  ///< quotes and commas are where they probably belong
+    std::size_t end = 0;   ///< where the value ends in the original text
+    bool guessed = false;  ///< quotes and commas were put where they probably belong
     bool unclosed = false; ///< the text ends before the value does
 };
 
-/// Reads a JSON value as programs write it that put JSON together by hand: with control characters and backslashes in
-/// strings, quotes that nothing escapes, inf and nan, numbers JSON does not have, keys without quotes, commas too many
-/// or too few, comments. Numbers JSON does not have become strings, invalid UTF-8 and halves of surrogate pairs the
-/// replacement character. Nothing if it cannot be read like that either. Linear in the value's size.
+/// Reads malformed JSON as programs write it that build JSON by hand: control characters and backslashes in strings,
+/// unescaped quotes, inf and nan, numbers that JSON does not allow, unquoted keys, extra or missing commas, comments.
+/// Such numbers become strings; invalid UTF-8 and unpaired surrogates become the replacement character. Nothing if it
+/// is still unreadable. Linear in the value's size.
 [[nodiscard]] std::optional<MendedJson> mendJson(std::string_view text);
 
-/// What a JSON string holds between its quotes. If one backslash begins no escape of JSON's, or there is a Windows
-/// path, the writer escaped none, and all stay as they are.
+/// Decodes the text between the quotes of a JSON string. If a backslash does not begin a JSON escape, or the text
+/// contains a Windows path, the writer did not escape backslashes: they are all kept.
 [[nodiscard]] std::string unescapeLeniently(std::string_view raw);
 
-/// Whether a string, as it is between its quotes, probably has a Windows path whose backslashes are not escaped.
+/// Whether the text between the quotes of a string probably contains a Windows path with unescaped backslashes.
 [[nodiscard]] bool holdsWindowsPath(std::string_view raw);
 
 } // namespace bubblescope

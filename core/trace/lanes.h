@@ -22,36 +22,37 @@ enum class LaneKind : std::uint8_t {
     Copy,          ///< copies and sets on a device
     Communication, ///< transfers between ranks on a device
     Compute,       ///< kernels that transfer nothing, whatever their names
-    Annotation,    ///< describes what other lanes ran: never work of its own
+    Annotation,    ///< describes what other lanes ran; is never work itself
     Idle,          ///< marks time without work
 };
 inline constexpr std::size_t kLaneKinds = 7;
-/// "host", "device", "copy", "communication", "compute", "annotation", "idle": as rules files have it.
+/// "host", "device", "copy", "communication", "compute", "annotation", "idle": the names in rules files.
 [[nodiscard]] std::string_view laneKindName(LaneKind kind);
 [[nodiscard]] std::optional<LaneKind> laneKindFrom(std::string_view name);
 
-/// Which slices form a lane of a kind: a row of the table of lanes. A name pattern is text in which * stands for any
-/// text and # for a number; an empty one matches any name.
+/// Which slices form a lane of a kind: one row of the table of lanes. In name patterns, * matches any text and # a
+/// number; an empty pattern matches any name.
 struct LaneRule {
-    std::string category; ///< of the slices, exactly; empty: slices without a category
+    std::string category; ///< exact category of the slices; empty: slices without a category
     std::string process;  ///< pattern of the process's name
     std::string thread;   ///< pattern of the thread's name
     LaneKind kind = LaneKind::Device;
-    std::string source = {}; ///< whose traces have such lanes, for people
-    /// What the device is called. A # in a pattern is its number; without one, all such lanes of a process are one
-    /// device. Empty: the lanes of a process are a device, which has the process's number.
+    std::string source = {}; ///< profiler whose traces have such lanes, for people
+    /// Name of the device. A # in a pattern is its number; without #, all such lanes of a process are one device. If
+    /// empty, all lanes of a process are one device with the process's number.
     std::string device = {};
-    /// Pattern of names: the row decides about slices on devices with such a name, and about no tracks.
+    /// Pattern for slice names. If set, the row only decides about slices on devices with such a name, not about
+    /// tracks.
     std::string name = {};
 };
 
-/// A rank that the user states: of files, or of processes in them, whose name matches.
+/// The rank that the user states for files, or processes in them, whose name matches.
 struct RankRule {
-    std::string pattern; ///< as in LaneRule; of the path, its last part, or the process (TraceFile::process)
+    std::string pattern; ///< as in LaneRule; matches the path, its last part, or the process (TraceFile::process)
     std::int32_t rank = 0;
 };
 
-/// What a user states about how traces are to be read.
+/// What a user states about reading traces.
 struct TraceRules {
     std::vector<LaneRule> lanes; ///< before the built-in rows
     std::vector<RankRule> ranks;
@@ -60,14 +61,14 @@ struct TraceRules {
 /// The built-in rows. The first that matches decides.
 [[nodiscard]] std::span<const LaneRule> builtinLanes();
 
-/// Whether `name` matches a pattern as in LaneRule. `number` becomes what # stands for, if there is one.
+/// Whether `name` matches a pattern as in LaneRule. Sets `number` to what # matched, if the pattern has one.
 [[nodiscard]] bool matchesName(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number);
 
 /// The kinds of a trace's slices, decided by category and by the names of process and thread. Immutable.
 class Lanes {
 public:
     Lanes() = default;
-    /// `more` rows come before the built-in ones.
+    /// `more` rows take precedence over the built-in ones.
     Lanes(std::span<const Track> tracks, const StringPool& strings, std::span<const LaneRule> more = {});
 
     [[nodiscard]] LaneKind kindOf(std::size_t track, StringId category, StringId name) const {
@@ -87,7 +88,7 @@ public:
     }
     /// Whether any slice may be work of a device.
     [[nodiscard]] bool anyWork() const { return any_work_; }
-    /// "NPU", "agent 4": the device whose work a track holds; empty where that follows from the process alone.
+    /// The device whose work a track holds, such as "NPU" or "agent 4"; empty if the process alone identifies it.
     [[nodiscard]] std::string_view deviceOf(std::size_t track) const {
         return track < device_.size() ? std::string_view(device_[track]) : std::string_view();
     }
@@ -95,10 +96,10 @@ public:
 private:
     static constexpr std::uint8_t kByTrack = 0xff;
 
-    std::vector<std::uint8_t> by_category_; ///< a LaneKind, or kByTrack; by StringId
-    std::vector<std::uint8_t> by_name_;     ///< the same of names; empty if no rule is about names
-    std::vector<LaneKind> by_track_;        ///< of slices without a category; empty if all are of hosts
-    std::vector<std::string> device_;       ///< by track; empty if no name tells it
+    std::vector<std::uint8_t> by_category_; ///< a LaneKind, or kByTrack; indexed by StringId
+    std::vector<std::uint8_t> by_name_;     ///< as by_category_, for names; empty if no rule is about names
+    std::vector<LaneKind> by_track_;        ///< for slices without a category; empty if all are of hosts
+    std::vector<std::string> device_;       ///< by track; empty if names do not identify it
     bool any_work_ = false;
 };
 

@@ -12,20 +12,20 @@
 
 namespace bubblescope {
 
-/// A first, coarse picture of a load that is still running: when each track is busy, as far as it has been read. Files
-/// are read in parallel, each by a thread with its own part; any thread may read the picture at any time.
+/// A coarse picture of a load that is still running: when each track is busy, as far as it has been read. Files are
+/// read in parallel, each by one thread with its own part; any thread may read the picture at any time.
 ///
-/// Costs a few nanoseconds per slice, and 3 kB for each of at most 512 tracks per file.
+/// Costs a few nanoseconds per slice, and 3 kB per track, for at most 512 tracks per file.
 class LoadPreview {
 public:
-    static constexpr std::size_t kMaxRows = 512; ///< of one file; later tracks are omitted
+    static constexpr std::size_t kMaxRows = 512; ///< per file; later tracks are omitted
 
     /// A track, as far as it has been read.
     struct Row {
-        std::size_t file = 0; ///< in Picture::files
+        std::size_t file = 0; ///< index into Picture::files
         std::int64_t slices = 0;
-        TimeNs busy{0};            ///< time in which a slice runs, if slices came in order of time; less if not
-        std::vector<float> shares; ///< by column, the fraction in which a slice runs: 0 to 1
+        TimeNs busy{0};            ///< time in which a slice runs, if slices came in order of time; otherwise less
+        std::vector<float> shares; ///< per column, the fraction in which a slice runs: 0 to 1
     };
     struct Picture {
         TimeNs begin{0}; ///< on the files' clock
@@ -36,14 +36,14 @@ public:
 
         [[nodiscard]] bool empty() const { return rows.empty(); }
     };
-    /// What was read until a moment ago, divided into `columns` equal intervals.
+    /// What has been read until a moment ago, divided into `columns` equal intervals.
     [[nodiscard]] Picture picture(std::size_t columns) const;
 
-    /// Grows with everything that picture() may show in addition: as long as it is the same, so is the picture.
+    /// Grows whenever picture() may have changed.
     [[nodiscard]] std::uint64_t version() const;
 
     class Part;
-    /// For one file, whose name is shown; `order` is its place. Lives as long as the preview.
+    /// Adds the part of one file. `file` is the name to show, `order` its place. Lives as long as the preview.
     [[nodiscard]] Part& addPart(std::string file, std::size_t order);
 
 private:
@@ -51,12 +51,12 @@ private:
     std::vector<std::unique_ptr<Part>> parts_;
 };
 
-/// Filled by one thread, which publishes what it has now and then.
+/// Filled by one thread, which publishes it now and then.
 class LoadPreview::Part {
 public:
     Part(std::string file, std::size_t order) : file_(std::move(file)), order_(order) {}
 
-    /// Adds `slices` of them, the outermost of which runs from `start` for `duration`, on the file's clock.
+    /// Adds `slices` slices, the outermost of which runs from `start` for `duration`, on the file's clock.
     void add(TrackId track, TimeNs start, TimeNs duration, std::int64_t slices = 1);
     void setOffset(TimeNs offset) { offset_ = offset; }
     /// Publishes what was added. Called automatically every ten thousand slices or so.
@@ -65,13 +65,13 @@ public:
 private:
     friend class LoadPreview;
 
-    /// Time in bins whose width doubles when the row grows beyond them: bin i is [(first + i) << shift, …).
+    /// Busy time in bins whose width doubles when the row outgrows them: bin i is [(first + i) << shift, …).
     class Bins {
     public:
         void add(std::int64_t start, std::int64_t end, std::int64_t slices);
 
         static constexpr int kCount = 256;
-        int shift = 10; ///< from about a microsecond
+        int shift = 10; ///< initially about a microsecond
         std::int64_t first = 0;
         std::int64_t low = 0; ///< the lowest and the highest bin in use
         std::int64_t high = -1;
@@ -90,10 +90,10 @@ private:
     std::vector<std::uint32_t> row_of_; ///< by TrackId
     TimeNs offset_{0};
     std::int64_t slices_ = 0;
-    std::int64_t added_ = 0; ///< since the last publish()
+    std::int64_t added_ = 0; ///< slices since the last publish()
     std::int64_t publish_after_ = 4096;
 
-    mutable std::mutex mutex_; ///< guards what is published
+    mutable std::mutex mutex_; ///< guards the published data
     std::vector<Bins> shown_;
     TimeNs shown_offset_{0};
     std::int64_t shown_slices_ = 0;

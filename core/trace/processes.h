@@ -12,17 +12,17 @@
 
 namespace bubblescope {
 
-/// What a process's name says of whose it is where a tool merged the files of several ranks.
+/// The label in a process's name that identifies its rank, where a tool merged the files of several ranks.
 struct ProcessLabel {
     std::string text; ///< "[TP00-PP01]", "rank 3": equal for all processes of one rank
     std::optional<std::int32_t> rank;
 };
-/// "[TP00-PP01] 4711", "rank 3: python", "python (rank 3)"; nothing for other names.
+/// Recognises "[TP00-PP01] 4711", "rank 3: python", "python (rank 3)"; nothing for other names.
 [[nodiscard]] std::optional<ProcessLabel> labelOfProcess(std::string_view name);
 
-/// Makes one TraceFile for each process that ran operators or launched work on devices, in a file that holds several:
-/// ids of correlations, arrows and threads are unique within a process only. Devices go to the process that launched
-/// their work: by label, by number, else by correlation. What belongs to no such process stays with the first.
+/// Splits a file of several processes into one TraceFile per process that ran operators or launched device work,
+/// because ids of correlations, arrows and threads are unique only within a process. Devices go to the process that
+/// launched their work: by label, by number, otherwise by correlation. Anything else stays with the first process.
 class ProcessSplitter {
 public:
     ProcessSplitter(Trace& trace, DiagnosticLog& log, const JobControl& control)

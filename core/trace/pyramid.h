@@ -11,22 +11,22 @@
 
 namespace bubblescope {
 
-/// Pixels of equal length, counted from time 0: pixel k is [border(k), border(k + 1)). So views of one zoom that lie
-/// beside each other have their borders in common.
+/// Pixels of equal length, counted from time 0: pixel k is [border(k), border(k + 1)). So adjacent views at one zoom
+/// share their borders.
 class PixelGrid {
 public:
-    /// `count` pixels are as long as `length`; both are positive.
+    /// `count` pixels are `length` long together; both must be positive.
     PixelGrid(TimeNs length, std::size_t count)
         : count_(static_cast<std::int64_t>(count)), whole_(length.count() / count_), rest_(length.count() % count_) {}
 
     [[nodiscard]] TimeNs border(std::int64_t pixel) const;
-    /// The pixel whose begin is next to a time.
+    /// The pixel that begins nearest to a time.
     [[nodiscard]] std::int64_t nearest(TimeNs time) const;
 
-    /// Goes from border to border, which takes no division.
+    /// Steps from border to border without dividing.
     class Walk {
     public:
-        /// From the begin of a pixel.
+        /// Starts at the begin of `pixel`.
         Walk(const PixelGrid& grid, std::int64_t pixel);
         [[nodiscard]] std::int64_t next() {
             at_ += grid_.whole_;
@@ -38,7 +38,7 @@ public:
             return at_;
         }
 
-        /// About where that many pixels end; at most a nanosecond a pixel too early.
+        /// Roughly where `pixels` pixels end; too early by at most a nanosecond per pixel.
         [[nodiscard]] std::int64_t after(std::size_t pixels) const {
             return at_ + grid_.whole_ * static_cast<std::int64_t>(pixels);
         }
@@ -47,27 +47,27 @@ public:
         friend class Pyramid;
         const PixelGrid& grid_;
         std::int64_t at_;   ///< ns
-        std::int64_t part_; ///< of a nanosecond, in count_ parts
+        std::int64_t part_; ///< fraction of a nanosecond, in units of 1 / count_
     };
 
 private:
     std::int64_t count_;
-    std::int64_t whole_; ///< nanoseconds of a pixel …
-    std::int64_t rest_;  ///< … and what is missing in all of them
+    std::int64_t whole_; ///< whole nanoseconds per pixel …
+    std::int64_t rest_;  ///< … and the remainder over all pixels
 };
 
-/// What a track does in an interval of time, for views that have one pixel for thousands of slices.
+/// Summarises what a track does in an interval of time, for views where one pixel covers thousands of slices.
 ///
-/// A track's time is divided into leaves at the start of every 16th slice, so that leaves are short where much happens.
-/// Each leaf, each group of eight leaves, and so on, stores how long the track is busy within it and which key takes
-/// most of that. An interval is assembled from the largest nodes within it; at its borders the slices are read
-/// individually. So times and counts are exact at every zoom, at O(log n) per pixel.
+/// Leaves begin at every 16th slice of a track, so they are short where much happens. Each leaf, each group of eight
+/// leaves, and so on, stores how long the track is busy in it and which key takes most of that time. An interval is
+/// assembled from the largest nodes inside it; at its borders the slices are read individually. So times and counts are
+/// exact at every zoom, at O(log n) per pixel.
 ///
-/// Memory: 2.3 bytes per slice, and 8 for each slice that is open where a leaf begins. Immutable; any number of threads
-/// may read. Keeps the trace alive.
+/// Memory: 2.3 bytes per slice, plus 8 for each slice that is open where a leaf begins. Immutable; any number of
+/// threads may read. Keeps the trace alive.
 class Pyramid {
 public:
-    /// `keys`: what distinguishes slices, one entry per slice of the trace (names, categories). Uses all cores. Errors:
+    /// `keys` distinguish slices, one entry per slice of the trace (names, categories). Uses all cores. Errors:
     /// Cancelled.
     [[nodiscard]] static Result<Pyramid> build(std::shared_ptr<const Trace> trace, std::vector<StringId> keys,
                                                const JobControl& control);
@@ -75,16 +75,16 @@ public:
 
     struct Column {
         TimeNs busy{0};           ///< in which at least one slice runs
-        std::uint32_t slices = 0; ///< that start in it
-        /// The innermost slices' key that takes more than half of `busy`, if there is one, or else one of those that
-        /// take much; 0 if nothing runs.
+        std::uint32_t slices = 0; ///< number of slices that start in it
+        /// The key of the innermost slices that takes more than half of `busy`; if none does, one that takes much of
+        /// it. 0 if nothing runs.
         StringId key = 0;
 
         friend bool operator==(const Column&, const Column&) = default;
     };
-    /// Divides [from, to) into out.size() columns, the remainder spread evenly; see border().
+    /// Divides [from, to) into out.size() columns of almost equal width, see border().
     void columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const;
-    /// The pixels of a grid from `first` on.
+    /// As above, for the pixels of a grid from `first` on.
     void columns(TrackId track, const PixelGrid& grid, std::int64_t first, std::span<Column> out) const;
     /// Where column `index` of `count` begins.
     [[nodiscard]] static TimeNs border(TimeNs from, TimeNs to, std::size_t index, std::size_t count);
@@ -92,7 +92,7 @@ public:
     /// The slices that run or start in [from, to), by start, outer first.
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, TimeNs from, TimeNs to) const;
 
-    /// Whether so few slices start in [from, to) that most are wide enough to be drawn individually on `pixels` pixels.
+    /// Whether so few slices start in [from, to) that most can be drawn individually on `pixels` pixels.
     [[nodiscard]] bool few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
 
     [[nodiscard]] std::size_t bytes() const;
@@ -100,17 +100,18 @@ public:
 private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    /// Busy time and the leading key: a majority vote (Boyer and Moore) weighted by time. Votes can be merged, and a
-    /// key with more than half of all time always wins.
+    /// Busy time and the leading key: a time-weighted majority vote (Boyer and Moore). Votes can be merged, and a key
+    /// with more than half of the time always wins.
     struct Node {
         std::int64_t busy = 0;
         std::int64_t lead = 0;
         StringId key = 0;
-        std::uint32_t open = kNone; ///< of a leaf: the innermost slice open at its begin, in open_
+        std::uint32_t open =
+            kNone; ///< for a leaf: the innermost slice that is open where it begins, as an index into open_
 
         void add(StringId other, std::int64_t time, std::int64_t ahead);
     };
-    /// A slice that is open where a leaf begins, and the one around it.
+    /// A slice that is open where a leaf begins, and the slice around it.
     struct Open {
         SliceId slice;
         std::uint32_t outer;
@@ -121,7 +122,8 @@ private:
         SliceId end = 0;
         std::int64_t last_end = 0;
         std::vector<Node> nodes;
-        std::vector<std::int64_t> begins; ///< of the leaves: what columns() searches, close together
+        std::vector<std::int64_t>
+            begins; ///< where the leaves begin: columns() searches these, so they are stored together
         std::vector<Open> open;
 
         [[nodiscard]] std::size_t leaves() const;
@@ -145,7 +147,7 @@ private:
     static void addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum);
 
     std::shared_ptr<const Trace> trace_;
-    std::vector<StringId> keys_; ///< none: the slices' names
+    std::vector<StringId> keys_; ///< empty: the slices' names
     std::vector<Index> tracks_;
 };
 

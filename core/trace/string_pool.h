@@ -8,11 +8,11 @@
 
 namespace bubblescope {
 
-/// Number of a text in a StringPool. The empty text is always 0.
+/// Index of a text in a StringPool. The empty text is always 0.
 using StringId = std::uint32_t;
 
-/// Stores each different text once. Ids are dense and never change; views stay valid as long as the pool lives and
-/// survive moving it. Reading from several threads is safe while nothing is interned.
+/// Stores each distinct text once. Ids are dense and never change; views stay valid as long as the pool lives, even if
+/// it is moved. Several threads may read while nothing is interned.
 class StringPool {
 public:
     StringPool();
@@ -23,13 +23,13 @@ public:
     ~StringPool() = default;
 
     [[nodiscard]] StringId intern(std::string_view text);
-    /// The id of a text that is already there, or 0 (which is also the empty text's).
+    /// The id of an interned text, or 0 (which is also the id of the empty text).
     [[nodiscard]] StringId find(std::string_view text) const;
     [[nodiscard]] std::string_view text(StringId id) const { return texts_[id]; }
     [[nodiscard]] std::size_t size() const { return texts_.size(); }
 
 private:
-    std::deque<std::string> texts_; // a deque never moves its elements, so the map's keys may view them
+    std::deque<std::string> texts_; // a deque never moves its elements, so the map's keys can be views of them
     std::unordered_map<std::string_view, StringId> ids_;
 };
 

@@ -8,28 +8,28 @@
 
 namespace bubblescope {
 
-/// A thread, stream or lane as in the file: rows that Trace split off because slices overlapped are counted with it.
+/// A thread, stream or lane as in the file. Includes the rows that Trace split off because slices overlapped.
 struct TrackSummary {
     std::string process; ///< name, or the number if it has none
     std::string thread;
-    LaneKind lane = LaneKind::Host; ///< of most of its slices
+    LaneKind lane = LaneKind::Host; ///< kind of most of its slices
     std::int64_t slices = 0;
-    TimeNs busy{0};  ///< time in which at least one slice runs; beside work of a device, annotations do not count
+    TimeNs busy{0};  ///< time in which at least one slice runs; annotations do not count on tracks with device work
     TimeNs first{0}; ///< start of the first slice, from the trace's origin
-    TimeNs last{0};  ///< end of the last to end
+    TimeNs last{0};  ///< when its last slice ends
 };
 
-/// The contribution of one file to a trace.
+/// What one file contributes to a trace.
 struct FileSummary {
     TraceFile file;
     std::int64_t slices = 0;
-    std::int64_t open_slices = 0;                                  ///< those of them that never ended
-    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< slices, most first, then by name
-    std::vector<TrackSummary> tracks;                              ///< those with slices, in the file's order
-    std::int64_t flows = 0;                                        ///< different ids
+    std::int64_t open_slices = 0;                                  ///< slices that never ended
+    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< number of slices, largest first, then by name
+    std::vector<TrackSummary> tracks;                              ///< tracks with slices, in the file's order
+    std::int64_t flows = 0;                                        ///< distinct ids
     std::int64_t flow_points = 0;
     std::int64_t instants = 0;
-    std::int64_t counters = 0; ///< series
+    std::int64_t counters = 0; ///< number of series
 };
 
 /// One entry for each of trace.files(), unusable ones included. O(slices).

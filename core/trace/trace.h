@@ -25,7 +25,7 @@ using SliceId = std::uint32_t;
 
 inline constexpr std::uint32_t kNoId = std::numeric_limits<std::uint32_t>::max();
 
-/// Ranks that communicate as a group, as stated in the file of one of them.
+/// Ranks that communicate as a group, as stated in one rank's file.
 struct ProcessGroup {
     std::string description; ///< what it is for, such as "mesh_pp"
     std::vector<std::int64_t> ranks;
@@ -43,55 +43,55 @@ struct TraceFile {
     std::string host = {};
     std::vector<ProcessGroup> groups = {};       ///< Kineto's, of its own rank
     std::optional<std::int32_t> world_size = {}; ///< ranks of the whole job, as Kineto states it
-    TimeNs offset{0};                            ///< was added to the times in the file: Kineto's baseTimeNanoseconds
-    std::string metadata = {};                   ///< what a Chrome file states beside its events, as a JSON object
-    /// Of a file that holds several: whose part this is, such as "[TP00-PP01]" or "process 4711".
+    TimeNs offset{0};                            ///< added to the times in the file: Kineto's baseTimeNanoseconds
+    std::string metadata = {};                   ///< what a Chrome file states besides its events, as a JSON object
+    /// For a part of a file with several processes: which part, such as "[TP00-PP01]" or "process 4711".
     std::string process = {};
-    /// The rank that the file's name, or a file beside it, states.
+    /// The rank in the file's name or in a file next to it.
     std::optional<std::int32_t> named_rank = {};
-    /// `format` and what else is stated here are of the file that this one was converted from.
+    /// `format` and the other fields describe the file that this one was converted from.
     bool is_converted = false;
-    /// Found in the files of a conversion, when it was made.
+    /// Problems recorded in a converted file when it was made.
     std::vector<Diagnostic> problems = {};
-    /// Of an extract: what it keeps of the original besides the slices that are here (core/formats/source/).
+    /// For an extract: what it keeps of the original besides the slices here (core/formats/source/).
     std::shared_ptr<const FileExtract> extract = {};
 };
 
-/// The global rank of each file. Usable files that do not state it are numbered in their order.
+/// The global rank of each file. Usable files that do not state one are numbered in order.
 [[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files);
 
-/// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; those that did not were moved to a
-/// separate track whose `spilled_from` names the first.
+/// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest. Slices that did not nest were moved to
+/// another track, whose `spilled_from` names the original.
 struct Track {
     std::uint32_t file = 0;
     std::int64_t pid = 0;           ///< 0 if the file has a text instead, see process_name
     std::int64_t tid = 0;           ///< 0 if the file has a text instead, see thread_name
     StringId process_name = 0;      ///< may be empty
     StringId thread_name = 0;       ///< may be empty
-    std::int32_t process_order = 0; ///< among processes, as the file states it: lower ones first
-    std::int32_t thread_order = 0;  ///< among the threads of its process
+    std::int32_t process_order = 0; ///< order among processes, as the file states it: lower ones first
+    std::int32_t thread_order = 0;  ///< order among the threads of its process
     TrackId spilled_from = kNoId;
     bool may_overlap = false; ///< asynchronous slices, which may overlap
     SliceId first_slice = 0;  ///< the track's slices are [first_slice, end_slice), by start, outer first
     SliceId end_slice = 0;
 };
 
-/// Something without duration.
+/// A point in time with a name, without a duration.
 struct Instant {
     Instant() = default;
     Instant(TrackId track_, TimeNs time_, StringId name_, StringId category_, ArgSetId args_, char scope_ = 't')
         : track(track_), scope(scope_), time(time_), name(name_), category(category_), args(args_) {}
 
     TrackId track = 0;
-    char scope = 't'; ///< whether it belongs to its 't'hread, its 'p'rocess, or all ('g')
+    char scope = 't'; ///< belongs to its thread ('t'), its process ('p') or everything ('g')
     TimeNs time{0};
     StringId name = 0;
     StringId category = 0;
     ArgSetId args = 0;
 };
 
-/// One end of an arrow. Points with equal id (and file, unless `global`) belong to one flow, in order of time. There
-/// are as many as slices: 24 bytes each.
+/// One end of a flow arrow. Points with equal id (and file, unless `global`) form one flow, in order of time. A trace
+/// may have as many as slices, so 24 bytes each.
 struct FlowPoint {
     FlowPoint() = default;
     FlowPoint(std::uint64_t id_, TimeNs time_, TrackId track_, SliceId slice_, bool global_)
@@ -102,7 +102,7 @@ struct FlowPoint {
     std::uint64_t id = 0;
     TimeNs time{0};
     SliceId slice = kNoId;   ///< the slice it is bound to, kNoId if none runs at its time
-    bool global : 1 = false; ///< ids of different files mean the same flow
+    bool global : 1 = false; ///< equal ids in different files mean the same flow
     TrackId track : 31 = 0;
 };
 static_assert(sizeof(FlowPoint) == 24);
@@ -115,7 +115,7 @@ struct CounterSeries {
     std::vector<double> values;
 };
 
-/// The track of each slice, found in the tracks' ranges: takes log2(tracks) steps, and no memory.
+/// The track of each slice, by binary search in the tracks' ranges. Needs no memory.
 class SliceTracks {
 public:
     SliceTracks(std::span<const Track> tracks, std::size_t slices) : tracks_(tracks), slices_(slices) {}
@@ -133,7 +133,7 @@ private:
     std::size_t slices_;
 };
 
-/// The args of each slice. Takes no memory where no slice has any.
+/// The args of each slice. Takes no memory if no slice has any.
 class SliceArgs {
 public:
     SliceArgs(const ArgColumn& sets, std::size_t slices) : sets_(&sets), slices_(slices) {}
@@ -155,9 +155,9 @@ public:
     [[nodiscard]] std::span<const Track> tracks() const { return tracks_; }
     [[nodiscard]] const StringPool& strings() const { return strings_; }
     [[nodiscard]] std::string_view text(StringId id) const { return strings_.text(id); }
-    /// What the tracks' slices are.
+    /// What kind of slices each track holds.
     [[nodiscard]] const Lanes& lanes() const { return lanes_; }
-    /// The same for one slice, which is on this track.
+    /// The kind of one slice, which must be on `track`.
     [[nodiscard]] LaneKind laneOf(SliceId slice, TrackId track) const {
         return lanes_.kindOf(track, category_[slice], name_[slice]);
     }
@@ -173,7 +173,7 @@ public:
 
     [[nodiscard]] TimeNs start(SliceId slice) const { return TimeNs{start_[slice]}; }
     [[nodiscard]] TimeNs end(SliceId slice) const { return TimeNs{start_[slice] + duration_[slice]}; }
-    /// Slices that begin in the trace and do not end in it, in order: they are shown up to its end.
+    /// Slices without a recorded end, in order; they are shown up to the end of the trace.
     [[nodiscard]] std::span<const SliceId> openSlices() const { return open_; }
     [[nodiscard]] bool isOpen(SliceId slice) const { return std::ranges::binary_search(open_, slice); }
     [[nodiscard]] std::string_view name(SliceId slice) const { return text(name_[slice]); }
@@ -186,9 +186,9 @@ public:
     }
     /// Visits all args of a set without allocating; see ArgStore.
     void visitArgs(ArgSetId set, const ArgVisit& visit) const { args_.visit(set, strings_, visit); }
-    /// A set as a JSON object in one line; empty for no args, and where they cannot be read (any more).
+    /// A set as a JSON object in one line; empty if there are no args or they can no longer be read.
     [[nodiscard]] std::string argsJson(ArgSetId set) const { return args_.json(set, strings_); }
-    /// The value if it is a whole number; true and false are 1 and 0.
+    /// The value if it is an integer; true and false are 1 and 0.
     [[nodiscard]] std::optional<std::int64_t> intArg(ArgSetId set, std::string_view name) const;
     [[nodiscard]] std::optional<std::string> textArg(ArgSetId set, std::string_view name) const;
 
@@ -196,13 +196,12 @@ public:
     [[nodiscard]] std::span<const FlowPoint> flowPoints() const { return flow_points_; } ///< by id, then time
     [[nodiscard]] std::span<const CounterSeries> counters() const { return counters_; }
 
-    /// That its slices, their args' ids, instants, arrows and counters take; texts, and args that lie here, come on
-    /// top.
+    /// Memory of slices, arg ids, instants, arrows and counters. Does not include texts and stored args.
     [[nodiscard]] std::size_t columnBytes() const;
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time 0 on the clock of the files
-    /// The same on the first file's own clock, before its offset: equal for a file and for a part of it that lacks what
-    /// states the offset.
+    /// The same on the first file's own clock, before its offset. Equal for a file and for a part of it that does not
+    /// state the offset.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
     [[nodiscard]] TimeNs span() const { return span_; } ///< first to last event
 

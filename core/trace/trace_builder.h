@@ -18,8 +18,8 @@
 
 namespace bubblescope {
 
-/// Readers drop times further than this, 73 years, from a clock's zero: they come from damaged files only. Every sum
-/// and difference of two times within it fits into 64 bits.
+/// Readers drop times farther than this, 73 years, from a clock's zero, because only damaged files have them. Sums and
+/// differences of two times within this range fit into 64 bits.
 inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() / 4};
 [[nodiscard]] constexpr bool isWithinReach(TimeNs time) {
     return time >= -kFarthestTime && time <= kFarthestTime;
@@ -29,13 +29,13 @@ inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() /
 struct NewSlice {
     TrackId track = 0;
     TimeNs start{0};
-    TimeNs duration{0}; ///< a negative one is stored as 0
+    TimeNs duration{0}; ///< negative durations are stored as 0
     StringId name = 0;
     StringId category = 0;
     ArgSetId args = 0;
 };
 
-/// From the first to the last event on the files' clock; `first` is after `last` if there is none.
+/// From the first to the last event on the files' clock; `first` is after `last` if there are no events.
 struct TraceExtent {
     TimeNs first = kFarthestTime;
     TimeNs last = -kFarthestTime;
@@ -47,30 +47,30 @@ struct TraceExtent {
     [[nodiscard]] bool empty() const { return first > last; }
 };
 
-/// Collects events that readers find in files, in any order, and turns them into a Trace. One thread at a time; several
-/// threads use a builder each and append() them.
+/// Collects events from readers, in any order, and turns them into a Trace. Not thread-safe; several threads use one
+/// builder each and append() them.
 class TraceBuilder {
 public:
-    /// Everything added later that names no file belongs to this one.
+    /// Everything added after this belongs to this file, unless it names another.
     std::uint32_t addFile(TraceFile file);
     [[nodiscard]] TraceFile& file(std::uint32_t index) { return trace_.files_[index]; }
     [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
-    /// Added to all times of the file when the trace is finished, since readers may learn it last. An offset that would
-    /// move them beyond kFarthestTime is not applied (diagnostic "bad-time").
+    /// Added to all times of the file when the trace is finished, because readers may find it last. An offset that
+    /// would move times beyond kFarthestTime is not applied (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
         trace_.files_[file].offset = offset;
         if (preview_ != nullptr) preview_->setOffset(offset);
     }
-    /// For finish(), which decides what each track is and whose files are.
+    /// For finish(), which classifies tracks and decides which rank each file belongs to.
     void setRules(TraceRules rules) { rules_ = std::move(rules); }
     /// Publishes slices there as they are added; null stops that.
     void setPreview(LoadPreview::Part* preview) { preview_ = preview; }
     [[nodiscard]] LoadPreview::Part* preview() const { return preview_; }
 
     TrackId addTrack(std::int64_t pid, std::int64_t tid);
-    /// Another row of a track, for slices that belong beside those on it.
+    /// Adds another row to a track, for slices that belong next to those on it.
     TrackId addRow(TrackId home);
     [[nodiscard]] Track& track(TrackId id) { return trace_.tracks_[id]; }
     [[nodiscard]] std::size_t trackCount() const { return trace_.tracks_.size(); }
@@ -79,34 +79,34 @@ public:
     [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
     [[nodiscard]] ArgStore& args() { return trace_.args_; }
 
-    /// Reserves room for so many slices.
+    /// Reserves room for `count` slices.
     void expectSlices(std::size_t count);
-    /// Likewise for the points of arrows.
+    /// Reserves room for flow points.
     void expectFlows(std::size_t count) { trace_.flow_points_.reserve(trace_.flow_points_.size() + count); }
-    /// The returned number is valid until finish(), which reorders the slices.
+    /// The returned id is valid until finish(), which reorders the slices.
     SliceId addSlice(const NewSlice& slice);
-    /// Adds a slice whose end is not known yet; its duration is not used, and the preview does not get it.
+    /// Adds a slice whose end is not known yet. Ignores its duration and does not show it in the preview.
     SliceId openSlice(const NewSlice& slice);
     void closeSlice(SliceId slice, TimeNs end);
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
-    /// Marks a slice that was never closed: it lasts to the end of the trace.
+    /// Marks a slice as never closed: it lasts to the end of the trace.
     void leaveOpen(SliceId slice) { trace_.open_.push_back(slice); }
-    /// Orders the flow points that were added after the first `flows` by track. False if the job is stopped.
+    /// Sorts the flow points added after the first `flows` by track. False if the job is stopped.
     [[nodiscard]] bool sortFlowsByTrack(std::size_t flows, const JobControl& control);
-    /// Adds args to those that the slice has; they take precedence.
+    /// Adds args to a slice; they take precedence over its earlier ones.
     void addArgs(SliceId slice, ArgSetId args);
     void addInstant(const Instant& instant) { trace_.instants_.push_back(instant); }
-    /// `point.slice` as returned by addSlice, or kNoId to bind it to the innermost slice of its track that
-    /// covers its time.
+    /// `point.slice` is a result of addSlice(), or kNoId to bind it to the innermost slice of its track that covers its
+    /// time.
     void addFlow(const FlowPoint& point) { trace_.flow_points_.push_back(point); }
     void addCounter(std::int64_t pid, StringId name, TimeNs time, double value);
-    /// For readers that learn last whose they are; no counter is added after that.
+    /// For readers that find out last which process counters belong to. Add no counters afterwards.
     [[nodiscard]] std::span<CounterSeries> counters() { return trace_.counters_; }
 
     [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
     [[nodiscard]] TrackId sliceTrack(SliceId slice) const { return trace_.track_[slice]; }
     [[nodiscard]] TimeNs sliceStart(SliceId slice) const { return TimeNs{trace_.start_[slice]}; }
-    /// Of a slice that is not open.
+    /// The slice must not be open.
     [[nodiscard]] TimeNs sliceEnd(SliceId slice) const {
         return TimeNs{trace_.start_[slice] + trace_.duration_[slice]};
     }
@@ -115,21 +115,20 @@ public:
     [[nodiscard]] std::size_t flowCount() const { return trace_.flow_points_.size(); }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
-    /// Takes over the contents of another builder, its files after this one's. Lets files be read in parallel. False if
-    /// the job is stopped; the builder is then unusable.
+    /// Takes over the contents of another builder, with its files after this one's, so that files can be read in
+    /// parallel. False if the job is stopped; the builder is then unusable.
     [[nodiscard]] bool append(TraceBuilder&& part, const JobControl& control);
 
-    /// Adds the files' offsets to their times, after everything else was added. Errors: Cancelled.
+    /// Adds the files' offsets to their times. Call it after everything else was added. Errors: Cancelled.
     [[nodiscard]] Result<TraceExtent> settle(DiagnosticLog& log, const JobControl& control);
-    /// Sorts everything, moves the first event to time 0 and moves slices that overlap without nesting to separate
-    /// tracks (diagnostic "overlap"). `extent` is the result of settle(); passing that of a larger trace, of which this
-    /// is a part, makes the times of all its parts count from one origin. The builder is empty afterwards. Errors:
-    /// Cancelled.
+    /// Sorts everything, moves the first event to time 0, and moves slices that overlap without nesting to separate
+    /// tracks (diagnostic "overlap"). `extent` is the result of settle(). To give several parts of a trace one origin,
+    /// pass the extent of the whole. The builder is empty afterwards. Errors: Cancelled.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(const TraceExtent& extent, DiagnosticLog& log,
                                                               const JobControl& control);
     /// settle() and finish() in one call.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
-    /// For traces so small that they need no way to stop.
+    /// For traces so small that cancelling makes no sense.
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log) { return finish(log, {}).value(); }
 
 private:
