@@ -11,12 +11,12 @@
 
 namespace bubblescope {
 
-/// Forecasts how long the bubbles of a rank last, by their place in its step: at least as long as the shortest of the
-/// last few at the same place. The mean would not do: a check that ends too late delays all ranks. Lengths may count
-/// from any moment that is the same in every step, such as the step's begin. One thread.
+/// Forecasts how long each bubble of a rank lasts, as the shortest of the last few at the same place in the step. A
+/// mean would not do, because a check that ends too late delays all ranks. Lengths may count from any moment that is
+/// the same in every step, such as the step's start. Not thread-safe.
 class BubbleForecast {
 public:
-    static constexpr std::size_t kLast = 8; ///< bubbles at a place that count
+    static constexpr std::size_t kLast = 8; ///< number of recent bubbles per place that count
 
     void add(std::size_t place, TimeNs length) {
         if (place >= last_.size()) last_.resize(place + 1);
@@ -24,13 +24,13 @@ public:
         if (last_[place].size() > kLast) last_[place].pop_front();
     }
 
-    /// Nothing before `needed` bubbles at the place are known.
+    /// Nothing until `needed` bubbles at the place are known.
     [[nodiscard]] std::optional<TimeNs> shortest(std::size_t place, std::size_t needed) const {
         if (place >= last_.size() || last_[place].size() < std::max<std::size_t>(needed, 1)) return std::nullopt;
         return *std::ranges::min_element(last_[place]);
     }
 
-    /// The part of a forecast length that checks use: the next bubble may be shorter still.
+    /// Checks use this part of the forecast, because the next bubble may be shorter still.
     static constexpr std::int64_t kUsedParts = 4;
     static constexpr std::int64_t kParts = 5;
     [[nodiscard]] static constexpr TimeNs usable(TimeNs length) { return length * kUsedParts / kParts; }

@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// Of how many steps one may cost this much more, if each may cost `allowed` in the mean: `least` or it doubled, up to
-/// 1,024.
+/// Interval, in steps, of work that costs `cost`, so that its average cost is at most `allowed`: `least` times a power
+/// of two, up to 1,024.
 [[nodiscard]] inline int intervalFor(double cost, double allowed, int least) {
     constexpr int kLongest = 1024;
     int interval = least;
@@ -21,15 +21,15 @@ namespace bubblescope {
     return interval;
 }
 
-/// Chooses the steps of a rank that carry work which makes its ops longer, so that on average this takes no more than a
-/// share of the time. Work is done in the first steps, which shows what it takes, and then in every step whose number
-/// is a multiple of a power of two: steps of ranks and of runs that are rarer are among those that are more frequent.
-/// One thread; all times are passed in.
+/// Chooses the steps in which a rank does work that lengthens its ops, so that on average the work takes at most a
+/// share of the time. The first steps all do it, to measure its cost; after that, steps whose number is a multiple of a
+/// power of two. So ranks and runs with fewer such steps share them with the others. Not thread-safe; all times are
+/// passed in.
 class CheckCost {
 public:
-    static constexpr int kTried = 4; ///< steps in which the work is always done; the first one warms up
+    static constexpr int kTried = 4; ///< first steps, in which the work is always done; step 0 warms up
 
-    /// `share` of 1 or more: in every step.
+    /// With a `share` of 1 or more, every step does the work.
     explicit CheckCost(double share) : share_(share) {}
 
     void beginStep(int step, TimeNs begin) {
@@ -39,11 +39,11 @@ public:
         spent_ = TimeNs{0};
         done_ = step < kTried || step % interval_ == 0;
     }
-    /// Whether the current step carries the work.
+    /// Whether the current step does the work.
     [[nodiscard]] bool done() const { return done_; }
-    /// The work has taken so much of an op of the current step.
+    /// Records that the work took `time` of an op of the current step.
     void spend(TimeNs time) { spent_ += time; }
-    /// Number of steps of which one carries the work.
+    /// The work is done in one of this many steps.
     [[nodiscard]] int interval() const { return interval_; }
 
 private:
@@ -57,12 +57,12 @@ private:
         interval_ = intervalFor(of_one, allowed, 1);
     }
 
-    /// How many times as much a step is longer than one rank's ops are at most: ranks wait for one another in turn, and
-    /// caches lose what the ops need.
+    /// A step becomes longer by at most this multiple of what one rank's ops become longer: ranks wait for each other
+    /// in turn, and caches lose the ops' data.
     static constexpr double kOthers = 4;
-    static constexpr std::int64_t kOld = 7; ///< parts of an average that earlier values make
+    static constexpr std::int64_t kOld = 7; ///< weight of earlier values in a moving average
     double share_;
-    int step_ = -2; ///< before the first step, which follows none
+    int step_ = -2; ///< one before the first step
     TimeNs began_{0};
     bool done_ = true;
     TimeNs spent_{0};
@@ -71,34 +71,34 @@ private:
     int interval_ = 1;
 };
 
-/// Chooses the steps of a run that are checked where the host queues ahead of a device: what checks cost shows only in
-/// whole steps there. The first one is checked, and then none until bubbles are known (see MeasuredPlan). The next ones
-/// go with and without checks in turn. Then as few are checked as keep the mean step within a share of what steps
-/// without checks take; at least every other step goes without, which shows how long bubbles are. Checked are the steps
-/// whose number is a multiple of a power of two: see CheckCost. One thread.
+/// Chooses the steps of a run that run checks, where the host queues ahead of a device and the cost of checks shows
+/// only in whole steps. The first step runs checks, then none until bubbles are known (see MeasuredPlan). The next
+/// steps alternate. After that, checks run only as often as keeps the mean step within a share of the time of steps
+/// without checks. At least every other step runs without, which shows how long bubbles are. Steps with checks are
+/// those whose number is a multiple of a power of two, see CheckCost. Not thread-safe.
 class CheckedSteps {
 public:
     static constexpr int kFirst = 8;           ///< steps until bubbles are known
-    static constexpr int kTried = kFirst + 16; ///< steps until it is known what checks cost
+    static constexpr int kTried = kFirst + 16; ///< steps until the cost of checks is known
 
-    /// `share` of 1 or more: every step.
+    /// With a `share` of 1 or more, every step runs checks.
     explicit CheckedSteps(double share) : share_(share), interval_(share >= 1 ? 1 : 2) {}
 
     [[nodiscard]] bool limits() const { return share_ < 1; }
     void beginStep(int step, TimeNs begin) {
-        // Steps from the second one on: the first one warms up.
+        // The first step warms up, so it does not count.
         if (limits() && step == step_ + 1 && step_ > 0) note(begin - began_);
         step_ = step;
         began_ = begin;
         done_ = isDue(step);
     }
-    /// Whether the current step is checked.
+    /// Whether the current step runs checks.
     [[nodiscard]] bool done() const { return done_; }
-    /// Whether a later step will be, as far as is known.
+    /// Whether a later step will, as far as is known.
     [[nodiscard]] bool isDue(int step) const {
         return !limits() || step == 0 || (step >= kFirst && step % interval_ == 0);
     }
-    /// Whether the interval rests on what checks have cost.
+    /// Whether the interval is based on the measured cost of checks.
     [[nodiscard]] bool tried() const { return !limits() || step_ >= kTried; }
     [[nodiscard]] int interval() const { return interval_; }
 
@@ -113,7 +113,7 @@ private:
         const double more = usual(took_[1]) - without;
         interval_ = intervalFor(more, allowed, 2);
     }
-    /// Not the mean: a step that something else has held up says nothing about checks.
+    /// Not the mean, because a step delayed by something else says nothing about checks.
     static double usual(const std::deque<TimeNs>& times) {
         return static_cast<double>(median({times.begin(), times.end()}).count());
     }
@@ -121,10 +121,10 @@ private:
     static constexpr std::size_t kLast = 9;
     double share_;
     int interval_;
-    int step_ = -2; ///< before the first step, which follows none
+    int step_ = -2; ///< one before the first step
     TimeNs began_{0};
     bool done_ = true;
-    std::array<std::deque<TimeNs>, 2> took_; ///< by the last steps without checks, and with
+    std::array<std::deque<TimeNs>, 2> took_; ///< durations of the last steps without checks, and with checks
 };
 
 } // namespace bubblescope

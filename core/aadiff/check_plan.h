@@ -18,7 +18,7 @@ struct CheckPlan {
         Rank rank;
         Position position = Position::BeforeWarmup;
         TimeInterval when;
-        std::vector<Op> checks; ///< ops that are run again in it, in the plan's first step
+        std::vector<Op> checks; ///< ops to re-execute in it, in the plan's first step
     };
     /// A kind of op of a chunk, over all ranks.
     struct Column {
@@ -28,28 +28,28 @@ struct CheckPlan {
     /// A rank's ops of a column.
     struct Unit {
         bool exists = false;
-        int first_step = 0;               ///< of the plan, counted from 1, in which it is first checked; 0 for never
-        std::vector<TimeInterval> checks; ///< in that step
+        int first_step = 0; ///< step of the plan, counted from 1, in which it is first checked; 0 for never
+        std::vector<TimeInterval> checks; ///< in step `first_step`
     };
 
     int step = 0; ///< index of the step in which the bubbles lie
     std::size_t ranks = 0;
     std::vector<Place> places; ///< by rank and start
     std::vector<Column> columns;
-    std::vector<Unit> units; ///< rank by rank, one for each column
-    TimeNs idle{0};          ///< in all places
-    TimeNs checked{0};       ///< in a step, of all ranks
-    std::optional<int> full; ///< steps until all units are checked; none where some never are
-    double coverable = 0;    ///< fraction of the units that are checked at all
+    std::vector<Unit> units; ///< rank by rank, one per column
+    TimeNs idle{0};          ///< over all places
+    TimeNs checked{0};       ///< per step, over all ranks
+    std::optional<int> full; ///< steps until all units are checked; none if some never are
+    double coverable = 0;    ///< fraction of the units that are ever checked
 
     [[nodiscard]] const Unit& unit(std::size_t rank, std::size_t column) const {
         return units[rank * columns.size() + column];
     }
 };
 
-/// Plans checks of whole chunks with the slots and the typical times that the last step of the first replica shows; see
+/// Plans checks of whole chunks, with the slots and typical times in the last step of the first replica; see
 /// planChecks(). `margin` is the fraction of an op's time by which its check may take longer without delaying an op.
-/// There must be a step. Errors: Usage where the margin is negative.
+/// There must be a step. Errors: Usage if the margin is negative.
 [[nodiscard]] Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin);
 
 } // namespace bubblescope

@@ -19,7 +19,7 @@ std::size_t stagesOf(const Schedule& schedule) {
     return schedule.ranks.size() * static_cast<std::size_t>(schedule.vpp);
 }
 
-/// Scheduling attributes aside.
+/// Ignores attributes that only matter for scheduling.
 bool isSameOp(const Op& a, const Op& b) {
     return std::tie(a.kind, a.microbatch, a.chunk, a.sequence) == std::tie(b.kind, b.microbatch, b.chunk, b.sequence);
 }
@@ -52,7 +52,7 @@ Result<CheckSession> CheckSession::make(Config config) {
 Status CheckSession::makePlan(const OpTimes& times) {
     CostModel costs;
     costs.times = times;
-    // The other ranks' layers do not change this rank's plan.
+    // Layers of other ranks do not change this rank's plan.
     PlanLimits limits;
     limits.layers.assign(stagesOf(schedule()), config_.layers.front());
     if (!config_.kept.empty()) limits.kept_bytes.assign(stagesOf(schedule()), 0);
@@ -111,9 +111,9 @@ void CheckSession::planStep() {
     if (!plan_) return;
     for (const PlannedCheck& check : plan_->checksOf(steps_planned_++)) {
         const CheckUnit& unit = plan_->units[check.unit];
-        if (!covered_.contains({unit.chunk, unit.kind, unit.layer})) continue; // left out
+        if (!covered_.contains({unit.chunk, unit.kind, unit.layer})) continue; // excluded by leaveOut()
         LayerOp what{order()[check.op], unit.layer};
-        what.op.overlapped = false; // callers do not name pairs
+        what.op.overlapped = false; // callers do not distinguish pairs
         checks_.push_back({what, check.slot, State::Waiting});
     }
     counts_.planned += static_cast<std::int64_t>(checks_.size());
@@ -216,11 +216,11 @@ Result<std::optional<CheckTask>> CheckSession::ask(TimeNs now, std::optional<Tim
     if (!in_step_) return usageError("checks were asked for outside of a step");
     if (!plan_ || !in_order_ || step_.ops.empty()) return std::optional<CheckTask>();
     const std::size_t next = step_.ops.size();
-    // After the last op the bubble lasts until the slowest rank has ended, which only the plan predicts.
+    // After the last op the bubble lasts until the slowest rank has finished; only the plan can predict that.
     const TimeNs rest = free ? *free : predicted(std::min(next, order().size())) - (now - last_end_);
     for (StepCheck& check : checks_) {
         if (check.state != State::Waiting || plan_->slots[check.slot].next_op > next) continue;
-        // Without a digest of the first execution there is nothing to compare with.
+        // Without a digest of the first execution, there is nothing to compare with.
         if (!hasFirst(check.what)) continue;
         const TimeNs cost = costOf(check.what);
         if (timeNeeded(cost, config_.margin, config_.latency) > rest) continue;
@@ -270,7 +270,7 @@ Result<CheckOutcome> CheckSession::checked(const LayerOp& what, std::string_view
     CheckRecord record = recordOf(what, CheckOutcome::Equal, start, end);
     record.tensor = tensor;
     setOutcome(record, first->second, digest);
-    // The tensors of one execution are one check.
+    // All tensors of one execution are one check.
     if (StepCheck* const check = find(what)) check->state = State::Over;
     counts_.checks.add(record.outcome);
     if (record.outcome == CheckOutcome::Mismatch) mismatch_ = step_.checks.size();
@@ -327,7 +327,7 @@ void CheckSession::skipRest() {
         counts_.checks.add(CheckOutcome::Skipped);
         step_.checks.push_back(recordOf(check.what, CheckOutcome::Skipped, last_end_, last_end_));
     }
-    // One check that took long, since the machine was busy elsewhere, must not be the last of its kind.
+    // One check that was slow because the machine was busy must not rule out all later ones of its kind.
     for (auto& [key, costs] : costs_)
         if (!fitted.contains(key) && costs.size() > 1) costs.erase(std::ranges::max_element(costs));
 }

@@ -24,7 +24,7 @@
 
 namespace bubblescope {
 
-/// A layer of an op of the current step, the unit of a check.
+/// A layer in an op of the current step: the unit of a check.
 struct LayerOp {
     Op op;
     int layer = 0; ///< in its stage
@@ -32,7 +32,7 @@ struct LayerOp {
     friend auto operator<=>(const LayerOp&, const LayerOp&) = default;
 };
 
-/// A check to perform now: its expected cost, and the time that is free for it.
+/// A check to perform now, with its expected cost and the free time for it.
 struct CheckTask {
     LayerOp what;
     TimeNs cost{0};
@@ -41,7 +41,7 @@ struct CheckTask {
 
 struct CheckSessionCounts {
     std::int64_t planned = 0;
-    CheckCounts checks; ///< done checks by tensor: a check may compare several
+    CheckCounts checks; ///< finished checks by tensor; one check may compare several
     int units = 0;
     int covered = 0;
 };
@@ -54,12 +54,12 @@ struct CheckedStep {
     std::vector<DigestRecord> digests; ///< of first executions; empty unless they are recorded
 };
 
-/// The checks of one rank of a pipeline whose ops somebody else executes and reports: chooses what to compute again in
-/// its bubbles, compares digests, and finds verdicts.
+/// The checks of one rank of a pipeline whose ops the caller executes and reports: chooses what to re-execute in its
+/// bubbles, compares digests, and determines verdicts.
 ///
-/// The plan is that of `aadiff plan` for ops as they are executed. No op is held back. A check is requested in the
-/// bubble for which it is planned, or in a later one of the step, if the rest of the bubble is long enough for it:
-/// according to the last steps (BubbleForecast), or to the plan before those are known. One thread at a time; all times
+/// The plan is that of `aadiff plan` for the ops as executed; no op is delayed. A check is requested in the bubble
+/// planned for it, or in a later one of the same step, if the rest of the bubble is long enough. The rest is predicted
+/// from recent steps (BubbleForecast), or from the plan until those are known. Use from one thread at a time; all times
 /// are passed in.
 class CheckSession {
 public:
@@ -68,54 +68,54 @@ public:
         CheckPlace place;
         int replicas = 1;
         int tensor_ranks = 1;
-        std::vector<int> layers;          ///< of each chunk of the rank
-        bool layers_of_model = true;      ///< records count layers over the model, not in their stage
-        std::vector<OpKind> kinds;        ///< of ops that can be computed again; empty = all
-        std::vector<std::int64_t> kept;   ///< bytes of the inputs of one op of each chunk; empty = unknown
+        std::vector<int> layers;          ///< number of layers in each chunk of the rank
+        bool layers_of_model = true;      ///< records count layers over the whole model, not within their stage
+        std::vector<OpKind> kinds;        ///< kinds of op that can be re-executed; empty = all
+        std::vector<std::int64_t> kept;   ///< bytes of the inputs of one op, per chunk; empty = unknown
         std::optional<std::int64_t> room; ///< bytes that may be kept beyond the activations' lifetime; none = no limit
-        bool forward_again = false;       ///< computing a backward again begins with its forward
-        std::optional<OpTimes> times;     ///< none = measured in the first steps, in which there are no checks
+        bool forward_again = false;       ///< re-executing a backward starts with its forward
+        std::optional<OpTimes> times;     ///< none = measure them in the first steps, which then have no checks
         double margin = 0.1;
         TimeNs latency{0};
-        bool records_digests = true; ///< of first executions
+        bool records_digests = true; ///< record digests of first executions
     };
 
     /// Error: Usage, for an impossible configuration.
     [[nodiscard]] static Result<CheckSession> make(Config config);
 
-    /// A layer whose ops of these kinds cannot be computed again. Before there is a plan. Error: Usage.
+    /// Excludes a layer whose ops of these kinds cannot be re-executed. Call it before there is a plan. Error: Usage.
     [[nodiscard]] Status leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds);
 
-    // Errors of the following: Usage, if they are called in another order or for a layer that does not exist.
+    // Errors of the functions below: Usage, if they are called out of order or for a layer that does not exist.
 
     [[nodiscard]] Status beginStep(int step);
-    /// An op has run. After an op that is out of the schedule's order, the step has no more checks.
+    /// Reports an op that has run. After an op out of the schedule's order, the step has no more checks.
     [[nodiscard]] Status ran(const Op& op, TimeNs start, TimeNs end);
-    /// Checks that were planned and not requested are skipped.
+    /// Ends the step. Planned checks that were not requested are skipped.
     [[nodiscard]] Result<CheckedStep> endStep();
     [[nodiscard]] bool inStep() const { return in_step_; }
 
-    /// Whether a check of the layer is planned in this step, and not over.
+    /// Whether a check of the layer is planned in this step and not finished.
     [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
-    /// The checks that are planned in this step.
+    /// The checks planned in this step.
     [[nodiscard]] std::vector<LayerOp> planned() const;
-    /// The caller does without a check of this step, as if it had not been planned.
+    /// Cancels a check of this step, as if it had not been planned.
     [[nodiscard]] Status withdraw(const LayerOp& what);
-    /// The digest of a result of the layer's first execution. The last one of a tensor counts.
+    /// Reports the digest of a tensor of the layer's first execution. The last digest of a tensor counts.
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
 
-    /// Returns the next check that fits into the current bubble. `free`: the rest of the bubble from `now` on, if the
+    /// Returns the next check that fits into the current bubble. `free` is the rest of the bubble from `now` on, if the
     /// caller knows it.
     [[nodiscard]] Result<std::optional<CheckTask>> ask(TimeNs now, std::optional<TimeNs> free);
-    /// The digest of a repeated execution, for each tensor of the first one.
+    /// Reports the digest of a re-execution, for each tensor of the first one.
     [[nodiscard]] Result<CheckOutcome> checked(const LayerOp& what, std::string_view tensor, std::uint64_t digest,
                                                TimeNs start, TimeNs end);
-    /// A requested check was begun and abandoned.
+    /// Reports that a requested check was started and abandoned.
     [[nodiscard]] Status givenUp(const LayerOp& what, TimeNs start, TimeNs end);
 
-    /// Where the executions of the latest mismatch differ.
+    /// Reports where the executions of the latest mismatch differ.
     [[nodiscard]] Status setDifference(const TensorDifference& difference);
-    /// The latest mismatch was repeated, see verdictOf().
+    /// Reports digests of repetitions of the latest mismatch, see verdictOf().
     [[nodiscard]] Result<Verdict> repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there);
 
     [[nodiscard]] const CheckSessionCounts& counts() const { return counts_; }
@@ -138,11 +138,11 @@ private:
     [[nodiscard]] Status known(const LayerOp& what) const;
     [[nodiscard]] const std::vector<Op>& order() const { return schedule().ranks[place().rank.index()]; }
     [[nodiscard]] int layersOf(Chunk chunk) const;
-    /// The number of the layer in records.
+    /// The layer number to use in records.
     [[nodiscard]] int layerOf(const LayerOp& what) const;
     [[nodiscard]] CheckRecord recordOf(const LayerOp& what, CheckOutcome outcome, TimeNs start, TimeNs end) const;
     void planStep();
-    /// Whether no op of the layer can be computed again.
+    /// Whether every kind of op of the layer is excluded from re-execution.
     [[nodiscard]] bool isLeftOut(Stage stage, int layer) const;
     void learnTimes();
     /// The expected length of the bubble before op `next`.
@@ -158,7 +158,7 @@ private:
     CheckSessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
     std::set<std::tuple<Stage, int, OpKind>> left_out_;
-    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< of the last checks of one layer
+    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< of the latest checks of one layer
     BubbleForecast bubbles_;                                        ///< by the op that ends them
     int steps_in_order_ = 0;
     std::map<OpKind, std::vector<TimeNs>> op_times_;
@@ -170,7 +170,7 @@ private:
     CheckedStep step_;
     std::vector<StepCheck> checks_;
     std::map<std::pair<LayerOp, std::string>, std::uint64_t> first_;
-    std::optional<std::size_t> mismatch_; ///< the latest, among the step's checks
+    std::optional<std::size_t> mismatch_; ///< index of the latest mismatch among the step's checks
     TimeNs last_end_{0};
 };
 

@@ -24,7 +24,7 @@ DigestPhase phaseOf(OpKind kind) {
     return DigestPhase::Backward;
 }
 
-/// Identifies a number. Ascending keys are in causal order.
+/// Identifies a value. Ascending keys are in causal order.
 struct Key {
     int step = 0;
     DigestPhase phase = DigestPhase::Forward;
@@ -33,7 +33,7 @@ struct Key {
     int layer = 0;    ///< negative in a backward
     int replica = 0;
     int tensor_rank = 0;
-    int tensor = 0;        ///< in the order in which an op computes them
+    int tensor = 0;        ///< index in the order in which an op computes its tensors
     std::string_view name; ///< of the tensor
 
     /// Whether no other backward depends on it.
@@ -76,9 +76,9 @@ int microbatchesOf(const DigestedRun& run) {
 
 constexpr int kUnknownTensor = 1000; ///< after all others, sorted by name
 
-/// How the numbers of both runs are identified.
+/// How the values of both runs are identified.
 struct Naming {
-    bool replicas_apart = true; ///< else micro-batches are numbered across replicas
+    bool replicas_apart = true; ///< otherwise micro-batches are numbered across replicas
 
     Key keyOf(const DigestRecord& digest, int microbatches) const {
         Key key;
@@ -99,7 +99,7 @@ struct Naming {
     }
 };
 
-/// A run's numbers by key, each once.
+/// A run's values by key, each once.
 std::vector<Named> namedOf(const DigestedRun& run, const Naming& naming, std::int64_t& contradictory) {
     std::vector<Named> all;
     all.reserve(run.digests.size());
@@ -147,7 +147,7 @@ private:
     }
 
     bool follows(const Key& key) const {
-        const bool weights_differ = weights_from_ != kNone; // since an earlier step
+        const bool weights_differ = weights_from_ != kNone; // from an earlier step
         switch (key.phase) {
         case DigestPhase::Forward: {
             if (weights_differ && weights_from_ <= key.layer) return true;
@@ -178,7 +178,7 @@ private:
             if (!fresh) slice->second = std::min(slice->second, key.layer);
         };
         switch (key.phase) {
-        case DigestPhase::Forward: // reaches all gradients through the loss
+        case DigestPhase::Forward: // affects all gradients through the loss
             add(forwards_);
             reached_ = 0;
             break;
@@ -191,8 +191,8 @@ private:
     }
 
     int step_ = std::numeric_limits<int>::min();
-    int weights_from_ = kNone; ///< lowest layer whose weights may differ since an earlier step
-    int reached_ = kNone;      ///< lowest layer whose weights this step's differences reach
+    int weights_from_ = kNone; ///< lowest layer whose weights may differ because of an earlier step
+    int reached_ = kNone;      ///< lowest layer whose weights this step's differences affect
     std::map<Pass, std::map<int, int>> forwards_;
     std::map<Pass, std::map<int, int>> backwards_;
 };

@@ -15,13 +15,13 @@ namespace bubblescope {
 enum class DigestPhase : std::uint8_t { Forward, Backward, Optimizer };
 [[nodiscard]] std::string_view digestPhaseName(DigestPhase phase); ///< "forward", "backward", "optimizer"
 
-/// The data of a run that is compared.
+/// The data of one run in a comparison.
 struct DigestedRun {
     std::span<const DigestRecord> digests;
     std::optional<RunInfo> info; ///< none if the files do not state it
 };
 
-/// A number that both runs have and that differs.
+/// A value that both runs have and that differs.
 struct DigestDifference {
     DigestRecord a;
     DigestRecord b;
@@ -33,30 +33,30 @@ struct DigestSpread {
     DigestPhase phase = DigestPhase::Forward;
     std::int64_t compared = 0;
     std::int64_t differing = 0;
-    int first_layer = 0; ///< of those that differ; also the next fields
+    int first_layer = 0; ///< among those that differ, as are the next fields
     int last_layer = 0;
     std::int64_t microbatches = 0;
-    std::vector<Rank> ranks_a; ///< that computed them, in run a
+    std::vector<Rank> ranks_a; ///< ranks that computed them, in run a
     std::vector<Rank> ranks_b;
 };
 
 struct DigestComparison {
     std::int64_t compared = 0;
     std::int64_t differing = 0;
-    std::int64_t only_a = 0;        ///< numbers that only run a has
-    std::int64_t only_b = 0;        ///< and only run b
-    std::int64_t contradictory = 0; ///< numbers with several digests in one run; not compared
-    int steps = 0;                  ///< in which anything was compared
+    std::int64_t only_a = 0;        ///< values that only run a has
+    std::int64_t only_b = 0;        ///< values that only run b has
+    std::int64_t contradictory = 0; ///< values with several digests in one run; not compared
+    int steps = 0;                  ///< number of steps in which anything was compared
 
-    /// Differences that no other one explains, in causal order; at most `kMaxRoots`. The first is the first difference
-    /// of the runs.
+    /// Differences that no other difference explains, in causal order; at most `kMaxRoots`. The first one is the
+    /// earliest difference of the runs.
     std::vector<DigestDifference> roots;
     std::int64_t root_count = 0;
     std::vector<DigestSpread> spread; ///< by step and phase
 
-    /// Reasons why the runs may differ in bits, one sentence each; empty if they must not.
+    /// Reasons why the runs may differ bit by bit, one sentence each; empty if they must not.
     std::vector<std::string> caveats;
-    /// Whether bits must be equal until the first optimizer step in spite of the caveats (sums grouped differently).
+    /// Whether bits must be equal until the first optimizer step despite the caveats (sums grouped differently).
     bool equal_before_optimizer = true;
     /// Whether the first difference lies where equal bits are expected.
     [[nodiscard]] bool unexpected() const;
@@ -64,16 +64,16 @@ struct DigestComparison {
     static constexpr std::size_t kMaxRoots = 100;
 };
 
-/// Compares the results of two runs, independent of their schedules and numbers of ranks. A number is identified by
-/// step, part of the step, micro-batch, slice of the sequence, layer and tensor (whole backwards and halves alike), and
-/// by replica and tensor rank if both runs have equally many. If the numbers of replicas differ, micro-batches are
-/// numbered across the replicas, those of the first one first.
+/// Compares the results of two runs, independent of their schedules and numbers of ranks. A value is identified by
+/// step, part of the step, micro-batch, slice of the sequence, layer and tensor (for whole and split backwards alike),
+/// and by replica and tensor rank if both runs have the same number of them. If the numbers of replicas differ,
+/// micro-batches are numbered across replicas, starting with those of the first.
 ///
 /// Order and spread follow dependencies, not time. Within a micro-batch, a forward depends on those of the layers below
 /// it (and of earlier slices of the sequence), a backward on all forwards and on the backwards of the layers above; no
 /// other backward depends on a weight gradient. The optimizer depends on all gradients of its step (a common norm may
-/// scale them), the next step's forwards on the weights of their layer and those below. A difference is explained by
-/// differences that it depends on.
+/// scale them), and the next step's forwards on the weights of their layer and of those below. A difference is
+/// explained by differences that it depends on.
 [[nodiscard]] DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b);
 
 } // namespace bubblescope

@@ -14,7 +14,7 @@
 namespace bubblescope {
 namespace {
 
-/// A kind of op of a chunk, in all micro-batches and steps.
+/// One kind of op of a chunk, in all micro-batches and steps.
 struct OpGroup {
     int replica = 0;
     Rank rank;
@@ -231,8 +231,8 @@ FaultOdds faultOdds(int devices, double fraction) {
 
 namespace {
 
-/// A step without its checks, as a graph of units: ops of a rank that began together as a pair. A unit's time is its
-/// begin.
+/// A step without its checks, as a graph of units: the ops of a rank that started together as a pair. A unit's time is
+/// its start.
 class StepWithoutChecks {
 public:
     StepWithoutChecks(const StepTimeline& step, std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks)
@@ -266,10 +266,10 @@ public:
 private:
     struct Unit {
         OpIndex first = kNoOp;
-        OpIndex end = kNoOp; ///< behind its last op
-        TimeNs duration{0};  ///< of the longest
-        TimeNs ready{0};     ///< when its rank was free and its inputs were there
-        TimeNs delay{0};     ///< by how much later than that, and than the end of checks, it began
+        OpIndex end = kNoOp; ///< after its last op
+        TimeNs duration{0};  ///< of its longest op
+        TimeNs ready{0};     ///< when its rank was free and its inputs had arrived
+        TimeNs delay{0};     ///< how much later than that, and than the end of checks, it started
     };
 
     static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
@@ -293,7 +293,7 @@ private:
         }
     }
 
-    /// When each op's input was there: with the receive's end, or where none is recorded with its producer's.
+    /// When each op's input arrived: at the end of the receive, or if none is recorded, at the end of its producer.
     void readArrivals() {
         arrived_.resize(timed_.size());
         for (OpIndex op = 0; op < ops_.size(); ++op) {
@@ -325,7 +325,7 @@ private:
                 link(unit_of_[at(producer)], arrived_[at(op)] - timed(producer).start);
             }
         }
-        const TaskLists inputs = predecessorLists(units_.size(), edges); // has the edges in their order
+        const TaskLists inputs = predecessorLists(units_.size(), edges); // lists the edges in their order
         std::vector<TaskIndex> order = topologicalOrder(successorLists(units_.size(), edges), edges);
         std::vector<TaskIndex> begin{0};
         std::vector<TaskIndex> sources;
@@ -367,7 +367,7 @@ private:
     std::vector<TimeNs> arrived_;          ///< per op that has a producer
     std::vector<Unit> units_;
     TaskGraph graph_;
-    std::vector<TimeNs> lags_; ///< per edge, from the begin of a unit to that of the next
+    std::vector<TimeNs> lags_; ///< per edge, from the start of a unit to that of the next
 };
 
 } // namespace

@@ -17,7 +17,7 @@ namespace bubblescope {
 
 inline constexpr std::size_t kCheckKindCount = 6;
 
-/// Outcomes of checks. A check is done when it has a result.
+/// Counts outcomes of checks. A check is done when it has a result.
 struct CheckCounts {
     std::int64_t equal = 0;
     std::int64_t mismatched = 0;
@@ -31,8 +31,8 @@ struct CheckCounts {
 
 enum class Covered : std::uint8_t {
     Yes,
-    NotYet, ///< a check of it was planned, and none has ended
-    Never,  ///< none was even planned
+    NotYet, ///< a check of it was planned, but none has ended
+    Never,  ///< no check of it was planned
 };
 [[nodiscard]] std::string_view coveredName(Covered state); ///< "covered", "not yet", "never"
 
@@ -42,9 +42,9 @@ struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
-    std::optional<int> layer; ///< counted over the whole model; none if no record names the layers of its stage
-    CheckCounts counts;       ///< of replays, by the rank itself or another
-    int last_step = -1;       ///< in which a check of it ended
+    std::optional<int> layer; ///< index in the whole model; none if no record names the layers of its stage
+    CheckCounts counts;       ///< replays by the rank itself or another
+    int last_step = -1;       ///< last step in which a check of it ended
 
     [[nodiscard]] Covered state() const;
 };
@@ -53,24 +53,24 @@ struct CoveredUnit {
 struct CheckCoverage {
     std::array<CheckCounts, kCheckKindCount> counts; ///< by CheckKind
     std::vector<CoveredUnit> units;                  ///< by place, chunk, kind and layer
-    TimeNs work{0};                                  ///< of all ops but optimizers in the run's steps, on all its ranks
-    TimeNs replayed{0};                              ///< the part of it that was run again and compared
-    int devices = 0;                                 ///< ranks of the whole run
-    int steps = 0;                                   ///< different step numbers among the run's timelines
+    TimeNs work{0};     ///< time of all ops except optimizers in the run's steps, on all ranks
+    TimeNs replayed{0}; ///< the part of it that was re-executed and compared
+    int devices = 0;    ///< ranks of the whole run
+    int steps = 0;      ///< different step numbers among the run's timelines
 
     [[nodiscard]] std::int64_t unitsThatAre(Covered state) const;
     [[nodiscard]] const CheckCounts& of(CheckKind kind) const { return counts[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] CheckCounts all() const;
-    /// `replayed` over `work`: the chance that a fault in a random piece of the run's work was seen.
+    /// `replayed` over `work`: the probability of detecting a fault in a random piece of the run's work.
     [[nodiscard]] double replayedFraction() const;
 };
 
 /// Units are the ops that the steps ran, divided into the layers that any record names for their stage, on this or
 /// another rank. A check adds to `replayed` its layer's equal part of the mean duration of its kind of op on its rank.
-/// `tensor_ranks`: ranks that share each stage; those beyond the first count as running the same ops.
+/// `tensor_ranks` is the number of ranks that share each stage; those beyond the first count as running the same ops.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
 
-/// Coverage as a table: a row for each rank, a column for each kind of op of a chunk. A cell sums up the layers of the
+/// Coverage as a table: one row per rank, one column per kind of op of a chunk. A cell sums over the layers of the
 /// chunk.
 struct CoverageMap {
     struct Column {
@@ -80,7 +80,7 @@ struct CoverageMap {
         friend constexpr auto operator<=>(const Column&, const Column&) = default;
     };
     struct Cell {
-        int units = 0; ///< 0 where the rank has no such ops
+        int units = 0; ///< 0 if the rank has no such ops
         int covered = 0;
         int not_yet = 0;
         int never = 0;
@@ -102,41 +102,41 @@ struct StepChecks {
     int step = 0;
     int replica = 0;
     CheckCounts counts;
-    std::size_t units = 0; ///< kinds of op of a layer of a rank that replays have covered up to and with this step
+    std::size_t units = 0; ///< units that replays have covered up to and including this step
     TimeNs delay{0};       ///< see delayByChecks()
 };
 
-/// One per step, in the order of `steps`; empty if the log holds no checks.
+/// One entry per step, in the order of `steps`; empty if the log has no checks.
 [[nodiscard]] std::vector<StepChecks> checksByStep(const CheckLog& log, std::span<const StepTimeline> steps);
 
-/// Number of steps until the last further unit was covered; nothing if none was.
+/// Number of steps until the last new unit was covered; nothing if none was.
 [[nodiscard]] std::optional<int> stepsToCover(std::span<const StepChecks> steps);
 
 /// A published rate of silent data corruption.
 struct PublishedRate {
     std::string_view source;
     double faults = 0;
-    double device_hours = 0; ///< in which they were observed
+    double device_hours = 0; ///< device hours in which they were observed
 
     [[nodiscard]] double perDay(int devices) const { return 24.0 * devices * faults / device_hours; }
 };
 
 /// The publications that state both numbers, lowest rate first:
-/// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found by
-///   their other consequences, so probably too few;
+/// - - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found
+///   only by their consequences, so probably too few;
 /// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by a dedicated search.
 [[nodiscard]] std::span<const PublishedRate> publishedRates();
 
-/// Faults per day at the lowest and at the highest of the published rates.
+/// Faults per day at the lowest and the highest published rate.
 struct FaultRange {
     double low = 0;
     double high = 0;
 };
 
-/// The expected faults of a run on `devices`, and those caught by checks that run `fraction` of its work twice.
+/// The expected faults of a run on `devices`, and those that checks detect if they re-execute `fraction` of its work.
 ///
-/// Faults are assumed to affect single ops, in proportion to compute time and independently of whether an op will be
-/// checked. A fault is then caught with the probability that its op is run again, which is `fraction`:
+/// Faults are assumed to affect single ops, in proportion to compute time and whether or not an op is checked. A fault
+/// is then detected with the probability that its op is re-executed, which is `fraction`:
 ///
 ///     faults per day = devices · 24 h · rate,    caught per day = fraction · faults per day
 ///
@@ -147,11 +147,11 @@ struct FaultOdds {
 };
 [[nodiscard]] FaultOdds faultOdds(int devices, double fraction);
 
-/// The time by which checks made a step longer: its wall time less that of the same step replayed without them.
+/// How much longer checks made a step: its wall time minus the wall time of the same step replayed without them.
 ///
-/// In the replay every op keeps its duration. It begins when its rank is free, its input has arrived (with the same lag
-/// after its producer's end) and any other observed delay has passed: the time by which it began after these and after
-/// the end of the rank's last check. So the replay differs only by the absence of checks.
+/// In the replay every op keeps its duration. It starts when its rank is free, its input has arrived (with the same lag
+/// after its producer's end), and any other observed delay has passed: the time by which it started after these and
+/// after the end of the rank's last check. So the replay differs only in having no checks.
 ///
 /// `checks`: intervals of checks per rank by start, on the step's clock; may be empty.
 [[nodiscard]] TimeNs delayByChecks(const StepTimeline& step,

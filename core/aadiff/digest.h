@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-// The 64-bit digest that checks and comparisons of runs use. Part of the file format and of the C interface: it must
-// never change. nvcc compiles it too, so it is limited to C++17 and to headers that nvcc compiles.
+// The 64-bit digest that checks and comparisons of runs use. It is part of the file format and the C interface, so it
+// must never change. nvcc compiles it too: it is limited to C++17 and to headers that nvcc compiles.
 
 /// A buffer of n bytes is read as little-endian 64-bit words w_0, w_1, …, the last padded with zeros. With
 ///
@@ -23,7 +23,7 @@
 ///
 /// Any change within one word is detected, since different words have different terms at the same index. Changes in
 /// several words are missed if their terms cancel out: 1 in 2^64 (1.8e19) if mix is random. The digest guards against
-/// faulty hardware; it is not a protection against deliberate manipulation.
+/// faulty hardware; it does not protect against deliberate manipulation.
 namespace bubblescope::digest {
 
 inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 over the golden ratio
@@ -37,7 +37,7 @@ BUBBLESCOPE_HASH constexpr std::uint64_t term(std::uint64_t index, std::uint64_t
     return mix(word + (index + 1) * kOdd);
 }
 
-/// The digest of `bytes` bytes whose terms add up to `sum`.
+/// The digest of `bytes` bytes with terms that add up to `sum`.
 BUBBLESCOPE_HASH constexpr std::uint64_t finish(std::uint64_t sum, std::uint64_t bytes) {
     return mix(sum + (bytes + 1) * kOdd);
 }

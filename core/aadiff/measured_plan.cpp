@@ -6,13 +6,13 @@
 namespace bubblescope {
 namespace {
 
-// Two checks in a row that did not fit, and then one now and then.
+// Allows two checks in a row that did not fit, then one now and then.
 constexpr double kLeastTrust = 0.6;
-constexpr double kAfterMiss = 0.75; ///< times
-constexpr double kAfterCheck = 0.1; ///< more
-constexpr double kAfterStep = 0.01; ///< more
-constexpr int kAgain = 33;     ///< of a round: steps with checks that are rare (CheckCost) are none of the next eight
-constexpr TimeNs kAnOp{1'000}; ///< ops of the timeline need an order, not times
+constexpr double kAfterMiss = 0.75; ///< multiplied
+constexpr double kAfterCheck = 0.1; ///< added
+constexpr double kAfterStep = 0.01; ///< added
+constexpr int kAgain = 33;          ///< of a round; steps with rare checks (CheckCost) are not among the next eight
+constexpr TimeNs kAnOp{1'000};      ///< ops of the timeline need an order but not times
 
 } // namespace
 
@@ -108,7 +108,7 @@ void MeasuredPlan::renew() {
     TimeNs now{0};
     const auto bubble = [&](std::size_t next, std::size_t index) {
         const TimeNs room = this->room(index);
-        // What runs before the rank's first op cannot be run again: known answers are checked there.
+        // The rank has run nothing before its first op that could be re-executed; known answers are checked there.
         if (room > TimeNs{0} && next > 0)
             slots.push_back(
                 {.rank = rank_, .position = Position::InsideSteady, .start = now, .end = now + room, .next_op = next});

@@ -21,16 +21,16 @@ enum class ElementType : std::uint8_t { Bits8, Bits16, Bits32, Bits64, Float16, 
 [[nodiscard]] TensorDifference elementDifference(const void* first, const void* second, std::int64_t elements,
                                                  ElementType type);
 
-/// Sets the digests of two executions, or of what must be equal otherwise, and the outcome that follows.
+/// Sets the digests of two executions, or of other data that must be equal, and the resulting outcome.
 void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
 
-/// The verdict on two executions that differed, from digests of further executions on the same inputs: on this rank and
-/// on another one, at least two on each or none. Transient, if this rank now agrees with itself and with one of the
-/// first two, and with the other rank; Open, if it does not and no other rank repeated it.
+/// The verdict on two executions that differed, from digests of further executions on the same inputs, on this rank and
+/// on another one: at least two on each, or none. Transient if this rank now agrees with itself, with one of the first
+/// two, and with the other rank; Open if it does not and no other rank repeated it.
 [[nodiscard]] Verdict verdictOf(std::uint64_t first, std::uint64_t second, std::span<const std::uint64_t> here,
                                 std::span<const std::uint64_t> there);
 
-/// The bits in which the first differing element differs, from the lowest.
+/// The bits that differ in the first differing element, from the lowest.
 [[nodiscard]] std::vector<int> flippedBits(const TensorDifference& difference);
 
 /// The place of a mismatch: "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".

@@ -39,7 +39,7 @@ public:
         plan_.slots = std::move(slots);
     }
 
-    /// `before`: see planMoreChecks(); empty if nothing was checked yet.
+    /// `before`: see planMoreChecks(); empty if nothing has been checked yet.
     RankPlan make(std::vector<std::int64_t> before = {}) {
         findUnits();
         for (const Slot& slot : plan_.slots) {
@@ -104,7 +104,7 @@ private:
         }
     }
 
-    /// The time at which the activations of a forward are freed: when the last backward that needs them begins.
+    /// When the activations of a forward are freed: when the last backward that needs them starts.
     [[nodiscard]] TimeNs activationsUntil(const Op& forward) const {
         TimeNs until = step_.end;
         for (const TimelineOp& op : ops_) {
@@ -115,8 +115,8 @@ private:
         return until - step_.begin;
     }
 
-    /// For each slot, kind and chunk: the ops to run again, those whose inputs exist first, then the latest ones.
-    /// Without a limit on kept bytes, only the latest of those whose inputs must be kept.
+    /// For each slot, kind and chunk: the ops to re-execute. Those whose inputs exist come first, then the latest ones.
+    /// Without a limit on kept bytes, only the latest op whose inputs must be kept.
     void findCandidates() {
         std::map<Key, std::vector<std::size_t>> ops;
         std::vector<TimeNs> until(ops_.size());
@@ -160,7 +160,7 @@ private:
         return limits_.kept_bytes.empty() ? 0 : limits_.kept_bytes[stageOf(chunk).index()];
     }
 
-    /// Reserves memory for an op's inputs up to `to`; false if it does not fit.
+    /// Reserves memory for an op's inputs until `to`; false if it does not fit.
     bool keep(std::size_t op, TimeNs to) {
         const TimeNs from = ops_[op].end - step_.begin;
         std::vector<Kept> with = kept_;
@@ -182,8 +182,8 @@ private:
         return true;
     }
 
-    /// Fills the slots of a step, each time with the unit whose last check is longest ago. No layer of an op is run
-    /// again twice in a step. Returns the number of units that are checked for the first time.
+    /// Fills the slots of a step, each time with the unit whose last check is oldest. No layer of an op is re-executed
+    /// twice in a step. Returns the number of units that are checked for the first time.
     std::size_t addStep() {
         std::size_t covered = 0;
         kept_.clear();
@@ -191,7 +191,7 @@ private:
         done_.clear();
         for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
             TimeNs free = plan_.slots[s].start;
-            // Until no further unit fits.
+            // Repeat until no further unit fits.
             for (bool placed = true; placed;) {
                 placed = false;
                 for (const std::size_t index : oldestFirst()) {
@@ -216,7 +216,7 @@ private:
         return covered;
     }
 
-    /// The op by which to check a unit in a slot up to `end`, if there is one.
+    /// The op with which to check a unit in a slot until `end`, if any.
     const Candidate* next(std::size_t slot, std::size_t unit, TimeNs end) {
         for (const Candidate& op : candidates(slot, plan_.units[unit])) {
             if (!done_.contains({op.op, unit}) && (!op.kept || keep(op.op, end))) return &op;
@@ -237,11 +237,11 @@ private:
     const CostModel& costs_;
     const PlanLimits& limits_;
     RankPlan plan_;
-    std::int64_t checks_ = 0;                                       ///< planned so far
+    std::int64_t checks_ = 0;                                       ///< number planned so far
     std::vector<std::int64_t> last_check_;                          ///< by unit: the number of its last check, 0 for
                                                                     ///< none
     std::vector<std::map<Key, std::vector<Candidate>>> candidates_; ///< by slot
-    // Of the current step:
+    // State of the current step:
     std::vector<Kept> kept_;
     std::set<std::pair<std::size_t, std::size_t>> done_; ///< op and unit
 };
@@ -328,7 +328,7 @@ Slots slotsOf(const StepTimeline& step) {
 
 namespace {
 
-/// Times with those of one kind of op longer by `more`.
+/// Times with one kind of op longer by `more`.
 OpTimes longer(OpTimes times, OpKind kind, TimeNs more) {
     switch (kind) {
     case OpKind::Forward: times.forward += more; break;

@@ -9,17 +9,16 @@
 
 namespace bubblescope {
 
-/// The answer for a run with a pipeline. `report` belongs to `run`. All costs and gains are of the typical step of the
-/// steps that the report's selection takes; a gain is what the step's replay wins with the change that the statement
-/// names, as predict() has it. Linear in the ops of that step; no step but that one needs its ops.
+/// The answer for a run with a pipeline. `report` must belong to `run`. Costs and gains refer to the typical step of
+/// the report's selection; a gain is what replaying that step with the statement's change saves, as predict() computes
+/// it. Linear in the ops of that step, which is the only step whose ops are needed.
 [[nodiscard]] Answer answerOf(const Run& run, const RunReport& report);
 
-/// The answer for a trace without a pipeline: `files` has one entry for each of Run::inputs(). Costs are those of all
-/// devices together, in the whole trace. Where no file shows any activity there may be no statement.
+/// The answer for a trace without a pipeline. `files` has one entry per Run::inputs(). Costs are sums over all devices
+/// and the whole trace. May have no statement if no file shows any activity.
 [[nodiscard]] Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
-/// What problems of loading a trace mean for whoever reads its result; those that only concern how it is shown are left
-/// out.
+/// The consequences of loading problems for the result. Leaves out problems that only affect how it is displayed.
 [[nodiscard]] std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems);
 
 } // namespace bubblescope

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string_view>
 
-// What problems of loading mean for the result.
+// The consequences of loading problems for the result.
 namespace bubblescope {
 namespace {
 
-/// Problems that make the result one of other data than the reader thinks.
+/// Problems because of which the result may describe other data than the reader thinks.
 struct DoubtKind {
     std::string_view kind;
     Severity severity;
@@ -83,7 +83,7 @@ std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems) {
     };
     std::vector<Statement> out;
     for (const Diagnostic& problem : problems) {
-        // Of several problems with one cause the one that names it is enough.
+        // If several problems have one cause, report the one that names it.
         const bool is_known = (problem.kind == "unfinished" || problem.kind == "truncated") && holds("rank-ended");
         if (is_known) continue;
         const DoubtKind* const doubt = findDoubt(problem.kind);

@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// Of all devices together.
+/// Sums over all devices.
 struct Sums {
     TimeNs span{0};
     TimeNs compute{0};
@@ -46,7 +46,7 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
                               devices, compute, communication, copies, idle);
 }
 
-/// Chosen by the largest part of the time other than compute.
+/// Chosen by what takes the most time besides compute.
 Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collectives) {
     Statement out;
     out.concern = Concern::Time;
@@ -90,7 +90,7 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
     return out;
 }
 
-/// Nothing is known of devices.
+/// The trace contains no device activity.
 Statement onlyHosts(const std::vector<HostSummary>& threads) {
     const auto busiest = std::ranges::max_element(threads, {}, &HostSummary::busy);
     Statement out;
@@ -102,7 +102,7 @@ Statement onlyHosts(const std::vector<HostSummary>& threads) {
     return out;
 }
 
-/// Ops of a pipeline are in the trace, but the pipeline is not whole.
+/// The trace has ops of a pipeline, but not the whole pipeline.
 Statement noWholePipeline(const Error& why) {
     Statement out;
     out.concern = Concern::Data;

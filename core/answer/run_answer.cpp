@@ -18,8 +18,8 @@
 namespace bubblescope {
 namespace {
 
-constexpr double kLeastShareNamed = 0.01; ///< of a step
-/// A cause is named beside findings if it costs this much more than the most expensive of them.
+constexpr double kLeastShareNamed = 0.01; ///< fraction of a step
+/// Besides findings, a cause is named if it costs this much more than the most expensive finding.
 constexpr double kCauseBeyondFindings = 1.5;
 
 Sentence stateOf(const Run& run, const RunReport& report) {
@@ -69,24 +69,24 @@ Sentence actionAgainst(Cause cause) {
     }
 }
 
-/// The change that acts on a cause, as whatif's scenarios have it.
+/// The change that removes a cause, in the syntax of what-if scenarios.
 std::string changeAgainst(Cause cause) {
     if (cause == Cause::Imbalance) return "stages=balanced";
     const std::string_view word = causeWord(cause);
     return word.empty() ? std::string() : std::string(word) + "=0";
 }
 
-/// That a finding about one of several ranks of a stage names.
+/// The global rank named by a finding about one of several ranks of a stage.
 std::optional<std::int64_t> globalRankOf(const Anomaly& finding) {
     const auto named = std::ranges::find(finding.evidence, "global_rank", &std::pair<std::string, double>::first);
     if (named == finding.evidence.end()) return std::nullopt;
     return static_cast<std::int64_t>(named->second);
 }
 
-/// The change that a finding's suggestion makes. Layers move between stages, so all stages change with a slow one.
+/// The change that a finding suggests. Layers move between stages, so a slow stage changes all of them.
 std::string changeBy(const StepTimeline& shape, const Anomaly& finding) {
     const bool of_stage = finding.kind == AnomalyKind::SlowStage || finding.kind == AnomalyKind::LastStageImbalance;
-    // What-if replaces all ranks that share a stage at once.
+    // What-if can only replace all ranks that share a stage at once.
     if (globalRankOf(finding)) return {};
     return of_stage ? "stages=balanced" : changeWithout(shape, finding);
 }
@@ -104,12 +104,12 @@ Concern concernOf(AnomalyKind kind) {
     }
 }
 
-/// Predicts what the typical step wins by a change. The model is made for the first one.
+/// Predicts how much a change shortens the typical step. Builds the model when first used.
 class Gains {
 public:
     Gains(const Run& run, const RunReport& report) : run_(run), report_(report) {}
 
-    /// Nothing if it cannot be predicted, or nothing is won.
+    /// Nothing if it cannot be predicted, or nothing is gained.
     [[nodiscard]] std::optional<TimeNs> of(const std::string& change) {
         if (change.empty() || report_.standards == nullptr) return std::nullopt;
         if (!model_) {
@@ -130,7 +130,7 @@ private:
     std::optional<Result<RunModel>> model_; ///< none before the first question
 };
 
-/// Fills in what else is known of the place of a rank.
+/// Fills in what else is known about a rank's place.
 void locate(Place& place, const Run& run, const RunReport& report) {
     if (!place.rank) return;
     const int replica = place.replica.value_or(0);
@@ -172,13 +172,13 @@ Statement statementOf(const Run& run, const RunReport& report, std::size_t findi
     out.what = anomaly.message;
     out.action = anomaly.suggestion;
     out.certainty = certaintyText(anomaly);
-    // Of the typical step; what happens in some steps alone costs each step a part of that.
+    // Per typical step; if only some steps are affected, each step's share of the cost.
     out.cost = anomaly.seen.steps == anomaly.seen.of_steps ? anomaly.cost : anomaly.meanCost();
     out.finding = finding;
     return out;
 }
 
-/// Whether the action wins what the fault costs: the ops, steps or times that are longer become like the others.
+/// Whether the action recovers the full cost: the ops, steps or times that are longer become like the others.
 bool isWonWhole(AnomalyKind kind) {
     return kind == AnomalyKind::LongSteps || kind == AnomalyKind::SlowOp || kind == AnomalyKind::TimeBetweenSteps ||
            kind == AnomalyKind::HostStarved;
@@ -188,7 +188,7 @@ bool isOfOneStep(const Anomaly& anomaly) {
     return anomaly.seen.steps == 1 && anomaly.seen.of_steps > 1;
 }
 
-/// Whether a problem of loading already states what such a finding is about.
+/// Whether a loading problem already reports such a finding.
 bool isAmongProblems(AnomalyKind kind, const Answer& answer) {
     if (kind == AnomalyKind::LostRecords) return true;
     if (kind != AnomalyKind::MissingOp && kind != AnomalyKind::DuplicateOp) return false;
@@ -219,7 +219,7 @@ void addFindings(Answer& answer, Gains& gains, const Run& run, const RunReport& 
     }
 }
 
-/// Which rank has the most work where stages differ.
+/// Names the rank with the most work if stages differ.
 void nameFullestRank(Statement& statement, const Run& run, const RunReport& report) {
     std::map<Rank, TimeNs> work;
     TimeNs all{0};
@@ -236,7 +236,7 @@ void nameFullestRank(Statement& statement, const Run& run, const RunReport& repo
     locate(statement.where, run, report);
 }
 
-/// The cause that costs most, by what can be won, unless findings explain as much.
+/// Adds the most expensive cause, by predicted gain, unless findings explain as much.
 void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& report) {
     const TimeNs step_time = report.selection.stepTime();
     TimeNs named{0};

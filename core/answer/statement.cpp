@@ -8,7 +8,7 @@
 namespace bubblescope {
 namespace {
 
-/// The smaller, the earlier.
+/// Lower values come first.
 int orderOf(const Statement& statement) {
     if (statement.concern == Concern::Fine) return 3;
     if (statement.concern == Concern::Time) return 2;
@@ -16,7 +16,7 @@ int orderOf(const Statement& statement) {
     return statement.concern == Concern::Data ? 0 : 1;
 }
 
-/// That communication costs time says less than which link, or which lack of cores, costs most of it.
+/// "Communication costs time" is less useful than which link, or which lack of cores, costs most of it.
 void putLinksFirst(std::vector<Statement>& statements) {
     const auto general = std::ranges::find(statements, "exposed-communication", &Statement::kind);
     if (general == statements.end()) return;

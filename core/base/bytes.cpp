@@ -27,17 +27,17 @@ constexpr std::array<ByteUnit, 11> kByteUnits{{{"", 1},
                                                {"MiB", kKi* kKi},
                                                {"GiB", kKi* kKi* kKi},
                                                {"TiB", kKi* kKi* kKi* kKi}}};
-/// In bits, which are powers of 1000.
+/// Bits, in powers of 1000.
 constexpr std::array<ByteUnit, 5> kBitUnits{
     {{"bit", 1}, {"kbit", 1'000}, {"Mbit", 1'000'000}, {"Gbit", 1'000'000'000}, {"Tbit", 1'000'000'000'000}}};
 
-/// The size that "number unit" denotes, where `unit` is of the table, divided by `divisor`. Nothing if that is not a
-/// whole number or does not fit.
+/// The size "number unit" for a unit of the table, divided by `divisor`. Nothing if that is not an integer or does not
+/// fit.
 template <class Units>
 std::optional<std::int64_t> scaled(std::string_view text, const Units& units, std::int64_t divisor) {
     std::size_t i = 0;
     std::int64_t mantissa = 0;
-    std::int64_t fraction = 1; // 10 to the number of decimals
+    std::int64_t fraction = 1; // 10 to the power of the number of decimals
     bool point = false;
     bool digits = false;
     for (; i < text.size(); ++i) {

@@ -15,8 +15,8 @@ using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 64;
 
-/// Offset of the bracket that exceeds the maximum depth. For text that is not JSON any offset may be returned: that is
-/// rejected too.
+/// Offset of the bracket that exceeds the maximum depth. For text that is not JSON the offset is arbitrary; that text
+/// is rejected too.
 std::optional<std::size_t> tooDeep(std::string_view text) {
     int depth = 0;
     bool quoted = false;
@@ -91,7 +91,7 @@ std::optional<std::int64_t> wholeNumber(const Json& value, std::int64_t max) {
     return number < 0 || number > max ? std::nullopt : std::optional(number);
 }
 
-/// What a text parser makes of a field that must be text.
+/// Applies a text parser to a field that must be text.
 template <class Parse>
 auto textField(const Json& object, const std::string& key, const InputPlace& place, Parse parse)
     -> Result<std::optional<std::decay_t<decltype(parse("").value())>>> {

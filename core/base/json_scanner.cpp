@@ -61,10 +61,10 @@ std::size_t JsonScanner::endOfString(std::size_t begin) const {
 }
 
 std::size_t JsonScanner::endOfNested(std::size_t begin) const {
-    // A closing bracket without its opening one shows that an earlier bracket is missing.
+    // A closing bracket without an opening one shows that an earlier bracket is missing.
     std::ptrdiff_t braces = 0;
     std::ptrdiff_t brackets = 0;
-    constexpr std::size_t kBetweenChecks = std::size_t{4} << 20; // a few milliseconds
+    constexpr std::size_t kBetweenChecks = std::size_t{4} << 20; // takes a few milliseconds
     std::size_t at = begin;
     std::size_t check = begin + kBetweenChecks;
     while (at < text_.size()) {

@@ -25,7 +25,7 @@ Error unreadable(const std::string& file, std::string_view as, std::string_view 
 } // namespace
 
 Result<Descriptor> openInput(const std::string& file, std::chrono::milliseconds patience) {
-    // Opening a pipe would otherwise wait until somebody writes into it.
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
     Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (!opened.isOpen() || ::fstat(opened.get(), &status) != 0) return unreadable(file, {}, std::strerror(errno));

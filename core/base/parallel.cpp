@@ -17,13 +17,13 @@
 namespace bubblescope::detail {
 namespace {
 
-/// Calls functions on other threads, begun in the order of submission. A thread is started when there is work and none
-/// is idle, up to one per core, not counting those that wait for results. Idle ones sleep: were they to look for work
-/// for a while, they would take that time from threads that have some (a fifth of the timeline's frames on two cores).
+/// Calls functions on other threads, started in the order of submission. A thread is created when there is work and
+/// none is idle, up to one per core, not counting threads that wait for results. Idle threads sleep: spinning would
+/// take time from busy threads (a fifth of the timeline's frames on two cores).
 class Threads {
 public:
-    /// Never destroyed: work may run until the process ends. A process that was forked, where none of the threads is
-    /// left, begins with new ones.
+    /// Never destroyed, because work may run until the process ends. A forked process has none of the threads and
+    /// starts new ones.
     static Threads& shared() {
         Threads* known = current_.load();
         if (known == nullptr) {
@@ -49,7 +49,7 @@ private:
             std::thread([this] { serve(); }).detach();
             ++started_;
         } catch (const std::exception&) { // NOLINT(bugprone-empty-catch)
-            // The system has no room for another thread. Those that wait for work that has not begun do it themselves.
+            // The system cannot create another thread. Threads that need the result will run the task themselves.
         }
     }
     [[noreturn]] void serve() {
@@ -71,7 +71,7 @@ private:
     std::condition_variable ready_;
     std::deque<std::function<void()>> waiting_;
     std::size_t started_ = 0;
-    std::size_t idle_ = 0; ///< of these
+    std::size_t idle_ = 0; ///< number of idle threads among them
 };
 
 } // namespace
@@ -80,7 +80,7 @@ bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stopped{false};
     std::mutex failure_mutex;
-    std::exception_ptr failure; ///< the first
+    std::exception_ptr failure; ///< the first one thrown
     const auto drain = [&] {
         try {
             for (std::size_t i = next++; i < count && !stopped; i = next++) {
@@ -97,17 +97,17 @@ bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work
         for (std::size_t i = 1; i < std::min(count, coreCount()); ++i)
             helpers.add(drain);
         drain();
-    } // those that have not begun have nothing left to do
+    } // tasks that have not started have nothing left to do
     if (failure) std::rethrow_exception(failure);
     return !stopped;
 }
 
-/// Runs once, on the first thread that begins it.
+/// Runs once, on the first thread that starts it.
 class TaskQueue::Task {
 public:
     explicit Task(std::function<void()> work) : work_(std::move(work)) {}
 
-    /// Runs unless some thread has begun it or it was cancelled.
+    /// Runs unless a thread has started it or it was cancelled.
     void runIfNotBegun() {
         std::function<void()> work;
         {
@@ -122,21 +122,22 @@ public:
         } catch (...) {
             failure = std::current_exception();
         }
-        work = nullptr; // before anyone may destroy what it refers to
+        work = nullptr; // before anyone may destroy the objects that it refers to
         const std::lock_guard lock(mutex_);
         failure_ = std::move(failure);
         state_ = State::Ended;
         ended_.notify_all();
     }
 
-    /// Runs it here unless a thread has begun it, and otherwise waits for that thread. Rethrows what the work threw.
+    /// Runs it here unless another thread has started it; in that case waits for that thread. Rethrows what the work
+    /// threw.
     void finish() {
         runIfNotBegun();
         wait();
         if (failure_) std::rethrow_exception(failure_);
     }
 
-    /// Prevents it from beginning. It may be running already, see wait().
+    /// Prevents it from starting. It may be running already, see wait().
     void cancel() {
         std::function<void()> unused;
         const std::lock_guard lock(mutex_);

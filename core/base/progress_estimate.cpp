@@ -10,7 +10,7 @@ namespace {
 
 constexpr TimeNs kUntilSure{500'000'000};
 constexpr double kHalfLife = 1.5e9; // ns
-constexpr double kLongest = 1e18;   // ns: thirty years
+constexpr double kLongest = 1e18;   // ns, thirty years
 
 std::uint64_t ceilDivided(std::uint64_t value, std::uint64_t by) {
     return (value + by - 1) / by;
@@ -29,7 +29,7 @@ void ProgressEstimate::observe(TimeNs now, std::uint64_t done, std::uint64_t tot
     const auto passed = static_cast<double>((now - last_).count());
     if (passed <= 0) return;
     const double speed = static_cast<double>(done - done_) / passed;
-    // The average at first; later no more than the half-life permits.
+    // A plain average at first; later weighted by the half-life.
     const auto known = static_cast<double>((last_ - *first_).count());
     const double kept = known <= 0 ? 0 : std::min(std::exp2(-passed / kHalfLife), known / (known + passed));
     speed_ = kept * speed_ + (1 - kept) * speed;

@@ -16,7 +16,7 @@ bool beginsWith(std::string_view name, std::string_view word) {
 } // namespace
 
 std::size_t editDistance(std::string_view a, std::string_view b) {
-    // Rows of the table of distances between beginnings; the last three are needed.
+    // Rows of the table of distances between prefixes; only the last three are needed.
     std::vector<std::size_t> before;
     std::vector<std::size_t> last(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j)
@@ -37,7 +37,7 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
 }
 
 std::string closestName(std::string_view word, const std::vector<std::string>& names) {
-    constexpr std::size_t kLongestWord = 100; // what is longer is no misspelt name
+    constexpr std::size_t kLongestWord = 100; // longer words are not misspelt names
     if (word.empty() || word.size() > kLongestWord) return {};
     const std::string* closest = nullptr;
     std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;

@@ -28,7 +28,7 @@ Error badTime(std::string_view text, std::string_view why) {
 
 } // namespace
 
-/// Also takes blanks around the number and its unit, and the micro sign for "u".
+/// Also accepts blanks around the number and its unit, and the micro sign for "u".
 Result<TimeNs> parseTime(std::string_view given) {
     const std::string_view text = trimmed(given, " ");
     std::size_t i = 0;

@@ -11,22 +11,22 @@
 
 namespace bubblescope {
 
-/// Which sends and receives share a communicator. In each of its communicators a rank carries out its sends and
-/// receives one after another, in the order in which it posts them.
+/// Which sends and receives share a communicator. Within a communicator, a rank executes its sends and receives one
+/// after another, in the order in which it posts them.
 enum class CommunicatorKind : std::uint8_t {
     One,       ///< one for all
     Direction, ///< one for activations, one for gradients
     Edge,      ///< one per ordered pair of ranks
-    Pair,      ///< one per two ranks
-    Tag,       ///< no queues: each transfer finds its other end by a tag, as in Gloo and MPI
-    Rules,     ///< as a file states
+    Pair,      ///< one per unordered pair of ranks
+    Tag,       ///< no queues: sends and receives match by tag, as in Gloo and MPI
+    Rules,     ///< as stated in a file
 };
 
 /// "one", "direction", "edge", "pair" or "tag".
 [[nodiscard]] std::string_view communicatorKindName(CommunicatorKind kind);
 [[nodiscard]] std::optional<CommunicatorKind> communicatorKindFromName(std::string_view name);
 
-/// What belongs to a communicator; empty fields match all.
+/// Selects the transfers of a communicator; empty fields match all.
 struct CommunicatorRule {
     std::string name;
     std::optional<Payload> payload;
@@ -37,11 +37,11 @@ struct CommunicatorRule {
 
 struct Communicators {
     CommunicatorKind kind = CommunicatorKind::Tag;
-    std::vector<CommunicatorRule> rules; ///< with Rules: the first that matches counts
+    std::vector<CommunicatorRule> rules; ///< with Rules: the first match counts
 
-    /// A number for the communicator of a transfer, the same for all that share it; -1: none, which Tag always is.
+    /// The number of a transfer's communicator; -1 for none, which Tag always returns.
     [[nodiscard]] std::int64_t of(Payload payload, Rank from, Rank to, int pp) const;
-    /// Of such a number: "all", "activations", "0→1", "0 and 1", or the rule's name.
+    /// The name of such a number: "all", "activations", "0→1", "0 and 1", or the rule's name.
     [[nodiscard]] std::string nameOf(std::int64_t number, int pp) const;
 };
 
@@ -50,7 +50,7 @@ struct QueueModel {
     Communicators communicators;
     /// Sends of up to this many bytes end without their receive.
     std::int64_t eager_bytes = 0;
-    /// A posted receive holds up all ops behind it until it ends, as on ROCm.
+    /// A posted receive blocks all later ops until it ends, as on ROCm.
     bool receive_blocks_compute = false;
 };
 

@@ -88,7 +88,7 @@ Status readLink(const Json& entry, int pp, const InputPlace& place, std::vector<
     return {};
 }
 
-/// A row of either form as an object with named fields.
+/// Returns a row of either form as an object with named fields.
 Result<Json> opFields(const Json& row, const InputPlace& place) {
     if (row.is_object()) return row;
     static constexpr std::array kNames{"kind", "microbatch", "chunk", "rank", "start_ns", "end_ns", "sequence"};
@@ -143,12 +143,12 @@ bool holds(const Schedule& schedule, const OpGraph& graph, Rank rank, const Op& 
     const Stage stage = schedule.stageOf(rank, op.chunk);
     const OpIndex found = graph.find(op.kind, op.microbatch, stage, op.sequence);
     if (found >= 0 && graph.op(found).kind == op.kind) return true;
-    // A backward may be given whole or in halves, whichever way the schedule runs it.
+    // A backward may be given whole or in halves, however the schedule runs it.
     return op.kind != OpKind::Forward && graph.find(OpKind::Backward, op.microbatch, stage, op.sequence) >= 0;
 }
 
-/// Completes the times of a backward that were given in another way than the schedule runs it: halves add up to the
-/// whole, which is split evenly where only it is given.
+/// Completes backward times given in another form than the schedule runs: halves add up to the whole; a whole alone is
+/// split evenly.
 Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const OpGraph& graph, Stage stage,
                         const InputPlace& place) {
     const auto as = [&given](OpKind kind) {

@@ -96,7 +96,7 @@ TimeNs CostModel::transferTime(Payload payload, Rank from, Rank to) const {
         if (link.bytes_per_second) bandwidth = link.bytes_per_second;
     }
     const std::int64_t bytes = payload == Payload::Activation ? transfers.activation_bytes : transfers.gradient_bytes;
-    // Times at this limit overflow in a timeline, where that is detected; the sum here must not overflow.
+    // Times at this limit overflow in a timeline, which detects it; the sum here must not overflow.
     latency = std::min(latency, TimeNs{std::numeric_limits<std::int64_t>::max() / 2});
     return bandwidth ? latency + transmissionTime(bytes, *bandwidth) : latency;
 }
@@ -132,7 +132,7 @@ Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std:
 
 OpTimes meanTimes(const std::vector<OpTimes>& stages) {
     const auto mean = [&](TimeNs OpTimes::*time) {
-        // Divided first: the sum of long times might overflow.
+        // Divide first, because the sum of long times might overflow.
         const auto count = static_cast<std::int64_t>(std::max<std::size_t>(stages.size(), 1));
         TimeNs whole{0};
         std::int64_t rest = 0;

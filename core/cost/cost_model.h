@@ -16,7 +16,7 @@ namespace bubblescope {
 /// When a rank continues after a send. simulate.h defines the timing of each mode.
 enum class SendMode : std::uint8_t {
     Asynchronous, ///< at once: the send costs the rank nothing
-    Blocking,     ///< when the other rank has posted the receive; sends and receives one after another
+    Blocking,     ///< when the peer has posted the receive; sends and receives run one after another
     Paired,       ///< blocking, but a send and the next op's receive with the same rank are posted together
     Batched,      ///< blocking, but all transfers between two ops are posted together, with the next receive
 };
@@ -24,7 +24,7 @@ enum class SendMode : std::uint8_t {
 [[nodiscard]] std::string_view sendModeName(SendMode mode); ///< "async", "blocking", "paired", "batched"
 [[nodiscard]] std::optional<SendMode> sendModeFromName(std::string_view name);
 
-/// Which of a rank's transfers share a communication stream, on which transfers run one after another.
+/// Which of a rank's transfers share a communication stream and so run one after another.
 enum class CommStreams : std::uint8_t {
     Unlimited,    ///< none: every transfer starts as soon as possible
     PerDirection, ///< the transfers that a rank sends in one direction: its activations; its gradients
@@ -35,7 +35,7 @@ enum class CommStreams : std::uint8_t {
 [[nodiscard]] std::string_view commStreamsName(CommStreams streams); ///< "unlimited", "direction", "link", "rank"
 [[nodiscard]] std::optional<CommStreams> commStreamsFromName(std::string_view name);
 
-/// The properties of one link where they differ from the defaults; empty fields do not differ.
+/// Properties of one link that differ from the defaults; empty fields do not differ.
 struct Link {
     Rank from;
     Rank to;
@@ -43,27 +43,26 @@ struct Link {
     std::optional<std::int64_t> bytes_per_second;
 };
 
-/// The costs of transfers between ranks beyond the latency CostModel::comm, and how transfers queue. By default there
-/// are none.
+/// Costs of transfers between ranks besides the latency CostModel::comm, and how transfers queue. None by default.
 struct TransferModel {
-    std::int64_t activation_bytes = 0;            ///< of one transfer that feeds an F
-    std::int64_t gradient_bytes = 0;              ///< of one that feeds a B or I
+    std::int64_t activation_bytes = 0;            ///< bytes of a transfer that feeds an F
+    std::int64_t gradient_bytes = 0;              ///< bytes of a transfer that feeds a B or I
     std::optional<std::int64_t> bytes_per_second; ///< bandwidth of a link; none = bytes take no time
-    std::vector<Link> links;                      ///< exceptions, at most one for each ordered pair of ranks
+    std::vector<Link> links;                      ///< exceptions, at most one per ordered pair of ranks
     CommStreams streams = CommStreams::Unlimited;
     SendMode sends = SendMode::Asynchronous;
-    bool on_compute_stream = false; ///< a sender's next op waits until the transfer has ended
+    bool on_compute_stream = false; ///< the sender's next op waits until the transfer has ended
 
     /// True if every transfer takes CostModel::comm and occupies no rank.
     [[nodiscard]] bool plain() const;
 };
 
-/// bytes / bytes_per_second, rounded up to a nanosecond and never more than 73 years; `bytes_per_second` is positive.
+/// bytes / bytes_per_second, rounded up to a nanosecond and limited to 73 years. `bytes_per_second` must be positive.
 [[nodiscard]] TimeNs transmissionTime(std::int64_t bytes, std::int64_t bytes_per_second);
 
 class MeasuredTimes; // core/cost/measured_times.h
 
-/// Times of one op of one chunk (with v > 1 not of the whole rank).
+/// Times of one op of one chunk (for v > 1, not of the whole rank).
 struct OpTimes {
     TimeNs forward{0};     ///< F
     TimeNs backward{0};    ///< B = I + W
@@ -82,11 +81,11 @@ struct ActivationSizes {
     std::int64_t weight_grad = 1; ///< freed by its weight gradient
 };
 
-/// The times of a schedule's ops and transfers. simulate() states how the parts work together.
+/// The times of a schedule's ops and transfers. simulate() documents how the parts interact.
 struct CostModel {
-    OpTimes times;                    ///< of every stage, where `stages` is empty
+    OpTimes times;                    ///< for every stage, if `stages` is empty
     std::vector<OpTimes> stages;      ///< per global stage; empty, or one entry per stage
-    std::optional<TimeNs> overlapped; ///< an overlapped pair of two ops; their sum if not given
+    std::optional<TimeNs> overlapped; ///< time of an overlapped pair; none = the sum of its two ops
     TimeNs comm{0};                   ///< one-way latency of a transfer between different ranks
     TransferModel transfers;          ///< costs of transfers beyond their latency
     /// Measured times of single ops and transfers, which take precedence; null = none. An overlapped pair takes the
@@ -97,7 +96,7 @@ struct CostModel {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);
     }
 
-    /// Latency plus bytes over bandwidth from one rank to a different one. Ignores `measured`.
+    /// Latency plus bytes over bandwidth between two different ranks. Ignores `measured`.
     [[nodiscard]] TimeNs transferTime(Payload payload, Rank from, Rank to) const;
 
     /// True if ops of a kind take one time everywhere.
@@ -106,15 +105,15 @@ struct CostModel {
     [[nodiscard]] bool plainTransfers() const { return transfers.plain() && measured == nullptr; }
 };
 
-/// Completes times as documented for the command line: `--backward` alone is split evenly into I and W (an odd
-/// nanosecond goes to I), `--input-grad` and `--weight-grad` together give B. A given B that differs from
-/// given I + W is a usage error.
+/// Completes times as documented for the command line: a backward alone is split evenly into I and W (an odd nanosecond
+/// goes to I), `--input-grad` and `--weight-grad` together give B. A given B that differs from given I + W is a usage
+/// error.
 [[nodiscard]] Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward,
                                           std::optional<TimeNs> input_grad, std::optional<TimeNs> weight_grad,
                                           TimeNs optimizer = TimeNs{0});
 
-/// The mean of each time, for uses that need one set of times where stages differ; 0 without stages. Rounded down, but
-/// B = I + W holds.
+/// The mean of each time, for code that needs one set of times although stages differ; 0 without stages. Rounded down,
+/// but B = I + W holds.
 [[nodiscard]] OpTimes meanTimes(const std::vector<OpTimes>& stages);
 
 } // namespace bubblescope

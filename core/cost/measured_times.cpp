@@ -84,7 +84,7 @@ std::size_t groupOf(const Op& op) {
     return static_cast<std::size_t>(op.kind) + (op.overlapped ? kAlone : 0);
 }
 
-/// 0 of none.
+/// 0 if there are none.
 TimeNs meanOf(std::span<const TimeNs> times) {
     double sum = 0;
     for (const TimeNs time : times)
@@ -111,7 +111,7 @@ CostModel typicalCosts(const StepTimeline& step) {
 }
 
 CostModel typicalOpCosts(const StepTimeline& step) {
-    // All durations, by group: kinds that ran alone, then those of pairs.
+    // All durations, by group: kinds that ran alone, then kinds in pairs.
     std::array<std::size_t, 2 * kAlone + 1> begin{};
     for (const auto& ops : step.ranks) {
         for (const TimelineOp& op : ops)
@@ -142,7 +142,7 @@ CostModel typicalOpCosts(const StepTimeline& step) {
                    .weight_grad = of(OpKind::BackwardWeight),
                    .optimizer = of(OpKind::Optimizer)};
     if (costs.times.backward.count() == 0) costs.times.backward = costs.times.input_grad + costs.times.weight_grad;
-    // Last, since it mixes the groups.
+    // Last, because it reorders the groups.
     if (begin[kAlone] != begin[2 * kAlone]) costs.overlapped = medianOf(kAlone, 2 * kAlone);
     return costs;
 }

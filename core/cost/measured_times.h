@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// Times of single ops and transfers that replace those of a cost model, to simulate a measured step again. An
-/// optimizer op is identified by its rank alone.
+/// Times of single ops and transfers that replace those of a cost model, to simulate a measured step. An optimizer op
+/// is identified by its rank alone.
 class MeasuredTimes {
 public:
     /// The duration of every op in `step`, and of every transfer that has a Receive span. Simulating the step's order
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::size_t opCount() const { return ops_.size(); }
 
 private:
-    /// Ops: rank, kind, micro-batch, chunk and slice. Transfers: stage, payload, micro-batch and slice.
+    /// For ops: rank, kind, micro-batch, chunk and slice. For transfers: stage, payload, micro-batch and slice.
     struct Key {
         std::int32_t place = 0;
         std::int32_t kind = 0;
@@ -52,13 +52,13 @@ private:
     TimeNs longest_{0};
 };
 
-/// The typical op times of a step: medians over all ranks and chunks, robust against one slow stage, but at most the
-/// mean, which equal stages would take: with two stages the median is the slower one's. Overlapped pairs are measured
-/// separately from single ops, since a half lasts as long as its pair; a kind that ran in pairs only gets the time of
+/// The typical op times of a step: medians over all ranks and chunks, so that one slow stage does not matter, but at
+/// most the mean, which equal stages would take (with two stages the median is the slower one's). Overlapped pairs are
+/// measured separately, because a half lasts as long as its pair; a kind of op that only ran in pairs gets the time of
 /// the pairs. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
-/// The same with transfers that take no time.
+/// As typicalCosts(), with transfers that take no time.
 [[nodiscard]] CostModel typicalOpCosts(const StepTimeline& step);
 
 } // namespace bubblescope

@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// No real model has larger sizes; sums of sizes up to this do not overflow.
+/// No real model has larger sizes, and sums of sizes up to this do not overflow.
 constexpr std::int64_t kMaxCounted = std::int64_t{1} << 60U;
 
 std::int64_t saturatingSum(std::int64_t a, std::int64_t b) {
@@ -78,7 +78,7 @@ Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedul
         // The stage numbers of two pipelines alternate, and each pipeline holds the whole model.
         model.stages.insert(model.stages.end(), static_cast<std::size_t>(apart), stageOf(sum, sizes));
     }
-    // A rank holds at most every activation of the step, and its fixed memory.
+    // A rank holds at most all activations of the step and its fixed memory.
     std::int64_t held = 0;
     for (const StageMemory& stage : model.stages) {
         const std::int64_t each = std::max(stage.activations.forward, stage.activations.weight_grad) +

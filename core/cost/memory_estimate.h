@@ -11,29 +11,29 @@
 
 namespace bubblescope {
 
-/// Tensor sizes of a layer, on one device and for one micro-batch, in bytes but for `parameters`.
+/// Tensor sizes of a layer, on one device and for one micro-batch, in bytes (except `parameters`).
 struct LayerSizes {
-    std::int64_t parameters = 0;         ///< number of elements
-    std::int64_t activation = 0;         ///< kept from the forward to the backward
-    std::int64_t until_weight_grad = 0;  ///< kept from I to W where the backward is split: the rest of `activation` and
-                                         ///< the tensors that I computes for W
-    std::int64_t forward_workspace = 0;  ///< additional, while its forward runs
-    std::int64_t backward_workspace = 0; ///< additional, while its backward, or a half of it, runs
+    std::int64_t parameters = 0;        ///< number of elements
+    std::int64_t activation = 0;        ///< kept from the forward to the backward
+    std::int64_t until_weight_grad = 0; ///< kept from I to W if the backward is split: the rest of `activation` and the
+                                        ///< tensors that I computes for W
+    std::int64_t forward_workspace = 0; ///< additional, while its forward runs
+    std::int64_t backward_workspace = 0; ///< additional, while its backward or a half of it runs
 
-    /// Adds sizes; takes the larger of the workspaces, since layers run one after another.
+    /// Adds sizes, but takes the larger workspaces, because layers run one after another.
     LayerSizes& operator+=(const LayerSizes& other);
 };
 
 /// The tensor sizes of a model.
 struct ModelSizes {
     std::vector<LayerSizes> layers;
-    LayerSizes first; ///< of the first stage, added to its layers: the embedding
-    LayerSizes last;  ///< of the last stage, added to its layers: the output head and loss
-    /// Bytes per parameter. The defaults are training in 16 bits with Adam: 32-bit weights and two moments.
+    LayerSizes first; ///< added to the first stage's layers: the embedding
+    LayerSizes last;  ///< added to the last stage's layers: the output head and loss
+    /// Bytes per parameter. The defaults are 16-bit training with Adam: 32-bit weights and two moments.
     std::int64_t weight_bytes = 2;
     std::int64_t gradient_bytes = 2;
     std::int64_t optimizer_bytes = 12;
-    std::int64_t optimizer_shards = 1; ///< data-parallel ranks that share the optimizer's state
+    std::int64_t optimizer_shards = 1; ///< data-parallel ranks that shard the optimizer state
     std::vector<int> layers_per_stage; ///< empty = evenly
 };
 
@@ -57,8 +57,8 @@ struct TransformerShape {
     enum class Recompute { None, Attention, Full } recompute = Recompute::None;
 };
 
-/// Sizes from a shape. Per token, with d bytes per element and r = t with sequence parallelism, else 1 (table 2 of
-/// Korthikanti et al. 2022 is the case d = 2, f = 4h, GELU, dropout; for t = 1: 34h + 5as):
+/// Computes sizes from a shape. Per token, with d bytes per element and r = t with sequence parallelism, otherwise 1
+/// (table 2 of Korthikanti et al. 2022 is the case d = 2, f = 4h, GELU, dropout; for t = 1: 34h + 5as):
 ///
 ///     kept:          4dh/r                inputs of the two norms, of Q/K/V and of the feed-forward
 ///                  + (2dh + 2dh_kv)/t     Q, K, V and the attention's result; h_kv = h · kv_heads / heads
@@ -68,21 +68,21 @@ struct TransformerShape {
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
-/// For d = 2, f = 4h, r = t = 1 the latter is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; for one layer
-/// they are the backward's workspace instead.
+/// For d = 2, f = 4h, r = t = 1, the latter is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; those of one
+/// layer are the backward's workspace instead.
 ///
 /// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h, t =
 /// 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: as many parameters and a norm, the
 /// inputs of both and 32-bit logits. Errors: Usage, when a size is missing or is not divisible as required.
 [[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
 
-/// A JSON object with the fields of ModelSizes, or of TransformerShape under "transformer". Documented with an example
-/// in the manual, "Simulation". Errors: Input, naming the file and the place.
+/// A JSON object with the fields of ModelSizes, or of TransformerShape under "transformer"; see the manual,
+/// "Simulation". Errors: Input, with the file and the place.
 [[nodiscard]] Result<ModelSizes> readModelSizes(const std::string& file);
 [[nodiscard]] Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where);
 
-/// The memory of a model divided into the stages of a schedule. Where two pipelines share the ranks, each holds the
-/// whole model. Errors: Usage, when the layers cannot be divided this way or take more than an exbibyte.
+/// The memory of a model divided into the stages of a schedule. If two pipelines share the ranks, each holds the whole
+/// model. Errors: Usage if the layers cannot be divided this way or need more than an exbibyte.
 [[nodiscard]] Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule);
 
 } // namespace bubblescope

@@ -34,7 +34,7 @@ Status readFlag(const Json& object, const std::string& key, const InputPlace& pl
     return {};
 }
 
-/// The one of `names` that a field holds; `value` is unchanged if the field is absent.
+/// Reads a field that must be one of `names`; `value` is unchanged if the field is absent.
 Status readChoice(const Json& object, const std::string& key, std::initializer_list<std::string_view> names,
                   const InputPlace& place, std::size_t& value) {
     const auto found = object.find(key);

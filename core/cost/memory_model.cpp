@@ -22,7 +22,7 @@ public:
     Holdings(const MemoryModel& model, Placement placement, int pp, Rank rank, int slices)
         : model_(model), placement_(placement), pp_(pp), rank_(rank), slices_(slices) {}
 
-    /// Takes the ops in order, an overlapped pair at a time: visit(index of the first, bytes while it runs, bytes
+    /// Visits the ops in order, an overlapped pair at a time: visit(index of the first, bytes while it runs, bytes
     /// after it).
     template <class Visit>
     void follow(const std::vector<Op>& ops, Visit visit) {

@@ -15,7 +15,7 @@ namespace bubblescope {
 struct StageMemory {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;
-    std::int64_t optimizer = 0; ///< state
+    std::int64_t optimizer = 0; ///< optimizer state
     /// F allocates `forward` when it starts; I frees `input_grad` and W `weight_grad` when they end, B both. An I that
     /// allocates more than it frees has a negative `input_grad`. Each slice of a split sequence takes an equal part.
     ActivationSizes activations{0, 0, 0};
@@ -25,7 +25,7 @@ struct StageMemory {
     [[nodiscard]] std::int64_t fixed() const { return weights + gradients + optimizer; }
 };
 
-/// Bytes that a schedule's stages take, by global stage. Transfer buffers are not included.
+/// Memory of a schedule's stages in bytes, by global stage. Does not include transfer buffers.
 struct MemoryModel {
     std::vector<StageMemory> stages;
 };
@@ -35,7 +35,7 @@ struct RankMemory {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0;
-    std::int64_t peak_activations = 0;      ///< including the workspace of the op that runs
+    std::int64_t peak_activations = 0;      ///< including the workspace of the running op
     std::size_t peak_op = 0;                ///< index in the rank's list of the first op at the peak
     std::optional<std::size_t> over_budget; ///< index of the first op during which the rank exceeds the budget
 
@@ -43,19 +43,19 @@ struct RankMemory {
     [[nodiscard]] std::int64_t peak() const { return fixed() + peak_activations; }
 };
 
-/// Per rank. `model` covers every stage of the schedule. Since a rank runs its ops one after another, the peak depends
-/// on its order alone, not on times. O(ops).
+/// One entry per rank. `model` must cover every stage of the schedule. A rank runs its ops one after another, so the
+/// peak depends only on its order, not on times. O(ops).
 [[nodiscard]] std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                                 std::optional<std::int64_t> budget = {});
 
-/// The memory from a point in time until the next.
+/// Memory use from a point in time until the next.
 struct MemoryPoint {
     TimeNs time{0};
     std::int64_t bytes = 0;
 };
 
-/// A rank's memory over a step by time, weights, gradients and optimizer state included; the first point is at the
-/// step's begin. An op of zero duration gives two points at one time. The maximum is RankMemory::peak().
+/// A rank's memory over a step by time, including weights, gradients and optimizer state; the first point is at the
+/// start of the step. An op of zero duration gives two points at one time. The maximum is RankMemory::peak().
 [[nodiscard]] std::vector<MemoryPoint> memoryCurve(const StepTimeline& step, Rank rank, const MemoryModel& model);
 
 } // namespace bubblescope

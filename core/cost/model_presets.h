@@ -10,19 +10,19 @@
 
 namespace bubblescope {
 
-/// A model shape that has a name.
+/// A named model shape.
 struct ModelPreset {
     std::string_view name;   ///< "llama3-8b"
     std::string_view source; ///< publication; empty = none
     TransformerShape shape;
 };
 
-/// Published models, for users who have no file of their own, from the smallest to the largest. One micro-batch is one
+/// Published models, from the smallest to the largest, for users without a file of their own. One micro-batch is one
 /// sequence of the model's training length; tp is 1.
 [[nodiscard]] std::span<const ModelPreset> publishedModels();
 [[nodiscard]] std::vector<std::string> modelPresetNames();
 
-/// By name, regardless of case, '-' and '_'. Errors: Usage, naming those there are.
+/// Finds a preset, ignoring case, '-' and '_'. Errors: Usage, listing the presets.
 [[nodiscard]] Result<TransformerShape> modelPresetShape(std::string_view name);
 
 } // namespace bubblescope

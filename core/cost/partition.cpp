@@ -11,7 +11,7 @@ namespace bubblescope {
 
 namespace {
 
-/// A larger number is a typing mistake, and would exhaust the memory.
+/// A larger number is a typing mistake and would exhaust the memory.
 constexpr std::int64_t kMaxSplitLayers = 10'000'000;
 
 } // namespace

@@ -9,16 +9,16 @@
 
 namespace bubblescope {
 
-/// What a unit of a model is, where embedding and loss count as units of their own.
+/// A unit of a model, where embedding and loss count as separate units.
 enum class LayerKind : std::uint8_t {
     Embedding,
     Transformer,
-    MultiToken, ///< of multi-token prediction, behind the transformer's layers
+    MultiToken, ///< multi-token prediction, after the transformer's layers
     Loss,       ///< the output head and the loss
 };
 
-/// The number of consecutive layers on each stage, by global stage. Every stage holds at least one; only layouts of
-/// Megatron-core (core/frameworks/layer_layout.h) have empty stages.
+/// The number of consecutive layers on each stage, by global stage. Every stage has at least one; only Megatron-core's
+/// layouts (core/frameworks/layer_layout.h) may have empty stages.
 struct Partition {
     std::vector<int> layers_per_stage;
 
@@ -26,22 +26,23 @@ struct Partition {
     [[nodiscard]] std::vector<std::vector<int>> layers() const;
 };
 
-/// Splits layers evenly; a remainder goes to the first stages, one layer each. `first_less` and `last_less` make room
-/// for the embedding and the output head: the first and the last stage get that many layers fewer, as in torchtitan's
+/// Splits layers evenly; the first stages get one more if there is a remainder. `first_less` and `last_less` make room
+/// for the embedding and the output head: the first and the last stage get that many layers fewer, like torchtitan's
 /// options of that name. Errors: Usage.
 [[nodiscard]] Result<Partition> partitionEvenly(int layers, int stages, int first_less = 0, int last_less = 0);
 
-/// The given number of layers on each rank (at least v), divided among the rank's chunks; a remainder goes to its first
-/// chunks: 5 + 3 layers on p = 2, v = 2 are [0,1,2] [3,4] [5,6] [7] by stage. Errors: Usage.
+/// Puts the given number of layers on each rank (at least v) and divides them among the rank's chunks; the first chunks
+/// get one more if there is a remainder. 5 + 3 layers on p = 2, v = 2 are [0,1,2] [3,4] [5,6] [7] by stage. Errors:
+/// Usage.
 [[nodiscard]] Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement);
 
-/// The number of chunks of a rank's part of the model. Where two pipelines share the ranks, those of one pipeline.
+/// The number of chunks in a rank's part of the model. If two pipelines share the ranks, of one pipeline.
 [[nodiscard]] inline int chunksOfModel(const Schedule& schedule) {
     return schedule.vpp / routes(schedule.placement);
 }
 
-/// The costs when the same layers on a rank are split into `now` chunks instead of `before`: all op times scale,
-/// transfers do not. Errors: Usage for times per stage, which do not apply to other stages.
+/// The costs if the same layers on a rank are split into `now` chunks instead of `before`: op times scale, transfers do
+/// not. Errors: Usage for times per stage, which do not apply to other stages.
 [[nodiscard]] Result<CostModel> recut(const CostModel& costs, int before, int now);
 
 } // namespace bubblescope

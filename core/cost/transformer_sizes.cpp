@@ -45,7 +45,7 @@ Status checkShape(const TransformerShape& shape) {
     return {};
 }
 
-/// The sizes of a checked shape, each by its formula in the header.
+/// The sizes of a validated shape, each by its formula in the header.
 class Transformer {
 public:
     explicit Transformer(const TransformerShape& shape)
@@ -94,7 +94,7 @@ public:
         return sizes;
     }
 
-    /// Some size is too large to be summed.
+    /// Whether some size is too large to add up.
     [[nodiscard]] bool overflow() const { return overflow_; }
 
 private:

@@ -31,7 +31,7 @@ public:
 
     [[nodiscard]] std::uint64_t bits() { return digest::mix(state_ += digest::kOdd); }
 
-    /// Between `middle` · (1 − `spread`) and `middle` · (1 + `spread`), the middle more often than the ends.
+    /// Between `middle` · (1 − `spread`) and `middle` · (1 + `spread`), more often near the middle.
     [[nodiscard]] double around(double middle, double spread) { return middle * (1 + spread * (unit() + unit() - 1)); }
 
 private:
@@ -57,7 +57,7 @@ CheckedTensor resultOf(OpKind kind) {
     }
 }
 
-/// Different for each checked number, and the same on every call.
+/// Different for each checked value, and the same on every call.
 std::uint64_t madeUpDigest(const CheckRecord& check) {
     std::uint64_t value = 0;
     for (const std::int32_t part : {check.step, check.rank.value, static_cast<std::int32_t>(check.op.kind),
@@ -98,8 +98,8 @@ CheckRecord recordOf(const PlannedCheck& planned, const RankPlan& plan, const St
     return check;
 }
 
-/// The checks that a run of these steps would have made in its bubbles, placed by planChecks(), with made-up digests.
-/// One on rank 2 finds a flipped bit in step 4 that does not recur. By rank and time.
+/// The checks that a run of these steps would have made in its bubbles, placed by planChecks(), with made-up digests. A
+/// check on rank 2 finds a flipped bit in step 4 that does not recur. Sorted by rank and time.
 std::vector<CheckRecord> demoChecks(std::span<const StepTimeline> steps, const CostModel& costs) {
     std::vector<CheckRecord> checks;
     bool flipped = false;
@@ -141,7 +141,7 @@ constexpr std::array<DemoTrace, 3> kDemos{{
 /// How a demo is simulated.
 struct DemoPlan {
     ScheduleSpec schedule;
-    std::vector<double> stage_times; ///< how much longer than the nominal time each stage's ops take
+    std::vector<double> stage_times; ///< how much longer than nominal each stage's ops take
     int steps = 8;
     bool checked = false;
     std::string faults;
@@ -165,7 +165,7 @@ TimeNs scaled(TimeNs time, double by) {
     return TimeNs{static_cast<std::int64_t>(static_cast<double>(time.count()) * by)};
 }
 
-/// Every op of a step takes its stage's time, varied by a few per cent.
+/// Every op takes its stage's time, varied by a few per cent.
 Result<StepTimeline> simulateOneStep(const Schedule& schedule, const DemoPlan& plan, CostModel costs, Jitter& jitter) {
     MeasuredTimes times;
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
@@ -239,7 +239,7 @@ Result<DemoRun> makeDemo(std::string_view name) {
 
 Status writeDemo(std::string_view name, const std::filesystem::path& file) {
     BUBBLESCOPE_ASSIGN(const DemoRun run, makeDemo(name));
-    // If this fails, so does the writing, which reports the reason.
+    // If this fails, so does the writing, which reports why.
     std::error_code ignored;
     std::filesystem::create_directories(file.parent_path(), ignored);
     return perfetto::writeTimeline(file, run.info, run.steps, run.checks);

@@ -14,14 +14,14 @@
 
 namespace bubblescope {
 
-/// A made-up run for users who have no trace yet. Simulated, so it is the same on every machine.
+/// A made-up run for users without a trace. It is simulated, so it is the same on every machine.
 struct DemoTrace {
     std::string_view name;        ///< for the command line and the file: "slow-last-stage"
     std::string_view title;       ///< for people
     std::string_view description; ///< one sentence: what it shows
 };
 
-/// Raised when the content of a demo changes, so that files written before are not taken for it.
+/// Increase this when a demo's content changes, so that older files are not mistaken for it.
 inline constexpr int kDemoVersion = 1;
 
 /// All demos, the simplest first.
@@ -31,16 +31,16 @@ inline constexpr int kDemoVersion = 1;
 
 /// The content of a demo's file.
 struct DemoRun {
-    RunInfo info; ///< `faults` describes what makes it differ from an undisturbed run
+    RunInfo info; ///< `faults` describes how it differs from an undisturbed run
     std::vector<StepTimeline> steps;
     std::vector<CheckRecord> checks; ///< by rank and time
 };
 
-/// Takes some milliseconds. Errors: Usage, listing the demos, for an unknown name.
+/// Takes a few milliseconds. Errors: Usage for an unknown name, listing the demos.
 [[nodiscard]] Result<DemoRun> makeDemo(std::string_view name);
 
-/// Writes a demo as a Perfetto trace; creates missing folders. Errors: those of makeDemo(), and Input if the file
-/// cannot be written.
+/// Writes a demo as a Perfetto trace; creates missing folders. Errors: as makeDemo(), and Input if the file cannot be
+/// written.
 [[nodiscard]] Status writeDemo(std::string_view name, const std::filesystem::path& file);
 
 } // namespace bubblescope

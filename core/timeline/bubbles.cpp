@@ -20,8 +20,8 @@ Position gapPosition(const Phases& phases, std::size_t index) {
         return index < phases.steady ? Position::InsideWarmup : Position::InsideCooldown;
     }
     if (index < phases.steady) return Position::InsideWarmup;
-    // The steady phase's first forward usually runs as soon as warm-up ends, and the rank then waits for its first
-    // backward: that wait separates warm-up from steady.
+    // The steady phase's first forward usually runs as soon as warm-up ends; then the rank waits for its first
+    // backward. That wait separates warm-up from steady.
     if (index <= phases.steady + 1) return Position::WarmupToSteady;
     if (index < phases.cooldown) return Position::InsideSteady;
     return index == phases.cooldown ? Position::SteadyToCooldown : Position::InsideCooldown;
@@ -93,7 +93,7 @@ void StepOrder::readOps(const StepTimeline& step) {
     OpLists lists{pp_, microbatches_, vpp_, placement_, {}, {0}};
     const std::size_t ranks = step.ranks.size();
     optimizers_.resize(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) { // as if optimizers were behind all others, which they mostly are
+    for (std::size_t r = 0; r < ranks; ++r) { // as if optimizers came after all others, as they usually do
         const auto& ran = step.ranks[r];
         std::size_t works = ran.size();
         while (works > 0 && ran[works - 1].op.kind == OpKind::Optimizer)
@@ -112,7 +112,7 @@ void StepOrder::readOps(const StepTimeline& step) {
             }
         }
     });
-    std::vector<OpIndex> missing(ranks); // what the others of a rank make
+    std::vector<OpIndex> missing(ranks); // how many ops the others of a rank add
     for (std::size_t r = 0; r < ranks; ++r) {
         const auto works = static_cast<std::size_t>(lists.rank_begin[r + 1] - lists.rank_begin[r]);
         missing[r] = static_cast<OpIndex>(std::ranges::count_if(
@@ -192,7 +192,7 @@ std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step) {
 std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order) {
     std::vector<std::vector<Bubble>> result(step.ranks.size());
     parallelGroups(result.size(), static_cast<std::size_t>(order.graph().size()), [&](std::size_t r) {
-        std::size_t count = 0; // they are kept with the step, so that room for more would be too
+        std::size_t count = 0; // kept with the step, so spare capacity would be kept too
         eachBubble(step, order, Rank{r}, [&](const Bubble&) { ++count; });
         result[r].reserve(count);
         eachBubble(step, order, Rank{r}, [&](const Bubble& bubble) { result[r].push_back(bubble); });
@@ -214,7 +214,7 @@ std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, con
     std::vector<PerPosition<TimeNs>> result(step.ranks.size());
     parallelGroups(result.size(), starts.size(), [&](std::size_t r) {
         const auto& ops = step.ranks[r];
-        auto next = static_cast<std::size_t>(order.graph().firstOf(Rank{r})); // in `starts`
+        auto next = static_cast<std::size_t>(order.graph().firstOf(Rank{r})); // index in `starts`
         TimeNs end{0};                                                        // of the current op
         const auto startOf = [&](std::size_t i) {
             const bool moves = ops[i].op.kind != OpKind::Optimizer;
@@ -233,7 +233,7 @@ std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, con
 
 BubbleRates bubbleRates(const StepTimeline& step) {
     struct Span {
-        TimeNs length{0}; ///< from its first op to the last end
+        TimeNs length{0}; ///< from the first op's start to the last end
         TimeNs busy{0};
     };
     std::vector<Span> spans(step.ranks.size());

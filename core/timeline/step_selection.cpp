@@ -19,7 +19,7 @@ constexpr std::size_t kSide = 7; ///< steps on each side with which a step is co
 constexpr double kSigmas = 5;
 constexpr double kWarmUpAbove = 0.1;
 constexpr double kOutlierAbove = 0.2;
-constexpr double kFewStepsAbove = 0.4; ///< divided by the number of steps compared with: few show little
+constexpr double kFewStepsAbove = 0.4; ///< divided by the number of steps compared with, because few steps prove little
 constexpr std::size_t kMostInSuccession = 3;
 
 double lowerMedian(std::vector<double> values) {
@@ -28,7 +28,7 @@ double lowerMedian(std::vector<double> values) {
     return *middle;
 }
 
-/// Robust standard deviation, from successive differences, which neither a trend nor a change of level enlarges, or
+/// Robust standard deviation: from successive differences, which neither a trend nor a change of level increases, or
 /// from differences to the median, where one odd step of three or four affects only one.
 double spreadOf(std::span<const double> times) {
     if (times.size() < 2) return 0;
@@ -45,10 +45,10 @@ double spreadOf(std::span<const double> times) {
     return kNormal * std::min(lowerMedian(std::move(apart)) / std::sqrt(2.0), lowerMedian(std::move(off)));
 }
 
-/// How long steps around a place usually take, and which deviation from that is normal.
+/// How long steps around a place usually take, and how much deviation from that is normal.
 struct Level {
     double time = 0;
-    double above = 0; ///< allowed, as a share
+    double above = 0; ///< allowed, as a fraction
     double spread = 0;
 
     [[nodiscard]] bool clearlyAbove(double value) const { return value > time * (1 + above) + kSigmas * spread; }
@@ -203,7 +203,7 @@ std::string toText(const StepRequest::Range& range) {
 
 namespace {
 
-/// "3-9", or "3,5-9" if some are missing, as step requests are written; the first few.
+/// Formats numbers like step requests, "3-9" or "3,5-9" if some are missing. Only the first few.
 std::string numbersText(std::vector<int> numbers) {
     constexpr int kMostRanges = 8;
     std::ranges::sort(numbers);
@@ -265,7 +265,7 @@ StepSelection::StepSelection(std::span<const StepTimeline> timelines, const Step
     for (std::size_t i = 0; i < timelines.size(); ++i)
         numbers[timelines[i].index].push_back(i);
     const auto wall = [&](std::size_t timeline) { return timelines[timeline].wall(); };
-    std::vector<TimeNs> times; // of the requested replicas, with all their steps
+    std::vector<TimeNs> times; // of the requested replicas, including all their steps
     for (const auto& [index, all] : numbers) {
         replicas_ = std::max(replicas_, all.size());
         TimeNs& time = times.emplace_back(0);

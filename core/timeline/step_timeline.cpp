@@ -77,7 +77,7 @@ TimeNs between(TimeNs from, TimeNs to, double fraction) {
     return from + TimeNs{std::llround(fraction * static_cast<double>((to - from).count()))};
 }
 
-/// An op with its index in the rank's list. Whether it is half of a pair may differ between the two timelines.
+/// An op with its index in the rank's list. It may be half of a pair in only one of the two timelines.
 struct NamedOp {
     Op op;
     std::size_t place = 0;

@@ -8,7 +8,7 @@
 namespace bubblescope {
 namespace {
 
-/// Chunk numbers are omitted where there is only one chunk.
+/// Omits the chunk number if there is only one chunk.
 std::string label(const Op& op, int vpp) {
     if (vpp > 1 || op.kind == OpKind::Optimizer) return opName(op);
     const std::string slice = op.sequence > 0 ? fmt::format(":{}", op.sequence) : std::string{};

@@ -30,7 +30,7 @@ std::optional<Rank> rankOf(const StepTimeline& step, int stage) {
     return locate(step.placement, step.pp, Stage{stage}).rank;
 }
 
-/// The link of a transfer, whichever side the span is of.
+/// The link of a transfer, for spans of either side.
 std::optional<LinkEnds> linkOf(const StepTimeline& step, const CommSpan& span) {
     const int apart = span.payload == Payload::Activation ? routes(step.placement) : -routes(step.placement);
     const auto from = rankOf(step, span.stage.value - apart);
@@ -43,9 +43,9 @@ bool carries(const CommSpan& span, const Op& op) {
     return span.microbatch == op.microbatch && span.sequence == op.sequence && span.payload == payloadOf(op.kind);
 }
 
-/// What a rank has between two of its ops.
+/// The transfers of a rank between two of its ops.
 struct Gap {
-    std::span<const CommSpan> spans; ///< that begin in it
+    std::span<const CommSpan> spans; ///< those that begin in it
 
     [[nodiscard]] const CommSpan* find(CommKind kind, const Op& op) const {
         const auto found =
@@ -57,10 +57,10 @@ struct Gap {
 /// The batches of one rank.
 struct RankBatches {
     std::vector<TransferBatch> batches;
-    std::size_t pairs = 0; ///< sends and receives between two ops, to and from the same rank
+    std::size_t pairs = 0; ///< number of send-receive pairs with the same peer between two ops
 };
 
-/// In at most so many gaps.
+/// Looks at no more than `gaps` gaps.
 RankBatches batchesOf(const StepTimeline& step, std::size_t rank, std::size_t most) {
     RankBatches found;
     const auto& ops = step.ranks[rank];
@@ -93,20 +93,20 @@ RankBatches batchesOf(const StepTimeline& step, std::size_t rank, std::size_t mo
     return found;
 }
 
-/// Of the last ranks, each with so many gaps.
+/// Looks at the last ranks, with at most `gaps` gaps each.
 std::vector<TransferBatch> findBatches(const StepTimeline& step, std::size_t last, std::size_t gaps) {
     std::vector<TransferBatch> all;
     const std::size_t ranks = std::min(step.ranks.size(), step.comm.size());
     for (std::size_t r = ranks - std::min(ranks, last); r < ranks; ++r) {
         const RankBatches of_rank = batchesOf(step, r, gaps);
-        // A send may end with a receive by chance.
+        // A send may end together with a receive by chance.
         if (2 * of_rank.batches.size() < of_rank.pairs) continue;
         all.insert(all.end(), of_rank.batches.begin(), of_rank.batches.end());
     }
     return all;
 }
 
-/// Batches with those of the other rank that hold the same two transfers.
+/// Pairs each batch with the peer's batch that holds the same two transfers.
 class BatchPairs {
 public:
     explicit BatchPairs(std::vector<TransferBatch>& batches) : batches_(batches) {
@@ -125,7 +125,7 @@ public:
         }
     }
 
-    /// Whether ranks began their records at times of their own.
+    /// Whether the two ranks began their records at different times.
     [[nodiscard]] bool recordPosting() const {
         bool apart = false;
         each([&](const TransferBatch& one, const TransferBatch& other) {
@@ -141,10 +141,10 @@ private:
     std::map<TransferKey, std::size_t> by_receive_;
 };
 
-/// How long transfers outside of batches take, by link, from when both ranks had posted them.
+/// How long transfers outside of batches take per link, counted from when both ranks had posted them.
 class LoneTransfers {
 public:
-    /// `batches` by receive.
+    /// `batches` must be sorted by receive.
     LoneTransfers(const StepTimeline& step, const std::vector<TransferBatch>& batches) {
         std::map<TransferKey, TimeNs> sent;
         eachOf(step, CommKind::Send, [&](const CommSpan& send) { sent.try_emplace(TransferKey(send), send.start); });
@@ -157,7 +157,7 @@ public:
             times[*link].push_back(std::max(TimeNs{0}, receive.end - std::max(from->second, receive.start)));
         });
         for (auto& [link, all] : times) {
-            // The greater of two: a receive that is posted late may find its data there.
+            // The greater of two, because a receive posted late may find its data already there.
             const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
             std::ranges::nth_element(all, middle);
             links_[link] = *middle;
@@ -183,7 +183,7 @@ private:
     std::map<LinkEnds, TimeNs> links_;
 };
 
-/// When the two transfers of a pair of batches ended.
+/// Determines when the two transfers of a pair of batches ended.
 void settleEnds(const StepTimeline& step, TransferBatch& one, TransferBatch& other, const LoneTransfers& lone) {
     one.received = std::min(one.receive->end, other.send->end);
     other.received = std::min(other.receive->end, one.send->end);
@@ -195,7 +195,7 @@ void settleEnds(const StepTimeline& step, TransferBatch& one, TransferBatch& oth
     const auto into_one = lone.on(linkOf(step, *one.receive));
     const auto into_other = lone.on(linkOf(step, *other.receive));
     if (!into_one || !into_other) return;
-    // Links of about the same speed, or a delay that neither of them shows elsewhere, divide nothing.
+    // If the links are about equally fast, or neither shows the delay elsewhere, nothing can be separated.
     const auto [fast, slow] = std::minmax(*into_one, *into_other);
     if (slow - fast <= near || 2 * slow < took) return;
     TransferBatch& quick = *into_one < *into_other ? one : other;
@@ -205,7 +205,7 @@ void settleEnds(const StepTimeline& step, TransferBatch& one, TransferBatch& oth
 } // namespace
 
 TransferBatches::TransferBatches(const StepTimeline& step) {
-    // Those of the pipeline's end begin first; a few of them show whether records form batches.
+    // Ranks at the end of the pipeline start first; a few of them show whether records form batches.
     constexpr std::size_t kTriedRanks = 4;
     constexpr std::size_t kTriedGaps = 16;
     std::vector<TransferBatch> tried = findBatches(step, kTriedRanks, kTriedGaps);

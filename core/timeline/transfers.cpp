@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// The first op of a stage that is of one of `kinds`, which are tried in order.
+/// The first op of a stage whose kind is in `kinds`, tried in order.
 std::optional<OpPlace> findOpAt(const StepTimeline& step, Stage stage, MicrobatchSlice slice,
                                 std::initializer_list<OpKind> kinds) {
     if (stage.value < 0 || stage.value >= step.pp * step.vpp) return std::nullopt;
@@ -36,31 +36,31 @@ std::optional<OpPlace> findBackward(const StepTimeline& step, int stage, Microba
     return findOpAt(step, Stage(stage), slice, {OpKind::Backward, OpKind::BackwardInput});
 }
 
-/// True for the last stage on the way of a micro-batch. Of two pipelines, the way may end before the last stage: where
-/// the second is several copies of a smaller model.
+/// True for the last stage that a micro-batch passes. With two pipelines this may not be the last stage: the second one
+/// may be several copies of a smaller model.
 bool isLast(const StepTimeline& step, int stage, MicrobatchSlice slice) {
     const int next = stage + routes(step.placement);
     if (next >= step.pp * step.vpp) return true;
     return stage % routes(step.placement) == 1 && !findForward(step, next, slice) && !findBackward(step, next, slice);
 }
 
-/// The op at an end of a transfer: `apart` stages before the one that consumes the payload.
+/// The op at one end of a transfer, `apart` stages before the consuming one.
 std::optional<OpPlace> opAtEnd(const StepTimeline& step, const CommSpan& span, int apart) {
     if (span.payload == Payload::Activation)
         return findForward(step, span.stage.value - apart, microbatchSliceOf(span));
     return findBackward(step, span.stage.value + apart, microbatchSliceOf(span));
 }
 
-/// Identifies a payload within a step; the stage is the one that consumes it.
+/// Identifies a payload within a step; `stage` is the consuming one.
 struct PayloadKey {
     Payload payload{};
     Stage stage;
     MicrobatchSlice slice;
 };
 
-/// Values by payload, of which the first counts. One list for each stage and direction: steps have millions of
-/// transfers, and those of a stage come in the order of their micro-batches as a rule, so that little is sorted or
-/// searched.
+/// Values by payload; the first one added counts. One list per stage and direction: a step may have millions of
+/// transfers, and those of a stage usually come in the order of their micro-batches, so that little sorting or
+/// searching is needed.
 template <class Value>
 class ByPayload {
 public:
@@ -69,12 +69,12 @@ public:
         Value value;
     };
 
-    /// `expected`: values of one payload and stage, if it has any.
+    /// `expected` is the number of values per payload and stage, if it has any.
     explicit ByPayload(const StepTimeline& step, std::size_t expected = 0)
         : stages_(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp)), expected_(expected),
           lists_(kPayloads * stages_) {}
 
-    /// Stages that the step does not have are left out: no op consumes what is sent to them.
+    /// Ignores stages that the step does not have: no op consumes what is sent to them.
     void add(const PayloadKey& key, const Value& value) {
         const auto place = listOf(key);
         if (!place) return;
@@ -88,7 +88,7 @@ public:
             if (!std::ranges::is_sorted(list, {}, &Entry::slice)) std::ranges::stable_sort(list, {}, &Entry::slice);
         }
     }
-    /// All that were added, in that order. Linear in their number.
+    /// All values that were added for a payload, in that order. Linear in their number.
     [[nodiscard]] std::span<Entry> all(const PayloadKey& key) {
         const auto place_of_list = listOf(key);
         if (!place_of_list) return {};
@@ -100,7 +100,7 @@ public:
             ++end;
         return std::span(list).subspan(first, end - first);
     }
-    /// The first; null if there is none. Takes no longer where there are many.
+    /// The first one; null if there is none. Fast even if there are many.
     [[nodiscard]] Value* find(const PayloadKey& key) {
         const auto place_of_list = listOf(key);
         if (!place_of_list) return nullptr;
@@ -116,9 +116,9 @@ private:
         return std::uint64_t{static_cast<std::uint32_t>(slice.sequence)} << 32U |
                static_cast<std::uint32_t>(slice.microbatch.value);
     }
-    /// The place of the first entry of a micro-batch, or where it would be.
+    /// The index of the first entry of a micro-batch, or where it would be.
     static std::size_t firstOf(const std::vector<Entry>& list, std::uint64_t slice) {
-        // Where each micro-batch comes once, its number is its place.
+        // If each micro-batch comes once, its number is its index.
         if (slice < list.size() && list[slice].slice == slice && (slice == 0 || list[slice - 1].slice != slice))
             return slice;
         return static_cast<std::size_t>(std::ranges::lower_bound(list, slice, {}, &Entry::slice) - list.begin());
@@ -161,7 +161,7 @@ bool passesPayload(OpKind kind) {
     return kind == OpKind::Forward || kind == OpKind::Backward || kind == OpKind::BackwardInput;
 }
 
-/// Calls `visit(place, payload, stage)` for each op of the slice that may take a payload from another stage.
+/// Calls `visit(place, payload, stage)` for each op of the slice that may receive a payload from another stage.
 template <class Visit>
 void forEachPassing(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice, const Visit& visit) {
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
@@ -259,7 +259,7 @@ void eachTimedTransfer(const StepTimeline& step, const std::function<void(const 
     const auto stages = static_cast<std::size_t>(std::max(1, step.pp * step.vpp));
     const std::size_t expected =
         std::min(static_cast<std::size_t>(std::max(0, step.microbatches)), step.opCount() / stages + 1);
-    constexpr TimeNs kTaken = TimeNs::min(); // by a receive: of several equal ones the first counts
+    constexpr TimeNs kTaken = TimeNs::min(); // matched by a receive; of several equal ones the first counts
     ByPayload<TimeNs> sent(step, expected);
     for (const std::vector<CommSpan>& spans : step.comm) {
         for (const CommSpan& span : spans) {
@@ -267,7 +267,7 @@ void eachTimedTransfer(const StepTimeline& step, const std::function<void(const 
         }
     }
     sent.sort();
-    ByPayload<Rank> ops(step, expected); // that take the payload, if it comes from another rank
+    ByPayload<Rank> ops(step, expected); // ops that consume the payload, if it comes from another rank
     forEachPassing(step, {}, [&](const OpPlace& place, Payload payload, int stage) {
         ops.add({payload, Stage(stage), microbatchSliceOf(place.in(step).op)}, place.rank);
     });

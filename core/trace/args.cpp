@@ -88,7 +88,7 @@ void appendNumber(bool flag, std::string& out) {
     out += flag ? "true" : "false";
 }
 
-/// As a field of the object that `object` is the beginning of.
+/// Appends the arg as a field to `object`, an unfinished JSON object.
 void appendField(const ArgView& arg, std::string& object) {
     if (object.size() > 1) object += ',';
     appendQuoted(arg.name, object);
@@ -103,7 +103,7 @@ void appendField(const ArgView& arg, std::string& object) {
         arg.value);
 }
 
-/// For each arg whether a later one has its name, and so its place. `later` is one more arg, or none.
+/// For each arg, whether a later one has its name and so replaces it. `later` is one more arg, or null.
 std::vector<bool> replacedArgs(std::span<const StoredArg> args, std::span<const StoredArg> later) {
     std::vector<bool> replaced(args.size(), false);
     std::unordered_set<StringId> seen;
@@ -124,7 +124,7 @@ bool differInName(std::span<const StoredArg> args, std::span<const StoredArg> la
 
 /// Two rows as one JSON object in one line.
 std::string objectOf(std::span<const StoredArg> args, std::span<const StoredArg> later, const StringPool& strings) {
-    constexpr std::size_t kFew = 16; // as all real sets have: comparing each with each takes no memory
+    constexpr std::size_t kFew = 16; // true of all real sets; comparing all pairs needs no memory
     std::vector<bool> replaced;
     if (args.size() > kFew || !differInName(args, later)) replaced = replacedArgs(args, later);
     std::string object = "{";
@@ -150,7 +150,7 @@ void store(std::string_view value, StoredArg& out, StringPool& strings) {
     out.setText(strings.intern(value));
 }
 
-/// Whether a text is JSON by all rules.
+/// Whether a text is strictly valid JSON.
 bool isJson(const std::string& text) {
     thread_local simdjson::dom::parser parser;
     simdjson::dom::element ignored;
@@ -161,7 +161,7 @@ bool isJson(const std::string& text) {
 std::string objectFrom(const ArgReader& reader, std::string_view text, std::uint64_t offset) {
     constexpr std::size_t kFew = 16; // see objectOf()
     std::string object = "{";
-    std::array<std::pair<std::size_t, std::size_t>, kFew> names; // where they are in the object
+    std::array<std::pair<std::size_t, std::size_t>, kFew> names; // position in the object
     std::size_t count = 0;
     bool simple = true;
     reader.visit(text, offset, [&](const ArgView& arg) {
@@ -201,7 +201,8 @@ Arg ArgView::kept() const {
 }
 
 ArgSetId ArgStore::add(std::span<const StoredArg> args) {
-    constexpr std::size_t kProbedSets = std::size_t{1} << 16; // sets after which it is decided whether they repeat
+    constexpr std::size_t kProbedSets = std::size_t{1}
+                                        << 16; // number of sets after which to decide whether sets repeat
     if (args.empty()) return 0;
     if (known_.empty()) return addRow(args);
     if (2 * (distinct_ + 1) > known_.size()) growKnown();
@@ -247,7 +248,7 @@ ArgSetId ArgStore::addNumber(StringId name, std::int64_t value, ArgSetId base) {
     return merge(base, addNumberOn(0, name, value));
 }
 
-/// `base`: a stored set, or 0.
+/// `base` is a stored set, or 0.
 ArgSetId ArgStore::addNumberOn(ArgSetId base, StringId name, std::int64_t value) {
     const bool fits = value >= 0 && static_cast<std::uint64_t>(value) <= lowBits(kBaseShift) &&
                       name <= lowBits(kKindShift - kNumberShift) && base <= lowBits(kNumberShift - kBaseShift);
@@ -424,7 +425,7 @@ ArgSetId ArgStore::Moved::operator()(ArgSetId set) {
     }
     const StoredArg number = numberOf(set);
     const std::uint64_t below = (set >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
-    // Renumbered for this store, the name or base may not fit any more.
+    // After renumbering for this store, the name or base may not fit any more.
     return store_->addNumberOn(below == 0 ? 0 : below + rows_, strings_[number.name], number.number);
 }
 
@@ -445,7 +446,7 @@ ArgStore::Moved ArgStore::append(ArgStore&& other, std::span<const StringId> str
     }
     for (ArgSource& source : other.sources_)
         sources_.push_back(std::move(source));
-    // Numbers in pairs may become rows, but the rows of `other` have their numbers already.
+    // Numbers in pairs may become rows, but the rows of `other` already have their numbers.
     pairs_.reserve(pairs_.size() + other.pairs_.size());
     for (const auto& [first, second] : other.pairs_)
         pairs_.emplace_back(moved(first), moved(second));
@@ -497,8 +498,8 @@ std::optional<ArgValue> valueOf(ondemand::value value) {
 
 enum class Visited { All, Enough, Damaged };
 
-/// Calls `visit` with each field's name and value as long as it returns All. simdjson reads beyond the end of its
-/// input, so it gets a padded copy.
+/// Calls `visit` with each field's name and value while it returns All. simdjson reads past the end of its input, so it
+/// gets a padded copy.
 template <class Visit>
 Visited forEachField(std::string_view json, const Visit& visit) {
     thread_local ondemand::parser parser;
@@ -528,7 +529,7 @@ Visited forEachField(std::string_view json, const Visit& visit) {
 
 } // namespace
 
-// A mapped file may have been truncated since: args beyond its end are empty.
+// A mapped file may have been truncated since then; args past its end are empty.
 std::string_view jsonObjectAt(std::string_view text, std::uint64_t offset) {
     return offset < text.size() ? JsonScanner(text.substr(offset)).value().value_or(std::string_view{})
                                 : std::string_view{};
@@ -580,7 +581,7 @@ std::string strictJson(std::string_view value) {
         auto mended = mendJson(text);
         return mended ? std::move(mended->text) : std::string{};
     }
-    // Line ends occur between values only: inside strings they are escaped.
+    // Line breaks only occur between values: inside strings they are escaped.
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return text;

@@ -23,13 +23,13 @@ bool isWordLetter(char c) {
     return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/// The four hexadecimal digits at the beginning of a text.
+/// The four hexadecimal digits at the start of a text.
 std::optional<std::uint16_t> hexDigits(std::string_view text) {
     constexpr int kHexadecimal = 16;
     return text.size() < 4 ? std::nullopt : parseNumber<std::uint16_t>(text.substr(0, 4), kHexadecimal);
 }
 
-/// The bytes of the escape at the beginning of a text; 0 if JSON has none such.
+/// Length in bytes of the escape at the start of a text; 0 if JSON does not have that escape.
 std::size_t escapeLength(std::string_view text) {
     if (text.size() < 2) return 0;
     if (text[1] == 'u') return hexDigits(text.substr(2)) ? 6 : 0;
@@ -59,7 +59,7 @@ bool isLowHalf(std::uint16_t code) {
     return code >= 0xDC00 && code < 0xE000;
 }
 
-/// Appends what the escape at the beginning of a text stands for, one that JSON has; returns its length.
+/// Appends the character of the JSON escape at the start of a text; returns the escape's length.
 std::size_t appendEscaped(std::string_view text, std::string& out) {
     constexpr std::string_view kLetters = "bfnrt";
     constexpr std::string_view kMeanings = "\b\f\n\r\t";
@@ -109,7 +109,7 @@ void appendEscapedText(std::string_view text, std::string& out) {
     out += '"';
 }
 
-/// Whether JSON has such a number, and a double does.
+/// Whether JSON and double can both represent this number.
 bool isJsonNumber(std::string_view token) {
     std::size_t at = token.starts_with('-') ? 1 : 0;
     const auto digits = [&] {
@@ -146,7 +146,7 @@ public:
 private:
     enum class In { Nothing, Object, Array, Key };
 
-    static constexpr int kDeepest = 500; ///< nested deeper, a value becomes null
+    static constexpr int kDeepest = 500; ///< values nested deeper become null
 
     [[nodiscard]] char at(std::size_t place) const { return place < text_.size() ? text_[place] : '\0'; }
     [[nodiscard]] std::size_t blanksFrom(std::size_t place) const {
@@ -166,7 +166,7 @@ private:
             at_ += found + end.size();
         }
     }
-    /// Where what follows a short comment begins, if one stands there.
+    /// Where the text continues after a short comment, if one starts here.
     [[nodiscard]] std::size_t behindComment(std::size_t place) const {
         constexpr std::size_t kShort = 1000;
         if (at(place) != '/') return place;
@@ -232,7 +232,7 @@ private:
         return value(depth + 1, In::Object);
     }
 
-    /// A key whose quotes are missing, or the first of them.
+    /// A key without quotes, or without the first one.
     bool bareKey() {
         const std::size_t begin = at_;
         while (isWordLetter(at(at_)))
@@ -244,7 +244,7 @@ private:
         return true;
     }
 
-    /// Whether a key and its colon stand there.
+    /// Whether a key and its colon start here.
     [[nodiscard]] bool isKey(std::size_t place) const {
         constexpr std::size_t kLongest = 100;
         const bool quoted = at(place) == '"' || at(place) == '\'';
@@ -259,7 +259,7 @@ private:
         return at(blanksFrom(end)) == ':';
     }
 
-    /// Whether the quote there ends the string, and not only something in it that is quoted.
+    /// Whether this quote ends the string, rather than quoting something inside it.
     [[nodiscard]] bool ends(std::size_t quote, In in) const {
         const std::size_t behind = blanksFrom(quote + 1);
         const char letter = at(behind);
@@ -295,7 +295,7 @@ private:
         }
         return false;
     }
-    /// If a key begins where the string goes on, it ended before the comma in front of that.
+    /// If a key starts where the string would continue, the string ended before the preceding comma.
     bool lacksItsQuote(std::size_t begin) {
         if (!isKey(at_)) return false;
         std::size_t end = at_;
@@ -318,7 +318,7 @@ private:
                std::string_view(",:]}[{\"").find(text_[at_]) == std::string_view::npos)
             ++at_;
         const std::string_view token = text_.substr(begin, at_ - begin);
-        whole_ = !ended(); // it may be cut off
+        whole_ = !ended(); // it may be truncated
         constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kWords{{{"true", "true"},
                                                                                        {"false", "false"},
                                                                                        {"null", "null"},
@@ -343,7 +343,7 @@ private:
 
     std::string_view text_;
     std::size_t at_ = 0;
-    bool whole_ = false; ///< what was read last is certainly all of it
+    bool whole_ = false; ///< whether the value read last is certainly complete
     MendedJson out_;
 };
 

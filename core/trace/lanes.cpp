@@ -22,7 +22,7 @@ LaneRule names(std::string_view process, std::string_view thread, LaneKind kind,
     return {{}, std::string(process), std::string(thread), kind, std::string(source), std::string(device)};
 }
 
-// Sources: Kineto's ActivityType names, of today and of 2021; paddle.profiler; rocprofv3's categories and track names
+// Sources: Kineto's ActivityType names, current and of 2021; paddle.profiler; rocprofv3's categories and track names
 // (rocprofiler-sdk); the timelines of torch_npu and MindSpore (Ascend's trace_view.json); JAX's and TensorFlow's
 // trace.json of XLA; ROCm's RPD (rpd2tracing).
 std::vector<LaneRule> builtin() {
@@ -60,11 +60,11 @@ std::vector<LaneRule> builtin() {
     };
 }
 
-/// Each * takes as little as it can: only the latest has to try more, so this takes the product of both lengths at
-/// most.
+/// Each * matches as little as possible and only the latest one needs to backtrack, so the time is at most the product
+/// of both lengths.
 bool matchesWhole(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number) {
-    std::optional<std::string_view> behind_star; // of the pattern, behind the latest *
-    std::string_view rest;                       // of the name, not taken by it
+    std::optional<std::string_view> behind_star; // of the pattern, after the latest *
+    std::string_view rest;                       // of the name, not matched by it
     std::optional<std::int64_t> found;
     while (!pattern.empty() || !name.empty()) {
         const char next = pattern.empty() ? '\0' : pattern.front();
@@ -106,7 +106,7 @@ std::optional<LaneKind> laneKindFrom(std::string_view name) {
 }
 
 bool matchesName(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number) {
-    constexpr std::size_t kLongest = 1024; // names beyond are no names of lanes, and would take long
+    constexpr std::size_t kLongest = 1024; // longer names are not lanes' names, and matching them would take long
     return pattern.empty() || (name.size() <= kLongest && matchesWhole(pattern, trimmed(name), number));
 }
 

@@ -17,7 +17,7 @@ void LoadPreview::Part::Bins::makeRoom(std::int64_t begin, std::int64_t end) {
     if (high < low) { // the first
         first = low = high = begin >> shift;
     }
-    // Shifting right rounds down, so bins of any width begin at multiples of it, also below zero.
+    // Shifting right rounds down, so bins of any width begin at multiples of it, even below zero.
     if ((begin >> shift) >= first && (end >> shift) < first + kCount) {
         low = std::min(low, begin >> shift);
         high = std::max(high, end >> shift);
@@ -32,7 +32,7 @@ void LoadPreview::Part::Bins::makeRoom(std::int64_t begin, std::int64_t end) {
     high = std::max(high, end >> shift);
     for (; high - low >= kCount; ++shift)
         low >>= 1, high >>= 1;
-    first = to_the_left ? high - kCount + 1 : low; // leaves room where more will follow
+    first = to_the_left ? high - kCount + 1 : low; // leaves room on the side where more will follow
     const std::array<std::int64_t, kCount> old = std::exchange(times, {});
     for (std::int64_t bin = old_low; bin <= old_high; ++bin)
         times[static_cast<std::size_t>((bin >> (shift - old_shift)) - first)] +=
@@ -114,7 +114,7 @@ LoadPreview::Picture LoadPreview::picture(std::size_t columns) const {
     }
     std::sort(parts.begin(), parts.end(), [](const Shown& a, const Shown& b) { return a.order < b.order; });
 
-    // In doubles: damaged files have times whose differences do not fit into integers.
+    // As doubles, because in damaged files differences of times may overflow integers.
     double begin = std::numeric_limits<double>::max();
     double end = std::numeric_limits<double>::lowest();
     const auto borderOf = [](const Shown& part, const Part::Bins& row, std::int64_t bin) {

@@ -27,7 +27,7 @@ std::set<StringId> idsOf(const Trace& trace, const std::array<std::string_view, 
     return ids;
 }
 
-/// The number behind the word "rank" in a label or name.
+/// The number after the word "rank" in a label or name.
 std::optional<std::int32_t> rankNamed(std::string_view name) {
     const std::string lower = lowerCase(name);
     for (std::size_t at = lower.find("rank"); at != std::string::npos; at = lower.find("rank", at + 1)) {
@@ -42,16 +42,16 @@ std::optional<std::int32_t> rankNamed(std::string_view name) {
 
 } // namespace
 
-/// The tracks of a file below one process number and name.
+/// The tracks of a file with one process number and name.
 struct ProcessSplitter::Process {
     std::vector<TrackId> tracks;
     std::int64_t pid = 0;
     std::string_view name;
     std::optional<ProcessLabel> label;
-    bool launches = false; ///< work on devices
+    bool launches = false; ///< device work
     bool is_host = false;
     bool is_device = false;
-    std::size_t group = 0; ///< the place of its host among the hosts of the file
+    std::size_t group = 0; ///< the index of its host process among those of the file
 };
 
 std::optional<ProcessLabel> labelOfProcess(std::string_view name) {
@@ -82,7 +82,7 @@ std::vector<ProcessSplitter::Process> ProcessSplitter::processesOf(std::uint32_t
         process.pid = track.pid;
         process.name = trace_.text(track.process_name);
         process.tracks.push_back(id);
-        constexpr SliceId kEnough = 64; // a track's slices are of few categories
+        constexpr SliceId kEnough = 64; // a track's slices have few categories
         for (SliceId slice = track.first_slice; slice < std::min(track.end_slice, track.first_slice + kEnough);
              ++slice) {
             const StringId category = trace_.category_[slice];
@@ -91,7 +91,7 @@ std::vector<ProcessSplitter::Process> ProcessSplitter::processesOf(std::uint32_t
             process.is_device = process.is_device || Lanes::isWork(trace_.laneOf(slice, id));
         }
     }
-    // Some profilers repeat ranges of the host below the device.
+    // Some profilers repeat host ranges below the device.
     for (auto& [key, process] : found)
         process.is_host = process.launches || (process.is_host && !process.is_device);
     std::vector<Process> processes;
@@ -102,10 +102,11 @@ std::vector<ProcessSplitter::Process> ProcessSplitter::processesOf(std::uint32_t
     return processes;
 }
 
-/// Devices whose number and name no host has, by what they ran: the host with the most launches of the same numbers,
-/// before the work began; where several have them all, the one whose launches came shortest before.
+/// Assigns devices without a host process of their number and name by what they ran: to the host process with the most
+/// launches with the same correlation ids before the work began; if several have them all, to the one that launched
+/// them most recently.
 void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
-    constexpr std::size_t kMost = 20'000; // launches of a host; more do not tell more
+    constexpr std::size_t kMost = 20'000; // launches per host process; more would not change the result
     const std::set<StringId> launches = idsOf(trace_, kLaunchCategories);
     std::map<std::size_t, std::unordered_map<std::int64_t, TimeNs>> launched; // by group
     for (const Process& process : processes) {
@@ -122,7 +123,8 @@ void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
     }
     for (Process& process : processes) {
         if (process.is_host || !process.is_device) continue;
-        std::map<std::size_t, std::pair<std::int64_t, double>> matches; // by group: how many, and how long before
+        std::map<std::size_t, std::pair<std::int64_t, double>>
+            matches; // per group: number of launches, and time since the launch
         std::size_t read = 0;
         for (const TrackId id : process.tracks) {
             const Track& track = trace_.tracks_[id];
@@ -141,11 +143,11 @@ void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
     }
 }
 
-/// False for a file of one process.
+/// False if the file has one process.
 bool ProcessSplitter::group(std::vector<Process>& processes) const {
     const auto isHost = [](const Process& process) { return process.is_host; };
     if (std::ranges::count_if(processes, isHost) < 2) return false;
-    // By label where all hosts have one: a rank may have several processes.
+    // By label if all host processes have one, because a rank may have several processes.
     const bool labelled =
         std::ranges::all_of(processes, [](const Process& each) { return !each.is_host || each.label.has_value(); });
     std::map<std::string, std::size_t> groups;
@@ -180,7 +182,7 @@ void ProcessSplitter::divide(std::uint32_t file, const std::vector<Process>& pro
     file_of[0] = file;
     for (const auto& [group, index] : file_of) {
         TraceFile& part = trace_.files_[index];
-        part.rank.reset(); // it can be that of one process at most
+        part.rank.reset(); // only one process can have it
         part.groups.clear();
         const auto host = std::ranges::find_if(
             processes, [&, of = group](const Process& each) { return each.is_host && each.group == of; });
@@ -204,7 +206,7 @@ void ProcessSplitter::run() {
     const auto files = static_cast<std::uint32_t>(trace_.files_.size());
     for (std::uint32_t file = 0; file < files && !control_.stopRequested(); ++file) {
         const std::string_view format = trace_.files_[file].format;
-        if (format != "kineto" && format != "chrome") continue; // other formats tell processes apart themselves
+        if (format != "kineto" && format != "chrome") continue; // other formats separate processes themselves
         if (trace_.files_[file].extract != nullptr) continue;
         std::vector<Process> processes = processesOf(file);
         if (group(processes)) divide(file, processes);

@@ -15,15 +15,14 @@ namespace {
 constexpr std::size_t kLeafSlices = 16;
 constexpr std::size_t kFanOut = 8;
 
-/// Up to one slice per this many pixels, slices are drawn individually: most are then some pixels wide.
+/// Up to one slice per this many pixels, slices are drawn individually, because most are then several pixels wide.
 constexpr std::size_t kPixelsPerSlice = 2;
 
 std::size_t dividedUp(std::size_t count, std::size_t by) {
     return (count + by - 1) / by;
 }
 
-/// Begins to read a line of memory. A function that does nothing else has no effect to GCC, which drops calls of it:
-/// the empty statement is an effect.
+/// Prefetches a cache line. GCC drops calls of functions without effects; the empty asm statement counts as one.
 void fetchLine(const void* at) {
     __builtin_prefetch(at);
     asm volatile("");
@@ -52,7 +51,7 @@ PixelGrid::Walk::Walk(const PixelGrid& grid, std::int64_t pixel)
     : grid_(grid), at_(grid.border(pixel).count()),
       part_((pixel - floorOf(pixel, grid.count_) * grid.count_) * grid.rest_ % grid.count_) {}
 
-/// Without branches: which key comes next is as good as random, and there are some tens of votes for each pixel.
+/// Branch-free: which key comes next is unpredictable, and there are some tens of votes per pixel.
 void Pyramid::Node::add(StringId other, std::int64_t time, std::int64_t ahead) {
     busy += time;
     const std::int64_t left = other == key ? lead + ahead : lead - ahead;
@@ -92,7 +91,7 @@ public:
     }
 
 private:
-    /// Advances to `time` and adds each moment to the innermost open slice.
+    /// Advances to `time` and attributes the time to the innermost open slice.
     void advanceTo(std::int64_t time) {
         while (!stack_.empty() && at_ < time) {
             const SliceId top = stack_.back().slice;
@@ -107,7 +106,7 @@ private:
     void beginLeaf() {
         while (!stack_.empty() && pyramid_.endOf(stack_.back().slice) <= at_)
             stack_.pop_back();
-        std::size_t known = stack_.size(); // those below were open at an earlier leaf too
+        std::size_t known = stack_.size(); // those below were already open at an earlier leaf
         while (known > 0 && stack_[known - 1].outer == kNone)
             --known;
         for (; known < stack_.size(); ++known) {
@@ -154,7 +153,7 @@ Result<Pyramid> Pyramid::build(std::shared_ptr<const Trace> trace, std::vector<S
                                const JobControl& control) {
     Pyramid pyramid(std::move(trace), std::move(keys));
     const std::span<const Track> tracks = pyramid.trace_->tracks();
-    // Long tracks first, so that no core is left alone with one at the end.
+    // Long tracks first, so that the last one does not keep a single core busy at the end.
     std::vector<TrackId> order(tracks.size());
     std::iota(order.begin(), order.end(), TrackId{0});
     const auto length = [&tracks](TrackId id) { return tracks[id].end_slice - tracks[id].first_slice; };
@@ -170,8 +169,8 @@ std::int64_t Pyramid::leafBegin(const Index& index, std::size_t leaf) {
     return leaf < index.begins.size() ? index.begins[leaf] : index.last_end;
 }
 
-/// The last leaf that begins at `time` or before; the first if all begin later. Fast if it is not far after `from`,
-/// which begins no later.
+/// The last leaf that begins at or before `time`; the first if all begin later. Fast if it is close to `from`, which
+/// must not begin later.
 std::size_t Pyramid::leafAt(const Index& index, std::int64_t time, std::size_t from) {
     const std::vector<std::int64_t>& begins = index.begins;
     std::size_t low = from;
@@ -188,8 +187,8 @@ std::size_t Pyramid::leafAt(const Index& index, std::int64_t time, std::size_t f
     return low;
 }
 
-/// Fetches what a walk through a leaf reads, in three steps: what is open where it begins is found in two, each of
-/// which reads what the last one fetched.
+/// Prefetches what a walk through a leaf reads, in three steps: finding what is open where it begins takes two, each
+/// reading what the previous one fetched.
 void Pyramid::prefetch(const Index& index, std::size_t leaf, int step) const {
     if (step == 0) {
         const std::size_t first = index.first + leaf * kLeafSlices;
@@ -209,7 +208,7 @@ void Pyramid::prefetchSlices(std::size_t begin, std::size_t end) const {
     const auto fetch = [begin, end](auto values) {
         for (std::size_t i = begin; i < end; i += kLine / sizeof(values[0]))
             fetchLine(values.data() + i);
-        fetchLine(values.data() + end - 1); // the first need not begin a line
+        fetchLine(values.data() + end - 1); // the first one may not be aligned to a cache line
     };
     fetch(trace_->sliceStarts());
     fetch(trace_->sliceDurations());
@@ -221,7 +220,7 @@ SliceId Pyramid::firstFrom(const Index& index, std::int64_t time) const {
     return index.first + static_cast<SliceId>(std::lower_bound(starts.begin(), starts.end(), time) - starts.begin());
 }
 
-/// The same for a time of leaf `leaf`, if it is known that the slice is `from` or later.
+/// As above for a time in leaf `leaf`, if the slice is known to be `from` or later.
 SliceId Pyramid::firstFrom(const Index& index, std::int64_t time, std::size_t leaf, SliceId from) const {
     const auto starts = trace_->sliceStarts();
     const auto begin = static_cast<SliceId>(index.first + leaf * kLeafSlices);
@@ -232,15 +231,15 @@ SliceId Pyramid::firstFrom(const Index& index, std::int64_t time, std::size_t le
                                 starts.begin());
 }
 
-/// Iterates over one leaf's time, each moment for the innermost slice open then. Borders of pixels mostly lie within
-/// leaves: the walk halts at one and resumes there, so that no leaf is traversed twice.
+/// Iterates over one leaf's time and attributes each moment to the innermost open slice. Pixel borders are mostly
+/// inside leaves: the walk stops at a border and resumes there, so that no leaf is traversed twice.
 class Pyramid::LeafWalk {
 public:
     LeafWalk(const Pyramid& pyramid, const Index& index)
         : starts_(pyramid.trace_->sliceStarts().data()), durations_(pyramid.trace_->sliceDurations().data()),
           keys_(pyramid.keys().data()), index_(index) {}
 
-    /// Goes to a leaf's begin.
+    /// Goes to the start of a leaf.
     void enter(std::size_t leaf) {
         next_ = static_cast<SliceId>(index_.first + leaf * kLeafSlices);
         end_ = std::min<SliceId>(index_.end, next_ + kLeafSlices);
@@ -250,7 +249,7 @@ public:
         pop();
     }
 
-    /// Calls visit(key, time) for everything that runs until then, which is no later than the leaf's end.
+    /// Calls visit(key, time) for everything that runs until `time`, which must not be after the leaf's end.
     template <class Visit>
     void advance(std::int64_t to, const Visit& visit) {
         for (; next_ < end_ && starts_[next_] < to; ++next_) {
@@ -265,7 +264,8 @@ public:
         }
         run(to, visit);
     }
-    /// The leaf's first slice that starts where the walk halted, or later; if there is none, the one after the leaf's.
+    /// The leaf's first slice that starts where the walk stopped, or later; if there is none, the one after the leaf's
+    /// last.
     [[nodiscard]] SliceId next() const { return next_; }
 
 private:
@@ -281,7 +281,7 @@ private:
         }
         at_ = std::max(at_, time);
     }
-    /// The slice around the innermost one becomes the innermost.
+    /// Makes the slice around the innermost one the innermost.
     void pop() {
         if (depth_ > 0) {
             --depth_;
@@ -303,17 +303,17 @@ private:
     const Index& index_;
     SliceId next_ = 0;
     SliceId end_ = 0;
-    std::uint32_t below_ = kNone; ///< the next outer one of those open when the leaf began
+    std::uint32_t below_ = kNone; ///< the next outer slice of those open when the leaf began
     std::int64_t at_ = 0;
-    bool open_ = false;        ///< whether a slice is open:
-    std::int64_t top_end_ = 0; ///< the innermost
+    bool open_ = false;        ///< whether a slice is open, and the innermost one:
+    std::int64_t top_end_ = 0; ///< end of the innermost one
     StringId top_key_ = 0;
     std::size_t depth_ = 0;
-    std::array<std::int64_t, kLeafSlices> around_ends_; ///< `depth_` of them around it, of this leaf
+    std::array<std::int64_t, kLeafSlices> around_ends_; ///< ends of the `depth_` slices around it, within this leaf
     std::array<StringId, kLeafSlices> around_keys_;
 };
 
-/// For leaves that lie entirely within the interval: uses as few nodes as possible.
+/// For leaves entirely inside the interval: uses as few nodes as possible.
 void Pyramid::addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum) {
     const Node* level = index.nodes.data();
     std::size_t count = index.leaves();
@@ -357,8 +357,8 @@ void Pyramid::columns(TrackId track, std::int64_t from, PixelGrid::Walk ends, st
     }
     SliceId first = firstFrom(index, from);
     std::size_t leaf = leafAt(index, from);
-    // Where borders of columns lie in leaves far apart in memory, what a column reads is fetched some columns before,
-    // one column at a time: memory serves few requests at once. Processors foresee by themselves what is read in a row.
+    // If column borders lie in leaves far apart in memory, prefetch what a column reads some columns ahead, one column
+    // at a time, because memory serves few requests at once. Sequential reads are prefetched by the processor itself.
     constexpr std::size_t kFar = 4; // leaves
     const bool far = leafAt(index, ends.after(out.size()), leaf) - leaf > kFar * out.size();
     struct Ahead {
@@ -400,7 +400,7 @@ void Pyramid::columns(TrackId track, std::int64_t from, PixelGrid::Walk ends, st
         }
         const std::int64_t leaf_end = leafBegin(index, leaf + 1);
         walk.advance(std::min(end, leaf_end), count);
-        // Slices of earlier leaves may start when this leaf begins, and one without length when the track ends.
+        // Slices of earlier leaves may start when this leaf begins, and an empty one when the track ends.
         const bool halted_inside = index.begins[leaf] < end && end <= leaf_end;
         const SliceId next = halted_inside ? walk.next() : firstFrom(index, end, leaf, first);
         out[column] = {TimeNs{sum.busy}, next - first, sum.key};
@@ -412,7 +412,7 @@ std::vector<SliceId> Pyramid::slices(TrackId track, TimeNs from, TimeNs to) cons
     const Index& index = tracks_[track];
     std::vector<SliceId> found;
     if (index.first == index.end) return found;
-    const std::size_t leaf = leafAt(index, from.count() - 1); // others may begin at `from` itself
+    const std::size_t leaf = leafAt(index, from.count() - 1); // others may begin exactly at `from`
     for (std::uint32_t open = index.nodes[leaf].open; open != kNone; open = index.open[open].outer) {
         if (endOf(index.open[open].slice) > from.count()) found.push_back(index.open[open].slice);
     }

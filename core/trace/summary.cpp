@@ -12,7 +12,7 @@ std::string nameOr(std::string_view name, std::int64_t number) {
     return name.empty() ? std::to_string(number) : std::string(name);
 }
 
-/// What most slices of a thread's rows are.
+/// The kind of most slices of a thread's rows.
 LaneKind laneOf(const Trace& trace, const std::vector<TrackId>& rows, bool& has_work) {
     std::array<std::int64_t, kLaneKinds> lanes{};
     for (const TrackId row : rows) {
@@ -25,7 +25,8 @@ LaneKind laneOf(const Trace& trace, const std::vector<TrackId>& rows, bool& has_
     return static_cast<LaneKind>(std::ranges::max_element(lanes) - lanes.begin());
 }
 
-/// The union of the slices of a track and of the rows split off it. Beside work, what only describes it does not count.
+/// The union of the slices of a track and of the rows split off it. On tracks with device work, annotations do not
+/// count.
 void addBusyTime(const Trace& trace, const std::vector<TrackId>& rows, TrackSummary& out) {
     bool has_work = false;
     out.lane = laneOf(trace, rows, has_work);
@@ -86,7 +87,7 @@ std::vector<FileSummary> summarize(const Trace& trace) {
     for (const SliceId slice : trace.openSlices())
         ++files[trace.tracks()[trace.sliceTracks()[slice]].file].open_slices;
 
-    std::map<TrackId, std::vector<TrackId>> rows; // of each track that a file has
+    std::map<TrackId, std::vector<TrackId>> rows; // for each track of a file
     for (TrackId id = 0; id < trace.tracks().size(); ++id) {
         const Track& track = trace.tracks()[id];
         if (track.first_slice < track.end_slice)

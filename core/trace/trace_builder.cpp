@@ -18,8 +18,8 @@
 
 namespace bubblescope {
 
-/// Implements TraceBuilder::settle() and finish(): sorts what readers added in any order, on all cores where that
-/// helps. Each step returns false if the job is stopped; the trace is then unusable.
+/// Implements TraceBuilder::settle() and finish(): sorts what readers added, on all cores where that helps. Each step
+/// returns false if the job is stopped; the trace is then unusable.
 class TraceFinisher {
 public:
     TraceFinisher(Trace& trace, DiagnosticLog& log, const JobControl& control)
@@ -52,7 +52,7 @@ private:
     [[nodiscard]] std::int64_t endOf(SliceId slice) const { return trace_.start_[slice] + trace_.duration_[slice]; }
     template <class T>
     bool permute(std::vector<T>& column) const;
-    /// parallelFor(), if there is so much that waking other threads does not take longer than all of it.
+    /// parallelFor(), but on the calling thread if waking other threads would take longer.
     template <class Work>
     bool onCores(std::size_t count, const Work& work) const {
         if (trace_.start_.size() + trace_.flow_points_.size() > kParallelItems) return parallelFor(count, work);
@@ -70,12 +70,12 @@ private:
 
 namespace {
 
-// More rows for one thread are of no use, and finding a free one must not become slow.
+// More rows per thread are useless, and finding a free one must stay fast.
 constexpr std::size_t kMaxLanes = 512;
 
 constexpr std::int64_t kTimeLimit = kFarthestTime.count();
 
-constexpr std::int64_t kOpen = -1; ///< the duration of a slice that did not end yet
+constexpr std::int64_t kOpen = -1; ///< duration of a slice whose end is unknown
 
 std::int64_t boundedTime(std::int64_t value) {
     return std::clamp(value, -kTimeLimit, kTimeLimit);
@@ -164,8 +164,8 @@ bool TraceFinisher::findExtent(TraceExtent& extent) const {
     return seen;
 }
 
-// A recorder that writes in parts begins what is open again in each: of these begins the last one counts, or that which
-// has an end.
+// A recorder that writes in parts repeats the start of open slices in each part. Of these starts the last one counts,
+// or the one that has an end.
 std::vector<SliceId> TraceFinisher::supersededSlices() const {
     std::vector<SliceId> superseded;
     if (trace_.open_.empty() || trace_.files_.size() < 2) return superseded;
@@ -270,7 +270,7 @@ bool TraceFinisher::orderSlices() {
 
 /// By start, longest first, then as they came.
 bool TraceFinisher::sortTrack(std::span<SliceId> slices) const {
-    // Beside their starts, since what is out of order lies all over the columns.
+    // Next to their starts, because unsorted slices are spread all over the columns.
     struct Key {
         std::int64_t start;
         SliceId slice;
@@ -299,16 +299,16 @@ bool TraceFinisher::sortTrack(std::span<SliceId> slices) const {
     }
 }
 
-// Spilled slices keep their order, so the new tracks need no sorting either: they go after all others.
+// Spilled slices keep their order, so the new tracks need no sorting either. They come after all others.
 bool TraceFinisher::spillOverlaps() {
     struct Lane {
         TrackId track;
         std::vector<std::int64_t> open_ends; // innermost last
-        std::vector<SliceId> spilled;        // on all lanes but the track's first
+        std::vector<SliceId> spilled;        // from all lanes but the track's first
     };
     std::vector<Lane> lanes; // of the current track
     std::vector<std::vector<SliceId>> spilled;
-    std::size_t kept = 0; // of order_, which shrinks in place
+    std::size_t kept = 0; // slices of order_ that are kept; it shrinks in place
     TrackId current = kNoId;
     std::int64_t overlaps = 0; // of the current track
     SliceId first_overlap = 0;
@@ -329,7 +329,7 @@ bool TraceFinisher::spillOverlaps() {
             current = home;
         }
         const std::int64_t start = trace_.start_[slice];
-        const bool open = isOpen(slice); // it goes on behind all that ended
+        const bool open = isOpen(slice); // it continues past everything that has ended
         const std::int64_t end = open ? std::numeric_limits<std::int64_t>::max() : start + trace_.duration_[slice];
         const auto fits = [&](Lane& lane) {
             while (!lane.open_ends.empty() && lane.open_ends.back() <= start)
@@ -356,8 +356,8 @@ bool TraceFinisher::spillOverlaps() {
         if (!open && overlaps++ == 0) first_overlap = slice;
     }
     leaveTrack();
-    // New tracks were numbered in the order in which they were needed: a track's lanes follow each other, and tracks
-    // come in order.
+    // New tracks were numbered in the order in which they were needed. Renumber them so that a track's lanes are
+    // consecutive and in the order of tracks.
     auto track = static_cast<TrackId>(trace_.tracks_.size() - spilled.size());
     for (const std::vector<SliceId>& slices : spilled) {
         for (const SliceId slice : slices)
@@ -395,7 +395,7 @@ bool TraceFinisher::sortSlices() {
     const bool sorted =
         std::all_of(order_.begin(), order_.end(), [&expected](SliceId slice) { return slice == expected++; });
     if (!sorted) {
-        // Flows first: the inverse permutation takes as much memory again.
+        // Flows first, because the inverse permutation takes as much memory again.
         std::vector<SliceId> place(order_.size());
         const bool placed = inPieces(order_.size(), control_, [&](std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i)
@@ -422,7 +422,7 @@ bool TraceFinisher::sortSlices() {
     return !control_.stopRequested();
 }
 
-/// Slices lie by track, then start. The ranges take the place of the column.
+/// Slices are sorted by track, then start, so ranges can replace the track column.
 bool TraceFinisher::noteRanges() {
     for (Track& track : trace_.tracks_)
         track.end_slice = 0;
@@ -445,10 +445,10 @@ bool TraceFinisher::packArgs() {
     return column.has_value();
 }
 
-/// The room that columns grew beyond what came.
+/// Frees spare capacity of the columns.
 bool TraceFinisher::giveBack() {
     const auto shrink = [this](auto& column) {
-        constexpr std::size_t kLittle = 512; // entries, a page of most columns
+        constexpr std::size_t kLittle = 512; // entries; a page in most columns
         if (column.capacity() - column.size() <= std::max(column.size() / 64, kLittle)) return true;
         std::decay_t<decltype(column)> exact;
         exact.reserve(column.size());
@@ -483,8 +483,8 @@ bool TraceFinisher::findParents(std::vector<SliceId>& parents) const {
     });
 }
 
-// Slices of one track nest, so a point's slice is found by walking from the last one that starts before it up through
-// those that enclose it. Points are sorted by then: those of neighbours lie near each other on their tracks.
+// Slices of a track nest, so a point's slice is found by walking up from the last slice that starts before it. Points
+// are sorted by then, so neighbours are close together on their tracks.
 bool TraceFinisher::bindFlows() {
     std::vector<FlowPoint>& points = trace_.flow_points_;
     if (std::none_of(points.begin(), points.end(), [](const FlowPoint& point) { return point.slice == kNoId; }))
@@ -676,7 +676,7 @@ bool TraceBuilder::append(TraceBuilder&& part, const JobControl& control) {
 }
 
 bool TraceBuilder::empty() const {
-    // Interned texts alone do no harm, but would get other ids.
+    // Interned texts alone are harmless, but would get other ids.
     return trace_.files_.empty() && trace_.tracks_.empty() && trace_.strings_.size() == 1 && trace_.args_.empty();
 }
 
