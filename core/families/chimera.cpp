@@ -1,13 +1,14 @@
 // Chimera (Li and Hoefler 2021) and BitPipe (Wu et al. 2024): the ranks hold the model twice, once from the first rank
-// to the last and once from the last to the first, and half of the micro-batches go each way. In Chimera each of the
-// two is a plain pipeline of p places, in BitPipe one in V placement of 2p.
+// to the last and once from the last to the first, and half of the micro-batches go each way. In Chimera each direction
+// is a plain pipeline of p places, in BitPipe a V placement of 2p.
 //
-// Take a pipeline of S places and a clock that ticks once an op: 1F1B of few micro-batches can run F of micro-batch i
-// at place q in slot q + 2i and its B in slot 2S−1−q + 2i. For p/2 micro-batches a direction, the second pipeline's
+// Take a pipeline of S places and a clock that ticks once per op: 1F1B of few micro-batches can run F of micro-batch i
+// at place q in slot q + 2i, and its B in slot 2S−1−q + 2i. With p/2 micro-batches per direction, the second pipeline's
 // slots fall exactly between the first's: on one rank, forwards of one and backwards of the other share a parity, but
-// are separated by p/2 micro-batches. A rank's order is that of the slots. More micro-batches follow in blocks of p,
-// each 2S slots after the one before; the tail of one block then leaves free the slots that the head of the next needs.
-// Micro-batches are numbered through all blocks, a block's first half down, its second half up.
+// are separated by p/2 micro-batches. A rank's ops run in the order of their slots. More micro-batches follow in blocks
+// of p, each 2S slots after the previous one; the tail of a block leaves free the slots that the head of the next
+// needs. Micro-batches are numbered through all blocks, first the half of a block that goes down, then the half that
+// goes up.
 
 #include "core/families/families.h"
 
@@ -22,7 +23,7 @@
 namespace bubblescope {
 namespace {
 
-/// One rank's ops with the slots they take, in slot order.
+/// One rank's ops with their slots, in slot order.
 std::vector<std::pair<std::int64_t, Op>> slotsOf(int p, int m, int chunks, int rank) {
     const int places = p * chunks / 2;
     std::vector<std::pair<std::int64_t, Op>> slots;

@@ -2,17 +2,17 @@
 // one side runs as a pair with a backward of the other.
 //
 // DualPipeV has one model in V placement, so each rank holds an early chunk and a late one, and n = p. DualPipe holds
-// the model twice, once down the ranks and once up (chunk 1). It is folded in the middle: rank s and its mirror image
-// p−1−s do the same with the chunks exchanged, n = p/2, and half of the micro-batches go each way. Micro-batches are
+// the model twice, once down the ranks and once up (chunk 1). Folded in the middle, rank s and its mirror image p−1−s
+// run the same ops with the chunks exchanged, so n = p/2, and half of the micro-batches go each way. Micro-batches are
 // numbered in each direction from 0, as in the authors' program.
 //
-// Rank s of n, with m micro-batches for each side ("near" chunk first): 2(n−s−1) near forwards; s+1 forwards of both in
-// alternation; n−s−1 far backwards cut in I and W, each followed by a far forward; m−2n+s+1 times a near forward with a
-// far backward and the reverse, all as pairs; then n−s−1 far backwards and the remaining pairs; s+1 backwards of both,
-// from the middle on only their input gradient, the weight gradients being deferred; n−s−1 near input gradients, each
-// after the oldest deferred weight gradient; the remaining weight gradients.
+// Rank s of n runs, with m micro-batches per side (the "near" chunk first): 2(n−s−1) near forwards; s+1 forwards of
+// both in alternation; n−s−1 far backwards split into I and W, each followed by a far forward; m−2n+s+1 times a near
+// forward with a far backward and the reverse, all as pairs; then n−s−1 far backwards and the remaining pairs; s+1
+// backwards of both, of which the second half defer their weight gradients; n−s−1 near input gradients, each after the
+// oldest deferred weight gradient; the remaining weight gradients.
 //
-// The DualPipeV of DeepSeek, PyTorch and Paddle agree op for op; the flavor only names the program.
+// DeepSeek's, PyTorch's and Paddle's DualPipeV agree op by op; the flavor only names the program.
 
 #include "core/families/families.h"
 
@@ -67,7 +67,7 @@ private:
 
     void steady() {
         for (int i = 0; i < microbatches_ - 2 * ranks_ + rank_ + 1; ++i) {
-            if (i == 0 && rank_ == ranks_ - 1) { // where both sides meet, this backward is that of the last forward
+            if (i == 0 && rank_ == ranks_ - 1) { // where both sides meet, this is the backward of the last forward
                 forward(0);
                 backward(1, false);
             } else {
@@ -77,7 +77,7 @@ private:
         }
     }
 
-    /// Backwards of both sides in turn, the second half of them without their weight gradients.
+    /// Backwards of both sides in alternation; the second half defer their weight gradients.
     void drain() {
         for (int i = 0; i <= rank_; ++i) {
             backward(1, 2 * i > rank_);
@@ -117,7 +117,7 @@ private:
     std::array<int, 2> forwards_{};
     std::array<int, 2> backwards_{};
     std::vector<Kept> kept_; ///< deferred weight gradients, oldest first
-    std::size_t done_ = 0;   ///< number of those done
+    std::size_t done_ = 0;   ///< number of them already run
 };
 
 Status checkTwoChunks(const ScheduleSpec& spec) {

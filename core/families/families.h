@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// The spec's schedule without ops: names, sizes, placement.
+/// The spec's schedule without ops: names, sizes and placement.
 [[nodiscard]] inline Schedule emptySchedule(const ScheduleSpec& spec, Placement placement) {
     return {.name = spec.name,
             .flavor = spec.flavor,
@@ -24,7 +24,7 @@ namespace bubblescope {
             .ranks = {}};
 }
 
-/// Rejects more than one chunk per rank; `instead` names families that have several. Errors: Usage.
+/// Rejects more than one chunk per rank; `instead` names families that support several. Errors: Usage.
 [[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string_view instead = {}) {
     if (spec.vpp == 1) return {};
     return usageError(fmt::format("{} has one chunk a rank, not {}", spec.name, spec.vpp),
@@ -32,8 +32,8 @@ namespace bubblescope {
                                       : fmt::format("leave {} out, or use {}", Field("vpp"), instead));
 }
 
-/// A rank's list of the common shape: `warmup` forwards, then forwards and backwards in alternation, then
-/// the remaining backwards. `forward(k)` and `backward(k)` return the k-th op of each kind, k < count.
+/// Builds a rank's list of the usual shape: `warmup` forwards, then forwards and backwards in alternation, then the
+/// remaining backwards. `forward(k)` and `backward(k)` return the k-th op of each kind, k < count.
 template <class Forward, class Backward>
 [[nodiscard]] std::vector<Op> phaseOrder(int count, int warmup, Forward forward, Backward backward) {
     std::vector<Op> ops;
@@ -49,7 +49,7 @@ template <class Forward, class Backward>
     return ops;
 }
 
-// Listed by the registry in display order.
+// In the registry's display order.
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily eager1F1BFamily();
@@ -74,15 +74,15 @@ template <class Forward, class Backward>
 [[nodiscard]] ScheduleFamily hanayoFamily();
 [[nodiscard]] ScheduleFamily zbAutoFamily();
 
-// Limits that closed forms share with the orders. Errors: Usage, naming sizes that fit.
+// Limits that closed forms share with the orders. Errors: Usage, suggesting sizes that fit.
 
 [[nodiscard]] Status checkInterleavedOverlap(int p, int m, int v);
 [[nodiscard]] Status checkDualPipeV(int p, int m);
 [[nodiscard]] Status checkDualPipe(int p, int m);
-/// Of Chimera and BitPipe; `name` is used in the error.
+/// Limits of Chimera and BitPipe; `name` is used in the error.
 [[nodiscard]] Status checkChimera(std::string_view name, int p, int m);
 
-/// The flavors of interleaved 1F1B whose backwards are split: "sail-sg" and "paddle-static-split".
+/// Whether it is a flavor of interleaved 1F1B with split backwards: "sail-sg" or "paddle-static-split".
 [[nodiscard]] bool isSplitInterleaved(std::string_view flavor);
 
 } // namespace bubblescope

@@ -1,12 +1,13 @@
 // Orders that run all forwards before all backwards.
 //
-// F-then-B, known as GPipe (Huang et al. 2019): all forwards, then all backwards, micro-batches ascending in both.
+// F-then-B, known as GPipe (Huang et al. 2019): all forwards, then all backwards, both in ascending order of
+// micro-batches.
 //
-// Looped breadth-first (Lamy-Poirier 2023): every micro-batch through chunk 0, then every one through chunk 1, …;
-// backwards from the last chunk to the first. Flavor torch runs the micro-batches of a backward in descending order.
+// Looped breadth-first (Lamy-Poirier 2023): all micro-batches through chunk 0, then all through chunk 1, …; backwards
+// from the last chunk to the first. Flavor torch runs the backwards in descending order of micro-batches.
 //
-// Interleaved F-then-B, which Paddle chooses while there are fewer than two groups of p micro-batches: the order of
-// looped breadth-first within narrower limits.
+// Interleaved F-then-B, which Paddle uses for fewer than two groups of p micro-batches: the order of looped
+// breadth-first within narrower limits.
 
 #include "core/families/families.h"
 

@@ -1,7 +1,7 @@
 // Interleaved 1F1B (virtual pipeline, VPP; Narayanan et al. 2021). Micro-batches go through a rank's chunks in groups:
-// all of a group through chunk 0, then all of it through chunk 1, …, then the next group; backwards in the same groups
-// with the chunks reversed. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, N being the group size that
-// warm-up is made for, then one forward and one backward in turn.
+// a whole group through chunk 0, then through chunk 1, …, then the next group; backwards go through the chunks in
+// reverse, in the same groups. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, where N is the group size
+// that the warm-up assumes, then forwards and backwards in alternation.
 //
 // The flavors differ in the groups and in N:
 //   megatron            groups of N (p, or the given group size), remainder last; rejected when 0 < m mod N < p
@@ -107,7 +107,7 @@ Grouping balancedGroups(int p, int m) {
     return grouping;
 }
 
-/// Groups of p, of which the first or the last takes the remainder as well.
+/// Groups of p; the first or the last also takes the remainder.
 Grouping mergedGroups(int p, int m, bool first) {
     Grouping grouping{groupsOf(p, m - m % p), p + m % p};
     (first ? grouping.sizes.front() : grouping.sizes.back()) += m % p;
@@ -148,7 +148,7 @@ Result<Grouping> groupingOf(const ScheduleSpec& spec) {
     return Grouping{groupsOf(p, m), p, spec.flavor == "paddle-static" && m == p};
 }
 
-/// The ops of one kind in the order of the groups, the same on every rank.
+/// The ops of one kind in the order of the groups, which is the same on every rank.
 std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
     std::vector<Op> ops;
     int first = 0;
@@ -161,8 +161,8 @@ std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
     return ops;
 }
 
-/// phaseOrder() of `forwards` and `backwards`, equally many: a large schedule takes as long as its ops take to be
-/// copied.
+/// phaseOrder() of equally many `forwards` and `backwards`. For a large schedule this takes no longer than copying the
+/// ops.
 std::vector<Op> phaseOrderOf(const std::vector<Op>& forwards, const std::vector<Op>& backwards, std::size_t warmup) {
     const std::size_t turns = forwards.size() - warmup;
     std::vector<Op> ops;
@@ -179,8 +179,8 @@ std::vector<Op> phaseOrderOf(const std::vector<Op>& forwards, const std::vector<
     return ops;
 }
 
-/// Backwards ordered so that the last rank, which has `lead` forwards of warm-up, follows each forward of the last
-/// chunk with that chunk's next backward; the others keep their order and fill the turns between.
+/// Orders backwards so that the last rank, which has `lead` warm-up forwards, follows each forward of the last chunk
+/// with that chunk's next backward. The other backwards keep their order and fill the turns between.
 std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vector<Op>& backwards, int v, int lead) {
     const auto of_last = [v](const Op& op) { return op.chunk.value == v - 1; };
     std::vector<Op> last;
@@ -197,7 +197,7 @@ std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vect
 
 using Turns = std::vector<std::optional<Op>>;
 
-/// Forwards by turn, counted from a rank's first; backwards are the same with the chunks reversed.
+/// Forwards by turn, counted from a rank's first; backwards are the same with the chunks in reverse.
 Turns turnsOf(int m, int v, int group, int distance) {
     const int chunks_in_step = v / std::gcd(v, distance);
     const auto turnOf = [&](int microbatch, int chunk) {
@@ -214,7 +214,7 @@ Turns turnsOf(int m, int v, int group, int distance) {
     return turns;
 }
 
-/// Minimum number of turns between a micro-batch's chunks.
+/// The minimum number of turns between a micro-batch's chunks.
 int leastDistance(const ScheduleSpec& spec) {
     const OpTimes& t = spec.times;
     int least = (spec.pp + 1) / 2;

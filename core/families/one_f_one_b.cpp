@@ -1,20 +1,20 @@
 // 1F1B and its relatives: a rank runs some warm-up forwards, then forwards and backwards in alternation, then the
-// remaining backwards. The families differ in the length of the warm-up and in the unit that is scheduled.
+// remaining backwards. The families differ in the length of the warm-up and in the scheduled unit.
 //
 // 1F1B (PipeDream-Flush, Narayanan et al. 2019; DAPPLE, Fan et al. 2021): rank s runs min(m, p−s−1) warm-up forwards.
 //
 // Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are sent before they are needed. It
 // costs memory (2(p−s)−1 activations) and hides transfers of up to (t_f+t_b)/2.
 //
-// Seq1F1B (Sun et al. 2024): 1F1B whose unit is a slice of a micro-batch's sequence. Slices of a micro-batch go forward
-// in order, since attention looks back, and their gradients come in the reverse order, since a slice's gradient sums up
-// the use of its keys and values in later slices. With k slices a micro-batch, rank s runs min(m·k, p−s−1 + k−1)
-// warm-up forwards: the last rank can turn around only when it has the last slice.
+// Seq1F1B (Sun et al. 2024): 1F1B with slices of a micro-batch's sequence as units. Slices of a micro-batch run forward
+// in order, because attention looks back, and their gradients come in reverse, because a slice's gradient sums up the
+// uses of its keys and values in later slices. With k slices per micro-batch, rank s runs min(m·k, p−s−1 + k−1) warm-up
+// forwards: the last rank can only turn around when it has the last slice.
 //
 // VPP in balanced memory, Paddle's order for p ≤ m < 2p with the option for the best unbalanced schedule: all
 // micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk runs in
-// the steady part of 1F1B. Interleaved F-then-B takes as long but holds all m·v activations; here rank s holds m(v−1) +
-// p−s.
+// the steady phase of 1F1B. Interleaved F-then-B takes as long but holds all m·v activations; here rank s holds m(v−1)
+// + p−s.
 
 #include "core/families/families.h"
 #include "core/schedule/dependency.h"
@@ -57,7 +57,7 @@ Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
         return usageError(fmt::format("{} is not a number of sequence slices", k),
                           fmt::format("give 1 to {}", kMaxSequenceSlices));
     }
-    constexpr int kMaxUnits = 100'000'000; // upper limit of any schedule's ops on all ranks
+    constexpr int kMaxUnits = 100'000'000; // upper limit for the ops of a schedule on all ranks
     if (spec.microbatches > kMaxUnits / k / spec.pp)
         return usageError("the schedule would have more than 200 million ops", "lower the number of slices");
     const auto forward = [&](int unit) { return Op{OpKind::Forward, Microbatch{unit / k}, Chunk{0}, unit % k}; };

@@ -1,15 +1,15 @@
-// 1F1B and interleaved 1F1B whose steady part runs one forward and one backward as a single op, so that
-// the communication inside each (an expert-parallel all-to-all) overlaps with the computation of the other.
+// 1F1B and interleaved 1F1B whose steady phase runs a forward and a backward as one op, so that the communication in
+// each (an expert-parallel all-to-all) overlaps with the computation of the other.
 //
-// The halves of a pair must not depend on each other. In plain 1F1B the last rank's backward is that of the
-// forward just before it, so every rank runs at least one more warm-up forward here. Without chunks a pair of
-// rank s delays rank s+1's input for as long as a pair takes, and the gradient returns with the same delay: each border
-// costs two micro-batches, and rank s warms up with 2(p−s−1)+1. With chunks Megatron's warm-up already grows by 2 a
-// rank, and one is added to it.
+// The halves of a pair must not depend on each other. In plain 1F1B the last rank's backward belongs to the forward
+// just before it, so every rank runs at least one more warm-up forward here. Without chunks, a pair of rank s delays
+// rank s+1's input by the time of a pair, and the gradient returns with the same delay: each border costs two
+// micro-batches, and rank s runs 2(p−s−1)+1 warm-up forwards. With chunks, Megatron's warm-up already grows by 2 per
+// rank, and one is added.
 //
 // Flavor `paddle-mp` is the order of PaddlePaddle's pass that overlaps tensor-parallel communication (studied in
-// core/optimize/overlap): plain 1F1B with p−s warm-up forwards, in which a backward and the next forward form the pair.
-// Its halves do not depend on each other either, but neighbours run their pairs in turn.
+// core/optimize/overlap): plain 1F1B with p−s warm-up forwards, where a backward and the next forward form a pair. Its
+// halves do not depend on each other either, but neighbours run their pairs in turn.
 
 #include "core/families/families.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kPaddleFlavor = "paddle-mp";
 
-/// phaseOrder() whose forwards and backwards in turn are pairs.
+/// phaseOrder() with the steady phase's forwards and backwards as pairs.
 template <class Forward, class Backward>
 std::vector<Op> pairedOrder(int count, std::int64_t warmup, Forward forward, Backward backward) {
     const int singles = static_cast<int>(std::min<std::int64_t>(count, warmup));

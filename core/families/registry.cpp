@@ -14,12 +14,12 @@
 namespace bubblescope {
 namespace {
 
-/// A larger order does not fit into memory.
+/// A larger order would not fit into memory.
 constexpr std::int64_t kMaxOps = 200'000'000;
 
-/// What frameworks call a schedule: classes of PyTorch and DeepSpeed, functions of Megatron-core.
+/// A framework's name for a schedule: a class of PyTorch or DeepSpeed, a function of Megatron-core.
 struct FrameworkName {
-    std::string_view name; ///< as plainName() gives it
+    std::string_view name; ///< in the form of plainName()
     std::string_view family;
     std::string_view flavor = {};
 };
@@ -45,7 +45,7 @@ const FrameworkName* findFrameworkName(std::string_view name) {
     return found == kFrameworkNames.end() ? nullptr : &*found;
 }
 
-/// The family whose name, or whose name in a framework, is closest.
+/// The family whose name, or name in a framework, is closest.
 std::string closestFamily(std::string_view name, std::vector<std::string> names) {
     const std::size_t own = names.size();
     for (const FrameworkName& known : kFrameworkNames) {
@@ -76,7 +76,7 @@ Error unknownFamily(std::string_view name) {
                                       : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
 }
 
-/// The family's flavor that is meant: a word that differs in case, '-' and '_' alone. Empty if there is none.
+/// The flavor of the family that equals the word except for case, '-' and '_'. Empty if there is none.
 std::string_view matchingFlavor(const ScheduleFamily& family, std::string_view word) {
     const std::string plain = plainName(word);
     const auto found =

@@ -13,7 +13,7 @@ namespace bubblescope {
 
 /// A request for a schedule.
 struct ScheduleSpec {
-    std::string name;   ///< family or alias, see scheduleFamilies()
+    std::string name;   ///< family name or alias, see scheduleFamilies()
     std::string flavor; ///< empty = the family's default
     int pp = 1;
     int microbatches = 1;
@@ -21,16 +21,16 @@ struct ScheduleSpec {
     int group_size = 0;      ///< micro-batches that pass a chunk together; 0 = the family's default
     int memory_limit = 0;    ///< maximum activations per rank, in forward ops of one chunk; 0 = the default
     int sequence_slices = 1; ///< slices of a micro-batch's sequence, for families that split it
-    /// For families whose order depends on times. The halves of the backward are equal unless given.
+    /// For families whose order depends on times. Unless given, the halves of the backward are equal.
     OpTimes times{.forward = TimeNs{1'000'000},
                   .backward = TimeNs{2'000'000},
                   .input_grad = TimeNs{1'000'000},
                   .weight_grad = TimeNs{1'000'000},
                   .optimizer = TimeNs{0}};
     TimeNs comm{0};
-    /// For families that free memory by weight gradients; memory_limit counts units of sizes.forward.
+    /// For families whose weight gradients free memory; memory_limit counts units of sizes.forward.
     ActivationSizes sizes = {};
-    TimeNs loss{0}; ///< added to the last stage's forward and to either half of its backward
+    TimeNs loss{0}; ///< added to the last stage's forward and to each half of its backward
 };
 
 /// A family of schedules: its names, its limits and the generator of its orders. Closed forms of its bubbles are kept
@@ -39,11 +39,11 @@ struct ScheduleFamily {
     std::string_view name;
     std::string_view title; ///< for people: "1F1B (PipeDream-Flush)"
     std::vector<std::string_view> aliases = {};
-    std::vector<std::string_view> flavors = {}; ///< first = default; empty if there is only one order
+    std::vector<std::string_view> flavors = {}; ///< the first is the default; empty if there is only one order
     Placement placement = Placement::Loop;
     std::string_view limits; ///< on p, m and v, in words
-    /// Generates the order. `spec` has positive sizes and a flavor of this family. Errors: Usage, naming the limit on
-    /// p, m or v that the spec breaks.
+    /// Generates the order. `spec` must have positive sizes and a flavor of this family. Errors: Usage, naming the
+    /// limit on p, m or v that the spec violates.
     Result<Schedule> (*generate)(const ScheduleSpec& spec) = nullptr;
 };
 
@@ -52,7 +52,7 @@ struct ScheduleFamily {
 /// By name or alias, nullptr if unknown.
 [[nodiscard]] const ScheduleFamily* findScheduleFamily(std::string_view name);
 
-/// Generates a valid schedule. Errors: Usage, naming the limit that the spec breaks. Thread-safe.
+/// Generates a valid schedule. Errors: Usage, naming the limit that the spec violates. Thread-safe.
 [[nodiscard]] Result<Schedule> makeSchedule(const ScheduleSpec& spec);
 
 } // namespace bubblescope

@@ -28,8 +28,8 @@ SlotTable::SlotTable(const std::vector<Block>& blocks, int microbatches, int gra
     }
 }
 
-/// Calls `visit(rank, pass, micro-batch, slot)` for every pass in the order of slots, then ranks, so that
-/// passes come after their inputs. `visit` may move the pass to an earlier slot of its row.
+/// Calls `visit(rank, pass, micro-batch, slot)` for every pass, by slot, then rank, so that passes come after their
+/// inputs. `visit` may move the pass to an earlier slot of its row.
 template <class Visit>
 void SlotTable::sweep(Visit visit) {
     std::size_t length = 0;
@@ -113,9 +113,9 @@ bool SlotTable::fits(Row& row, int from, int until) {
     return true;
 }
 
-/// The same with weight gradients in the table, of a pass that moves to the slots from `from` to `until`. Between a
-/// row's last pass and the one whose turn it is all slots are empty, and what is held stays: so memory is computed up
-/// to the last pass, and beyond it when a pass comes there.
+/// As fits(), with weight gradients in the table, for a pass that moves to a slot from `from` to `until`. Between a
+/// row's last pass and the current one all slots are empty and memory stays constant, so memory is computed up to the
+/// last pass, and beyond it when a pass comes there.
 bool SlotTable::fitsWithWeights(Row& row, int from, int until) {
     const int begin = std::min(row.known, from);
     Memory memory = begin > 0 ? row.memory[static_cast<std::size_t>(begin) - 1] : Memory{};

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// The passes of a micro-batch on a rank that holds two chunks along a V. The first four are its way through the rank;
-/// weight gradients follow, in the order of their input gradients unless a schedule orders them otherwise.
+/// The passes of a micro-batch on a rank that holds two chunks along a V. The first four are its way through the rank.
+/// Weight gradients follow, in the order of their input gradients unless a schedule orders them otherwise.
 enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, WeightGrad, None };
 
 [[nodiscard]] constexpr std::size_t index(Pass pass) {
@@ -35,57 +35,57 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
     return pass == Pass::Forward1 || pass == Pass::InputGrad1 ? 1 : 0;
 }
 
-/// A table of ranks by slots, each slot one unit of time, for V-shaped schedules that repeat a *building block*
-/// (Qi et al. 2024): the slots in which one micro-batch passes every rank, copied every six slots for the next one. The
-/// steady state then has no gap and its memory is known; the gaps at either end are closed here without more memory.
+/// A table of ranks by slots, one unit of time per slot, for V-shaped schedules that repeat a *building block* (Qi et
+/// al. 2024): the slots in which one micro-batch passes every rank, copied every six slots for the next one. The steady
+/// state then has no gaps and a known memory. This class closes the gaps at both ends without using more memory.
 class SlotTable {
 public:
-    /// The slots of the first micro-batch's four forwards and input gradients on one rank. Those of a rank differ
-    /// modulo six, and they follow the V: a pass comes after its inputs.
+    /// The slots of the first micro-batch's four forwards and input gradients on one rank. Those of a rank must differ
+    /// modulo six and follow the V: a pass comes after its inputs.
     using Block = std::array<int, 4>;
 
     /// `gradient_slots`: 1, or 2 if the slot after an input gradient belongs to its weight gradient.
     SlotTable(const std::vector<Block>& blocks, int microbatches, int gradient_slots = 1);
 
-    /// Gives each weight gradient the first empty slot after its input gradient; the rest goes to the end.
+    /// Puts each weight gradient into the first empty slot after its input gradient; the rest goes to the end.
     void addWeightGrads();
     void removeWeightGrads();
 
     enum class Extent : std::uint8_t {
         All,
-        Ends, ///< not from the first rank's first InputGrad0 to the first rank's last Forward0
+        Ends, ///< all except from the first rank's first InputGrad0 to its last Forward0
         Tail, ///< only after the first rank's last Forward0
     };
-    /// Moves each pass to the earliest empty slot that its inputs allow and in which no rank holds more than
-    /// the rank that held most before. An activation is held from its forward to its weight gradient;
-    /// without weight gradients in the table, they count as done in the empty slots.
+    /// Moves each pass to the earliest empty slot that its inputs allow and where no rank exceeds the earlier maximum
+    /// over ranks. An activation is held from its forward to its weight gradient; if the table has no weight gradients,
+    /// they count as run in the empty slots.
     void moveUp(Extent extent);
 
-    /// Starts each pass as soon as its rank and inputs allow, in the order of the slots.
+    /// Starts each pass as soon as its rank and inputs allow, in slot order.
     void squeeze();
 
-    /// The orders of the ranks, with weight gradients in the empty slots, those of chunk 1 first. For a table
-    /// without weight gradients.
+    /// The orders of the ranks, with weight gradients in the empty slots, chunk 1's first. For a table without weight
+    /// gradients.
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 
-    /// The orders of the ranks with whole backwards in place of input gradients.
+    /// The orders of the ranks, with whole backwards instead of input gradients.
     [[nodiscard]] std::vector<std::vector<Op>> wholeOrder() const;
 
 private:
     struct Memory {
-        int held = 0;    ///< activations
+        int held = 0;    ///< number of activations
         int pending = 0; ///< input gradients whose weight gradients have no slot yet
         friend bool operator==(Memory, Memory) = default;
     };
     struct Row {
         std::vector<Pass> slots;
         std::array<std::vector<int>, 4> at; ///< slot by pass and micro-batch
-        std::vector<Memory> memory;         ///< after each slot; only while moving up
-        int known = 0;                      ///< slots whose memory is valid, if weight gradients are in the table
-        int last = -1;                      ///< the last slot that a visited pass takes
-        std::array<int, 5> seen{};          ///< passes encountered in a sweep, by kind
-        int last_weight = -1;               ///< slot of the last weight gradient encountered
-        int grads_before = 0;               ///< input gradients up to last_weight
+        std::vector<Memory> memory;         ///< after each slot; only used while moving up
+        int known = 0;             ///< number of slots whose memory is valid, if weight gradients are in the table
+        int last = -1;             ///< the last slot taken by a visited pass
+        std::array<int, 5> seen{}; ///< passes seen in a sweep, by kind
+        int last_weight = -1;      ///< slot of the last weight gradient seen
+        int grads_before = 0;      ///< input gradients up to last_weight
     };
 
     template <class Visit>

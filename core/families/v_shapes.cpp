@@ -1,7 +1,7 @@
-// V-shaped orders that repeat a pattern (slot_table.h): two chunks a rank along a V.
+// V-shaped orders that repeat a pattern (slot_table.h), with two chunks per rank along a V.
 //
 // V-Half and V-Min (Qi et al. 2024), with split backwards, hold about a half and a third of the activations that 1F1B
-// holds on its first rank. On a V a rank has long-lived activations of one chunk and short-lived ones of the other, so
+// holds on its first rank. On a V, a rank has long-lived activations of one chunk and short-lived ones of the other, so
 // all ranks hold the same number; how many depends on how fast a micro-batch travels.
 //
 // A micro-batch passes rank s in these slots of one unit of time, and the next follows six slots later:
@@ -11,17 +11,16 @@
 // F0 and I1, which travel down, take two slots for a hop in V-Half and one in V-Min; F1 and I0 take one in
 // both. k keeps the four apart modulo six. Weight gradients take the two remaining slots of six.
 //
-// The ends of the repeated pattern have gaps. They are closed in two passes, never holding more than the pattern: first
-// warm-up and cool-down, with weight gradients where the pattern has them, then the cool-down again, as if each empty
-// slot ran one. The order is made for ops that all take one unit and is the same for other times.
+// The repeated pattern has gaps at its ends. They are closed in two passes that never hold more than the pattern does:
+// first warm-up and cool-down, with weight gradients where the pattern has them, then the cool-down again, as if each
+// empty slot ran one. The order is generated for ops that all take one unit and does not depend on times.
 //
 // V-1F1B, with whole backwards, holds about two thirds of the activations of 1F1B on its first rank. A micro-batch's
-// forwards hop from rank to rank in one slot, down the V and up again, and its backwards, of two slots each, likewise
-// in two. Where two hops of backwards would meet the forwards of another micro-batch, which follow six slots apart,
-// they pause: three slots after every third hop, counted so that ranks at the tips of the V need none, and three before
-// the first backward if p is divisible by 3. The repeated pattern leaves no slot empty. Its ends are closed, and
-// everything after them moves up, never holding more activations than the pattern does. The order is the same for all
-// times of ops; it is made for t_b = 2·t_f.
+// forwards take one slot per rank, down the V and up again, and its backwards two slots per rank. Where two hops of
+// backwards would meet the forwards of another micro-batch, six slots apart, they pause: three slots after every third
+// hop, counted so that ranks at the tips of the V need no pause, and three before the first backward if p is divisible
+// by 3. The repeated pattern leaves no slot empty. Its ends are closed, and everything after them moves up, never
+// holding more activations than the pattern does. The order does not depend on times; it is generated for t_b = 2·t_f.
 
 #include "core/families/families.h"
 #include "core/families/slot_table.h"

@@ -1,17 +1,17 @@
-// Zero-bubble order made for given times and a given memory, one chunk a rank (the heuristic of Qi et al. 2023). The
-// memory limit decides where between ZB-H1 (p activations, "ZB-1p") and ZB-H2 (2p, "ZB-2p") the order lies.
+// Zero-bubble order for given times and a given memory, one chunk per rank (the heuristic of Qi et al. 2023). The
+// memory limit decides where the order lies between ZB-H1 (p activations, "ZB-1p") and ZB-H2 (2p, "ZB-2p").
 //
-// All ranks are simulated together. Warm-up: as many forwards as memory holds and as fit before the first
-// gradient arrives. Then round by round each rank takes one forward, if one is left, and one input gradient. Weight
-// gradients wait in a queue and are placed where the rank would otherwise be idle: into a gap at least as long as they
-// are, or where memory is short, or into a shorter gap, which delays the following ops, if leaving it would make the
-// rank's idle time the largest of all. Rank 0 sends no gradients, so once its forwards are done no rank waits for it
-// and its weight gradients run at once.
+// All ranks are simulated together. Warm-up: as many forwards as memory holds and as fit before the first gradient
+// arrives. Then, round by round, each rank takes one forward, if any is left, and one input gradient. Weight gradients
+// wait in a queue and are placed where the rank would otherwise be idle: into a gap that is long enough; where memory
+// is short; or into a shorter gap, which delays the following ops, if the gap would make the rank's idle time the
+// largest of all. Rank 0 sends no gradients, so once its forwards are done no rank waits for it and its weight
+// gradients run at once.
 //
-// Three choices have no answer that is best for all times: whether the last warm-up forward may delay the first
-// gradient, whether a rank that is two forwards ahead of its neighbour may skip one to take the gradient first, and
-// whether short gaps are always filled. All eight combinations are tried; the first whose longest span (a rank's first
-// start to its last end) is smallest is kept.
+// For three choices no answer is best for all times: whether the last warm-up forward may delay the first gradient,
+// whether a rank that is two forwards ahead of its neighbour may skip one to take the gradient first, and whether short
+// gaps are always filled. All eight combinations are tried; the first one with the shortest longest span (a rank's
+// first start to its last end) is kept.
 
 #include "core/families/timed_orders.h"
 
@@ -28,7 +28,7 @@ namespace {
 using Time = std::int64_t;
 
 struct FillChoice {
-    bool overrun_first_gradient = false; ///< warm-up's last forward may end after the first gradient's arrival
+    bool overrun_first_gradient = false; ///< the last warm-up forward may end after the first gradient's arrival
     bool gradient_before_forward = false;
     bool leave_short_gaps = false;
 };
@@ -74,7 +74,7 @@ private:
         std::vector<Time> forward_ends;
         std::vector<Time> gradient_ends;
         int weights = 0;
-        std::int64_t held = 0; ///< of the memory, in the unit of the sizes
+        std::int64_t held = 0; ///< memory held, in the unit of the sizes
         Time first = 0;
         Time now = 0;
         Time bubble = 0; ///< idle time since the first forward
@@ -86,7 +86,7 @@ private:
 
     RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
 
-    /// When the input of a rank's next forward or gradient arrives; nothing if it needs no other rank's.
+    /// When the input of a rank's next forward or gradient arrives; nothing if it needs no input from another rank.
     std::optional<Time> arrival(bool forward, int r) {
         const int from = forward ? r - 1 : r + 1;
         if (from < 0 || from >= p_) return std::nullopt;
@@ -117,8 +117,8 @@ private:
         state.held -= sizes_.weight_grad;
     }
 
-    /// The number of warm-up forwards of each rank after its first: as many as memory and time allow, and fewer than
-    /// those of the rank before it, which sends them.
+    /// The number of warm-up forwards of each rank after its first: as many as memory and time allow, and fewer than on
+    /// the previous rank, which sends them.
     std::vector<int> warmupForwards() {
         std::vector<int> more(static_cast<std::size_t>(p_), 0);
         Time gradient = rank(p_ - 1).now + i_; // end of the first gradient on the next rank
@@ -152,8 +152,8 @@ private:
             put(false, r);
     }
 
-    /// Whether a rank delays its forward by a round: it is ahead, the next gradient is near, and the forward, with the
-    /// weight gradients that must free memory for it, would delay that gradient.
+    /// Whether a rank postpones its forward by a round: it is ahead, the next gradient is near, and the forward, with
+    /// the weight gradients that must free memory for it, would delay that gradient.
     bool skipsForward(int r) {
         const RankState& state = rank(r);
         if (!choice_.gradient_before_forward || r + 1 >= p_) return false;
@@ -173,7 +173,7 @@ private:
         for (int r = 0; r < p_; ++r) {
             if (rank(r).forwards() < m_ && !skipsForward(r)) takes_[static_cast<std::size_t>(r)] = 1;
         }
-        for (std::size_t r = takes_.size() - 1; r > 0; --r) // a rank that skips makes those before it skip
+        for (std::size_t r = takes_.size() - 1; r > 0; --r) // a rank that skips makes earlier ranks skip
             takes_[r - 1] = std::min(takes_[r - 1], takes_[r]);
         for (int r = 0; r < p_; ++r) {
             if (takes_[static_cast<std::size_t>(r)] == 0) continue;

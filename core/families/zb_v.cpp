@@ -5,10 +5,10 @@
 //   handcrafted  one fixed pattern, independent of the times; torch has the same
 //   paddle       also greedy, for any number of chunks, and with the time of the loss (zb_v_paddle.cpp)
 //
-// The fixed pattern on rank s, with 0 and 1 for the chunks: 2(p−s)−1 times F0, s times F1 F0, p−s times
-// F1 I1 W1, then F0 I0 W0 F1 I1 W1 until the forwards run out (F0 first, its I0 W0 continue), s times I0 I1,
-// p−s times I0 W0, and the remaining weight gradients, chunk 1's before chunk 0's. With fewer than 2p−1
-// micro-batches the order is that of 2p−1 without the ops of the missing ones.
+// The fixed pattern on rank s, where 0 and 1 are the chunks: 2(p−s)−1 times F0, s times F1 F0, p−s times F1 I1 W1, then
+// F0 I0 W0 F1 I1 W1 until the forwards run out (F0 first, its I0 W0 continue), s times I0 I1, p−s times I0 W0, and the
+// remaining weight gradients, chunk 1's before chunk 0's. With fewer than 2p−1 micro-batches the order is that of 2p−1
+// without the ops of the missing ones.
 
 #include "core/families/families.h"
 #include "core/families/timed_orders.h"
@@ -23,7 +23,7 @@
 namespace bubblescope {
 namespace {
 
-/// A rank's list under construction: each kind and chunk takes the micro-batches in order; those from m on are omitted.
+/// A rank's list under construction. Each kind and chunk takes the micro-batches in order; those from m on are omitted.
 class FixedRank {
 public:
     explicit FixedRank(int microbatches) : m_(microbatches) { ops_.reserve(6 * static_cast<std::size_t>(m_)); }
@@ -37,7 +37,7 @@ public:
         add(OpKind::BackwardInput, chunk);
         add(OpKind::BackwardWeight, chunk);
     }
-    /// All weight gradients of a chunk whose input gradients are done.
+    /// Adds all weight gradients of a chunk whose input gradients have run.
     void finish(int chunk) {
         while (next(OpKind::BackwardWeight, chunk) < next(OpKind::BackwardInput, chunk))
             add(OpKind::BackwardWeight, chunk);
@@ -82,7 +82,7 @@ std::vector<Op> fixedOrder(int p, int m, int s) {
 }
 
 Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
-    // What 1F1B holds on its first rank: p micro-batches, each with two chunks.
+    // As much as 1F1B holds on its first rank: p micro-batches, each with two chunks.
     const int limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * spec.pp;
     auto ranks = zbVGreedyOrder(spec, limit * spec.sizes.forward);
     if (!ranks) {

@@ -2,12 +2,12 @@
 // takes one input gradient and one forward. Weight gradients have no fixed place: they wait in a queue per rank and run
 // where the rank would otherwise be idle, or where memory is needed.
 //
-// Compared with a list scheduler, each rank is allowed some idle time. A weight gradient that is longer than the gap
-// before the next op delays that op. This pays only where the gap would make this rank the one with the most idle time,
-// because the worst rank determines the length of the step. Ranks that end up with little idle time in one run could
-// have afforded more, so a run is followed by another that allows each rank the difference to the worst one, as long as
-// that lowers the maximum. Whether short gaps are filled before forwards, and before input gradients of chunk 1, is
-// tried in all four combinations.
+// Unlike a list scheduler, this allows each rank some idle time. A weight gradient longer than the gap before the next
+// op delays that op, which pays off only if the gap would make this rank the one with the most idle time, because the
+// worst rank determines the length of the step. Ranks that end up with little idle time in one run could have afforded
+// more. So another run follows that allows each rank its difference to the worst one, as long as that lowers the
+// maximum. All four combinations are tried of filling short gaps before forwards, and before input gradients of chunk
+// 1.
 
 #include "core/families/timed_orders.h"
 
@@ -23,7 +23,7 @@ namespace bubblescope {
 namespace {
 
 using Time = std::int64_t;
-constexpr Time kNoInput = -1; ///< arrival of an input that is not waited for
+constexpr Time kNoInput = -1; ///< arrival of an input that the rank does not wait for
 
 struct GreedyFill {
     bool before_forward = true;
@@ -36,7 +36,7 @@ struct GreedyRun {
     Time worst = 0;            ///< the largest of them
 };
 
-/// When passes ended, for the neighbour that waits for them, a row for each pass and rank. Keeps only as many
+/// When passes ended, for the neighbour that waits for them, one row per pass and rank. Keeps only as many
 /// micro-batches as neighbours can be apart, so that everything stays in the cache.
 class EndTimes {
 public:
@@ -44,7 +44,7 @@ public:
 
     [[nodiscard]] Time at(std::size_t row, int microbatch) const { return times_[place(row, microbatch)]; }
 
-    /// `unread`: micro-batches before this one that the neighbour has not read.
+    /// `unread`: the neighbour has not read micro-batches from this one on.
     void set(std::size_t row, int microbatch, Time time, int unread) {
         while (unread >= static_cast<int>(window_))
             widen();
@@ -80,7 +80,7 @@ public:
           w_(spec.times.weight_grad.count()), comm_(spec.comm.count()), sizes_(spec.sizes), limit_(memory_limit),
           ends_(4 * static_cast<std::size_t>(p_)) {}
 
-    /// False if memory did not suffice, or if the run is no better than `before`.
+    /// False if memory did not suffice, or if the run is not better than `before`.
     bool play(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
         start(fill, before, out);
         fillDown();
@@ -104,11 +104,11 @@ private:
     struct RankState {
         Time now = 0;
         Time bubble = 0;
-        Time allowance = 0; ///< minimum idle time that this rank may have
+        Time allowance = 0; ///< idle time that this rank may have at least
         std::int64_t held = 0;
-        std::array<int, 4> done{}; ///< by pass
-        int pending = 0;           ///< input gradients done whose weight gradients are not
-        Pass* next = nullptr;      ///< the place of the next pass in GreedyRun::passes
+        std::array<int, 4> done{}; ///< number of passes run, by pass
+        int pending = 0;           ///< input gradients that have run, with weight gradients that have not
+        Pass* next = nullptr;      ///< where the next pass goes in GreedyRun::passes
     };
 
     void start(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
@@ -126,7 +126,8 @@ private:
         }
     }
 
-    /// False once the run does not fit into memory or can no longer improve on the previous one: bubbles only grow.
+    /// False once the run does not fit into memory or can no longer improve on the previous one, because bubbles only
+    /// grow.
     [[nodiscard]] bool going() const { return fits_ && worst_ < give_up_; }
 
     RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
@@ -136,7 +137,7 @@ private:
         return rank(r).done[index(pass)];
     }
 
-    /// From a rank to the next that a pass travels to.
+    /// From a rank to the next one that a pass travels to.
     template <Pass pass>
     static constexpr int kStep = travelsDown(pass) ? 1 : -1;
 
@@ -198,8 +199,8 @@ private:
         *state.next++ = Pass::WeightGrad;
     }
 
-    /// Chunk 0's forwards to the last rank and chunk 1's back to the first; while they travel, outer ranks
-    /// take more of chunk 0, a whole front of ranks at a time.
+    /// Chunk 0's forwards to the last rank and chunk 1's back to the first. While they travel, outer ranks take more of
+    /// chunk 0, a whole front of ranks at a time.
     void fillDown() {
         for (int r = 0; r < p_; ++r)
             put<Pass::Forward0>(r);
@@ -215,8 +216,8 @@ private:
         }
     }
 
-    /// Inner ranks take forwards of either chunk in turn until they have as many as their outer neighbour,
-    /// which they will need before the first gradients come.
+    /// Inner ranks take forwards of either chunk in turn until they have as many as their outer neighbour; they need
+    /// them before the first gradients arrive.
     void fillUp() {
         bool chunk1 = false;
         for (int r = 1; r < p_; ++r) {
@@ -273,8 +274,8 @@ private:
         putAfterGap<pass>(r, fill_.before_forward);
     }
 
-    /// One forward per rank, of chunk 1 if possible. A rank whose chunk 1 has caught up takes chunk 0 in any case,
-    /// others only what is in transit.
+    /// One forward per rank, of chunk 1 if possible. A rank whose chunk 1 has caught up always takes chunk 0, others
+    /// only what is in transit.
     void forwards() {
         for (int r = 0; r < p_; ++r) {
             const int first = done<Pass::Forward0>(r);
@@ -302,7 +303,7 @@ private:
     std::vector<int> towards_first_;
     std::vector<int> towards_last_;
     Time worst_ = 0;   ///< largest bubble of all ranks
-    Time give_up_ = 0; ///< a largest bubble of this or more is of no use
+    Time give_up_ = 0; ///< a largest bubble of this or more is useless
     bool fits_ = true;
 };
 

@@ -1,18 +1,18 @@
 // ZB-V as Paddle's ZBVPP pass orders it, for any number v ≥ 2 of chunks along a V with v legs. Like the greedy order
 // (zb_v_greedy.cpp) it simulates all ranks together and fills gaps with waiting weight gradients. It differs in the
 // warm-up, which handles v legs; in the loss, whose time it adds on the last stage; and in the objective: of eight ways
-// to fill it takes the order that ends first, not the one whose worst rank idles least.
+// to fill, it takes the order that ends first, not the one whose worst rank idles least.
 //
 // Warm-up: leg by leg a first forward goes through all ranks, and then, without being placed, a first input gradient of
-// chunk 0. Before it reaches a rank, forwards of the chunks so far, one chunk after another, are placed into the gap,
-// each on all ranks that it must pass before. On legs that go up, ranks also catch up with the first rank. Then rounds:
-// each rank takes one input gradient, of the lowest chunk that has one ready, and one forward, of the highest. Before
-// either, weight gradients fill the gap. One that does not fit is placed where the gap would make this rank the one
-// with most idle time, if the way to fill allows it. The rank of the loss, from which all others get their gradients
-// late, may take one before an input gradient when a fifth of it fits.
+// chunk 0. The gap before it reaches a rank is filled with forwards of the chunks so far, one chunk after another, each
+// on all ranks that it must pass first. On legs that go up, ranks also catch up with the first rank. Then rounds: each
+// rank takes one input gradient, of the lowest chunk that has one ready, and one forward, of the highest. Before
+// either, weight gradients fill the gap. One that does not fit is placed if the gap would make this rank the one with
+// most idle time and the way to fill allows it. The rank of the loss, from which all others get their gradients late,
+// may run one before an input gradient if a fifth of it fits.
 //
-// A run is repeated with each rank's difference to the worst rank allowed as idle time, as long as the largest idle
-// time shrinks; a repetition counts if it ends earlier.
+// A run is repeated, allowing each rank its difference to the worst rank as idle time, while the largest idle time
+// shrinks. A repetition counts if it ends earlier.
 
 #include "core/families/timed_orders.h"
 
@@ -61,11 +61,12 @@ public:
 private:
     struct RankState {
         std::vector<PaddleStep> steps;
-        std::size_t next_weight = 0;  ///< in input_grads
-        std::vector<int> input_grads; ///< their chunks in the order done; weight gradients follow in it
+        std::size_t next_weight = 0; ///< index in input_grads
+        std::vector<int>
+            input_grads; ///< their chunks in the order in which they ran; weight gradients follow in that order
         TimeNs now{0};
         TimeNs bubble{0};
-        TimeNs allowance{0}; ///< minimum idle time that this rank may have
+        TimeNs allowance{0}; ///< idle time that this rank may have at least
         std::int64_t held = 0;
         [[nodiscard]] bool hasWeights() const { return next_weight < input_grads.size(); }
     };
@@ -106,13 +107,13 @@ private:
 
     int& done(OpKind kind, int chunk, int r) { return done_[cell(kind, chunk, r)]; }
 
-    /// The rank that the input comes from: p or −1 where the V turns or begins.
+    /// The rank that sends the input: p or −1 where the V turns or begins.
     [[nodiscard]] static int source(OpKind kind, int chunk, int r) {
         return (kind == OpKind::Forward) == (chunk % 2 == 0) ? r - 1 : r + 1;
     }
     [[nodiscard]] bool isRank(int r) const { return r >= 0 && r < p_; }
 
-    /// When the input of a rank's next op of a kind arrives; only if canTake().
+    /// When the input of a rank's next op of a kind arrives. Call only if canTake().
     TimeNs arrival(OpKind kind, int chunk, int r) {
         const int from = source(kind, chunk, r);
         if (!isRank(from)) return spec_.comm;
@@ -172,8 +173,8 @@ private:
         sendFirst(OpKind::BackwardInput, 0, v_);
     }
 
-    /// The first forward of a chunk through all ranks, or the first input gradient of chunk 0 without placing it;
-    /// before it comes, forwards of the first `chunks` chunks fill the gap.
+    /// Runs the first forward of a chunk through all ranks, or the first input gradient of chunk 0 without placing it.
+    /// Until it arrives, forwards of the first `chunks` chunks fill the gap.
     void sendFirst(OpKind kind, int chunk, int chunks) {
         const bool up = chunks % 2 == 0;
         const auto nth = [&](int k) { return up ? k : p_ - 1 - k; };
@@ -194,8 +195,8 @@ private:
         return count;
     }
 
-    /// Forwards on a rank and those before it on the leg until `until`, chunk after chunk. On the way up, ranks
-    /// that have done less than the first take theirs even if it takes longer.
+    /// Runs forwards on a rank, and on earlier ranks of the leg, until `until`, chunk by chunk. On the way up, ranks
+    /// that have run fewer than the first take theirs even if it takes longer.
     void fillGap(int r, int chunks, TimeNs until, bool up) {
         const int quota = up ? forwardCount(0, chunks) : 0;
         const int first = up ? p_ - 1 : 0;
@@ -220,7 +221,7 @@ private:
         }
     }
 
-    /// Whether memory remains for one more forward beside the pending first forwards and the first input gradient.
+    /// Whether memory remains for one more forward besides the pending first forwards and the first input gradient.
     bool roomToFill(int r) {
         std::int64_t needed = rank(r).held + input_grad_peak_ + spec_.sizes.forward;
         for (int chunk = 1; chunk < v_; ++chunk)
@@ -284,8 +285,8 @@ private:
     int loss_rank_;
     PaddleFill fill_;
     std::vector<RankState> ranks_;
-    std::vector<int> done_;    ///< forwards and input gradients, by kind, chunk and rank
-    std::vector<TimeNs> ends_; ///< of those done, by kind, chunk, rank and micro-batch
+    std::vector<int> done_;    ///< number of forwards and input gradients run, by kind, chunk and rank
+    std::vector<TimeNs> ends_; ///< when they ended, by kind, chunk, rank and micro-batch
     TimeNs worst_{0};
     bool fits_ = true;
 };

@@ -1,5 +1,5 @@
-// Zero-bubble orders (Qi et al. 2023) of fixed shape: the backward in halves, the weight gradients deferred so that the
-// input gradients reach the ranks above early.
+// Zero-bubble orders (Qi et al. 2023) of fixed shape: backwards are split and weight gradients deferred, so that input
+// gradients reach the earlier ranks sooner.
 //
 // ZB-H1, in the memory of 1F1B and in its order.
 //   handcrafted   rank s runs its weight gradients s behind its input gradients, to the end
@@ -7,12 +7,12 @@
 //                 end. Rank 0 runs whole backwards
 //
 // ZB-H2, zero bubble at twice the memory of 1F1B: rank s runs 2(p−s)−1 warm-up forwards, enough to fill its wait for
-// the first input gradient; then input gradients and forwards in alternation, the weight gradients 2s behind, so that
-// the last work of every rank ends shortly after that of the last rank.
+// the first input gradient; then input gradients and forwards in alternation, with weight gradients 2s behind, so that
+// every rank ends its work shortly after the last rank.
 //
 // Interleaved zero-bubble, PyTorch's: micro-batches go through the chunks in max(1, m div p) groups of N as in
-// interleaved_1f1b.cpp, but rank s runs only (v−1)·N + p−s−1 warm-up forwards, as 1F1B does, because the
-// steady part alternates forwards with input gradients; weight gradients follow s behind. With v = 1 this is ZB-H1.
+// interleaved_1f1b.cpp, but rank s runs only (v−1)·N + p−s−1 warm-up forwards, as in 1F1B, because the steady phase
+// alternates forwards with input gradients; weight gradients follow s behind. With v = 1 this is ZB-H1.
 
 #include "core/families/families.h"
 
@@ -25,10 +25,10 @@
 namespace bubblescope {
 namespace {
 
-/// 1F1B with the backward in halves: `warmup` forwards, then one forward and one input gradient in turn, then the
-/// remaining input gradients. From input gradient number `lag` on (counted from 0) each is followed by the oldest
-/// deferred weight gradient; the last `lag` of those come at the end. `forward(k)` gives the k-th forward, `input(k)`
-/// the k-th input gradient; its weight gradient is the k-th as well.
+/// 1F1B with split backwards: `warmup` forwards, then forwards and input gradients in alternation, then the remaining
+/// input gradients. From input gradient number `lag` on (counted from 0) each is followed by the oldest deferred weight
+/// gradient; the last `lag` of those come at the end. `forward(k)` gives the k-th forward, `input(k)` the k-th input
+/// gradient, whose weight gradient is the k-th as well.
 template <class Forward, class Input>
 [[nodiscard]] std::vector<Op> delayedWeightOrder(int count, int warmup, int lag, Forward forward, Input input) {
     std::vector<Op> ops;
@@ -112,7 +112,7 @@ Result<Schedule> generateZbH2(const ScheduleSpec& spec) {
     return schedule;
 }
 
-/// The k-th op of a kind: groups of `size` micro-batches, each taken through all chunks.
+/// The k-th op of a kind, in groups of `size` micro-batches that each pass all chunks.
 Op unit(OpKind kind, int k, int size, int v) {
     const int pass = (k / size) % v;
     const int chunk = kind == OpKind::Forward ? pass : v - 1 - pass;

@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// A larger layout is a mistyped factor, and would exhaust the memory.
+/// A larger layout is a mistyped factor and would exhaust the memory.
 constexpr std::size_t kMostUnits = 1'000'000;
 constexpr std::string_view kLayoutHint = "a layout is like Ettt|(tt|)*29,m|L";
 
@@ -41,7 +41,7 @@ Error layoutError(std::size_t at, const std::string& what) {
     return usageError(fmt::format("layout, character {}: {}", at + 1, what), std::string(kLayoutHint));
 }
 
-/// Letters and bars without repetitions.
+/// Expands repetitions into letters and bars.
 class LayoutText {
 public:
     explicit LayoutText(std::string_view text) : text_(text) {}
@@ -103,7 +103,7 @@ std::ptrdiff_t countOf(const std::vector<LayerKind>& units, LayerKind kind) {
     return std::ranges::count(units, kind);
 }
 
-/// What Megatron-core asserts of multi-token prediction.
+/// The assertions of Megatron-core about multi-token prediction.
 Status checkMultiToken(const LayerLayout& layout, int pp) {
     std::optional<std::size_t> holder;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
@@ -146,7 +146,7 @@ Status checkLayout(const LayerLayout& layout, int pp) {
     return checkMultiToken(layout, pp);
 }
 
-/// Units of a stage: t*5 from four equal ones on, which is when it gets shorter.
+/// Units of a stage. Four or more equal ones are written as t*5, because that is shorter.
 std::string stageText(const std::vector<LayerKind>& units) {
     std::string out;
     for (auto at = units.begin(); at != units.end();) {
@@ -208,7 +208,7 @@ Result<LayerLayout> layoutFromMegatron(std::string_view text, int pp) {
 Result<std::string> layoutToMegatron(const LayerLayout& layout, int pp) {
     BUBBLESCOPE_TRY(checkLayout(layout, pp));
     std::string out;
-    const std::size_t last = layout.stages.size() - 1; // it has no bar behind it
+    const std::size_t last = layout.stages.size() - 1; // it is not followed by a bar
     for (std::size_t s = 0; s < last;) {
         std::size_t next = s + 1;
         while (next < last && layout.stages[next] == layout.stages[s])

@@ -38,7 +38,7 @@ bool hasSlices(const Schedule& schedule) {
     });
 }
 
-/// The schedule of PyTorch whose placement is the order's; the order itself comes from the file.
+/// PyTorch's schedule with the placement of this order; the order itself comes from the file.
 Result<std::string> torchName(const Schedule& schedule, const std::string& people) {
     if (routes(schedule.placement) > 1) {
         return usageError(fmt::format("{} builds each stage once, and this order runs two pipelines in opposite "
@@ -95,7 +95,8 @@ Result<OrderSetup> torchSetup(const Schedule& schedule, Framework framework, con
     return setup;
 }
 
-/// Megatron's group of micro-batches that pass one chunk before the next: rank 0's first forwards of its chunk 0.
+/// Megatron's group size, the number of micro-batches that pass one chunk before the next: rank 0's first forwards of
+/// its chunk 0.
 int groupOf(const Schedule& schedule) {
     const auto& ops = schedule.ranks.front();
     const auto end =

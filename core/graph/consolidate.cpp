@@ -1,16 +1,15 @@
-// The method. What is moved is a unit: an op, or an overlapped pair, whose halves keep their distance, so that
-// they start together if they did. Three passes over the units of the step, each moving them later only:
+// Method. The moved unit is an op, or an overlapped pair whose halves keep their distance, so that they start together
+// if they did before. There are three passes over the units of the step, and each moves them only later:
 //
-// 1. The latest start of every unit, from the end of the window backwards: nothing may pass it, so the
-//    makespan holds in all later passes.
-// 2. Each rank's steady phase is held back until it can run without a gap: its start is raised to the
-//    largest "arrival minus work before it" of its units, all ranks are re-timed, and this repeats until
-//    nothing moves. Starts only grow and are capped by pass 1, so it ends; for schedules whose steady
-//    phases can be contiguous this is the longest-path solution for rigid blocks, reached after at most
-//    one round per rank.
-// 3. Cool-down units move to their latest start, with everything else in place. The weight gradients after a
-//    rank's last input gradient then follow it at once again: nobody waits for them, and what is idle
-//    behind them is the bubble after cool-down.
+// 1. 1. Find the latest start of every unit, from the end of the window backwards. No unit may pass it, so the makespan
+//    holds in all later passes.
+// 2. 2. Delay each rank's steady phase until it can run without a gap: raise its start to the largest "arrival minus
+//    work before it" of its units, re-time all ranks, and repeat until nothing moves. Starts only grow and are capped
+//    by pass 1, so this ends. For schedules whose steady phases can be contiguous, the result is the longest-path
+//    solution for rigid blocks, reached after at most one round per rank.
+// 3. 3. Move cool-down units to their latest start, leaving everything else in place. The weight gradients after a
+//    rank's last input gradient then follow it at once again: no rank waits for them, and the idle time after them is
+//    the bubble after cool-down.
 
 #include "core/graph/consolidate.h"
 
@@ -61,7 +60,7 @@ const StepTimeline& Consolidation::retimed(std::span<const TimeNs> before_steady
     retimed_.end = step.end;
     retimed_.ranks = step.ranks;
     retimed_.details = step.details;
-    retimed_.comm.resize(step.ranks.size()); // transfers are not re-timed, so they would not fit
+    retimed_.comm.resize(step.ranks.size()); // transfers are not re-timed, so they would not match
     if (!possible()) return retimed_;
     retime(before_steady);
     std::size_t index = 0;
@@ -90,7 +89,7 @@ void Consolidation::retime(std::span<const TimeNs> before_steady) {
     gatherSteady(before_steady);
     gatherCooldown();
     const OpGraph& graph = *units().ops;
-    moved_.swap(latency_); // of which the lags are made by now
+    moved_.swap(latency_); // the lags have been computed from them by now
     parallelGroups(step_->ranks.size(), moved_.size(), [&](std::size_t r) {
         OpIndex op = graph.firstOf(Rank{r});
         for (const UnitIndex unit : units().unitsOf(Rank{r})) {
@@ -112,12 +111,12 @@ void Consolidation::findPhasesOfUnits() {
 void Consolidation::findRankUnits(Rank rank) {
     const std::span<const Op> ops = units().ops->opsOf(rank);
     const std::span<const UnitIndex> of_op = units().unitsOf(rank);
-    std::size_t tail = 0; // behind the last input gradient
+    std::size_t tail = 0; // after the last input gradient
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (producesInputGradient(ops[i].kind)) tail = i + 1;
     }
-    // A pair that a border divides lies behind it with both of its halves, but the last gradient's lies before the
-    // tail.
+    // A pair that spans a border lies after it with both of its halves, except that the last gradient's pair lies
+    // before the tail.
     const auto firstHalf = [&](std::size_t i) {
         return i > 0 && i < ops.size() && of_op[i] == of_op[i - 1] ? i - 1 : i;
     };
@@ -139,7 +138,7 @@ OpIndex Consolidation::opOf(std::size_t unit, std::size_t side) const {
     return units().ops->firstOf(Rank{units().rank[unit]}) + units().op[unit] + static_cast<OpIndex>(side);
 }
 
-/// Of an op of a step with pairs.
+/// For an op of a step with pairs.
 Consolidation::Half Consolidation::halfOf(OpIndex op) const {
     const bool second = units().ops->partner(op) != kNoOp && units().ops->partner(op) < op;
     return halves_[second ? 1 : 0][at(units().unit_of[at(op)])];
@@ -163,7 +162,7 @@ void Consolidation::readRank(std::size_t r) {
         length_[at(unit)] = end - start;
     };
     const std::span<const UnitIndex> of_op = units().unitsOf(Rank{r});
-    const TimelineOp* first = nullptr; // the first half, where the op is a second one
+    const TimelineOp* first = nullptr; // the first half, if the op is a second one
     std::size_t i = 0;
     for (const TimelineOp& op : step_->ranks[r]) {
         if (op.op.kind == OpKind::Optimizer) continue;
@@ -199,7 +198,7 @@ void Consolidation::readLatencies() {
     });
 }
 
-/// How long after its producer's end an op could start. A measured latency is used where the trace has one; never more
+/// How long after its producer's end an op could start. Uses a measured latency if the trace has one, but never more
 /// than what was observed, so that the observed timeline itself is feasible.
 void Consolidation::findLags() {
     const TaskGraph& tasks = units().tasks;
@@ -260,8 +259,8 @@ void Consolidation::findOwnInputs() {
     }
 }
 
-/// Lowers `latest_` from the last unit to the first: limit(unit, latest) is the latest start of a unit, of which all
-/// later ones allow `latest`, and from which those of its predecessors follow.
+/// Lowers `latest_` from the last unit to the first. limit(unit, latest) returns the latest start of a unit whose
+/// successors all allow `latest`; the latest starts of its predecessors follow from it.
 template <class Limit>
 void Consolidation::limitBackwards(Limit limit) {
     latest_.resize(length_.size());
@@ -284,7 +283,7 @@ void Consolidation::findLatest() {
     limitBackwards([](UnitIndex, TimeNs latest) { return latest; });
 }
 
-/// Moves units later until every constraint holds again.
+/// Moves units later until all constraints hold again.
 void Consolidation::settle() {
     TimeNs* const starts = start_.tasks().data();
     const auto lag = [lags = lag_.data()](const EdgePlace& edge) { return lags[edge.edge]; };
@@ -302,16 +301,16 @@ void Consolidation::settle() {
 }
 
 void Consolidation::gatherSteady(std::span<const TimeNs> before_steady) {
-    const int rounds = 2 * step_->pp + 8; // blocks need one round a rank; jitter may ask for a few more
+    const int rounds = 2 * step_->pp + 8; // blocks need one round per rank; jitter may need a few more
     for (int round = 0; round < rounds && holdBackSteady(before_steady); ++round)
         settle();
 }
 
-/// Raises the start of each rank's steady phase to where it could run without a gap; true if any moved.
+/// Raises the start of each rank's steady phase to where it could run without a gap. True if any moved.
 bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
     struct Block {
-        TimeNs contiguous{0}; ///< where it would have to begin
-        TimeNs work{0};       ///< of its units so far
+        TimeNs contiguous{0}; ///< where it would have to start
+        TimeNs work{0};       ///< total work of its units so far
     };
     std::vector<Block> blocks(ranks_.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -336,7 +335,7 @@ bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
     return moved;
 }
 
-/// Where `before_steady` would have the steady phase start, but not before it could.
+/// Where `before_steady` would start the steady phase, but not before it could start.
 TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const {
     const auto [before, first] = ranks_[r];
     if (r >= before_steady.size() || before == kNoUnit) return start_[first];
@@ -345,14 +344,14 @@ TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> b
 
 void Consolidation::gatherCooldown() {
     TimeNs* const starts = start_.tasks().data();
-    std::vector<TimeNs> of_tail; // the starts of its units
+    std::vector<TimeNs> of_tail; // the starts of the tail's units
     const auto eachOfTail = [this](const auto& visit) {
         for (std::size_t unit = 0; unit < part_.size(); ++unit) {
             if (part_[unit] == Part::Tail) visit(unit);
         }
     };
     eachOfTail([&](std::size_t unit) { of_tail.push_back(starts[unit]); });
-    // `latest_` as before, but of cool-down alone, with all else in place.
+    // `latest_` again, for cool-down only, with everything else in place.
     limitBackwards([starts, parts = part_.data()](UnitIndex unit, TimeNs latest) {
         if (parts[unit] >= Part::Cooldown) starts[unit] = std::max(starts[unit], latest);
         return starts[unit];

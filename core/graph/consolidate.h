@@ -13,37 +13,36 @@
 
 namespace bubblescope {
 
-/// Re-times a step within its slack so that idle time gathers at the closed forms' positions; the
-/// makespan, every op's duration, every rank's order and every transfer's latency stay what they were.
-/// Ops only ever move later; the halves of an overlapped pair move together. Closed-form positions refer to the
-/// result of this. A step whose ops are incomplete or contradict the dependencies is returned unchanged.
+/// Re-times a step within its slack so that idle time gathers at the closed forms' positions. The makespan, every op's
+/// duration, every rank's order and every transfer's latency stay the same. Ops only move later; the halves of an
+/// overlapped pair move together. Closed-form positions refer to this result. A step whose ops are incomplete or
+/// contradict the dependencies is returned unchanged.
 ///
-/// In 1F1B the result is unique. Schedules with more warm-up leave a choice of how much of the middle
-/// bubble lies before the steady part and how much behind it: `before_steady` (per rank, may be shorter
-/// than pp) is the wanted time before it, kept as far as the slack allows. Without it as little as possible
-/// lies before the steady part.
+/// In 1F1B the result is unique. Schedules with more warm-up leave a choice of how much of the middle bubble lies
+/// before the steady phase and how much after it: `before_steady` (per rank, may be shorter than pp) is the wanted time
+/// before it, observed as far as the slack allows. Without it, as little as possible lies before the steady phase.
 ///
-/// Where slack leaves more choices: warm-up stays as early as observed, so that its gaps stay in place. A steady part
+/// Where slack leaves more choices: warm-up stays as early as observed, so that its gaps stay in place. A steady phase
 /// whose gaps no delay can close begins as late as the makespan allows. Cool-down comes as late as possible, but the
-/// weight gradients behind a rank's last input gradient follow it at once.
+/// weight gradients after a rank's last input gradient follow it at once.
 [[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
 
-/// consolidate() for the steps of a run in turn: units and their dependencies are found once for all steps of the same
-/// order, and shared with all who have them (ExecutedUnits).
+/// consolidate() for the steps of a run in turn. Units and their dependencies are computed once for all steps of the
+/// same order, and shared (ExecutedUnits).
 class Consolidation {
 public:
-    /// `step` must live until the next call of assign(), or as long as this object. `ran` is that of the step; where it
-    /// is null, it is found here.
+    /// `step` must live until the next call of assign(), or as long as this object. `ran` must be the units of the
+    /// step; if null, they are computed here.
     explicit Consolidation(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
-    /// True if the step has the order of the one before.
+    /// True if the step has the same order as the previous one.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] const StepOrder& order() const { return ran_->order; }
-    /// False where ops are missing or the observed order contradicts the dependencies.
+    /// False if ops are missing or the observed order contradicts the dependencies.
     [[nodiscard]] bool possible() const;
     /// The result of consolidate(), without transfers. Valid until the next call.
     [[nodiscard]] const StepTimeline& retimed(std::span<const TimeNs> before_steady);
-    /// bubblesByPosition() of that.
+    /// bubblesByPosition() of the retimed step.
     [[nodiscard]] std::vector<PerPosition<TimeNs>> bubbles(std::span<const TimeNs> before_steady);
 
 private:
@@ -52,21 +51,21 @@ private:
         WarmUp,
         Steady,
         Cooldown,
-        Tail, ///< of cool-down, behind the last input gradient
+        Tail, ///< of cool-down, after the last input gradient
     };
     struct RankUnits {
-        UnitIndex before_steady = kNoUnit; ///< the unit before the first steady one; kNoUnit where that is the first
+        UnitIndex before_steady = kNoUnit; ///< the unit before the first steady one; kNoUnit if there is none
         UnitIndex first_steady = kNoUnit;  ///< kNoUnit for a rank without a steady phase
     };
     /// An op of a pair within its unit.
     struct Half {
-        TimeNs begin{0}; ///< from its unit's start
+        TimeNs begin{0}; ///< offset from its unit's start
         TimeNs end{0};
     };
-    /// What a unit kept for another one of its rank. Where the ops of a rank do not overlap, that follows from its
+    /// A unit's input from another unit of the same rank. If the ops of a rank do not overlap, this follows from its
     /// order.
     struct OwnInput {
-        UnitIndex unit = kNoUnit; ///< that waits
+        UnitIndex unit = kNoUnit; ///< the waiting unit
         UnitIndex from = kNoUnit;
         TimeNs lag{0};
     };
@@ -96,18 +95,18 @@ private:
 
     const StepTimeline* step_;
     std::shared_ptr<const ExecutedUnits> ran_;
-    // These depend on the order alone.
+    // These depend only on the order.
     std::vector<Part> part_; ///< per unit
     std::vector<RankUnits> ranks_;
     // These depend on the step's times.
-    ListToFill<TimeNs> lag_;                  ///< per edge of the units: from the start of one to that of the other
-    std::vector<OwnInput> own_inputs_;        ///< by unit
-    ListToFill<TimeNs> latency_;              ///< per op: the time of the receive that feeds it; 0 where unknown
-    std::array<std::vector<Half>, 2> halves_; ///< per unit; empty where there are no pairs
-    TaskTimes start_;                         ///< per unit
+    ListToFill<TimeNs> lag_;           ///< per edge of the units: from the start of one to the start of the other
+    std::vector<OwnInput> own_inputs_; ///< by unit
+    ListToFill<TimeNs> latency_;       ///< per op: the time of the receive that feeds it; 0 if unknown
+    std::array<std::vector<Half>, 2> halves_; ///< per unit; empty if there are no pairs
+    TaskTimes start_;                         ///< start, per unit
     ListToFill<TimeNs> length_;               ///< per unit
-    TaskTimes latest_;                        ///< per unit: its start
-    ListToFill<TimeNs> moved_;                ///< per op: its new start; in the memory of `latency_`
+    TaskTimes latest_;                        ///< latest start, per unit
+    ListToFill<TimeNs> moved_;                ///< new start, per op; uses the memory of `latency_`
     StepTimeline retimed_;
 };
 

@@ -15,7 +15,7 @@ struct Transfer {
     Payload payload = Payload::Activation;
     Microbatch microbatch;
     std::int32_t sequence = 0;
-    Stage stage; ///< that it feeds
+    Stage stage; ///< the stage that it feeds
     Rank to;
 };
 
@@ -39,12 +39,12 @@ public:
         return times_[costs_.stages.empty() ? 0 : graph.stage(index).index()][static_cast<std::size_t>(op.kind)];
     }
 
-    /// Of an op, or of a pair that runs as one.
+    /// Time of an op, or of a pair that runs as one.
     [[nodiscard]] TimeNs unit(const OpGraph& graph, OpIndex index, OpIndex partner) const {
         return partner == kNoOp ? op(graph, index) : pair(graph, index, partner);
     }
 
-    /// Sets `out` to the transfer that an op sends; false if its output is not needed on another rank.
+    /// Sets `out` to the transfer that an op sends; false if no other rank needs its output.
     [[nodiscard]] bool leaves(const OpGraph& graph, OpIndex index, Transfer& out) const {
         const Op& op = graph.op(index);
         const bool forward = op.kind == OpKind::Forward;
@@ -74,8 +74,8 @@ public:
     [[nodiscard]] TimeNs longest() const;
 
 private:
-    /// All placements let stages follow each other on neighbouring ranks, the last and the first being neighbours
-    /// too, so that a rank has two ways out at most.
+    /// In all placements, consecutive stages are on neighbouring ranks (the last and the first rank are neighbours
+    /// too), so a rank has at most two ways out.
     [[nodiscard]] std::size_t way(Rank from, Rank to) const {
         return 2 * from.index() + (to.value == (from.value + 1) % pp_ ? 0U : 1U);
     }

@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// The calls that remain blocked after all events that can happen have happened.
+/// The calls that remain blocked after everything that can happen has happened.
 class BlockedCalls {
 public:
     BlockedCalls(const LoweredGraph& graph, const Communicators& communicators)
@@ -73,7 +73,7 @@ private:
         }
     }
 
-    /// What a call waits for.
+    /// The calls that a call waits for.
     const std::vector<ActionIndex>& next(ActionIndex call) {
         const auto [entry, added] = next_.try_emplace(call);
         if (!added) return entry->second;
@@ -96,7 +96,7 @@ private:
         return result;
     }
 
-    /// From the first blocked action of each rank and the blocked calls at the heads of queues.
+    /// The calls reachable from the first blocked action of each rank and the blocked calls at the heads of queues.
     const std::vector<ActionIndex>& reachable() {
         if (!reachable_.empty()) return reachable_;
         std::unordered_map<ActionIndex, bool> seen;
@@ -185,7 +185,7 @@ Sentence cycleText(const std::vector<WaitStep>& cycle) {
 HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues) {
     auto large = hangWith(lowered, queues, {});
     if (!large) return {};
-    // Fewer waits than with large payloads: a hang here is one with all.
+    // Eager sends wait less than large payloads do, so a hang here is a hang with all sizes.
     if (auto eager = hangWith(lowered, queues, {true, true})) return *std::move(eager);
     large->from_bytes = queues.eager_bytes + 1;
     return *std::move(large);

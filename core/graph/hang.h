@@ -11,12 +11,12 @@
 
 namespace bubblescope {
 
-/// A call of a rank that waits for another, which is the next of the cycle.
+/// A call of a rank that waits for another call, the next one in the cycle.
 struct WaitStep {
     enum class Why : std::uint8_t {
-        OtherEnd,  ///< the send or receive that belongs to it
-        Queue,     ///< what was posted before it in its communicator
-        NotPosted, ///< an action of its rank, which comes first
+        OtherEnd,  ///< the send or receive at the other end
+        Queue,     ///< an earlier call in the queue of its communicator
+        NotPosted, ///< an earlier action of its rank
         Input,     ///< the transfer that it needs
     };
     Rank rank;
@@ -24,35 +24,35 @@ struct WaitStep {
     std::string call;
     std::string waits_for;
     Why why = Why::OtherEnd;
-    std::string communicator; ///< with Queue
+    std::string communicator; ///< for Queue
 };
 
 /// "rank 0: 0SEND_F1 waits for 1RECV_F1; rank 1: …"
 [[nodiscard]] Sentence cycleText(const std::vector<WaitStep>& cycle);
 
-/// Whether a lowered schedule can hang. It hangs always or never, whatever the timing: see LoweredGraph.
+/// Whether a lowered schedule can hang. It always hangs or never does, whatever the timing: see LoweredGraph.
 struct HangVerdict {
-    std::vector<WaitStep> cycle; ///< the shortest cycle of blocked calls; empty: it cannot hang
-    std::int64_t from_bytes = 0; ///< payloads of this size and more hang; 0: all
+    std::vector<WaitStep> cycle; ///< the shortest cycle of blocked calls; empty if it cannot hang
+    std::int64_t from_bytes = 0; ///< payloads of at least this size hang; 0: all
     [[nodiscard]] bool hangs() const { return !cycle.empty(); }
 };
 
-/// Linear in actions, apart from the search for the shortest cycle, which is among the blocked calls at the fronts of
-/// ranks and queues.
+/// Linear in actions, apart from the search for the shortest cycle among the blocked calls at the fronts of ranks and
+/// queues.
 [[nodiscard]] HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues);
 
-/// A receive whose place in its communicator is that of another send. NCCL pairs the two by order, so it would get the
-/// wrong data.
+/// A receive at the place of another transfer's send in its communicator. NCCL pairs the two by order, so the receive
+/// would get the wrong data.
 struct WrongPairing {
     Rank rank;
-    std::size_t action = 0; ///< of the receive
+    std::size_t action = 0; ///< index of the receive
     std::string receive;
-    std::string send; ///< that it is paired with
+    std::string send; ///< the send that it is paired with
     Rank from;
 };
 
-/// The first of each ordered pair of ranks and communicator. None with tags, and none where hangVerdict() finds no
-/// hang: two transfers in opposite orders wait for each other. Linear.
+/// The first one per ordered pair of ranks and communicator. None with tags, and none if hangVerdict() finds no hang,
+/// because two transfers in opposite orders would wait for each other. Linear.
 [[nodiscard]] std::vector<WrongPairing> wrongPairings(const LoweredSchedule& lowered,
                                                       const Communicators& communicators);
 

@@ -30,7 +30,8 @@ void IncrementalEnds::set(TaskIndex task, TimeNs duration) {
 }
 
 void IncrementalEnds::update() {
-    // Tasks have higher numbers than their predecessors, so one pass upwards visits each task after all that change it.
+    // Tasks have higher numbers than their predecessors, so one upward pass visits each task after everything that
+    // changes it.
     const TaskIndex* const begin = graph_.listBegin().data();
     const TaskIndex* const sources = graph_.edgeSources().data();
     TimeNs* const ends = ends_.tasks().data();
@@ -55,7 +56,7 @@ void IncrementalEnds::update() {
 }
 
 void IncrementalEnds::undo() {
-    // Durations that were set but not yet applied are restored too; the next update finds their tasks unchanged.
+    // Restores durations that were set but not yet applied too; the next update finds their tasks unchanged.
     for (; !previous_ends_.empty(); previous_ends_.pop_back())
         ends_[previous_ends_.back().task] = previous_ends_.back().value;
     for (; !previous_durations_.empty(); previous_durations_.pop_back())

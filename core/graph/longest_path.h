@@ -13,32 +13,32 @@
 #include <vector>
 
 /// The longest-path engine: the one place where times follow from a graph of tasks. Simulation, replays of observed
-/// steps, what-if, the search for a partition, bounds and consolidation differ in the graph and in the times that they
-/// put on it; both come to the passes as functions that are compiled into the loop:
+/// steps, what-if, partition search, bounds and consolidation differ only in the graph and in its times. Both are
+/// passed as functions that are compiled into the loop:
 ///
 ///     lag(edge)            what passes from a predecessor's time to the earliest time that it allows
 ///     finish(task, ready)  a task's time, where its predecessors allow `ready`
 ///
 /// A task's "time" is its end or its start, as the caller's two functions define it. A graph that is evaluated many
 /// times is stored as a TaskGraph; one that is evaluated once can be walked instead (walkedPass). All passes are linear
-/// in tasks and edges and allocate nothing. Sums must fit into 64 bits.
+/// in tasks and edges and allocate no memory. Sums must fit into 64 bits.
 
 namespace bubblescope {
 
-/// An edge of a TaskGraph as passes show it to lag().
+/// An edge of a TaskGraph, as passed to lag().
 struct EdgePlace {
     TaskIndex from = kNoTask; ///< the predecessor
-    TaskIndex task = kNoTask; ///< that waits
-    std::size_t slot = 0;     ///< position among its predecessors; a constant in loops over rows
+    TaskIndex task = kNoTask; ///< the waiting task
+    std::size_t slot = 0;     ///< index among its predecessors; a constant in loops over rows
     std::size_t edge = 0;     ///< number of the edge, see TaskGraph::firstEdge()
 };
 
-/// For graphs whose edges take no time.
+/// For graphs with edges that take no time.
 struct NoLag {
     TimeNs operator()(const EdgePlace&) const { return TimeNs{0}; }
 };
 
-/// One time a task, and that of the origin under kNoTask, which all tasks wait for.
+/// One time per task, and the origin's time under kNoTask, which all tasks wait for.
 class TaskTimes {
 public:
     explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0}) {
@@ -48,14 +48,14 @@ public:
 
     /// Sets all times to the origin's. Keeps the memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
-    /// Keeps memory and times where the number of tasks stays. Else the times must all be set before they are read, but
-    /// the origin's, which is 0 where there was no task.
+    /// Resizes without clearing: if the number of tasks stays, times are kept. Otherwise all times must be set before
+    /// they are read, except the origin's, which is 0 if there were no tasks.
     void resize(std::size_t tasks) { resizeLarge(values_, tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }
     [[nodiscard]] TimeNs operator[](TaskIndex task) const { return values_[at(task)]; }
     [[nodiscard]] TimeNs& operator[](TaskIndex task) { return values_[at(task)]; }
-    /// Without the origin.
+    /// All times except the origin's.
     [[nodiscard]] std::span<const TimeNs> tasks() const { return std::span(values_).subspan(1); }
     [[nodiscard]] std::span<TimeNs> tasks() { return std::span(values_).subspan(1); }
 
@@ -81,8 +81,8 @@ void withWidth(const TaskGraph& graph, Visit visit) {
 /// A graph's arrays as loops read them.
 struct Arrays {
     const TaskIndex* sources;
-    const TaskIndex* begin; ///< per place and behind the last; null for rows
-    const TaskIndex* order; ///< null where places are numbers
+    const TaskIndex* begin; ///< per place, plus the end; null for rows
+    const TaskIndex* order; ///< null if places are numbers
     std::size_t size;
 
     explicit Arrays(const TaskGraph& graph)
@@ -93,8 +93,8 @@ struct Arrays {
     }
 };
 
-/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row comes last: it is mostly the task
-/// that was computed just before, so its time is the last to be known.
+/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row comes last: it usually is the task
+/// that was computed just before, so its time is known last.
 template <std::size_t kWidth, class Visit>
 void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
@@ -113,11 +113,11 @@ void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Vis
     }
 }
 
-/// forwardPass() over one layout. A task mostly waits for the one before it, so the loops keep the way from one time to
-/// the next short. In lists the maximum is a branch, which is predicted; in rows it is none.
+/// forwardPass() over one layout. A task usually waits for the previous one, so the loops keep the path from one time
+/// to the next short. For lists the maximum is a branch, which is predicted; for rows it is branch-free.
 template <std::size_t kWidth, bool kOrdered, class Lag, class Finish>
 void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
-    TimeNs* const values = times.tasks().data(); // that of kNoTask, -1, lies before the first
+    TimeNs* const values = times.tasks().data(); // the time of kNoTask, -1, is stored before the first
     const TaskIndex* const sources = graph.edgeSources().data();
     const TaskIndex* const order = graph.order().data();
     const auto size = static_cast<TaskIndex>(graph.size());
@@ -130,7 +130,7 @@ void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish fin
                 const EdgePlace edge{sources[first + slot], task, slot, first + slot};
                 return values[edge.from] + lag(edge);
             };
-            // The first slot comes last: it mostly has the task that was computed just before.
+            // The first slot comes last, because it usually has the task that was computed just before.
             TimeNs ready = arrival(kWidth - 1);
             for (std::size_t slot = kWidth - 1; slot-- > 0;) {
                 const TimeNs other = arrival(slot);
@@ -164,8 +164,8 @@ void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish fin
 } // namespace longest_path_detail
 
 /// From the first task to the last: times[task] = finish(task, ready), where `ready` is the latest of the origin's time
-/// and times[predecessor] + lag(edge). In rows, lag() is called for kNoTask entries too and must return 0 there, and no
-/// lag may be negative.
+/// and times[predecessor] + lag(edge). For rows, lag() is also called for kNoTask entries and must return 0 there, and
+/// no lag may be negative.
 template <class Lag, class Finish>
 void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
@@ -177,11 +177,10 @@ void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finis
     });
 }
 
-/// forwardPass() over a graph that is not stored: walk(visit) calls visit(task, from...) for each task once it has
-/// called it for all that the task waits for. The task's time is kept at times[task.number]; `from` are such numbers,
-/// kNoTask stands for the origin. Tasks that follow each other on one resource (a rank, a stream) may share a number:
-/// until it is visited, finish() finds the time of the one before it there. Edges take no time. Returns what the walk
-/// returns.
+/// forwardPass() over a graph that is not stored. walk(visit) calls visit(task, from...) for each task, after it has
+/// done so for all tasks that it waits for. The task's time is kept at times[task.number]; `from` are such numbers, and
+/// kNoTask stands for the origin. Consecutive tasks on one resource (a rank, a stream) may share a number: until a task
+/// is visited, finish() finds the time of the previous one there. Edges take no time. Returns the result of the walk.
 template <class Walk, class Finish>
 decltype(auto) walkedPass(const Walk& walk, TaskTimes& times, Finish& finish) {
     TimeNs* const values = times.tasks().data();
@@ -192,9 +191,9 @@ decltype(auto) walkedPass(const Walk& walk, TaskTimes& times, Finish& finish) {
     });
 }
 
-/// From the last task to the first: lowers latest[predecessor] to limit(task) - lag(edge), where that is less. Before
-/// the call `latest` holds the limits of the tasks from outside the graph. limit(task) is called once all successors
-/// have lowered latest[task]. The origin's entry is undefined afterwards.
+/// From the last task to the first: lowers latest[predecessor] to limit(task) - lag(edge) if that is less. Before the
+/// call, `latest` holds the limits of tasks from outside the graph. limit(task) is called once all successors have
+/// lowered latest[task]. Afterwards the origin's entry is undefined.
 template <class Lag, class Limit>
 void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limit) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
@@ -212,10 +211,10 @@ void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limi
     });
 }
 
-/// The predecessor that allowed a task to begin last; of several the first in the task's list.
+/// The predecessor that arrived last at a task; if several did, the first in the task's list.
 struct LatestPredecessor {
     TaskIndex task = kNoTask; ///< kNoTask without predecessors
-    std::size_t slot = 0;     ///< its position among them
+    std::size_t slot = 0;     ///< its index among them
     TimeNs arrival{0};        ///< its time plus lag; the origin's time without predecessors
 };
 
@@ -238,10 +237,10 @@ LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, T
     return latest;
 }
 
-/// The ends of a graph's tasks for durations that change a little at a time: set() some, update(), read, undo(). The
-/// cost of an update is in proportion to the tasks whose ends change, so that trying each of 1,000 ranks in turn costs
-/// much less than 1,000 passes. Edges take no time. Refers to the graph, which has lists and whose tasks are numbered
-/// in order, and to the lists of successors; both must outlive it. Not for several threads at once.
+/// The ends of a graph's tasks for durations that change a little at a time: set() some, update(), read, undo(). An
+/// update costs time in proportion to the tasks whose ends change, so trying each of 1,000 ranks costs much less than
+/// 1,000 passes. Edges take no time. Refers to the graph, which must have lists and tasks numbered in order, and to the
+/// lists of successors; both must outlive it. Not thread-safe.
 class IncrementalEnds {
 public:
     IncrementalEnds(const TaskGraph& graph, const TaskLists& successors, std::vector<TimeNs> durations);
@@ -252,9 +251,9 @@ public:
 
     /// Takes effect with the next update().
     void set(TaskIndex task, TimeNs duration);
-    /// Recomputes the ends that the latest set() calls change.
+    /// Recomputes the ends that the set() calls since the last update change.
     void update();
-    /// Restores the durations and ends of the construction.
+    /// Restores the durations and ends at construction.
     void undo();
 
 private:
@@ -265,8 +264,8 @@ private:
     const TaskLists& successors_;
     std::vector<TimeNs> durations_;
     TaskTimes ends_;
-    std::vector<std::uint64_t> dirty_; ///< a bit a task
-    std::size_t first_dirty_;          ///< no word of `dirty_` before it is set
+    std::vector<std::uint64_t> dirty_; ///< one bit per task
+    std::size_t first_dirty_;          ///< no earlier word of `dirty_` is set
     struct Previous {
         TaskIndex task;
         TimeNs value;

@@ -64,7 +64,7 @@ void LoweredGraph::queueCalls(const QueueModel& queues) {
     communicator_.assign(rank_of_.size(), -1);
     call_of_.assign(rank_of_.size(), -1);
     for (int r = 0; r < order.pp; ++r) {
-        std::unordered_map<std::int64_t, std::int32_t> last; // call per communicator
+        std::unordered_map<std::int64_t, std::int32_t> last; // latest call per communicator
         ActionIndex group = firstOf(Rank{r});                // its first action
         for (ActionIndex index = group; index < endOf(Rank{r}); ++index) {
             const Action& end = action(index);

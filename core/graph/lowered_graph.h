@@ -12,24 +12,24 @@
 
 namespace bubblescope {
 
-/// Position of an action among all: ranks one after another, each in its order.
+/// Index of an action among all actions: ranks one after another, each in its order.
 using ActionIndex = std::int32_t;
 inline constexpr ActionIndex kNoAction = -1;
 
-/// What waits for what in a lowered schedule. An event happens once all events that it waits for have happened, and
-/// what an event waits for does not depend on times. So either all events happen, in whatever order, or some wait for
-/// each other in a cycle and never happen, however fast or slow the ranks are. The events:
+/// What waits for what in a lowered schedule. An event happens once all events that it waits for have happened; which
+/// ones it waits for does not depend on times. So either all events happen, in whatever order, or some wait for each
+/// other in a cycle and never happen, however fast the ranks are. The events:
 ///
-/// - Of an action: its rank has passed it. It waits for the action before it on the rank. An op also waits for
-///   its receives (with `receive_blocks_compute` for all receives before it), a WAIT_SEND for its send, an op for the
-///   UNSHARD of its weights, a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing else.
-/// - Of a call, which is a send, a receive, or a group of them in one communicator: it is at the head of its rank's
-///   queue in that communicator. It waits for its posting, and for the end of the call before it in the queue.
-/// - Of a transfer: it has ended. It waits for both of its calls to be at the head. An eager send ends for its
-///   sender without the other rank; the receive then waits for both calls as before.
-/// - Of an UNSHARD or REDUCE_GRAD: it has ended. It waits for those before it on its rank.
+/// - - Of an action: its rank has passed it. It waits for the previous action of the rank. An op also waits for its
+///   receives (with `receive_blocks_compute` for all earlier receives), a WAIT_SEND for its send, an op for the UNSHARD
+///   of its weights, a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing else.
+/// - - Of a call (a send, a receive, or a group of them in one communicator): it is at the head of its rank's queue in
+///   that communicator. It waits for its posting, and for the end of the previous call in the queue.
+/// - - Of a transfer: it has ended. It waits for both of its calls to be at the head. For its sender, an eager send
+///   ends without the other rank; the receive then still waits for both calls.
+/// - - Of an UNSHARD or REDUCE_GRAD: it has ended. It waits for the earlier ones on its rank.
 ///
-/// A send or receive without its other end waits for nothing but its queue: checkActions() reports it.
+/// A send or receive without its other end only waits for its queue: checkActions() reports it.
 class LoweredGraph {
 public:
     /// Which payloads are small enough for sends to be eager.
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] Rank rank(ActionIndex index) const { return rank_of_[at(index)]; }
     [[nodiscard]] ActionIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
     [[nodiscard]] ActionIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
-    /// The action that is the other end of a send or receive; kNoAction if there is none.
+    /// The action at the other end of a send or receive; kNoAction if there is none.
     [[nodiscard]] ActionIndex otherEnd(ActionIndex index) const { return other_[at(index)]; }
     /// The number of a send's or receive's communicator, see Communicators::of().
     [[nodiscard]] std::int64_t communicator(ActionIndex index) const { return communicator_[at(index)]; }
@@ -54,7 +54,7 @@ public:
     /// A call: sends and receives of a rank in one communicator that were posted together.
     struct Call {
         ActionIndex posted = kNoAction; ///< the last action of its group
-        std::int32_t before = -1;       ///< the call before it in its queue
+        std::int32_t before = -1;       ///< the previous call in its queue
         std::vector<ActionIndex> ends;
     };
     [[nodiscard]] std::int32_t callOf(ActionIndex index) const { return call_of_[at(index)]; }
@@ -63,18 +63,18 @@ public:
     /// Whether it is a send that ends without the other rank.
     [[nodiscard]] bool isEager(ActionIndex index) const;
 
-    /// What an action waits for besides the one before it: receives and sends, by their actions.
+    /// What an action waits for besides the previous one: receives and sends, given by their actions.
     [[nodiscard]] std::span<const TaskIndex> inputs(ActionIndex index) const { return inputs_[at(index)]; }
     /// The UNSHARD or REDUCE_GRAD that an action waits for.
     [[nodiscard]] std::span<const TaskIndex> weightInputs(ActionIndex index) const { return weight_inputs_[at(index)]; }
 
-    /// The UNSHARD or REDUCE_GRAD before one on its rank; kNoAction for the first, and for other actions.
+    /// The previous UNSHARD or REDUCE_GRAD on its rank; kNoAction for the first, and for other actions.
     [[nodiscard]] ActionIndex weightBefore(ActionIndex index) const { return weight_before_[at(index)]; }
 
     // Events, as tasks of a graph.
     [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
     [[nodiscard]] TaskIndex passed(ActionIndex index) const { return index; }
-    /// For the rank of a send or receive. Also the end of an UNSHARD or REDUCE_GRAD.
+    /// The end for the rank of a send or receive. Also the end of an UNSHARD or REDUCE_GRAD.
     [[nodiscard]] TaskIndex ended(ActionIndex index) const { return actionCount() + index; }
     [[nodiscard]] TaskIndex atHead(std::int32_t call) const { return 2 * actionCount() + call; }
     [[nodiscard]] std::vector<TaskEdge> edges() const;

@@ -10,20 +10,20 @@
 
 namespace bubblescope {
 
-// Sends that wait for their receives. The program of a rank, with its ops and its transfers to and from other ranks, is
+// Sends that wait for their receives. The program of a rank, its ops and its transfers to and from other ranks, is
 //
 //     receive the inputs of op 1, op 1, send its output, receive the inputs of op 2, op 2, send its output, …
 //
 // where an overlapped pair counts as one op with up to two inputs and outputs, in the order of its halves. The sends
-// and receives between two ops form groups, which are posted as a whole. A group ends for its rank when each of its
+// and receives between two ops form groups, which are posted as a whole. For a rank, a group ends when each of its
 // transfers has been posted by both ranks; then the next group is posted, or the next op runs.
 //
-// - Blocking: every send and receive is a separate group, the sends first. Neighbours that send to each other at the
-//   same time deadlock, as in the steady part of 1F1B.
-// - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
-//   send_forward_recv_backward and send_backward_recv_forward; the rest as for Blocking.
-// - Batched: all transfers between two ops form one group, and the next receive after it is posted with it, but waited
-//   for only in its turn. Megatron's interleaved schedule does so: it requests the inputs of the next forward and the
+// - - Blocking: every send and receive is a separate group, the sends first. Neighbours that send to each other at the
+//   same time deadlock, as in the steady phase of 1F1B.
+// - - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
+//   send_forward_recv_backward and send_backward_recv_forward; the rest as in Blocking.
+// - - Batched: all transfers between two ops form one group. The next receive after it is posted with it, but waited
+//   for only in its turn. Megatron's interleaved schedule does this: it requests the inputs of the next forward and the
 //   next backward in one call.
 //
 // Transfers between stages of one rank need no send.
@@ -73,13 +73,13 @@ public:
 private:
     struct RankState {
         OpIndex next = 0;                ///< the op to run after the groups
-        OpIndex ahead = 0;               ///< no op before it, beyond `next`, has a receive that is not posted
-        std::vector<Endpoint> endpoints; ///< group after group, between the op that ran last and the next
+        OpIndex ahead = 0;               ///< ops before `ahead`, from `next` on, have all their receives posted
+        std::vector<Endpoint> endpoints; ///< group after group, between the last op and the next
         std::vector<std::size_t> group_ends;
         std::vector<Endpoint> sends; ///< of plan(); members so that their memory is reused
         std::vector<Endpoint> receives;
         std::size_t group = 0;  ///< the current one
-        bool announced = false; ///< the current one is posted
+        bool announced = false; ///< the current group is posted
     };
 
     static std::uint8_t bit(const Endpoint& end) { return end.send ? 1 : 2; }
@@ -92,7 +92,7 @@ private:
         return std::span(state.endpoints).subspan(begin, state.group_ends[state.group] - begin);
     }
 
-    /// Runs the rank as far as it can go.
+    /// Runs the rank as far as possible.
     void advance(Rank rank) {
         RankState& state = ranks_[rank.index()];
         while (true) {
@@ -138,7 +138,7 @@ private:
         listener_.post(rank, end);
     }
 
-    /// The groups after one op, or pair that begins with it, and before another; kNoOp at the list's ends.
+    /// The groups between an op, or the pair that begins with it, and the next; kNoOp at the ends of the list.
     void plan(Rank rank, OpIndex after, OpIndex before) {
         RankState& state = ranks_[rank.index()];
         state.sends.clear();
@@ -187,22 +187,22 @@ private:
     const OpGraph& graph_;
     SendMode mode_;
     Listener& listener_;
-    std::vector<std::uint8_t> posted_; ///< per op: what was posted of the transfer that feeds it
+    std::vector<std::uint8_t> posted_; ///< per op: which sides of the transfer that feeds it were posted
     std::vector<RankState> ranks_;
     std::vector<Rank> runnable_;
 };
 
 } // namespace rendezvous_detail
 
-/// Runs a graph that has no missing ops and no deadlock with asynchronous sends; `mode` is not Asynchronous. Times have
-/// no part in it: the result depends on the orders alone. Reports to the listener what each rank does, in the rank's
-/// order and after all that it depends on:
+/// Runs a graph without missing ops and without a deadlock for asynchronous sends; `mode` must not be Asynchronous.
+/// Times do not matter: the result only depends on the orders. Reports what each rank does to the listener, in the
+/// rank's order and after everything that it depends on:
 ///
 ///     run(op, partner)     `partner` is kNoOp unless two ops overlap
 ///     post(rank, end)      the rank posts its side of a transfer
 ///     finish(rank, group)  both ranks have posted each transfer of the group, a span of endpoints
 ///
-/// Returns, for each rank in a deadlock, its side of the first transfer of its group that the other rank has not
+/// Returns, for each rank in a deadlock, its side of the first transfer in its group that the other rank has not
 /// posted; empty = no deadlock. Linear in ops.
 template <class Listener>
 [[nodiscard]] std::vector<Endpoint> runRendezvous(const OpGraph& graph, SendMode mode, Listener& listener) {

@@ -17,48 +17,48 @@
 namespace bubblescope {
 namespace {
 
-// A walk visits a schedule's tasks in an order in which all of them can run, as walkedPass() asks for: what waits for
-// what. SimulatedTimes has what each of them takes, and records it.
+// A walk visits a schedule's tasks in an order in which all of them can run, as walkedPass() requires: it defines what
+// waits for what. SimulatedTimes defines how long each of them takes, and records it.
 
-/// Where the times of tasks are kept.
+/// Where the times of tasks are stored.
 struct TaskNumbers {
     TaskIndex ops = 0;
     TaskIndex ranks = 0;
     TaskIndex streams = 0;
 
-    /// Of a rank: when it is free for the next of its tasks. Those of ops come first, each at its OpIndex.
+    /// For a rank: when it is free for its next task. Numbers of ops come first, equal to their OpIndex.
     [[nodiscard]] TaskIndex rank(Rank rank) const { return ops + rank.value; }
-    /// Of a communication stream: likewise. kNoTask for -1.
+    /// For a communication stream: when it is free. kNoTask for -1.
     [[nodiscard]] TaskIndex stream(int stream) const { return stream < 0 ? kNoTask : ops + ranks + stream; }
-    /// A second one of an op.
+    /// A second number per op.
     [[nodiscard]] TaskIndex second(OpIndex op) const { return ops + ranks + streams + op; }
 };
 
 /// An op, or an overlapped pair.
 struct UnitTask {
-    TaskIndex number = kNoTask; ///< that of its rank
+    TaskIndex number = kNoTask; ///< number of its rank
     Rank rank;
     OpIndex op = kNoOp;
     OpIndex partner = kNoOp;
 };
 
-/// What an op made, on its way to the next stage.
+/// The output of an op on its way to the next stage.
 struct OutputTask {
-    TaskIndex number = kNoTask; ///< the op
+    TaskIndex number = kNoTask; ///< number of the op
     Rank from;
-    bool leaves = false; ///< for another rank
-    Transfer transfer{}; ///< where it leaves
+    bool leaves = false; ///< goes to another rank
+    Transfer transfer{}; ///< if it leaves
     TaskIndex stream = kNoTask;
 };
 
-/// A transfer that both ranks have posted, as one of them leaves it.
+/// A transfer that both ranks have posted, as seen by one of them.
 struct SideTask {
-    TaskIndex number = kNoTask; ///< the second of the op that is fed
-    Rank rank;                  ///< that leaves it
+    TaskIndex number = kNoTask; ///< the second number of the op that it feeds
+    Rank rank;                  ///< the rank that it blocks
     Rank from;
     Transfer transfer;
     bool send = false;
-    bool at_end = false; ///< the rank leaves it when it ends; else when it starts
+    bool at_end = false; ///< blocks the rank until it ends; otherwise until it starts
 };
 
 /// A task that takes no time.
@@ -66,8 +66,7 @@ struct JoinTask {
     TaskIndex number = kNoTask;
 };
 
-/// The tasks of a schedule whose sends are asynchronous. An op's number has the time when the next stage has its
-/// output.
+/// The tasks of a schedule with asynchronous sends. The time at an op's number is when the next stage has its output.
 class AsynchronousWalk {
 public:
     AsynchronousWalk(const OpGraph& graph, const CostTable& costs, const TaskNumbers& numbers, bool on_compute_stream)
@@ -107,7 +106,7 @@ private:
         return output;
     }
 
-    /// Lets what comes next on the stream, and with `on_compute_stream` on the rank, wait for the output.
+    /// Makes the next task on the stream, and with `on_compute_stream` on the rank, wait for the output.
     template <class Visit>
     void occupy(const OutputTask& output, TaskIndex rank, Visit& visit) const {
         if (output.stream != kNoTask) visit(JoinTask{output.stream}, output.stream, output.number);
@@ -120,8 +119,8 @@ private:
     bool on_compute_stream_;
 };
 
-/// The tasks of a schedule whose sends wait for their receives. The number of the op that a transfer feeds has its
-/// start, the second one its end.
+/// The tasks of a schedule whose sends wait for their receives. For a transfer, the number of the op that it feeds has
+/// its start, the second number its end.
 class RendezvousWalk {
 public:
     RendezvousWalk(const OpGraph& graph, const CostTable& costs, const TaskNumbers& numbers,
@@ -129,7 +128,7 @@ public:
         : graph_(graph), costs_(costs), numbers_(numbers), transfers_(transfers),
           queues_(transfers.streams != CommStreams::Unlimited) {}
 
-    /// Returns what is stuck, as runRendezvous() does.
+    /// Returns the blocked endpoints, as runRendezvous() does.
     template <class Visit>
     std::vector<Endpoint> operator()(Visit visit) const {
         Tasks<Visit> tasks{*this, visit};
@@ -182,10 +181,10 @@ private:
     const CostTable& costs_;
     const TaskNumbers& numbers_;
     const TransferModel& transfers_;
-    bool queues_; ///< transfers have streams
+    bool queues_; ///< transfers wait for streams
 };
 
-/// The finish() of both walks.
+/// The finish() function of both walks.
 class SimulatedTimes {
 public:
     SimulatedTimes(const CostTable& costs, const OpGraph& graph, const TaskNumbers& numbers, const TaskTimes& times,
@@ -243,7 +242,7 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
     }
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(schedule));
     const CostTable table(schedule, costs);
-    // Each op puts off the end of the step by its own time and a transfer's at most.
+    // Each op delays the end of the step by at most its own time and a transfer's.
     if (table.longest().count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.size(), 1)) {
         return usageError(
             fmt::format("{} ops of up to {} do not fit into a timeline", graph.size(), formatTime(table.longest())),
@@ -255,7 +254,7 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
         return whyNotExecutable(schedule, transfers.sends);
     const TaskNumbers numbers{graph.size(), graph.rankCount(), static_cast<TaskIndex>(table.streamCount())};
     TimelineRecorder recorder(schedule);
-    // Behind the recorder, whose memory stays: what is freed at the end of the heap goes back to the system.
+    // Allocated after the recorder, whose memory stays: memory freed at the end of the heap goes back to the system.
     TaskTimes times(static_cast<std::size_t>(numbers.second(asynchronous ? 0 : graph.size())));
     SimulatedTimes finish(table, graph, numbers, times, recorder);
     const bool stuck =

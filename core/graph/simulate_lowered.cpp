@@ -16,7 +16,7 @@
 namespace bubblescope {
 namespace {
 
-/// Payloads of unknown size are large.
+/// Payloads of unknown size count as large.
 LoweredGraph::Eager eagerPayloads(const TransferModel& transfers, const QueueModel& queues) {
     const auto eager = [&](std::int64_t bytes) { return bytes > 0 && bytes <= queues.eager_bytes; };
     return {eager(transfers.activation_bytes), eager(transfers.gradient_bytes)};
@@ -93,7 +93,7 @@ private:
     [[nodiscard]] TimeNs durationOf(ActionIndex index) const {
         return costs_.unit(ops_, opOf(index), ops_.partner(opOf(index)));
     }
-    /// Of either end.
+    /// For either end.
     [[nodiscard]] Transfer transferOf(ActionIndex end) const {
         const Action& action = graph_.action(end);
         const ActionIndex receive = isSend(action.kind) ? graph_.otherEnd(end) : end;
@@ -153,7 +153,7 @@ private:
         return time;
     }
 
-    /// The rank's wait for the transfer that ended last among those it needed.
+    /// Records the rank's wait for the last transfer to end among those it needed.
     void recordWait(ActionIndex index, TimelineRecorder& recorder) const {
         ActionIndex last = kNoAction;
         for (const ActionIndex input : graph_.inputs(index)) {
@@ -196,7 +196,7 @@ private:
     TaskTimes times_;
 };
 
-/// Of a schedule that has a problem.
+/// For a schedule that has a problem.
 Error whyNot(const LoweredSchedule& lowered, const QueueModel& queues) {
     const auto problems = validateLowered(lowered, {}, queues).problems;
     assert(!problems.empty());

@@ -12,13 +12,13 @@
 
 namespace bubblescope {
 
-/// What actions on weights take, each on a stream of its own besides the ops.
+/// Times of the actions on weights, each on a stream of its own besides the ops.
 struct WeightTimes {
     TimeNs unshard{0};
     TimeNs reduce_grad{0};
 };
 
-/// A transfer that had to queue: both ranks had posted it at `ready`, and it came to the head of both queues at
+/// A transfer that had to queue: both ranks had posted it at `ready`, but it reached the head of both queues at
 /// `start`.
 struct QueuedTransfer {
     Rank from;
@@ -33,7 +33,7 @@ struct QueuedTransfer {
     [[nodiscard]] TimeNs wait() const { return start - ready; }
 };
 
-/// The time that transfers spent behind others though both of their ranks had posted them.
+/// The time that transfers waited behind others although both ranks had posted them.
 struct QueueTimes {
     std::vector<QueuedTransfer> queued; ///< longest wait first
     struct Sum {
@@ -45,7 +45,7 @@ struct QueueTimes {
     std::vector<TimeNs> ranks;      ///< per sender
 };
 
-/// An action other than Compute. A send or receive is posted, starts when its transfer does, and ends with it.
+/// An action other than Compute. For a send or receive: when it was posted, and when its transfer started and ended.
 struct ActionTime {
     Action action;
     TimeNs posted{0};
@@ -59,16 +59,15 @@ struct LoweredStep {
     QueueTimes queues;
 };
 
-/// Simulates a lowered schedule. The rules of LoweredGraph say what waits for what; further:
+/// Simulates a lowered schedule. The rules of LoweredGraph define what waits for what; in addition:
 ///
-/// - An op takes its time. All other actions take none on their rank.
-/// - A transfer starts when both of its calls are at the head of their queues, and takes its time. An eager one takes
-/// it
-///   from when its send is at the head; the receive ends no earlier than when it is at the head.
-/// - UNSHARD and REDUCE_GRAD run one after another on a stream of their rank.
+/// - - An op takes its time. All other actions take no time on their rank.
+/// - - A transfer starts when both of its calls are at the head of their queues, and takes its time. An eager transfer
+/// starts when its send is at the head; the receive does not end before it is at the head.
+/// - - UNSHARD and REDUCE_GRAD run one after another on a separate stream of their rank.
 ///
-/// `sends` and `streams` of the cost model have no part in it. Errors: Input, for what validateLowered() finds; Usage,
-/// as for simulate().
+/// Ignores `sends` and `streams` of the cost model. Errors: Input for problems that validateLowered() finds; Usage as
+/// in simulate().
 [[nodiscard]] Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostModel& costs,
                                                   const QueueModel& queues, const WeightTimes& weights = {});
 

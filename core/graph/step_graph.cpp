@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-/// The ops in the order in which they started. Optimizer ops behind all others are left out.
+/// The ops in the order in which they started. Leaves out optimizer ops that come after all others.
 Schedule unitOrder(const StepTimeline& step) {
     Schedule order;
     order.pp = step.pp;
@@ -65,8 +65,8 @@ bool StepGraph::assign(const StepTimeline& step, std::shared_ptr<const ExecutedU
     return same;
 }
 
-/// Whether a step's units are those that follow from its order alone. Halves of a pair that ran apart are none, and an
-/// optimizer op between others takes its rank's time.
+/// Whether a step's units follow from its order alone. Halves of a pair that ran apart are not a pair, and an optimizer
+/// op between others takes its rank's time.
 bool StepGraph::fits(const StepTimeline& step, const ExecutedUnits& ran) const {
     if (!ran.runnable() || !ran.order.optimizersTrail()) return false;
     const OpGraph& graph = ran.order.graph();
@@ -110,7 +110,8 @@ void StepGraph::findUnits(const StepTimeline& step) {
     const auto graph = std::make_shared<const OpGraph>(unitOrder(step));
     units_ = std::make_shared<const StepUnits>(graph);
     if (units_->blocked.empty()) return;
-    // Ops are missing, or some began before what they need: their start is an order that every rank's agrees with.
+    // Ops are missing, or some began before their inputs. Sorting by start gives an order that is consistent with every
+    // rank's.
     ordered_by_start_ = true;
     std::vector<OpIndex> order; // the first op of each unit
     std::vector<TimeNs> starts(static_cast<std::size_t>(graph->size()));
@@ -160,10 +161,10 @@ void StepGraph::readStep(const StepTimeline& step) {
 
 void StepGraph::readTimes(const StepTimeline& step) {
     const auto inWindow = [&](TimeNs time) { return std::clamp(time - step.begin, TimeNs{0}, wall); };
-    // A pair has both of its ops' times, and what both have of the rest.
+    // A pair has the times of both ops, and only those other properties that both have.
     const auto eachUnit = [&](const auto& read) {
         parallelPieces(rank.size(), [&](std::size_t from, std::size_t to) {
-            constexpr std::size_t kAhead = 24; // neighbours in the units' order lie far apart in the timeline
+            constexpr std::size_t kAhead = 24; // neighbours in the units' order are far apart in the timeline
             const auto first = [&](std::size_t unit) { return step.ranks[at(rank[unit])].data() + op[unit]; };
             for (std::size_t unit = from; unit < to; ++unit) {
                 if (unit + kAhead < to) __builtin_prefetch(first(unit + kAhead));
@@ -200,7 +201,7 @@ void StepGraph::readTimes(const StepTimeline& step) {
         readTrailing(step, r);
 }
 
-/// The ops behind a rank's units are kept whole: an earlier end of the step would cut them elsewhere.
+/// The ops after a rank's units are kept uncut, because an earlier end of the step would cut them elsewhere.
 void StepGraph::readTrailing(const StepTimeline& step, std::size_t r) {
     const auto& list = step.ranks[r];
     const TimeNs origin = last[r] == kNoUnit ? TimeNs{0} : end[at(last[r])];
@@ -212,7 +213,8 @@ void StepGraph::readTrailing(const StepTimeline& step, std::size_t r) {
     }
 }
 
-/// Each rank records one side of its transfers. A record of a transfer that is not the rank's own waits for the end.
+/// Each rank records one side of its transfers. A record of a transfer that is not the rank's own is handled at the
+/// end.
 void StepGraph::readRecords(const StepTimeline& step) {
     struct Foreign {
         const CommSpan* span;
@@ -260,7 +262,7 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     const auto readSide = [&](std::size_t side, std::size_t from, std::size_t to) {
         std::int64_t known = 0;
         std::int64_t unknown = 0;
-        constexpr std::size_t kAhead = 24; // neighbours in the units' order lie far apart in the records
+        constexpr std::size_t kAhead = 24; // neighbours in the units' order are far apart in the records
         const auto consumerOf = [&](std::size_t unit) {
             return ops().firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
         };
@@ -283,7 +285,7 @@ void StepGraph::readTransfers(const StepTimeline& step) {
             recorded_[side][unit] = recorded ? 1 : 0;
             ++(recorded ? known : unknown);
             if (!recorded) continue;
-            // A transfer begins no earlier than its payload is made, even where a side posted it before.
+            // A transfer does not start before its payload exists, even if a side posted it earlier.
             const TimeNs begin = std::max(posted, made);
             const TimeNs through = receive.end != TimeNs::min() ? receive.end : send.end;
             sent[side][unit] = begin;
@@ -298,14 +300,14 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     estimated_transfers += estimated_here;
     holds.clear();
     if (!batches.empty() && !hasPairs()) readHolds(batches, step);
-    // Those of a large step make room for what is made of it next.
+    // Free those of a large step, to make room for the data built from it next.
     constexpr std::size_t kMostKept = 1 << 17;
     if (sends_.size() <= kMostKept) return;
     ListToFill<Record>().swap(sends_);
     ListToFill<Record>().swap(receives_);
 }
 
-/// What a rank waits for by the records of its sends and receives.
+/// What a rank waits for, according to the records of its sends and receives.
 Hold StepGraph::holdOf(std::size_t unit) const {
     Hold hold;
     const UnitIndex before = previous(unit);
@@ -314,7 +316,7 @@ Hold StepGraph::holdOf(std::size_t unit) const {
     hold.receives = crosses(0, unit) && receives_[at(opOf(unit))].begin >= end[at(before)];
     const OpIndex fed = ops().consumer(opOf(at(before)));
     if (fed < 0 || !ops().receives(fed)) return hold;
-    // One that ends before its transfer is not waited for, and one that ends later is waited for behind the unit.
+    // A send that ends before its transfer is not waited for; one that ends later is waited for after the unit.
     const Record& send = sends_[at(fed)];
     const TimeNs through = receives_[at(fed)].end;
     if (through == TimeNs::min() || send.end > start[unit]) return hold;
@@ -323,7 +325,7 @@ Hold StepGraph::holdOf(std::size_t unit) const {
     return hold;
 }
 
-/// In a step with batches, single sends and receives hold their ranks, too.
+/// In a step with batches, single sends and receives block their ranks, too.
 void StepGraph::readHolds(const TransferBatches& batches, const StepTimeline& step) {
     holds.resize(rank.size());
     for (std::size_t unit = 0; unit < rank.size(); ++unit)
@@ -335,13 +337,14 @@ void StepGraph::readHolds(const TransferBatches& batches, const StepTimeline& st
         const std::size_t unit = at(unitOf(consumer));
         if (!crosses(0, unit) || !crosses(0, at(unitOf(fed))) || previous(unit) != input(0, at(unitOf(fed)))) continue;
         holds[unit].sends_to = unitOf(fed);
-        // Only where the input comes from the unit after which the other rank posted the batch.
+        // Only if the input comes from the unit after which the other rank posted the batch.
         holds[unit].batch = previous(at(unitOf(fed))) == input(0, unit);
     }
     trimHolds();
 }
 
-/// No transfer takes longer than the rank that it holds waited: two clocks may disagree, or a rank be woken late.
+/// A transfer takes at most as long as the rank that it blocks waited, because clocks may disagree or a rank may wake
+/// up late.
 void StepGraph::trimHolds() {
     for (std::size_t unit = 0; unit < rank.size(); ++unit) {
         Hold& hold = holds[unit];
@@ -364,8 +367,8 @@ void StepGraph::trimHolds() {
 
 void StepGraph::estimateTransfers(const StepTimeline& step) {
     if (estimated_transfers == 0) return;
-    // A rank that was free before its input was made shows how long that was on its way, at most. Neighbours in the
-    // pipeline are neighbouring ranks, so that there are two ways from a rank.
+    // If a rank was free before its input existed, its wait is an upper bound of the input's transfer time. Neighbours
+    // in the pipeline are neighbouring ranks, so there are two ways from a rank.
     std::vector<TimeNs> shortest(4 * step.ranks.size(), TimeNs::max());
     const auto line = [&](UnitIndex unit, std::size_t side) {
         const auto from = static_cast<std::size_t>(rank[at(input(side, at(unit)))]);
@@ -395,7 +398,7 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
     });
 }
 
-/// From which predecessor's arrival, and which of several that came together: the one in the first slot of tasks().
+/// Finds the predecessor that arrived last; if several did, the one in the first slot of tasks().
 void StepGraph::findDelays() {
     parallelPieces(rank.size(), [this](std::size_t from, std::size_t to) {
         for (std::size_t unit = from; unit < to; ++unit) {

@@ -18,15 +18,15 @@ namespace bubblescope {
 
 class TransferBatches;
 
-/// Whether an overlapped pair begins at this op of a rank's list, which is not the second half of one. Halves between
-/// which the rank was idle are no pair.
+/// Whether an overlapped pair begins at this op of a rank's list, which must not be the second half of one. Halves
+/// between which the rank was idle are not a pair.
 [[nodiscard]] inline bool beginsPair(std::span<const TimelineOp> ops, std::size_t index) {
     return ops[index].op.overlapped && index + 1 < ops.size() && ops[index + 1].op.overlapped &&
            ops[index + 1].start <= ops[index].end;
 }
 
-/// The op that a transfer feeds, by the record of its send or receive; negative where `ops`, which are those of the
-/// step, do not have it.
+/// The op that a transfer feeds, by the record of its send or receive; negative if `ops`, which must be the step's, do
+/// not have it.
 [[nodiscard]] inline OpIndex fedBy(const CommSpan& span, const StepTimeline& step, const OpGraph& ops) {
     const bool known = span.microbatch.value >= 0 && span.microbatch.value < step.microbatches &&
                        span.stage.value >= 0 && span.stage.value < step.pp * step.vpp && span.sequence >= 0 &&
@@ -36,102 +36,102 @@ class TransferBatches;
     return ops.find(fed, span.microbatch, span.stage, span.sequence);
 }
 
-/// An optimizer op behind a rank's last unit. Nothing waits for it, so it only fills a bubble.
+/// An optimizer op after a rank's last unit. Nothing waits for it, so it only fills a bubble.
 struct TrailingOp {
-    TimeNs after{0}; ///< its start, from the end of the rank's last unit
+    TimeNs after{0}; ///< its start, relative to the end of the rank's last unit
     TimeNs duration{0};
 };
 
-/// Which predecessor a unit waited for last: the unit before it on its rank, or its first or second input. Where they
-/// came together, the unit before it counts.
+/// Which predecessor a unit waited for last: the previous unit on its rank, or its first or second input. If they came
+/// together, the previous unit counts.
 enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
-/// What a rank waits for after a unit besides the input of the next one, which the hold belongs to.
+/// What a rank waits for after a unit besides the input of the next unit, which this hold belongs to.
 struct Hold {
-    /// The unit that the output of the unit before feeds: until that transfer is through, the rank does not go on.
-    /// kNoUnit where it does not wait for its send.
+    /// The unit that the previous unit's output feeds: the rank does not continue until that transfer has ended.
+    /// kNoUnit if it does not wait for its send.
     UnitIndex sends_to = kNoUnit;
-    /// That send and the unit's own input came in a batch: neither transfer began before both ranks had posted it.
+    /// That send and the unit's own input came in a batch: neither transfer started before both ranks had posted it.
     bool batch = false;
-    /// The rank posted its receive after the unit before: the transfer began no sooner.
+    /// The rank posted its receive after the previous unit, so the transfer did not start earlier.
     bool receives = false;
 };
 
-/// A transfer, by the unit that it feeds and the side of that.
+/// A transfer, by the unit that it feeds and which of its inputs.
 struct TransferPlace {
     std::size_t side = 0;
     std::size_t unit = 0;
 };
 
-/// A time of each unit's input, or of its first and its second one; there are no second ones where there are no pairs.
+/// A time per unit for its first and its second input; the second list is empty if there are no pairs.
 using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 
-/// An observed step as a graph of units. Times count from the step's begin.
+/// An observed step as a graph of units. Times count from the start of the step.
 ///
-/// A unit starts when its rank has ended the unit before it and its inputs are there: at
-/// max(end of previous, end of input + transfer) + delay. Where ranks wait for their sends, as in batches of sends and
-/// receives, these transfers hold it as well: lagOf(). With the observed durations, transfers and delays that is the
-/// observed step again (step_replay.h), unless a unit began before its input was there by the record: its `delay` is
-/// then negative.
+/// A unit starts when its rank has finished the previous unit and its inputs have arrived: at max(end of previous, end
+/// of input + transfer) + delay. Where ranks wait for their sends, as in batches of sends and receives, these transfers
+/// delay it as well: lagOf(). With the observed durations, transfers and delays this gives the observed step again
+/// (step_replay.h), unless the record says that a unit started before its input arrived: its `delay` is then negative.
 ///
-/// Works for any timeline. Where ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to
-/// the step's window, so that the units of a rank add up to its busy time. An input is ignored where the timeline lacks
-/// its producer, or where the order contradicts it. Linear in ops and transfers.
+/// Works for any timeline. If ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to the
+/// step's window, so that the units of a rank add up to its busy time. An input is ignored if the timeline does not
+/// have its producer, or if the order contradicts it. Linear in ops and transfers.
 class StepGraph {
 private:
-    std::shared_ptr<const StepUnits> units_; ///< of those that are shared with others, or its own
+    std::shared_ptr<const StepUnits> units_; ///< shared with other steps of this order, or its own
 
 public:
-    // One entry a unit; as StepUnits.
+    // One entry per unit; from StepUnits.
     std::span<const std::int32_t> rank;
-    std::span<const std::int32_t> op; ///< place of its (first) op in StepTimeline::ranks
+    std::span<const std::int32_t> op; ///< index of its (first) op in StepTimeline::ranks
     std::span<const OpKind> kind;
     std::span<const Chunk> chunk;
     std::span<const std::uint8_t> pair;
     std::array<std::span<const Way>, 2> way;
-    // One entry a unit, of this step.
-    InputTimes transfer; ///< that brings the input; 0 on one rank
-    InputTimes sent;     ///< when that transfer began by the record; its input's end without
+    // One entry per unit, specific to this step.
+    InputTimes transfer; ///< time of the transfer of the input; 0 within a rank
+    InputTimes sent;     ///< recorded start of that transfer; without a record, the end of its input
     ListToFill<TimeNs> start;
     ListToFill<TimeNs> end;
     ListToFill<TimeNs> delay;
     ListToFill<Latest> latest; ///< by the observed ends and transfers
-    /// Where the records show batches (TransferBatches) and there are no pairs; else empty.
+    /// If the records show batches (TransferBatches) and there are no pairs; otherwise empty.
     std::vector<Hold> holds;
-    // As TimelineOp has them, of a pair the lesser; empty where all are 0.
+    // As in TimelineOp; for a pair, the lesser of the two. Empty if all are 0.
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
 
     std::span<const UnitIndex> last;               ///< per rank; kNoUnit for a rank without units
     std::vector<std::vector<TrailingOp>> trailing; ///< per rank, by start
     TimeNs wall{0};
-    std::int64_t recorded_transfers = 0;  ///< between ranks, with a send or a receive in the trace
-    std::int64_t estimated_transfers = 0; ///< without; they take the shortest lag observed between their two ranks
+    std::int64_t recorded_transfers = 0; ///< between ranks, with a recorded send or receive
+    std::int64_t estimated_transfers =
+        0; ///< without a record; they take the shortest lag observed between their two ranks
     std::int64_t ignored_inputs = 0;
 
-    /// `ran` is that of the step; where it is null, it is found here.
+    /// `ran` must be the units of the step; if null, they are computed here.
     explicit StepGraph(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
-    /// Becomes the graph of another step. True if that ran the same ops in the same order: units, inputs and ways,
-    /// which follow from the order alone, are then kept. Most steps of a run do, which saves half of the work.
+    /// Switches to another step. True if that ran the same ops in the same order: units, inputs and ways, which depend
+    /// only on the order, are then kept. This is usual within a run and saves half of the work.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
     [[nodiscard]] bool hasPairs() const { return !way[1].empty(); }
     [[nodiscard]] std::size_t sides() const { return hasPairs() ? 2 : 1; }
-    /// The predecessors of each unit: in slot 0 the unit before it on its rank, then its inputs, one slot a side.
+    /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     [[nodiscard]] const TaskGraph& tasks() const { return units_->tasks; }
-    /// The same, to be kept.
+    /// The same graph, for keeping.
     [[nodiscard]] std::shared_ptr<const TaskGraph> sharedTasks() const { return {units_, &units_->tasks}; }
-    /// The unit before it on its rank; kNoUnit for the first.
+    /// The previous unit on its rank; kNoUnit for the first.
     [[nodiscard]] UnitIndex previous(std::size_t unit) const { return tasks().predecessors(unit)[0]; }
     /// kNoUnit for none.
     [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
         return tasks().predecessors(unit)[1 + side];
     }
-    /// Whether a transfer brings the input.
+    /// Whether the input comes from another rank.
     [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
-    /// The transfer that the latest arrival before a unit came by; only where Binding::crosses.
+    /// The transfer of the latest arrival before a unit. Only if Binding::crosses.
     [[nodiscard]] TransferPlace latestTransfer(std::size_t unit) const {
         if (!holds.empty()) return latestOfHeld(unit);
         return {latest[unit] == Latest::SecondInput ? 1U : 0U, unit};
@@ -139,14 +139,14 @@ public:
     [[nodiscard]] TimeNs duration(UnitIndex unit) const { return end[at(unit)] - start[at(unit)]; }
     static std::size_t at(UnitIndex unit) { return static_cast<std::size_t>(unit); }
 
-    /// An order in which units run where each rank follows `plan` instead. None where the plan's ops differ from the
-    /// step's (optimizer ops aside) or where it cannot be executed.
+    /// An order in which units can run if each rank follows `plan` instead. None if the plan's ops differ from the
+    /// step's (apart from optimizer ops) or if it cannot be executed.
     [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
 
-    /// The ops, but those trailing.
+    /// The ops, except trailing ones.
     [[nodiscard]] const OpGraph& ops() const { return *units_->ops; }
     [[nodiscard]] UnitIndex unitOf(OpIndex index) const { return units_->unit_of[at(index)]; }
-    /// Of the ops in a rank's list, but those trailing; a pair's twice.
+    /// The units of the ops in a rank's list, except trailing ops; a pair's unit appears twice.
     [[nodiscard]] std::span<const UnitIndex> unitsOf(Rank of) const { return units_->unitsOf(of); }
 
 private:
@@ -166,7 +166,7 @@ private:
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
 
-    /// A transfer as one of its sides recorded it.
+    /// A transfer as one side recorded it.
     struct Record {
         TimeNs begin; ///< min() = not recorded
         TimeNs end;
@@ -180,15 +180,15 @@ private:
     int microbatches_;
     int vpp_;
     Placement placement_;
-    std::shared_ptr<const ExecutedUnits> ran_;          ///< whose units these are; null where the step has its own
-    bool ordered_by_start_ = false;                     ///< the order does not follow from that of the ops alone
-    ListToFill<Record> sends_;                          ///< of the latest step, by the op that is fed; not kept of many
-    ListToFill<Record> receives_;                       ///< the same
-    std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits: written by several threads
+    std::shared_ptr<const ExecutedUnits> ran_; ///< owns these units; null if the step has its own
+    bool ordered_by_start_ = false;            ///< the order does not follow from the order of ops alone
+    ListToFill<Record> sends_;    ///< of the latest step, by the op that they feed; not kept for large steps
+    ListToFill<Record> receives_; ///< of the latest step, by the op that they feed; not kept for large steps
+    std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits, because several threads write them
 };
 
-/// How long after a predecessor of a unit ended the unit could begin, by the predecessor's slot in StepGraph::tasks().
-/// `transferTo(side, unit)` is what the transfer takes that feeds a unit; `holds` are the graph's, or none.
+/// How long after the end of a predecessor a unit could start, by the predecessor's slot in StepGraph::tasks().
+/// `transferTo(side, unit)` is the time of the transfer that feeds a unit; `holds` are the graph's, or none.
 template <class TransferTo>
 [[nodiscard]] TimeNs lagOf(std::span<const Hold> holds, const TransferTo& transferTo, std::size_t slot,
                            std::size_t unit) {
@@ -200,7 +200,7 @@ template <class TransferTo>
         lag = std::max(lag, transferTo(0, StepGraph::at(hold.sends_to)));
     return lag;
 }
-/// With these times of transfers, laid out as in the graph.
+/// As above, for times of transfers laid out as in the graph.
 [[nodiscard]] inline TimeNs lagOf(std::span<const Hold> holds, const InputTimes& transfers, std::size_t slot,
                                   std::size_t unit) {
     return lagOf(
@@ -208,16 +208,17 @@ template <class TransferTo>
 }
 
 struct Binding {
-    UnitIndex unit = kNoUnit; ///< kNoUnit where there is none, so that the step's begin counts
+    UnitIndex unit = kNoUnit; ///< kNoUnit if there is none, so that the step's start counts
     Latest latest = Latest::Begin;
-    bool crosses = false; ///< by a transfer, from another rank or one that held this rank: StepGraph::latestTransfer()
+    bool crosses =
+        false; ///< by a transfer from another rank, or one that blocked this rank: StepGraph::latestTransfer()
 };
 
 /// The binding predecessor of each unit. Linear.
 [[nodiscard]] std::vector<Binding> bindings(const StepGraph& graph);
 
-/// The units of the critical path, from the one that ended last to the first: each is the binding predecessor of the
-/// one before it in the list.
+/// The units of the critical path, from the last to the first: each is the binding predecessor of the one before it in
+/// the list.
 [[nodiscard]] std::vector<UnitIndex> criticalUnits(const StepGraph& graph, const std::vector<Binding>& bindings);
 
 } // namespace bubblescope

@@ -11,7 +11,7 @@ namespace {
 
 using Interval = std::pair<TimeNs, TimeNs>;
 
-/// How much of ascending stretches of time a set of intervals covers.
+/// Computes how much of ascending stretches of time a set of intervals covers.
 class Coverage {
 public:
     explicit Coverage(std::vector<Interval> intervals) {
@@ -26,7 +26,7 @@ public:
         }
     }
 
-    /// `from` must not be less than in the call before.
+    /// `from` must not be less than in the previous call.
     TimeNs within(TimeNs from, TimeNs to) {
         while (at_ < merged_.size() && merged_[at_].second <= from)
             ++at_;
@@ -43,7 +43,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// The transfers of each rank that has delays, as intervals in which they were under way.
+/// The intervals in which transfers were in progress, for each rank that has delays.
 std::vector<std::vector<Interval>> transfersUnderWay(const StepGraph& graph, const std::vector<bool>& wanted) {
     std::vector<std::vector<Interval>> result(wanted.size());
     for (std::size_t side = 0; side < graph.sides(); ++side) {
@@ -65,7 +65,7 @@ void put(std::vector<TimeNs>& list, std::size_t unit, std::size_t size, TimeNs t
     list[unit] = time;
 }
 
-/// Leaves of waits off the critical path no more than what they are on it in the mean.
+/// Limits waits off the critical path to their mean on it.
 void relax(DelayParts& parts, const StepGraph& graph, const std::vector<Binding>& bindings) {
     if (parts.peer.empty() && parts.late.empty()) return;
     const std::size_t size = graph.rank.size();
@@ -112,7 +112,7 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const s
         if (!any && std::ranges::any_of(delays, [least](TimeNs delay) { return delay > least; })) any = true;
     });
     if (!any) return parts;
-    std::vector<std::vector<std::size_t>> delayed(step.ranks.size()); // per rank, in its order
+    std::vector<std::vector<std::size_t>> delayed(step.ranks.size()); // units with delays per rank, in its order
     std::vector<bool> wanted(step.ranks.size(), false);
     for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
         if (graph.delay[unit] <= least) continue;
@@ -120,14 +120,14 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const s
         wanted[Rank{graph.rank[unit]}.index()] = true;
     }
     std::vector<std::vector<Interval>> under_way = transfersUnderWay(graph, wanted);
-    /// What of a delay each of DelayParts takes.
+    /// How much of a delay goes to each part of DelayParts.
     struct Split {
         TimeNs moved{0};
         TimeNs blocked{0};
         TimeNs replayed{0};
         TimeNs late{0};
     };
-    std::vector<std::vector<Split>> splits(delayed.size()); // as `delayed`
+    std::vector<std::vector<Split>> splits(delayed.size()); // laid out as `delayed`
     const auto splitRank = [&](std::size_t r) {
         if (delayed[r].empty()) return;
         Coverage moving(std::move(under_way[r]));

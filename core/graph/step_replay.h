@@ -10,38 +10,38 @@
 
 namespace bubblescope {
 
-/// What is known of a step besides its timeline.
+/// What is known about a step besides its timeline.
 struct StepKnowledge {
-    TimeNs clock_error{0};     ///< delays up to this count as unknown
+    TimeNs clock_error{0};     ///< delays up to this length count as unknown
     bool records_lost = false; ///< delays without a record count as unknown
-    /// Per rank, sorted and without overlaps, on the step's clock: replayed work. May be empty.
+    /// Per rank, sorted and without overlaps, on the step's clock: re-executed work. May be empty.
     std::span<const std::vector<std::pair<TimeNs, TimeNs>>> replays = {};
 };
 
-/// The delays of a graph's units that stay when the step is replayed with other times, by cause: one entry a unit in
-/// each list; a list is empty where all are 0.
+/// The delays of a graph's units that stay when the step is replayed with other times, by cause. Each list has one
+/// entry per unit, or is empty if all are 0.
 ///
-/// On the critical path all of a delay stays, since it made the step longer. Off the path it did not. A unit that
-/// begins late there mostly waits for another rank in a way that no record shows, for instance in a blocking send whose
-/// receiver is busy. Such a wait vanishes when that rank gets faster. Off the path, `peer` and `late` are therefore
-/// limited to their means on the path: the cost of a start where it matters. With these delays and the observed times
-/// the replayed step is as long as the observed one.
+/// On the critical path all of a delay stays, because it made the step longer. Off the path it did not. A unit that
+/// starts late there usually waits for another rank in a way that no record shows, for instance in a blocking send
+/// whose receiver is busy. Such a wait vanishes when that rank gets faster. Off the path, `peer` and `late` are
+/// therefore limited to their means on the path: the cost of a start where it matters. With these delays and the
+/// observed times, the replayed step is as long as the observed one.
 struct DelayParts {
-    std::vector<TimeNs> communication; ///< a transfer of the unit's rank was under way
-    std::vector<TimeNs> peer;          ///< none was, but its rank was in a send, receive or wait
-    std::vector<TimeNs> replay;        ///< nor that, but it replayed work
+    std::vector<TimeNs> communication; ///< a transfer of the unit's rank was in progress
+    std::vector<TimeNs> peer;          ///< no transfer was, but its rank was in a send, receive or wait
+    std::vector<TimeNs> replay;        ///< none of these, but it re-executed work
     std::vector<TimeNs> late;          ///< none of these, and no records were lost
 
-    /// Of all parts, per unit; empty where there is none.
+    /// Sum of all parts, per unit; empty if there are none.
     [[nodiscard]] std::vector<TimeNs> total() const;
 };
 
-/// Splits each delay, the time from when a unit could have begun to when it did, by the records of that time. Linear,
-/// but for sorting where records are not sorted.
+/// Splits each delay, from when a unit could have started to when it did, by the records of that time. Linear, apart
+/// from sorting if records are not sorted.
 [[nodiscard]] DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph,
                                      const std::vector<Binding>& bindings, const StepKnowledge& known = {});
 
-/// An observed step, read once for all its replays.
+/// An observed step, analysed once for all its replays.
 struct ObservedStep {
     StepGraph graph;
     std::vector<Binding> latest;
@@ -49,34 +49,34 @@ struct ObservedStep {
 
     explicit ObservedStep(const StepTimeline& step, const StepKnowledge& known = {},
                           std::shared_ptr<const ExecutedUnits> ran = {});
-    /// Becomes another step; as StepGraph::assign().
+    /// Switches to another step, as StepGraph::assign().
     bool assign(const StepTimeline& step, const StepKnowledge& known = {},
                 std::shared_ptr<const ExecutedUnits> ran = {});
 };
 
-/// The times on which a step is replayed, one entry a unit.
+/// The times for a replay of a step, one entry per unit.
 struct StepTimes {
     std::span<const TimeNs> durations;
     /// Laid out as in the graph; null = transfers take no time.
     const InputTimes* transfers = nullptr;
     std::span<const TimeNs> delays; ///< how long after it could a unit starts; empty = at once
-    /// StepGraph::holds; empty = no rank waits for a send. They last as long as `transfers` say, and count in the
-    /// observed order only.
+    /// StepGraph::holds; empty = no rank waits for a send. They last as long as `transfers` say, and only apply in the
+    /// observed order.
     std::span<const Hold> holds = {};
 };
 
-/// Replays a step's units with other times: each starts as soon as its rank is free and its inputs are there. Valid for
-/// all steps of one order (StepGraph::assign).
+/// Replays a step's units with other times: each starts as soon as its rank is free and its inputs have arrived. Valid
+/// for all steps of one order (StepGraph::assign).
 class StepReplay {
 public:
-    /// `order` is one of StepGraph::orderBy(); empty = as observed.
+    /// `order` is a result of StepGraph::orderBy(); empty = as observed.
     explicit StepReplay(const StepGraph& graph, std::span<const UnitIndex> order = {});
 
-    /// The step's length. Trailing ops do not make it longer. Linear in units.
+    /// The length of the replayed step. Trailing ops do not make it longer. Linear in units.
     TimeNs run(const StepTimes& times) { return run(times, ends_); }
-    /// The same for several threads at once, each with ends of its own.
+    /// As above, for use by several threads at once, each with its own `ends`.
     TimeNs run(const StepTimes& times, TaskTimes& ends) const;
-    /// In the latest run that was given no ends.
+    /// From the latest run without `ends`.
     [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[unit]; }
 
 private:

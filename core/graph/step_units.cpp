@@ -51,7 +51,7 @@ void StepUnits::linkInputs() {
     kind.resize(units);
     resizeLarge(chunk, units);
     pair.resize(units);
-    constexpr std::size_t kAhead = 24; // neighbours in the units' order lie far apart among the ops
+    constexpr std::size_t kAhead = 24; // neighbours in the units' order are far apart among the ops
     const auto opOf = [this](std::size_t unit) { return ops->firstOf(Rank{rank[unit]}) + op[unit]; };
     std::atomic<bool> pairs{false};
     parallelPieces(units, [&](std::size_t begin, std::size_t end) {

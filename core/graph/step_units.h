@@ -15,26 +15,26 @@
 
 namespace bubblescope {
 
-/// The way of a unit's input.
+/// How a unit's input reaches it.
 enum class Way : std::uint8_t {
     None,       ///< there is no input
-    Stays,      ///< made on the same rank
+    Stays,      ///< produced on the same rank
     Activation, ///< brought by a transfer from another rank
-    Gradient,   ///< the same
+    Gradient,   ///< brought by a transfer from another rank
 };
 
-/// The units of a step, numbered in an order in which all of them can run, and what else follows from the order of the
-/// step's ops alone. Immutable, so that all who look at steps of one order share one.
+/// The units of a step, numbered in an order in which all of them can run, and everything else that follows from the
+/// order of the step's ops alone. Immutable, so that all users of steps of one order can share it.
 struct StepUnits {
     std::shared_ptr<const OpGraph> ops;
-    // One entry a unit.
+    // One entry per unit.
     std::vector<std::int32_t> rank;
-    std::vector<std::int32_t> op; ///< place of its (first) op in its rank's list
-    std::vector<OpKind> kind;     ///< of that op
-    std::vector<Chunk> chunk;     ///< of that op
+    std::vector<std::int32_t> op; ///< index of its (first) op in its rank's list
+    std::vector<OpKind> kind;     ///< kind of that op
+    std::vector<Chunk> chunk;     ///< chunk of that op
     std::vector<std::uint8_t> pair;
-    std::array<std::vector<Way>, 2> way; ///< of the input; the second is empty where there are no pairs
-    /// The predecessors of each unit: in slot 0 the unit before it on its rank, then its inputs, one slot a side.
+    std::array<std::vector<Way>, 2> way; ///< of the input; the second list is empty if there are no pairs
+    /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     TaskGraph tasks;
 
     std::vector<UnitIndex> last;    ///< per rank; kNoUnit for a rank without units
@@ -42,13 +42,13 @@ struct StepUnits {
     std::int64_t ignored_inputs = 0;
     std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
 
-    /// Where ops are missing or their order contradicts the dependencies, the units that can run.
+    /// If ops are missing or their order contradicts the dependencies, only the units that can run.
     explicit StepUnits(std::shared_ptr<const OpGraph> graph);
-    /// All units in an order that is given: the first op of each. Inputs that this order contradicts are ignored.
+    /// All units in a given order: the first op of each. Ignores inputs that contradict this order.
     StepUnits(std::shared_ptr<const OpGraph> graph, std::span<const OpIndex> order);
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
-    /// The units of a rank's ops, in its order; a pair's twice.
+    /// The units of a rank's ops, in its order; a pair's unit appears twice.
     [[nodiscard]] std::span<const UnitIndex> unitsOf(Rank of) const {
         return std::span(unit_of).subspan(static_cast<std::size_t>(ops->firstOf(of)), ops->opsOf(of).size());
     }
@@ -59,25 +59,26 @@ private:
     void linkInputs();
 };
 
-/// How a step ran: the order of its ops, and its units. Immutable; for all steps of that order.
+/// How a step ran: the order of its ops, and its units. Immutable; shared by all steps of that order.
 struct ExecutedUnits {
     StepOrder order;
     std::shared_ptr<const StepUnits> units; ///< of StepOrder::graph()
 
     explicit ExecutedUnits(const StepTimeline& step)
         : order(step), units(std::make_shared<const StepUnits>(order.sharedGraph())) {}
-    /// `of_order` are the units of that order.
+    /// `of_order` must be the units of that order.
     ExecutedUnits(StepOrder known, std::shared_ptr<const StepUnits> of_order)
         : order(std::move(known)), units(std::move(of_order)) {}
 
-    /// False where ops are missing, or where their order contradicts the dependencies.
+    /// False if ops are missing or their order contradicts the dependencies.
     [[nodiscard]] bool runnable() const { return units->blocked.empty(); }
 };
 
-/// That of a step: `latest` again, if the step has that order. `latest` may be null.
+/// The executed units of a step. Returns `latest` again if the step has that order; `latest` may be null.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest = {});
-/// The same. Calls `beside(order)` once, while the units of a new order are found: that is mostly one thread's work.
+/// As above. Also calls `beside(order)` once while the units of a new order are computed, because that mostly occupies
+/// one thread.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest,
                                                                  const std::function<void(const StepOrder&)>& beside);

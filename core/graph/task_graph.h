@@ -12,7 +12,7 @@ namespace bubblescope {
 using TaskIndex = std::int32_t;
 inline constexpr TaskIndex kNoTask = -1;
 
-/// Lists of tasks in compressed rows, one list a task: 4 bytes a task and 4 an entry. Immutable.
+/// Lists of tasks in compressed rows, one list per task: 4 bytes per task and 4 per entry. Immutable.
 class TaskLists {
 public:
     TaskLists() = default;
@@ -39,20 +39,20 @@ struct TaskEdge {
     TaskIndex to = kNoTask;
 };
 
-/// Per task, its predecessors or its successors, each in the order of `edges`. Linear.
+/// The predecessors or successors per task, each in the order of `edges`. Linear.
 [[nodiscard]] TaskLists predecessorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 [[nodiscard]] TaskLists successorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 
-/// An order of all tasks in which each comes after its predecessors. Depth first, so that a chain of tasks is
-/// contiguous in memory once tasks are renumbered by it. Tasks on a cycle, and all that depend on them, are missing
-/// from the result. Linear.
+/// An order of all tasks in which each comes after its predecessors. Depth-first, so that chains of tasks are
+/// contiguous in memory once tasks are renumbered by it. Leaves out tasks on a cycle and all that depend on them.
+/// Linear.
 [[nodiscard]] std::vector<TaskIndex> topologicalOrder(const TaskLists& successors, std::span<const TaskEdge> edges);
 
 /// A directed acyclic graph of tasks without times, with an order in which all of them can run. longest_path.h computes
-/// times on it. Immutable, so that any number of evaluations and threads can share one.
+/// times on it. Immutable, so that any number of evaluations and threads can share it.
 ///
-/// A task's place is its position in that order. Where tasks are numbered in such an order already, place and number
-/// are the same, and the order takes no memory.
+/// A task's place is its index in that order. If tasks are numbered in such an order already, places equal numbers, and
+/// the order takes no memory.
 class TaskGraph {
 public:
     TaskGraph() = default;
@@ -61,32 +61,32 @@ public:
     explicit TaskGraph(TaskLists predecessors, std::vector<TaskIndex> order = {})
         : predecessors_(std::move(predecessors)), order_(std::move(order)) {}
 
-    /// The same for tasks with at most `width` predecessors, up to kMaxWidth: `rows` holds `width` entries a place,
-    /// kNoTask where there are fewer. Passes over rows run without a branch, which makes them about twice as fast.
+    /// As above, for tasks with at most `width` predecessors, up to kMaxWidth: `rows` holds `width` entries per place,
+    /// filled up with kNoTask. Passes over rows are branch-free, which makes them about twice as fast.
     TaskGraph(std::size_t width, std::vector<TaskIndex> rows, std::vector<TaskIndex> order = {})
         : width_(width), rows_(std::move(rows)), order_(std::move(order)) {}
     static constexpr std::size_t kMaxWidth = 3;
 
     [[nodiscard]] std::size_t size() const { return width_ == 0 ? predecessors_.size() : rows_.size() / width_; }
-    /// Predecessors a place where they are in rows; 0 where they are in lists.
+    /// Entries per place of rows; 0 for lists.
     [[nodiscard]] std::size_t width() const { return width_; }
-    /// The predecessors of the task at a place; in rows with kNoTask entries.
+    /// The predecessors of the task at a place, including the kNoTask entries of rows.
     [[nodiscard]] std::span<const TaskIndex> predecessors(std::size_t place) const {
         return width_ == 0 ? predecessors_[place] : std::span(rows_).subspan(place * width_, width_);
     }
-    /// The number of the first of these edges; edges are numbered place by place. In rows a kNoTask entry has a number
-    /// too.
+    /// The number of the first of these edges. Edges are numbered place by place, including the kNoTask entries of
+    /// rows.
     [[nodiscard]] std::size_t firstEdge(std::size_t place) const {
         return width_ == 0 ? static_cast<std::size_t>(predecessors_.begin()[place]) : place * width_;
     }
-    /// firstEdge() of each place, and of the end; only of lists.
+    /// firstEdge() of each place, and of the end; lists only.
     [[nodiscard]] const std::vector<TaskIndex>& listBegin() const { return predecessors_.begin(); }
-    /// Numbers of edges are below this.
+    /// The number of edges, and upper bound of their numbers.
     [[nodiscard]] std::size_t edges() const { return width_ == 0 ? predecessors_.entries().size() : rows_.size(); }
     [[nodiscard]] const std::vector<TaskIndex>& edgeSources() const {
         return width_ == 0 ? predecessors_.entries() : rows_;
     }
-    /// Empty where places are numbers.
+    /// Empty if places equal numbers.
     [[nodiscard]] const std::vector<TaskIndex>& order() const { return order_; }
     [[nodiscard]] TaskIndex taskAt(std::size_t place) const {
         return order_.empty() ? static_cast<TaskIndex>(place) : order_[place];
@@ -94,8 +94,8 @@ public:
 
 private:
     std::size_t width_ = 0;
-    TaskLists predecessors_;      ///< empty where there are rows
-    std::vector<TaskIndex> rows_; ///< `width_` a place
+    TaskLists predecessors_;      ///< empty for rows
+    std::vector<TaskIndex> rows_; ///< `width_` entries per place
     std::vector<TaskIndex> order_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Puts a simulated step together from the ops and transfers as they become known.
+/// Builds the timeline of a simulated step from ops and transfers as they become known.
 class TimelineRecorder {
 public:
     explicit TimelineRecorder(const Schedule& schedule) {
@@ -21,7 +21,7 @@ public:
         step_.comm.resize(schedule.ranks.size());
         for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
             step_.ranks[r].reserve(schedule.ranks[r].size());
-            // A send, a receive and a wait an op at the most; memory that is not used is not touched either.
+            // At most a send, a receive and a wait per op; unused memory is never touched.
             if (schedule.pp > 1) step_.comm[r].reserve(3 * schedule.ranks[r].size());
         }
     }
@@ -30,13 +30,13 @@ public:
         step_.ranks[rank.index()].push_back({op, start, end});
     }
 
-    /// Both sides of a transfer.
+    /// Records both sides of a transfer.
     void transfer(Rank from, const Transfer& what, TimeNs start, TimeNs end) {
         span(CommKind::Send, from, what, what.to, start, end);
         span(CommKind::Receive, what.to, what, from, start, end);
     }
 
-    /// A rank's wait for a transfer from or to `peer`.
+    /// Records a rank's wait for a transfer from or to `peer`.
     void wait(Rank rank, const Transfer& what, Rank peer, TimeNs start, TimeNs end) {
         span(CommKind::Wait, rank, what, peer, start, end);
     }

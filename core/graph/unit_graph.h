@@ -12,11 +12,12 @@ using UnitIndex = TaskIndex;
 inline constexpr UnitIndex kNoUnit = kNoTask;
 
 /// A schedule's units and their dependencies: the order of their rank, and their inputs from neighbouring stages. The
-/// activations that a stage keeps for its backward need no edge, since the order of the rank implies it.
+/// activations that a stage keeps for its backward need no edge, because the order of the rank implies it.
 struct UnitGraph {
     std::vector<OpIndex> op;        ///< per unit: the op, or the first of the pair
     std::vector<UnitIndex> unit_of; ///< per op; kNoUnit for ops that cannot run
-    /// Rows: the unit before it on its rank, the input of its op, and in schedules with pairs that of the second op.
+    /// Rows with the previous unit on its rank, the input of its op and, in schedules with pairs, that of the second
+    /// op.
     TaskGraph tasks;
     std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
 

@@ -22,12 +22,12 @@ public:
         const bool complete = problems_.empty();
         checkMemory();
         if (complete) checkBudget();
-        // A missing op blocks its consumers for good; calling that a deadlock would hide the cause.
+        // A missing op blocks its consumers forever; calling that a deadlock would hide the cause.
         if (complete && checkDeadlock()) checkSends();
         return std::move(problems_);
     }
 
-    /// Every op and count, without the order.
+    /// Checks every op and count, but not the order.
     std::vector<ScheduleProblem> runCompleteness() {
         checkCompleteness();
         return std::move(problems_);
@@ -72,8 +72,7 @@ private:
         }
     }
 
-    /// Whether a micro-batch takes a way: always where there is one; where there are more, when any of its ops is on
-    /// it.
+    /// Whether a micro-batch takes a way: always if there is only one, otherwise if any of its ops is on it.
     [[nodiscard]] bool takes(Microbatch microbatch, const StageWays::Way& way) const {
         if (all_ways_.size() == 1) return true;
         for (int place = 0; place < way.count; ++place) {
@@ -154,12 +153,12 @@ private:
     }
 
     struct Wait {
-        OpIndex op = kNoOp; ///< of a blocked pair, the half that has to wait
+        OpIndex op = kNoOp; ///< for a blocked pair, the half that waits
         OpIndex producer = kNoOp;
     };
 
-    /// What keeps a blocked op, or a pair that begins with it, from starting, in a graph without missing ops.
-    /// `head` is the op each rank cannot start; those before it have run.
+    /// What keeps a blocked op, or a pair that begins with it, from starting, in a graph without missing ops. `head` is
+    /// the op that each rank cannot start; earlier ones have run.
     [[nodiscard]] Wait waitOf(OpIndex op, const std::vector<OpIndex>& head) const {
         for (const OpIndex half : {op, graph_.partner(op)}) {
             if (half == kNoOp) continue;
@@ -190,7 +189,7 @@ private:
         return false;
     }
 
-    /// Reports the deadlock that sends cause by waiting for their receives.
+    /// Reports a deadlock that occurs because sends wait for their receives.
     void checkSends() {
         if (options_.sends == SendMode::Asynchronous) return;
         struct NoTimes {
@@ -212,7 +211,7 @@ private:
             say("deadlock of {} sends: {}", Sentence::term(sendModeName(options_.sends)), waits));
     }
 
-    /// From what one rank waits for to what that waits for, until one comes up twice: that is the cycle.
+    /// Follows waits from one rank to the next until one repeats: that is the cycle.
     template <class Item, class Next>
     static std::vector<Item> findCycle(Item at, Next next) {
         std::vector<Item> path;
@@ -262,7 +261,7 @@ private:
     std::vector<ScheduleProblem> problems_;
 };
 
-/// Sizes for which not even a graph can be built.
+/// Checks for sizes for which no graph can be built.
 std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
     if (schedule.pp < 1 || schedule.microbatches < 1 || schedule.vpp < 1 ||
         schedule.ranks.size() != static_cast<std::size_t>(schedule.pp)) {

@@ -13,48 +13,49 @@
 
 namespace bubblescope {
 
-/// One thing that is wrong with a schedule.
+/// A problem of a schedule.
 struct ScheduleProblem {
     std::string kind; ///< rank-count, chunk-count, out-of-range, pair, duplicate, missing, memory, deadlock
     Rank rank;
-    std::size_t index = 0; ///< in the rank's list; its length where an op is missing
+    std::size_t index = 0; ///< index in the rank's list; its length if an op is missing
     Sentence message;
 };
 
 struct ValidateOptions {
-    /// Most activations a rank may hold, counted in forward ops of one chunk; each is held from its F to
-    /// the end of its B or W.
+    /// Maximum number of activations per rank, counted in forward ops of one chunk; each is held from its F to the end
+    /// of its B or W.
     std::optional<int> memory_limit;
-    /// Likewise in bytes, all that a rank holds: where both are given. The model names every stage of the schedule.
+    /// Maximum number of bytes per rank, for everything that it holds; used if both are given. The model must cover
+    /// every stage of the schedule.
     std::optional<MemoryModel> memory = std::nullopt;
     std::optional<std::int64_t> memory_budget = std::nullopt;
-    /// With asynchronous sends a rank waits only for its inputs; the others (rendezvous.h) can block an order
+    /// With asynchronous sends a rank waits only for its inputs; the other modes (rendezvous.h) can deadlock an order
     /// that runs with those.
     SendMode sends = SendMode::Asynchronous;
 };
 
-/// Every problem, by rank and index; the deadlock, if any, last and with its cycle op by op, sends and receives
-/// included where they cause it. Empty = the schedule can be executed and does each forward and backward of
-/// every micro-batch and stage exactly once. Linear in ops.
+/// All problems, by rank and index. A deadlock comes last, with its cycle op by op, including sends and receives if
+/// they cause it. Empty = the schedule can be executed and runs each forward and backward of every micro-batch and
+/// stage exactly once. Linear in ops.
 [[nodiscard]] std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options = {});
 
-/// The graph of a schedule that has exactly the ops that it needs. Does not check that its order can be executed:
+/// The graph of a schedule that has exactly the ops that it needs. Does not check whether its order can be executed:
 /// visitInOrder() does. Error: Input, naming the schedule and its first problem.
 [[nodiscard]] Result<OpGraph> completeGraph(const Schedule& schedule);
 
 /// A valid schedule, prepared for execution.
 struct Execution {
     OpGraph graph;
-    std::vector<OpIndex> order; ///< one in which all ops can run
+    std::vector<OpIndex> order; ///< an order in which all ops can run
 };
 
-/// Validates and prepares in one go. Error: Input, naming the schedule and its first problem.
+/// Validates and prepares a schedule. Error: Input, naming the schedule and its first problem.
 [[nodiscard]] Result<Execution> prepareExecution(const Schedule& schedule);
 
-/// The first problem of a schedule that has one, as an Input error.
+/// The first problem of an invalid schedule, as an Input error.
 [[nodiscard]] Error whyNotExecutable(const Schedule& schedule, SendMode sends);
 
-/// Activations held at most, per rank, counted as in ValidateOptions.
+/// The maximum number of activations held per rank, counted as in ValidateOptions.
 [[nodiscard]] std::vector<int> peakActivations(const Schedule& schedule);
 
 } // namespace bubblescope

@@ -36,7 +36,7 @@ LoweredValidation validateLowered(const LoweredSchedule& lowered, const Validate
                                        "receives by order",
                                        wrong.receive, wrong.from.value, wrong.send)});
     }
-    // First, since reports list no more than the first thousand.
+    // First, because reports list at most the first thousand.
     result.problems.insert(result.problems.begin(), {"hang", result.hang->cycle.front().rank,
                                                      result.hang->cycle.front().action, hangText(*result.hang)});
     return result;
@@ -48,7 +48,7 @@ std::vector<CommunicatorVerdict> verdictsOfAll(const LoweredSchedule& lowered, Q
                                         CommunicatorKind::Edge, CommunicatorKind::Tag}) {
         CommunicatorVerdict& each = verdicts.emplace_back();
         each.kind = kind;
-        // One queue for all orders whatever more queues order: where it cannot hang, they cannot either.
+        // One queue orders whatever several queues order: if it cannot hang, they cannot either.
         if (kind != CommunicatorKind::One && !verdicts.front().verdict.hangs()) continue;
         queues.communicators = {kind, {}};
         each.verdict = hangVerdict(lowered, queues);

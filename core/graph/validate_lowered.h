@@ -8,10 +8,10 @@
 
 namespace bubblescope {
 
-/// What validate() finds, and what is wrong with the actions.
+/// The result of validate(), and problems of the actions.
 struct LoweredValidation {
-    /// Besides those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings()) and hang. Their
-    /// index is that of the action in the rank's list of actions.
+    /// Kinds besides those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings()) and hang.
+    /// Their index is that of the action in the rank's list of actions.
     std::vector<ScheduleProblem> problems;
     /// Absent if the order itself deadlocks or has no transfers.
     std::optional<HangVerdict> hang;
@@ -20,7 +20,7 @@ struct LoweredValidation {
 [[nodiscard]] LoweredValidation validateLowered(const LoweredSchedule& lowered, const ValidateOptions& options,
                                                 const QueueModel& queues);
 
-/// The verdicts with each kind of communicators that needs no file.
+/// The verdicts for each kind of communicators that needs no file.
 struct CommunicatorVerdict {
     CommunicatorKind kind = CommunicatorKind::One;
     HangVerdict verdict;

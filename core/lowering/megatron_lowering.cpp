@@ -7,7 +7,7 @@
 namespace bubblescope {
 namespace {
 
-/// Forwards before the first backward of a rank's 1F1B, apart from the one of its first pair.
+/// Number of forwards before the first backward of a rank's 1F1B, not counting the one in its first pair.
 int warmUp(const Schedule& order, std::size_t rank) {
     return std::min(order.pp - static_cast<int>(rank) - 1, order.microbatches);
 }
@@ -36,7 +36,7 @@ public:
         const bool steady = order_.microbatches > warmUp(order_, static_cast<std::size_t>(rank_));
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const std::optional<Op> before = i == 0 ? std::nullopt : std::optional(ops[i - 1]);
-            // F and B of the steady part send to and receive from one neighbour in one call.
+            // In the steady phase, F and B send to and receive from one neighbour in one call.
             const bool turns = before && before->kind != ops[i].kind && steady;
             call(turns && before ? send(*before) : std::nullopt, turns ? receive(ops[i]) : std::nullopt);
             if (!turns) {
@@ -71,7 +71,7 @@ private:
                                           : action(ActionKind::ReceiveBackward, op, rank_ + 1);
     }
 
-    /// Posts both, then waits. With the next rank, sends come first; with the previous one, receives do.
+    /// Posts both, then waits. With the next rank, the send comes first; with the previous rank, the receive.
     void call(std::optional<Action> sent, std::optional<Action> received) {
         const bool both = sent && received;
         if (both) sent->grouped = transfers_ == MegatronTransfers::Batched;

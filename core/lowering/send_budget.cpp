@@ -13,12 +13,12 @@
 namespace bubblescope {
 namespace {
 
-/// An action other than a wait. Nodes of a rank are numbered consecutively.
+/// An action other than a wait. The nodes of a rank are numbered consecutively.
 using Node = std::int32_t;
 constexpr Node kNone = -1;
 
-/// What must come before what: the order of each rank, sends before their receives, and receives before what comes
-/// behind the wait for their send. Kept in a topological order, which narrows searches and changes with the waits
+/// What must come before what: the order of each rank, sends before their receives, and receives before whatever
+/// follows the wait for their send. Kept in a topological order, which narrows searches and is updated as waits move
 /// (Pearce and Kelly's algorithm).
 class WaitGraph {
 public:
@@ -51,7 +51,7 @@ public:
     [[nodiscard]] Node nodeOf(Rank rank, std::size_t action) const { return node_of_[rank.index()][action]; }
     [[nodiscard]] Node receiveOf(Node send) const { return receive_of_[at(send)]; }
 
-    /// Whether one comes before another on all accounts.
+    /// Whether one must come before another.
     bool precedes(Node from, Node to) {
         if (from == to) return true;
         if (place_[at(from)] >= place_[at(to)]) return false;
@@ -65,7 +65,7 @@ public:
         return found;
     }
 
-    /// Lets the rank wait for this send before `node`, which must not precede the send's receive.
+    /// Makes the rank wait for this send before `node`, which must not precede the send's receive.
     void moveWait(Node send, Node node) {
         const Node receive = receive_of_[at(send)];
         if (const Node old = waited_before_[at(receive)]; old != kNone) std::erase(waits_before_[at(old)], receive);
@@ -134,7 +134,7 @@ private:
             visit(receive);
     }
 
-    /// All that `expand` reaches from a node, which it gets with a function to call for its neighbours.
+    /// All nodes that `expand` reaches from a node. `expand` gets a node and a function to call for its neighbours.
     template <class Expand>
     std::vector<Node> collect(Node from, Expand expand) {
         std::vector<Node> found{from};
@@ -151,7 +151,7 @@ private:
         return found;
     }
 
-    /// After an edge from `from` to `to`, which is before it in the order.
+    /// Restores the order after adding an edge from `from` to `to`, which comes before it in the order.
     void reorder(Node from, Node to) {
         const int low = place_[at(to)];
         const int high = place_[at(from)];
@@ -180,12 +180,12 @@ private:
     TransferEnds ends_;
     std::vector<std::vector<Node>> node_of_; ///< per rank and action; kNone for waits
     std::vector<std::size_t> rank_of_;
-    std::vector<Node> next_;                      ///< on its rank
-    std::vector<Node> receive_of_;                ///< of sends
-    std::vector<Node> send_of_;                   ///< of receives
-    std::vector<Node> waited_before_;             ///< of receives: what comes behind the wait for their send
-    std::vector<std::vector<Node>> waits_before_; ///< the receives of which that is the node
-    std::vector<int> place_;                      ///< in a topological order
+    std::vector<Node> next_;                      ///< the next node on its rank
+    std::vector<Node> receive_of_;                ///< for sends
+    std::vector<Node> send_of_;                   ///< for receives
+    std::vector<Node> waited_before_;             ///< for receives: the node after the wait for their send
+    std::vector<std::vector<Node>> waits_before_; ///< the receives whose `waited_before_` is that node
+    std::vector<int> place_;                      ///< index in a topological order
     std::vector<char> visited_;                   ///< all 0 between searches
 };
 
@@ -271,7 +271,7 @@ private:
     std::size_t limit_;
     WaitGraph graph_;
     std::vector<Sent> pending_; ///< oldest first
-    std::vector<Action> moved_; ///< waits that stand further behind, and are left out there
+    std::vector<Action> moved_; ///< waits that were moved forward, so they are left out later
 };
 
 } // namespace

@@ -23,7 +23,7 @@ std::span<const Op> opsOf(const Schedule& order, Rank rank, const Action& action
 }
 
 /// Puts sends and receives into the lists. Ranks take turns, one action each; a sender puts the receive into the other
-/// rank's list, wherever that stands.
+/// rank's list at its current end.
 class Transfers {
 public:
     Transfers(const Schedule& order, const std::vector<std::vector<Action>>& from)
@@ -58,7 +58,7 @@ private:
     }
     [[nodiscard]] bool exists(int stage) const { return stage >= 0 && stage < order_.stages(); }
 
-    /// The input is on this rank, or its receive is in the list.
+    /// Whether the input is on this rank or its receive is in the list.
     bool ready(Rank rank, const Op& op) {
         if (op.kind != OpKind::Forward && !producesInputGradient(op.kind)) return true;
         const Payload payload = bubblescope::payloadOf(op.kind);
@@ -109,7 +109,7 @@ private:
     std::vector<char> arrived_[2]; // NOLINT(modernize-avoid-c-arrays): activations, gradients
 };
 
-/// Each forward's send is waited for behind the same stage's backward, all others at the end, oldest first.
+/// Each forward's send is waited for after the same stage's backward, all others at the end, oldest first.
 std::vector<Action> withSendWaits(const Schedule& order, Rank rank, const std::vector<Action>& list) {
     const auto unit = [&](Stage stage, Microbatch m) {
         return stage.index() * static_cast<std::size_t>(order.microbatches) + m.index();
@@ -143,8 +143,8 @@ std::vector<Action> withSendWaits(const Schedule& order, Rank rank, const std::v
     return result;
 }
 
-/// Moves each receive to just before the op that needs it; a rank below its peer receives before it sends to it, which
-/// keeps the two from waiting for each other (pytorch#172668).
+/// Moves each receive to just before the op that needs it. A rank below its peer receives before it sends to it, so
+/// that the two do not wait for each other (pytorch#172668).
 std::vector<Action> withDeferredReceives(const Schedule& order, Rank rank, const std::vector<Action>& list) {
     const auto peerOf = [&](const Action& action) {
         const int step = (payloadOf(action.kind) == Payload::Activation) == isSend(action.kind) ? 1 : -1;

@@ -75,7 +75,7 @@ private:
         }
         std::ranges::sort(upcoming_, {}, &Use::at);
     }
-    /// How many of them are the next `count`. The second half of a pair counts with the first.
+    /// How many of them belong to the next `count`. The second half of a pair counts with the first.
     [[nodiscard]] std::size_t upTo(int count) const {
         auto taken = std::min(static_cast<std::size_t>(count), upcoming_.size());
         if (taken > 0 && taken < upcoming_.size()) {
@@ -86,7 +86,7 @@ private:
         return taken;
     }
     [[nodiscard]] std::size_t unitBegin(std::size_t index) const {
-        std::size_t run = 0; // of overlapped ops before it, which form pairs from the first on
+        std::size_t run = 0; // number of overlapped ops before it, which form pairs from the first on
         while (run < index && ops_[index - run - 1].overlapped)
             ++run;
         return ops_[index].overlapped && run % 2 == 1 ? index - 1 : index;
@@ -113,7 +113,7 @@ private:
         }
     }
 
-    /// After the last op that adds to a stage's gradients.
+    /// Adds the reduction after the last op that adds to a stage's gradients.
     void reduceAfter(const Op& op) {
         if (op.kind != OpKind::Backward && op.kind != OpKind::BackwardWeight) return;
         if (++backwards_[op.chunk.index()] != order_.microbatches) return;
@@ -137,7 +137,7 @@ private:
     Rank rank_;
     const WeightRules& rules_;
     std::vector<std::vector<std::size_t>> uses_; ///< per chunk, its ops
-    std::vector<std::size_t> next_use_;          ///< per chunk, in uses_
+    std::vector<std::size_t> next_use_;          ///< per chunk, index into uses_
     std::vector<int> backwards_;
     std::vector<Use> upcoming_;
     std::vector<Chunk> active_; ///< in the order in which they were gathered

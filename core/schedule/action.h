@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// What a rank's runtime does next, as PyTorch's pipeline runtime names it.
+/// An action of a rank's runtime, with PyTorch's names.
 enum class ActionKind : std::uint8_t {
     Compute,         ///< an op, or an overlapped pair of two
     SendForward,     ///< SEND_F: posts the send of a stage's output
@@ -21,7 +21,7 @@ enum class ActionKind : std::uint8_t {
     ReceiveBackward, ///< RECV_B: posts the receive of the gradient for a stage's output
     WaitSendForward, ///< WAIT_SEND_F: waits until that send has ended
     WaitSendBackward,
-    Unshard, ///< starts to gather a stage's weights
+    Unshard, ///< starts gathering a stage's weights
     Reshard, ///< frees them
     ReduceGrad,
     WaitReduceGrad,
@@ -32,7 +32,7 @@ enum class ActionKind : std::uint8_t {
 struct Action {
     Stage stage;
     Microbatch microbatch{-1}; ///< -1 for actions on weights
-    std::int32_t op = -1;      ///< of Compute: index of the op, or of a pair's first, in its rank's list
+    std::int32_t op = -1;      ///< for Compute: index of the op, or of a pair's first op, in its rank's list
     ActionKind kind = ActionKind::Compute;
     bool grouped = false; ///< a send or receive posted in one call with the next action
 
@@ -51,13 +51,13 @@ struct Action {
 [[nodiscard]] constexpr bool isTransfer(ActionKind kind) {
     return isSend(kind) || isReceive(kind);
 }
-/// Of sends, receives and waits for sends.
+/// For sends, receives and waits for sends.
 [[nodiscard]] constexpr Payload payloadOf(ActionKind kind) {
     return kind == ActionKind::SendForward || kind == ActionKind::ReceiveForward || kind == ActionKind::WaitSendForward
                ? Payload::Activation
                : Payload::Gradient;
 }
-/// The stage that consumes what an action sends, receives, or waits to have sent. It may not exist.
+/// The stage that consumes what an action sends, receives or waits for. It may not exist.
 [[nodiscard]] constexpr Stage consumerOf(const Action& action) {
     if (isReceive(action.kind)) return action.stage;
     return Stage{action.stage.value + (payloadOf(action.kind) == Payload::Activation ? 1 : -1)};
@@ -66,19 +66,19 @@ struct Action {
 /// PyTorch's name of an action without its stage: "SEND_F". Empty for Compute.
 [[nodiscard]] std::string_view actionWord(ActionKind kind);
 
-/// An order with all that its runtime does besides computing.
+/// An order with everything that its runtime does besides computing.
 struct LoweredSchedule {
-    Schedule order;                           ///< the ops alone
-    std::vector<std::vector<Action>> actions; ///< per rank, in execution order; empty: the file had ops alone
+    Schedule order;                           ///< only the ops
+    std::vector<std::vector<Action>> actions; ///< per rank, in execution order; empty: the file only had ops
 
-    /// Whether any rank sends or receives. Without, transfers follow from the order.
+    /// Whether any rank sends or receives. If not, transfers follow from the order.
     [[nodiscard]] bool hasTransfers() const;
 };
 
-/// In PyTorch's words: "2SEND_F1", "0UNSHARD", "(0F3;3B1)OVERLAP_F_B". Of an order with routes(placement) == 1.
+/// PyTorch's name: "2SEND_F1", "0UNSHARD", "(0F3;3B1)OVERLAP_F_B". Needs an order with routes(placement) == 1.
 [[nodiscard]] std::string actionName(const Schedule& order, Rank rank, const Action& action);
 
-/// Cells of a rank's row in order: names, with the members of one group as "(1SEND_F0;1RECV_B0)GROUP".
+/// The cells of a rank's row in order: names, with the members of one group as "(1SEND_F0;1RECV_B0)GROUP".
 [[nodiscard]] std::vector<std::string> actionCells(const LoweredSchedule& lowered, Rank rank);
 
 } // namespace bubblescope

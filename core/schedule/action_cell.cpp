@@ -52,7 +52,7 @@ std::optional<Action> parseAction(std::string_view cell) {
     return std::nullopt;
 }
 
-/// Of "(a;b;c" without what ends it.
+/// Splits "(a;b;c", without its ending.
 template <class Visit>
 bool forEachPart(std::string_view inside, Visit visit) {
     for (std::size_t begin = 0; begin <= inside.size();) {

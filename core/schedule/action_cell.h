@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-// What the readers of CSV and JSON share.
+// Shared by the readers of CSV and JSON.
 
 /// An op with the global stage that its cell names.
 struct StageOp {
@@ -16,14 +16,14 @@ struct StageOp {
     Op op;
 };
 
-/// A cell of a rank's row: ops, or actions other than Compute. Neither for an empty cell.
+/// A cell of a rank's row: ops, or actions other than Compute. An empty cell has neither.
 struct ActionCell {
-    std::vector<StageOp> ops; ///< one, or the two halves of a pair
+    std::vector<StageOp> ops; ///< one op, or the two halves of a pair
     std::vector<Action> actions;
 };
 
-/// Nothing for a text that is not a cell: "2F0", "(0F1;3B0)OVERLAP_F_B", "1SEND_F0", "0UNSHARD",
-/// "(1SEND_F0;1RECV_B0)GROUP".
+/// Parses a cell: "2F0", "(0F1;3B0)OVERLAP_F_B", "1SEND_F0", "0UNSHARD", "(1SEND_F0;1RECV_B0)GROUP". Nothing if it is
+/// not a cell.
 [[nodiscard]] std::optional<ActionCell> parseActionCell(std::string_view text);
 
 } // namespace bubblescope

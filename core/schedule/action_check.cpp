@@ -101,7 +101,7 @@ private:
         }
     }
 
-    /// A send or receive: is it the only one, and is the other end there?
+    /// Checks that a send or receive is the only one, and that the other end exists.
     void checkEnd(const Action& action, std::size_t index) {
         const Payload payload = payloadOf(action.kind);
         const Stage consumer = consumerOf(action);
@@ -120,7 +120,7 @@ private:
             add("transfer", index, say("{} appears twice", name(index)), "remove one");
             return;
         }
-        // Where the other op is there, checkOp() reports its missing end.
+        // If the other op exists, checkOp() reports its missing end.
         const Place& other = send ? ends_.receive(payload, consumer, m) : ends_.send(payload, consumer, m);
         const Stage other_stage = send ? consumer : producer;
         if (other.found() || ends_.compute(payload, other_stage, m).found()) return;

@@ -11,16 +11,16 @@
 
 namespace bubblescope {
 
-/// One thing that is wrong with what a rank does besides computing.
+/// A problem with what a rank does besides computing.
 struct ActionProblem {
     std::string_view kind; ///< transfer, wait or weights
     Rank rank;
-    std::size_t action = 0; ///< in the rank's list
+    std::size_t action = 0; ///< index in the rank's list
     Sentence message;
     std::string hint;
 };
 
-/// Sends, receives and ops by what they carry. Linear in actions.
+/// Indexes sends, receives and ops by what they carry. Linear in actions.
 class TransferEnds {
 public:
     struct Place {
@@ -31,7 +31,7 @@ public:
 
     explicit TransferEnds(const LoweredSchedule& lowered);
 
-    /// The first of a transfer's sends, and of its receives.
+    /// The first send of a transfer, and its first receive.
     [[nodiscard]] const Place& send(Payload payload, Stage consumer, Microbatch m) const {
         return sends_[slot(payload, consumer, m)];
     }
@@ -62,10 +62,10 @@ private:
     std::vector<Place> computes_;
 };
 
-/// Every transfer that lacks an end or stands on the wrong side of its op, every wait without a send, every op on
-/// weights that were not gathered. PyTorch does not check most of it; the job hangs or fails. What a file has none of,
-/// its runner does: a list without sends and receives, without waits or without UNSHARD has no problem of that kind.
-/// By rank and action. Linear.
+/// Reports every transfer with a missing end or on the wrong side of its op, every wait without a send, and every op on
+/// weights that were not gathered. PyTorch does not check most of this; the job hangs or fails. If a file has no
+/// actions of a kind, its runner inserts them: a list without sends and receives, without waits, or without UNSHARD has
+/// no problem of that kind. By rank and action. Linear.
 [[nodiscard]] std::vector<ActionProblem> checkActions(const LoweredSchedule& lowered);
 
 } // namespace bubblescope

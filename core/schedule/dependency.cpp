@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-// B and I produce the same gradient, so they share a slot; the optimizer depends on its rank's order alone.
+// B and I produce the same gradient, so they share a slot; the optimizer only depends on its rank's order.
 constexpr std::size_t kSlotKinds = 3;
 
 std::optional<std::size_t> slotKind(OpKind kind) {
@@ -71,7 +71,7 @@ std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int s
     const std::size_t units = static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_);
     const std::size_t unit =
         microbatch.index() * static_cast<std::size_t>(slices_) + static_cast<std::size_t>(sequence);
-    // Micro-batches of a stage are adjacent in memory, since a rank runs them about one after another.
+    // Micro-batches of a stage are adjacent in memory, because a rank runs them roughly one after another.
     return (*slotKind(kind) * stages + stage.index()) * units + unit;
 }
 
@@ -104,7 +104,7 @@ void OpGraph::indexOps() {
     table_ = largeList(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_) *
                            static_cast<std::size_t>(stageSlots()),
                        kMissingOp);
-    // Each stage is of one rank, so that no two ranks write to one place of the table.
+    // Each stage belongs to one rank, so no two ranks write to the same entry of the table.
     resizeLarge(ranks_, ops_.size());
     std::vector<Part> parts(ranks);
     parallelGroups(ranks, ops_.size(), [&](std::size_t r) { parts[r] = indexRank(Rank{r}); });

@@ -13,12 +13,12 @@ namespace bubblescope {
 
 class StageWays;
 
-/// Position of an op in an OpGraph: ops are numbered consecutively, rank after rank, in execution order.
+/// Index of an op in an OpGraph: ops are numbered consecutively, rank after rank, in execution order.
 using OpIndex = std::int32_t;
 inline constexpr OpIndex kNoOp = -1;      ///< the op needs no such producer
-inline constexpr OpIndex kMissingOp = -2; ///< the op needs one that the schedule does not hold
+inline constexpr OpIndex kMissingOp = -2; ///< the op needs one that the schedule does not have
 
-/// Limits the memory that a damaged file can ask for.
+/// Limits the memory that a damaged file can request.
 inline constexpr int kMaxSequenceSlices = 4096;
 
 /// The ops that an op waits for, besides the previous one on its rank.
@@ -34,15 +34,14 @@ struct OpLists {
     int vpp = 1;
     Placement placement = Placement::Loop;
     std::vector<Op> ops;
-    std::vector<OpIndex> rank_begin; ///< per rank, and the end of the last
+    std::vector<OpIndex> rank_begin; ///< per rank, plus the end of the last
 
     [[nodiscard]] static OpLists of(const Schedule& schedule);
 };
 
-/// The data dependencies of one step's ops. Memory: about 32 bytes per op, plus 3 ints for each micro-batch, sequence
-/// slice and stage. Built in linear time, on all cores where there are many ops, from any schedule, valid or not: ops
-/// that are out of range count in their rank's order only; of duplicates the first counts. Immutable after
-/// construction.
+/// The data dependencies of one step's ops. Memory: about 32 bytes per op, plus 3 ints per micro-batch, sequence slice
+/// and stage. Built in linear time, on all cores if there are many ops, from any schedule, valid or not: ops that are
+/// out of range only count in their rank's order; among duplicates the first counts. Immutable after construction.
 class OpGraph {
 public:
     explicit OpGraph(OpLists lists);
@@ -50,7 +49,7 @@ public:
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(ops_.size()); }
     [[nodiscard]] int rankCount() const { return static_cast<int>(rank_begin_.size()) - 1; }
-    /// Of a rank, in its order.
+    /// The ops of a rank, in its order.
     [[nodiscard]] std::span<const Op> opsOf(Rank rank) const {
         return std::span(ops_).subspan(at(firstOf(rank)), at(endOf(rank) - firstOf(rank)));
     }
@@ -81,11 +80,11 @@ public:
 
     /// False for ops whose micro-batch or chunk does not exist.
     [[nodiscard]] bool inRange(const Op& op) const;
-    /// Whether this holds for all.
+    /// Whether inRange() is true for all ops.
     [[nodiscard]] bool allInRange() const { return all_in_range_; }
 
     /// True if counting alone shows that the ops are those that a step needs: each forward and backward of every
-    /// micro-batch and stage once, no other op, no half of a pair without the other. False is inconclusive.
+    /// micro-batch and stage once, no other op, and no half of a pair without the other. False is inconclusive.
     [[nodiscard]] bool plainlyComplete() const;
 
 private:
@@ -93,7 +92,7 @@ private:
     [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const;
     [[nodiscard]] int stageSlots() const;
     void indexOps();
-    /// What is known of a part of the ops.
+    /// Properties of a part of the ops.
     struct Part {
         std::array<std::int64_t, 5> kind_count{};
         bool regular = true;
@@ -102,7 +101,7 @@ private:
     [[nodiscard]] Part indexRank(Rank rank);
     void linkPairs();
     void linkProducers();
-    /// Those of [begin, end); false if a W among them lacks its I.
+    /// Links the ops in [begin, end); false if there is a W without its I.
     [[nodiscard]] bool linkProducers(const StageWays& ways, OpIndex begin, OpIndex end);
     void placeStages();
 
@@ -124,16 +123,16 @@ private:
     bool overlaps_ = false;
 };
 
-/// Runs the graph without times: calls visit(op, partner) once for every op that can run, or once for the two
-/// halves of an overlapped pair (`partner` is kNoOp for all others), after all its inputs and its rank's earlier ops.
-/// Returns the op that each blocked rank cannot start; empty = no deadlock. Linear in ops.
+/// Runs the graph without times. Calls visit(op, partner) once for every op that can run, or once for the two halves of
+/// an overlapped pair (`partner` is kNoOp otherwise), after all its inputs and its rank's earlier ops. Returns the op
+/// that each blocked rank cannot start; empty = no deadlock. Linear in ops.
 template <class Visit>
 [[nodiscard]] std::vector<OpIndex> visitInOrder(const OpGraph& graph, Visit visit) {
     struct RankState {
-        OpIndex head = 0;          ///< the op to run next; all before it have run
+        OpIndex head = 0;          ///< the op to run next; all earlier ones have run
         OpIndex waits_for = kNoOp; ///< the op of another rank that blocks it
         int next_waiter = -1;      ///< next in the list of ranks that wait for the same rank
-        int first_waiter = -1;     ///< first of the ranks that wait for this one
+        int first_waiter = -1;     ///< the first of the ranks that wait for this one
     };
     std::vector<RankState> ranks(static_cast<std::size_t>(graph.rankCount()));
     std::vector<int> runnable;

@@ -32,7 +32,8 @@ std::optional<OpKind> opKindFromLetter(char letter) {
 
 std::string opName(const Op& op) {
     if (op.kind == OpKind::Optimizer) return "O";
-    // Formatted by hand, since recorders name every slice: a letter, and up to three numbers, each followed by a mark.
+    // Formatted by hand for speed, because recorders name every slice: a letter and up to three numbers, each followed
+    // by a mark.
     constexpr std::size_t kMaxLength = 40;
     std::array<char, kMaxLength> text{opLetter(op.kind)};
     char* const end = text.data() + text.size();

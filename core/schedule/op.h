@@ -15,8 +15,8 @@ namespace bubblescope {
 enum class OpKind : std::uint8_t {
     Forward,        ///< F
     Backward,       ///< B, whole backward: input gradient and weight gradient
-    BackwardInput,  ///< I, gradient for the input
-    BackwardWeight, ///< W, gradient for the weights
+    BackwardInput,  ///< I, gradient with respect to the input
+    BackwardWeight, ///< W, gradient with respect to the weights
     Optimizer,      ///< O
 };
 
@@ -28,7 +28,7 @@ enum class OpKind : std::uint8_t {
     return kind == OpKind::Backward || kind == OpKind::BackwardInput;
 }
 
-/// What one stage sends to its neighbour: F its output, B and I the gradient for their input.
+/// What one stage sends to its neighbour: F its output, B and I the gradient with respect to their input.
 enum class Payload : std::uint8_t { Activation, Gradient };
 
 /// For F, B and I.
@@ -36,12 +36,12 @@ enum class Payload : std::uint8_t { Activation, Gradient };
     return kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
 }
 
-/// Slice of a micro-batch's sequence. Invalid numbers beyond 16 bits stay invalid.
+/// Slice of a micro-batch's sequence. Invalid numbers that exceed 16 bits stay invalid.
 [[nodiscard]] constexpr std::int16_t sequenceSlice(std::int64_t number) {
     return static_cast<std::int16_t>(std::clamp<std::int64_t>(number, INT16_MIN, INT16_MAX));
 }
 
-/// There are millions of them, in orders and in timelines: 12 bytes each.
+/// An op in an order or a timeline. There may be millions, so 12 bytes each.
 struct Op {
     Microbatch microbatch;
     Chunk chunk;
@@ -82,7 +82,7 @@ void fields(Wire& wire, Op& value) {
     overlapped = pair != 0;
 }
 
-/// Whether a schedule may hold it; an op received from another process may be invalid.
+/// Whether a schedule may contain it; an op received from another process may be invalid.
 [[nodiscard]] constexpr bool isSane(const Op& op) {
     return op.kind <= OpKind::Optimizer && op.microbatch.value >= 0 && op.chunk.value >= 0 && op.sequence >= 0;
 }

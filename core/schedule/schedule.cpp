@@ -5,7 +5,7 @@
 namespace bubblescope {
 namespace {
 
-/// The place of a rank in one pass of a route through the ranks. It is its own inverse.
+/// The position of a rank in one pass of a route through the ranks. It is its own inverse.
 int column(Placement placement, int pp, int route, int pass, int rank) {
     const bool turned = placement != Placement::Loop && pass % 2 == 1; // V: every other pass runs backwards
     return turned != (route == 1) ? pp - 1 - rank : rank;

@@ -17,7 +17,7 @@ enum class Placement : std::uint8_t {
     Loop, ///< stage = chunk·p + rank
     V,    ///< even chunks ascend, odd chunks descend: rank r holds r, 2p−1−r, 2p+r, …
     /// Two pipelines over the same ranks, the second from the last rank to the first, each with its own weights. Even
-    /// chunks belong to the first, odd chunks to the second; within each, V. Stage numbers of the two alternate:
+    /// chunks belong to the first, odd chunks to the second; each is placed as a V. Their stage numbers alternate:
     /// stage = 2·(place in its pipeline) + (0 for the first, 1 for the second).
     Bidirectional,
 };
@@ -39,11 +39,11 @@ struct Location {
 [[nodiscard]] std::string_view placementName(Placement placement); ///< "loop", "v", "bidirectional"
 [[nodiscard]] std::optional<Placement> placementFromName(std::string_view name);
 
-/// The order in which each rank executes its ops in one step; it holds no times.
-/// A Schedule may be invalid (it may come from a file): validate() checks it.
+/// The order in which each rank executes its ops in one step, without times. A Schedule may be invalid (it may come
+/// from a file): validate() checks it.
 struct Schedule {
     std::string name;     ///< family, as in the registry; "custom" if it belongs to none
-    std::string flavor;   ///< whose order it is; empty if the family has only one order
+    std::string flavor;   ///< author or program of the order; empty if the family has only one order
     int pp = 1;           ///< p, pipeline ranks
     int microbatches = 1; ///< m
     int vpp = 1;          ///< v, chunks per rank
@@ -63,7 +63,7 @@ struct Schedule {
 /// "p = 4, m = 8, v = 2"
 [[nodiscard]] std::string sizesText(int pp, int microbatches, int vpp);
 [[nodiscard]] std::string sizesText(const Schedule& schedule);
-/// Both: "interleaved (megatron), p = 4, m = 8, v = 2".
+/// Name and sizes: "interleaved (megatron), p = 4, m = 8, v = 2".
 [[nodiscard]] std::string scheduleTitle(const Schedule& schedule);
 
 } // namespace bubblescope

@@ -15,28 +15,28 @@ namespace bubblescope {
 /// split an entry ends with the slice's number; half of an overlapped pair ends with "o".
 [[nodiscard]] std::string scheduleToJson(const Schedule& schedule);
 
-/// Reads such a document. Errors (Input) name `where` and the JSON path of the entry at fault. Sizes may be omitted if
-/// the lists imply them. Whether the order can run is not checked: see validate().
+/// Reads such a document. Errors (Input) name `where` and the JSON path of the offending entry. Sizes may be omitted if
+/// the lists imply them. Does not check whether the order can run: see validate().
 [[nodiscard]] Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where);
 
 /// PyTorch's schedule files: one line per rank, cells "<stage><F|B|I|W><micro-batch>" in execution order,
 /// "(<cell>;<cell>)OVERLAP_F_B" for an overlapped pair. Optimizer ops have no cell and are omitted; a split sequence
-/// cannot be written. Lines end as PyTorch's do, with CR LF.
+/// cannot be written. Lines end with CR LF, as PyTorch's do.
 [[nodiscard]] Result<std::string> scheduleToCsv(const Schedule& schedule);
 
-/// Reads such a file for its ops. Empty cells (bubble slots) are skipped; all other actions must agree with the order,
-/// as checkActions() asks for. Stages become chunks by the placement, loop or V, that fits the lines. Stricter than
+/// Reads the ops of such a file. Empty cells (bubble slots) are skipped; all other actions must agree with the order,
+/// as checkActions() requires. Stages become chunks by the placement, loop or V, that fits the lines. Stricter than
 /// PyTorch, which ignores the rest of a cell ("0F0x"), accepts ops without a micro-batch, and does not detect lost
-/// transfers. Errors (Input) name `where`, line and column of the cell. Whether the order can run is not checked: see
+/// transfers. Errors (Input) name `where`, line and column of the cell. Does not check whether the order can run: see
 /// validate().
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
 
-/// Both with all actions. The document has them as "lowered": per rank a list of names, as in the CSV's cells.
+/// Both formats with all actions. The document has them as "lowered": per rank a list of names, as in the CSV's cells.
 [[nodiscard]] std::string scheduleToJson(const LoweredSchedule& lowered);
-/// Errors: Usage, for groups, which PyTorch's CSV does not have.
+/// Errors: Usage for groups, which PyTorch's CSV does not have.
 [[nodiscard]] Result<std::string> scheduleToCsv(const LoweredSchedule& lowered);
 
-/// Read such files as they are, also a part of a step: what is wrong with the actions is for checkActions() to find.
+/// Read such files unchecked, even if they are only a part of a step: checkActions() finds problems of the actions.
 /// Errors: as for the ops alone.
 [[nodiscard]] Result<LoweredSchedule> loweredFromJson(std::string_view text, const std::string& where);
 [[nodiscard]] Result<LoweredSchedule> loweredFromCsv(std::string_view text, const std::string& where);
@@ -47,8 +47,8 @@ namespace bubblescope {
 
 // Shared by the readers.
 
-/// Rejects sizes that imply far more ops than a file's lists hold: validate() lists each missing op, and a mistyped
-/// number in a file of a few bytes must not make that thousands. `slices` are those of a sequence. Errors: Input.
+/// Rejects sizes that imply far more ops than a file's lists have, because validate() lists each missing op and a
+/// mistyped number in a small file must not produce thousands. `slices` are those of a sequence. Errors: Input.
 [[nodiscard]] Status checkSizes(const Schedule& schedule, int slices, const std::string& where);
 
 } // namespace bubblescope

@@ -85,14 +85,14 @@ Status readRanks(const Json& document, const std::string& where, Schedule& sched
     return {};
 }
 
-/// A size as the document states it, or as the ops imply it.
+/// A size as stated in the document, or as the ops imply it.
 Status readSize(const Json& document, const std::string& where, const char* key, int implied, int& size) {
     size = implied;
     const auto stated = document.find(key);
     if (stated == document.end()) return {};
     BUBBLESCOPE_ASSIGN(size, readInt(*stated, where, key));
     if (size < 1) return inputError(where, fmt::format("{} is {}", key, size), "sizes start at 1");
-    // A stated size far beyond the ops would only reserve memory for ops that are missing anyway.
+    // A stated size far beyond the ops would only reserve memory for missing ops.
     constexpr int kSlack = 1'000'000;
     if (size > std::max(implied, 1) + kSlack) {
         return inputError(where, fmt::format("{} is {}, but the ops reach only {}", key, size, implied),
@@ -215,7 +215,7 @@ Status readActions(const Json& document, const std::string& where, LoweredSchedu
     return {};
 }
 
-/// Sizes follow from the actions, too, where the document does not state them.
+/// If the document does not state sizes, the actions imply them, too.
 Result<LoweredSchedule> readLowered(const Json& document, const std::string& where) {
     LoweredSchedule lowered;
     BUBBLESCOPE_ASSIGN(lowered.order, readSchedule(document, where));
@@ -228,7 +228,7 @@ Result<LoweredSchedule> readLowered(const Json& document, const std::string& whe
 std::string scheduleToJson(const LoweredSchedule& lowered) {
     std::string out = scheduleToJson(lowered.order);
     if (lowered.actions.empty()) return out;
-    out.pop_back(); // the document's brace
+    out.pop_back(); // the document's closing brace
     out += ",\"lowered\":[";
     for (std::size_t r = 0; r < lowered.actions.size(); ++r)
         out += (r == 0 ? "\n" : ",\n") + Json(actionCells(lowered, Rank{r})).dump();

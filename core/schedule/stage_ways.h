@@ -8,15 +8,15 @@
 
 namespace bubblescope {
 
-/// The ways of micro-batches through the stages: one for each copy of a model on the ranks. With one pipeline that is
-/// all stages in turn. Two pipelines in opposite directions are two ways; with one stage of each on a rank, the second
-/// may also be several copies of a smaller model side by side, on equally many ranks each, and each is a way of its
-/// own. Its first copy begins at the last rank. A few integers.
+/// The ways of micro-batches through the stages: one per copy of a model on the ranks. With one pipeline, all stages in
+/// turn. Two pipelines in opposite directions are two ways; with one stage of each per rank, the second pipeline may
+/// also be several copies of a smaller model side by side, on equally many ranks each, and each copy is a way of its
+/// own. Its first copy begins at the last rank. Takes a few integers.
 class StageWays {
 public:
     struct Way {
         int first = 0; ///< number of its first stage
-        int count = 0; ///< of stages; their numbers are routes() apart
+        int count = 0; ///< number of stages; their numbers are routes() apart
     };
 
     /// `copies` of the second pipeline's model must fit: copiesFit().
@@ -28,9 +28,9 @@ public:
 
     [[nodiscard]] std::vector<Way> all() const;
     [[nodiscard]] int copies() const { return cut_ == 0 ? 1 : stages_ / 2 / cut_; }
-    /// How far apart the numbers of neighbouring stages are.
+    /// The difference between the numbers of neighbouring stages.
     [[nodiscard]] int apart() const { return apart_; }
-    /// The stages from which a stage takes activations, and gradients; none at the ends of its way.
+    /// The stages that send activations, and gradients, to a stage; none at the ends of its way.
     [[nodiscard]] std::optional<Stage> before(Stage stage) const {
         if (stage.value < apart_ || (cut_ > 0 && begins(stage.value))) return std::nullopt;
         return Stage{stage.value - apart_};
@@ -50,16 +50,16 @@ private:
     int cut_ = 0; ///< stages of a copy; 0 = pipelines are not cut
 };
 
-/// Of how many copies of a smaller model the second of two pipelines consists, as the ops show it: where no micro-batch
-/// passes more than one of several equal parts of its stages, and each part is passed, the parts are copies. Else 1.
-/// `taken(microbatch, stage)`: whether an op of the micro-batch is there.
+/// How many copies of a smaller model the second of two pipelines consists of, as the ops show it: if no micro-batch
+/// passes more than one of several equal parts of its stages, and each part is passed, the parts are copies. Otherwise
+/// 1. `taken(microbatch, stage)`: whether there is an op of the micro-batch.
 template <class Taken>
 [[nodiscard]] int secondCopies(Placement placement, int pp, int vpp, int microbatches, const Taken& taken) {
     if (routes(placement) == 1 || vpp != 2) return 1;
     struct Range {
         int first, last;
     };
-    std::vector<Range> ranges; // places of the second pipeline
+    std::vector<Range> ranges; // stages of the second pipeline that are passed, as ranges
     int longest = 0;
     for (int m = 0; m < microbatches; ++m) {
         Range range{pp, -1};
