@@ -31,7 +31,7 @@ void addOps(const AccountPiece& piece, const std::vector<TimelineOp>& ops, std::
     }
 }
 
-/// Whether a wait is one of those in which a cause shows.
+/// Whether a cause shows in a wait.
 bool shows(Cause cause, const AttributedBubble& wait) {
     const auto behind = [&](RootCauseKind kind) { return wait.cause && wait.cause->kind == kind; };
     switch (cause) {

@@ -31,7 +31,7 @@
 namespace bubblescope {
 namespace {
 
-/// What a profiler records of a host by the hundred thousand.
+/// Host records that profilers make by the hundred thousand.
 constexpr std::array<std::string_view, 6> kHostBulk{"cpu_op",      "python_function", "cuda_runtime",
                                                     "cuda_driver", "Operator",        "Runtime"};
 
@@ -44,7 +44,7 @@ bool recordsBulk(const Trace& trace) {
     return std::ranges::any_of(kHostBulk, [&](std::string_view name) { return trace.strings().find(name) != 0; });
 }
 
-/// The slices of ops and transfers of a file, and the instants by which rankFiles() knows whose they are.
+/// The slices of ops and transfers in a file, and the times by which rankFiles() assigns files to ranks.
 class Recognised {
 public:
     void add(const RuleFinds& finds) {
@@ -73,7 +73,7 @@ public:
 
     [[nodiscard]] bool contains(SliceId slice) const { return slices_.contains(slice); }
 
-    /// Those that slices of the file begin or end at.
+    /// The times at which slices of the file begin or end.
     [[nodiscard]] FileInstants instantsOf(const Trace& trace, std::uint32_t file) const {
         FileInstants instants;
         for (const Track& track : trace.tracks()) {
@@ -152,7 +152,7 @@ private:
     std::vector<Recognised> recognised_;
 };
 
-/// Merges what a device's row ran into few spans: gaps count as busy that are shorter than those which are left.
+/// Merges a device row's work into a few spans: gaps shorter than the remaining ones count as busy.
 std::vector<TimeInterval> busySpans(std::vector<TimeInterval> work) {
     constexpr std::size_t kMost = 2000;
     std::vector<TimeInterval> spans = unionOf(std::move(work));
@@ -169,7 +169,7 @@ std::vector<TimeInterval> busySpans(std::vector<TimeInterval> work) {
     return spans;
 }
 
-/// What an extract shows of a trace that records bulk.
+/// What an extract shows of a trace with bulk records.
 class ShownTrace {
 public:
     ShownTrace(const Trace& trace, const std::vector<Recognised>& recognised)
@@ -200,7 +200,7 @@ public:
     }
 
 private:
-    /// So that every file is among those that the extract is read as, whatever it shows of it.
+    /// Adds the first track of every file, so that each file is in the extract, whatever is shown of it.
     void addFirstTracks() {
         std::set<std::uint32_t> known;
         for (const Track& track : trace_.tracks())
@@ -218,7 +218,7 @@ private:
         for (const TimeInterval& span : busySpans(std::move(work)))
             builder_.addSlice({trackOf(track), trace_.origin() + span.start, span.duration(), name, category});
     }
-    /// Of what Bubblescope writes. Not what the recording states of itself: the extract states it.
+    /// Whether Bubblescope wrote it. Excludes what the recording states about itself, because the extract states it.
     [[nodiscard]] bool isOwn(StringId category) const {
         return std::ranges::find(kOwnCategories, trace_.text(category)) != kOwnCategories.end();
     }
@@ -253,7 +253,7 @@ private:
         else
             (void)builder_.addSlice(copy);
     }
-    /// Rows that were split off go back to theirs: reading splits them again.
+    /// Rows that were split off are merged again, because reading splits them again.
     TrackId trackOf(const Track& track) {
         const Track& home = track.spilled_from == kNoId ? track : trace_.tracks()[track.spilled_from];
         const auto [known, is_new] = tracks_.try_emplace(&home, 0);
@@ -292,7 +292,7 @@ Status copyFile(const std::filesystem::path& file, const std::filesystem::path& 
     return copy.commit();
 }
 
-/// A file that was read, and what was said of it. Converted traces are several files in one.
+/// A file that was read, and the problems found. Converted traces contain several files.
 struct ReadFile {
     std::shared_ptr<const Trace> trace;
     std::vector<FileExtract> extracts; ///< without values
@@ -357,7 +357,7 @@ Result<ExtractedFile> writeExtract(ReadFile read, std::uint64_t bytes_before, co
     std::vector<std::string> encoded;
     for (const FileExtract& extract : read.extracts)
         encoded.push_back(extract.encoded());
-    DiagnosticLog log; // of arrows that touch nothing, which the extract states
+    DiagnosticLog log; // about arrows that touch nothing, which the extract states
     BUBBLESCOPE_TRY(perfetto::writeTrace(out, *shown, log, {}, encoded));
     return ExtractedFile{bytes_before, sizeOf(out), trace.sliceCount(), shown->sliceCount(), {}};
 }

@@ -10,9 +10,9 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kOpsOfTrack = 32; // of each rank
+constexpr std::size_t kOpsOfTrack = 32; // per rank
 
-/// A process of a file; those that have a text for a number are distinguished by it.
+/// A process of a file; processes with a text instead of a number are distinguished by it.
 using Process = std::tuple<std::uint32_t, std::int64_t, StringId>;
 
 Process processOf(const Track& track) {
@@ -21,17 +21,17 @@ Process processOf(const Track& track) {
 
 using RankKey = std::pair<int, Rank>;
 
-/// When some ops of ranks begin, each by its rank's own clock.
+/// When some ops of each rank begin, on the rank's own clock.
 class OpBegins {
 public:
-    /// Those of the rank with the next number.
+    /// Adds those of the rank with the next number.
     void add(const std::vector<TimelineOp>& ops, const ClockFit& clock) {
         for (std::size_t i = 0; i < std::min(kOpsOfTrack, ops.size()); ++i)
             begins_.push_back({clock.fromReference(ops[i].start).count(), ranks_});
         ++ranks_;
     }
 
-    /// By rank, the process in whose rows most of its ops begin with a slice; of several the first.
+    /// Per rank, the process in whose rows most of its ops begin with a slice; if equal, the first.
     [[nodiscard]] std::vector<std::optional<Process>> processes(const Trace& trace) {
         std::ranges::sort(begins_, {}, &Begin::time);
         std::map<Process, std::vector<const Track*>> rows;
@@ -66,8 +66,8 @@ private:
         std::size_t rank;
     };
 
-    /// Calls visit(rank) for each begin that is among `starts`, which ascend. Both lists are gone through in turns,
-    /// with strides that double: what is far from the other list takes no time.
+    /// Calls visit(rank) for each begin that is in `starts`, which must be ascending. Both lists are searched in turns,
+    /// with strides that double, so that values far from the other list take no time.
     template <class Visit>
     void eachMet(std::span<const std::int64_t> starts, const Visit& visit) const {
         const auto time_of = [this](std::size_t i) { return begins_[i].time; };
@@ -83,7 +83,7 @@ private:
                 visit(begins_[begin].rank);
         }
     }
-    /// The first place from `from` on whose value is not less than `value`.
+    /// The first index from `from` on whose value is not less than `value`.
     template <class ValueOf>
     static std::size_t firstFrom(std::int64_t value, std::size_t from, std::size_t end, const ValueOf& valueOf) {
         std::size_t behind = from; // all before it are less
@@ -106,8 +106,8 @@ private:
     std::size_t ranks_ = 0;
 };
 
-/// The process of the file that states this rank, if there is one: its rank in the job, or in the pipeline where the
-/// job's mesh is not known. Of several processes, the one with most slices.
+/// The process of the file that states this rank, if any: its rank in the job, or in the pipeline if the job's mesh is
+/// unknown. Of several processes, the one with most slices.
 std::optional<Process> statedBy(const Run& run, const RankKey& key) {
     const Trace& trace = *run.trace;
     const auto is = [&](std::int32_t stated) {
@@ -151,7 +151,7 @@ std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks) {
     std::vector<std::optional<Process>> processes = begins.processes(*run.trace);
     std::map<std::uint32_t, int> ranks_in_file;
     for (std::size_t i = 0; i < found.size(); ++i) {
-        // Ops whose begin was cut, by the wait for their input, begin with no slice.
+        // Ops whose start was cut off by the wait for their input do not begin with a slice.
         if (!processes[i]) processes[i] = statedBy(run, {found[i].replica, found[i].rank});
         if (processes[i]) ++ranks_in_file[std::get<0>(*processes[i])];
     }

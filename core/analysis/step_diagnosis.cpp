@@ -24,7 +24,7 @@ std::shared_ptr<const std::vector<UnitPlace>> placesOf(const StepGraph& graph) {
 
 } // namespace
 
-/// A step and what is made of it before it is diagnosed, of which other steps of its order share most.
+/// A step and what is derived from it before the diagnosis; steps of its order share most of it.
 struct StepDiagnoser::Ordered {
     ObservedStep observed;
     StepReplay replay;
@@ -61,8 +61,8 @@ std::string unitName(const StepTimeline& step, const UnitPlace& place) {
 
 namespace {
 
-/// No rank is to blame for a step that took at most the planned time: its ops began late within their slack, for
-/// example because of checks in bubbles. All waits are then the schedule's.
+/// If a step took at most the planned time, no rank is to blame: its ops started late within their slack, for example
+/// because of checks in bubbles. All waits are then attributed to the schedule.
 void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnosis& diagnosis) {
     const TimeNs rounding = step.wall() / 1000;
     if (step.wall() > diagnosis.accounting.ideal + clock_error + rounding) return;
@@ -74,7 +74,7 @@ void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnos
     blame.bubbles.acquit();
 }
 
-/// Steps of one order share what their units mean.
+/// Lets steps of one order share the places of their units.
 void sharePlaces(std::vector<StepDiagnosis>& diagnoses) {
     for (std::size_t s = 1; s < diagnoses.size(); ++s) {
         auto& units = diagnoses[s].units;
@@ -87,7 +87,7 @@ void sharePlaces(std::vector<StepDiagnosis>& diagnoses) {
 
 StepStandards StepStandards::of(const Run& run, const StepSelection& selection, TimeNs clock_error) {
     StepStandards standards;
-    // A plan of many ops is mostly new memory.
+    // Building a plan of many ops mostly takes the time of new memory.
     parallelCalls(
         run.schedule.opCount(), [&] { standards.usual = UsualTimes(run.steps, selection); },
         [&] { standards.plan = plannedOrder(run); });

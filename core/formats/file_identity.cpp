@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The N of the one file profiler_info_N.json in a folder.
+/// The N of the only file profiler_info_N.json in a folder.
 std::optional<std::int32_t> rankOfAscendFolder(const fs::path& folder) {
     constexpr std::string_view kBegin = "profiler_info_";
     std::optional<std::int32_t> rank;
@@ -36,7 +36,7 @@ fs::path withoutPacking(const fs::path& path) {
     return extension == ".gz" || extension == ".zst" ? fs::path(path).replace_extension() : path;
 }
 
-/// Equal for equal events. 64-bit FNV-1a over times.
+/// A fingerprint that is equal for equal events: 64-bit FNV-1a over times.
 std::uint64_t printOf(const TraceBuilder& builder) {
     std::uint64_t hash = 0xcbf29ce484222325U;
     for (SliceId slice = 0; slice < builder.sliceCount(); ++slice) {

@@ -62,7 +62,7 @@ NotesJson toJson(const Note& note) {
 } // namespace
 
 std::filesystem::path notesFileOf(const std::filesystem::path& trace) {
-    // "run/" names a directory; its notes lie beside it, not in it.
+    // "run/" names a directory; its notes are next to it, not in it.
     std::filesystem::path file = trace.lexically_normal();
     if (!file.has_filename()) file = file.parent_path();
     file += kNotesSuffix;

@@ -66,7 +66,7 @@ bool naturallyBefore(std::string_view a, std::string_view b) {
     return a.size() - i < b.size() - j;
 }
 
-/// What a file begins with, unpacked: so many bytes of the file and of what they unpack to.
+/// The unpacked beginning of a file: at most this many bytes of the file and of its unpacked content.
 std::string beginningOf(std::ifstream& stream, std::size_t bytes) {
     std::string beginning(bytes, '\0');
     stream.clear();
@@ -78,9 +78,9 @@ std::string beginningOf(std::ifstream& stream, std::size_t bytes) {
 }
 
 bool looksLikeTrace(const fs::path& file) {
-    if (isNotesFile(file)) return false; // users' notes beside the trace
+    if (isNotesFile(file)) return false; // users' notes next to the trace
     std::ifstream stream(file, std::ios::binary);
-    // Most files show at once what they are.
+    // For most files this is enough to identify them.
     constexpr std::size_t kFew = std::size_t{4} << 10;
     constexpr std::size_t kMany = std::size_t{64} << 10;
     const FileFormat first = sniffFormat(beginningOf(stream, kFew));
@@ -228,7 +228,7 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
     return {};
 }
 
-/// `order`: the file's index among all.
+/// `order` is the file's index among all.
 Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadProgress& progress) {
     LoadPreview* const preview = progress.control().preview;
     if (preview != nullptr) part.builder.setPreview(&preview->addPart(file.path.filename().string(), order));
@@ -257,10 +257,10 @@ FilePart readPart(const InputFile& file, std::size_t order, JobControl& control)
     return part;
 }
 
-/// Whether files take so little time in all that other threads are not worth waking.
+/// Whether all files together take so little time that waking other threads does not pay.
 bool takeNoTime(std::span<const InputFile> files) {
     constexpr std::uint64_t kLittle = std::uint64_t{4} << 20; // a few milliseconds
-    constexpr std::uint64_t kUnpacked = 16;                   // times as much as is packed
+    constexpr std::uint64_t kUnpacked = 16;                   // assumed compression ratio
     std::uint64_t bytes = 0;
     for (const InputFile& file : files) {
         const auto extension = file.path.extension();
@@ -304,10 +304,10 @@ private:
     OrderedTasks<FilePart> parts_;
 };
 
-/// Room for what the files hold that follow the first, if they hold as much for their size: without it, the
-/// builder's columns would move with each of them.
+/// Reserves room for the content of the files after the first, assuming the same density. Without it, the builder's
+/// columns would be moved for each of them.
 void expectRest(TraceBuilder& builder, std::uint64_t first, std::uint64_t all) {
-    constexpr std::size_t kFew = std::size_t{1} << 16; // of more, at most as many again
+    constexpr std::size_t kFew = std::size_t{1} << 16; // above this, at most doubles
     if (first == 0 || all <= first) return;
     const double times = static_cast<double>(all - first) / static_cast<double>(first);
     const auto rest = [&](std::size_t count) {
@@ -379,8 +379,8 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
     return {};
 }
 
-/// With what was wrong with the files that conversions were made of, in its place: some of it shows again, as a rule
-/// less often, since what a format cannot hold is gone.
+/// Inserts the problems of the files that conversions were made from. Some appear again when the conversion is read,
+/// usually fewer times, because what a format cannot represent is gone.
 std::vector<Diagnostic> withThoseOfConversions(std::span<const TraceFile> files, std::vector<Diagnostic> found) {
     std::vector<Diagnostic> all;
     for (const TraceFile& file : files) {
@@ -427,7 +427,7 @@ Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, J
             options.first_bytes == 0 ? 0 : std::max<std::uint64_t>(1, options.first_bytes / files.size());
     try {
         return readWhole(files, options.rules, control);
-    } catch (const std::bad_alloc&) { // where files become one trace
+    } catch (const std::bad_alloc&) { // where files are joined into one trace
         return tooLarge(paths.front().string(), control.total);
     }
 }

@@ -43,8 +43,8 @@ bool looksLikeJson(std::string_view bytes) {
     return allowed.find(bytes[next]) != std::string_view::npos;
 }
 
-/// Consecutive packets as far as the beginning shows them. One alone is weak evidence: a text that begins with an empty
-/// line looks like one.
+/// Consecutive packets, as far as the beginning shows them. A single one is weak evidence: a text that begins with an
+/// empty line looks like one.
 bool looksLikePerfetto(std::string_view bytes) {
     constexpr char kPacketTag = 0x0A;
     constexpr int kEnough = 16;
@@ -69,8 +69,8 @@ bool looksLikePerfetto(std::string_view bytes) {
     return true;
 }
 
-/// JAX's and TensorFlow's XSpace, whose first field is a plane: a number or none, then a name such as "/host:CPU". In a
-/// packet of Perfetto that field is a message.
+/// JAX's and TensorFlow's XSpace. Its first field is a plane: possibly a number, then a name such as "/host:CPU". In a
+/// Perfetto packet that field is a message.
 bool looksLikeXPlane(std::string_view bytes) {
     constexpr char kFirst = 0x0A;
     if (bytes.empty() || bytes.front() != kFirst) return false;
@@ -112,7 +112,7 @@ FileFormat sniffFormat(std::string_view beginning) {
 namespace {
 
 struct ForeignFormat {
-    std::string_view begins;    ///< with these bytes, if known
+    std::string_view begins;    ///< starts with these bytes, if known
     std::string_view name_ends; ///< otherwise
     std::string_view way_out;
 };

@@ -63,7 +63,7 @@ RunInfo CapturedJob::infoOf(const Run& run) {
     info.placement = step.placement;
     for (const StepTimeline& other : run.steps)
         info.dp = std::max(info.dp, other.replica + 1);
-    // The recordings of some replicas may not be there.
+    // The recordings of some replicas may be missing.
     if (run.places) info.dp = std::max(info.dp, run.places->sizes.at(MeshAxis::Data));
     return info;
 }
@@ -85,7 +85,7 @@ std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
         checks[check.step].push_back(check);
     const StepValueMap values = statedValues(run);
     std::vector<ClosedStep> fresh;
-    // The oldest files may have been removed, and steps are then counted from the first that is left: only times
+    // The oldest files may have been removed, and steps are then counted from the first remaining one: only times
     // identify them.
     const TimeNs origin = run.trace ? run.trace->origin() : TimeNs{0};
     for (auto& [index, replicas] : steps) {
@@ -140,7 +140,7 @@ std::string CapturedJob::whyLate(const RecordedProcess& process, TimeNs patience
 }
 
 /// By `places_` if the trace has them. Otherwise by the launcher's ranks if there are as many as in the pipeline; a
-/// single process is taken for a pipeline of one.
+/// single process counts as a pipeline of one.
 std::map<std::pair<int, int>, const RecordedProcess*> CapturedJob::byRank(int pp) const {
     std::set<int> ranks;
     for (const auto& [key, process] : processes_) {

@@ -7,7 +7,7 @@ namespace {
 constexpr std::size_t kMaxPings = 4096;
 constexpr std::size_t kMaxClocks = 4096;
 
-// The bound within which NTP keeps hosts, if no better one is known.
+// The accuracy of NTP, if no better bound is known.
 constexpr TimeNs kTimeOfDayBound{1'000'000};
 
 } // namespace

@@ -22,7 +22,7 @@ std::optional<DiagnosedRun> LiveAnalyzer::latest(std::size_t max_ops) const {
 }
 
 void LiveAnalyzer::onBegin(const RunInfo& info) {
-    if (unsearched_ > 0) search(std::nullopt); // the last steps of the run before may show why it was ended
+    if (unsearched_ > 0) search(std::nullopt); // the last steps of the previous run may show why it ended
     Run run;
     run.info = info;
     run.format = "perfetto";
@@ -55,7 +55,7 @@ void LiveAnalyzer::onNoMoreSteps(std::size_t open) {
     if (searchIsDue({false, open})) search(std::nullopt);
 }
 
-/// What views show of a step.
+/// The data about a step for views.
 LiveStep LiveAnalyzer::judge(ClosedStep closed) {
     const std::size_t complete = closed.timelines.size();
     window_->add({std::move(closed.timelines), std::move(closed.clocks), std::move(closed.checks)});
@@ -90,7 +90,7 @@ LiveStep LiveAnalyzer::judge(ClosedStep closed) {
     return step;
 }
 
-/// Reports a step, and keeps what views show of it.
+/// Reports a step, and keeps its data for views.
 void LiveAnalyzer::keepStep(LiveStep step) {
     report(LiveEvent::Kind::StepClosed, step.index);
     steps_.push_back(std::move(step));
@@ -99,13 +99,13 @@ void LiveAnalyzer::keepStep(LiveStep step) {
 
 bool LiveAnalyzer::searchIsDue(const FollowingSteps& following) const {
     constexpr std::int64_t kMostAtOnce = 8; // as many as resolve a finding
-    constexpr std::size_t kPartOfRun = 8;   // how much later than with each step something may be found
+    constexpr std::size_t kPartOfRun = 8;   // how much later a finding may be found than with a search after each step
     constexpr TimeNs kOfRecord{250};        // a search takes a tenth of that
     if (unsearched_ == 0) return false;
-    const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that none is gone before
+    const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that no finding is missed
     const auto part = static_cast<std::int64_t>(steps_.size() / kPartOfRun);
     if (unsearched_ >= std::clamp<std::int64_t>(std::min(kept, part), 1, kMostAtOnce)) return true;
-    // What costs little is reported when two searches found it, so that the last two steps are searched one by one.
+    // Findings with a low cost are reported after two searches, so the last two steps are searched one by one.
     if (following.isAmongLastTwo()) return true;
     const auto records = static_cast<std::int64_t>(window_->records());
     return !following.closes_next && now() - searched_at_ >= kOfRecord * records;
@@ -125,11 +125,10 @@ std::vector<Anomaly> LiveAnalyzer::searchWindow() const {
     return found;
 }
 
-/// Searches the window after the step that was closed last. `longest_replica` is of this step, unless it is among
-/// steps_.
+/// Searches the window after the latest closed step. `longest_replica` is of this step, unless it is in steps_.
 void LiveAnalyzer::search(std::optional<TimeNs> longest_replica) {
     searched_at_ = now();
-    // The median of the last steps: one long step is not what a step takes.
+    // The median of the last steps, because one long step is not typical.
     constexpr std::size_t kRecent = 9;
     std::vector<TimeNs> recent;
     if (longest_replica) recent.push_back(*longest_replica);

@@ -14,16 +14,16 @@
 namespace bubblescope::live {
 namespace {
 
-/// Reads the steps of a recording one after another. The time is made up: it passes as fast as files are read.
+/// Reads the steps of a recording one after another. The clock is simulated: it advances as fast as files are read.
 class RecordedSteps final : public StepSource {
 public:
-    /// `about`: its files and format.
+    /// `about`: the run's files and format.
     RecordedSteps(Run about, const std::filesystem::path& where, SegmentFollower follower, JobControl& control)
         : about_(std::move(about)), where_(where.string()), follower_(std::move(follower)), control_(control) {}
     RecordedSteps(const RecordedSteps&) = delete;
     RecordedSteps& operator=(const RecordedSteps&) = delete;
 
-    /// Whether there are more steps than one window has. Reads as far as this takes; call it first.
+    /// Whether there are more steps than one window holds. Reads as far as necessary; call it first.
     [[nodiscard]] Result<bool> haveSeveralWindows(const WindowLimits& limits) {
         while (!read_all_ && canBeJudged() && !limits.isFullAndAHalf(steps_.size(), records_))
             BUBBLESCOPE_TRY(readOn());
@@ -41,7 +41,7 @@ public:
         about_.info = streams_.info();
         return std::move(about_);
     }
-    /// What is wrong with the files, as a load of them would call it.
+    /// The problems of the files, as loading them would report them.
     [[nodiscard]] std::vector<Diagnostic> problems() const override {
         const LiveCounts counts = streams_.counts();
         DiagnosticLog log;
@@ -62,19 +62,19 @@ public:
         return log.take();
     }
 
-    /// Whether its steps are all that a diagnosis needs: checks are judged over a whole run, and other programs' ops
-    /// are recognised in it. Nor may another run replace it meanwhile.
+    /// Whether its steps are all that a diagnosis needs: checks are judged over a whole run, and ops of other programs
+    /// are recognised over a whole run. Nor may another run replace it meanwhile.
     [[nodiscard]] bool canBeJudged() const {
         return runs_ <= 1 && !streams_.captured() && streams_.checks().planned() == 0 && streams_.checks().digests == 0;
     }
     [[nodiscard]] std::int64_t slices() const { return streams_.counts().slices; }
-    [[nodiscard]] TimeNs span() const { return span_; } ///< from the first step's begin to the last one's end
+    [[nodiscard]] TimeNs span() const { return span_; } ///< from the first step's start to the last one's end
 
 private:
     /// Two turns are longer than transfers take to follow their ops.
     static constexpr TimeNs kTurn = StepAssembler::Limits{}.settle * 3 / 4;
 
-    /// Hands the steps on.
+    /// Passes the steps on.
     class Streams final : public RunStreams {
     public:
         explicit Streams(RecordedSteps& to) : RunStreams({}), to_(to) {}
@@ -107,7 +107,7 @@ private:
         }
         if (closed.timelines.empty()) return;
         if (!origin_) origin_ = closed.timelines.front().begin;
-        for (StepTimeline& step : closed.timelines) { // times count from the first step's begin
+        for (StepTimeline& step : closed.timelines) { // times count from the first step's start
             moveTo(step, step.begin - *origin_);
             records_ += recordsOf(step);
             span_ = std::max(span_, step.end);
@@ -115,10 +115,10 @@ private:
         steps_.push_back({std::move(closed.timelines), std::move(closed.clocks)});
     }
 
-    /// Nothing more comes: what is open is closed as it is.
+    /// Nothing more will come: closes the open steps as they are.
     void conclude() {
         read_all_ = true;
-        constexpr int kPatience = 3; // ranks are given up, then the steps that wait for them
+        constexpr int kPatience = 3; // turns until silent ranks, and then steps that wait for them, are dropped
         for (int i = 0; i < kPatience; ++i) {
             now_ += 2 * StepAssembler::Limits{}.patience + std::chrono::hours(1);
             (void)streams_.advance(now_);
@@ -129,18 +129,18 @@ private:
     std::string where_; ///< for people
     SegmentFollower follower_;
     JobControl& control_;
-    std::deque<SourceStep> steps_; ///< that were read and not yielded yet
-    std::size_t records_ = 0;      ///< of all that were read
+    std::deque<SourceStep> steps_; ///< read but not yielded yet
+    std::size_t records_ = 0;      ///< of everything read
     std::optional<TimeNs> origin_;
     TimeNs span_{0};
     DiagnosticLog faults_; ///< of steps
-    int runs_ = 0;         ///< that have begun
+    int runs_ = 0;         ///< number of runs that have begun
     Streams streams_{*this};
     TimeNs now_{1};
     bool read_all_ = false;
 };
 
-/// Of the files that a run may have written there. They are not opened.
+/// Total size of the files that a run may have written there. Does not open them.
 std::uint64_t recordedBytes(const std::vector<std::filesystem::path>& folders) {
     std::uint64_t bytes = 0;
     for (const std::filesystem::path& folder : folders) {

@@ -215,7 +215,7 @@ void MetricsEndpoint::take(Clock::time_point now) {
         ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
         connections_.push_back({std::move(socket), {}, {}, 0, now, false});
     }
-    // The oldest has had its time; the next call accepts those that wait.
+    // The oldest connection has had its time; the next call accepts the waiting ones.
     connections_.front().done = true;
 }
 

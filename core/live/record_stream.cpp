@@ -51,7 +51,7 @@ void RecordStream::take(const perfetto::StreamEvent& event) {
     sink_.onOther();
 }
 
-/// An op or a transfer, as most events are. False for another one.
+/// Takes an op or a transfer, as most events are. False for other events.
 bool RecordStream::takeSlice(const perfetto::StreamEvent& event) {
     const bool is_op = event.category == trace_names::kOp;
     const auto kind = is_op ? std::nullopt : nativeCommKind(event.category);

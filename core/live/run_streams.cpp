@@ -22,7 +22,7 @@ bool hasEnded(RankState state) {
 
 } // namespace
 
-/// One stream, and what it stated about itself.
+/// A stream, and what it stated about itself.
 class RunStreams::Source : public RecordSink {
 public:
     explicit Source(RunStreams& analyzer)
@@ -39,7 +39,7 @@ public:
     void onPing(const Ping& ping) override { analyzer_.onPing(ping); }
     void onClocks(const perfetto::ClockReading& clocks) override {
         last_clocks = clocks;
-        if (process != nullptr) return; // its times are moved to the wall clock where its files are read
+        if (process != nullptr) return; // its times are moved to the wall clock when its files are read
         if (statement) analyzer_.clocks_.addReading(statement->clock, clocks.monotonic, clocks.realtime);
     }
     void onLost(const RecordOwner& owner, std::int64_t records) override {
@@ -60,7 +60,7 @@ public:
         process->lost = events;
     }
     void onCaptureRank(int rank) override {
-        if (process != nullptr && !process->statement.rank) process->statement.rank = rank; // no launcher told it
+        if (process != nullptr && !process->statement.rank) process->statement.rank = rank; // no launcher stated it
     }
     void onCaptureStands(std::string_view in, TimeNs time) override {
         if (process == nullptr) return;
@@ -72,7 +72,7 @@ public:
         if (process != nullptr) process->ended = true;
     }
     void onOther() override {
-        if (process != nullptr) process->stands_since.reset(); // it goes on
+        if (process != nullptr) process->stands_since.reset(); // it continues
     }
 
     void restart() {
@@ -90,7 +90,7 @@ public:
     std::optional<RunStatement> statement; ///< at its beginning
     std::optional<RecordOwner> writer;     ///< the rank that writes it
     std::optional<perfetto::ClockReading> last_clocks;
-    RecordedProcess* process = nullptr; ///< the writing process, of a recorded job
+    RecordedProcess* process = nullptr; ///< the writing process, for a recorded job
     std::int64_t step = -1;             ///< of its latest op
     bool ended = false;
     bool returned = false; ///< it was restarted, and has not sent an op since
@@ -187,7 +187,7 @@ std::int64_t RunStreams::cutStreams() const {
 
 // ---- The run and its ranks ------------------------------------------------------------------------------
 
-/// Null for the further ranks of a tensor-parallel group, which the first represents.
+/// Null for all but the first rank of a tensor-parallel group, which represents it.
 LiveRank* RunStreams::rankOf(const RecordOwner& owner) {
     if (!info_ || owner.tensor_rank != 0 || owner.rank >= info_->pp || owner.replica >= info_->dp) return nullptr;
     return &ranks_[assembler_->placeOf(owner.rank, owner.replica)];
@@ -217,7 +217,7 @@ void RunStreams::setReceived(LiveRank& rank) {
     setState(rank, RankState::Running);
 }
 
-/// Resets what belongs to a run. Streams and their counts stay.
+/// Resets the state of a run. Streams and their counts are kept.
 void RunStreams::beginRun(const RunInfo& info) {
     onBegin(info);
     info_ = info;
@@ -257,7 +257,7 @@ void RunStreams::onRun(Source& source, const RecordOwner& owner, const RunStatem
     source.own_clock = !options_.own_clock.empty() && statement.clock == options_.own_clock;
     if (!info_ || (source.returned && !sameSizes(*info_, statement.info))) beginRun(statement.info);
     if (!sameSizes(*info_, statement.info)) {
-        source.statement.reset(); // of another run, whose files lie in the same folder
+        source.statement.reset(); // from another run whose files are in the same folder
         ++counts_.bad;
         return;
     }
@@ -283,7 +283,7 @@ void RunStreams::onOp(Source& source, const RecordOwner& owner, const FoundOp& o
     if (rank == nullptr) return;
     if (source.returned) {
         source.returned = false;
-        if (op.step <= assembler_->lastClosed()) { // closed steps come again: another run
+        if (op.step <= assembler_->lastClosed()) { // closed steps come again, so this is another run
             const RunInfo info = source.statement->info;
             beginRun(info);
             rank = rankOf(owner);
@@ -344,7 +344,7 @@ void RunStreams::takeRun(const Run& run, bool settled) {
     if (run.steps.empty()) return;
     const RunInfo info = CapturedJob::infoOf(run);
     if (!StepAssembler::sizesCanBe(info)) return;
-    // More of the trace may show another schedule or more ranks: then all steps are new.
+    // A longer trace may show another schedule or more ranks: then all steps are new.
     if (!info_ || !sameSizes(*info_, info)) {
         job_.restart();
         beginRun(info);
@@ -373,7 +373,8 @@ void RunStreams::takeRun(const Run& run, bool settled) {
     }
 }
 
-/// The ops of such ranks are recognised later, and all together: only the recording itself shows their state at once.
+/// The ops of such ranks are recognised later, and all together; their current state only shows in the recording
+/// itself.
 void RunStreams::watchCaptured() {
     const TimeNs patience = options_.assembly.patience / 2; // as for ranks that report their steps
     for (const auto& [place, process] : job_.byRank(info_->pp)) {
@@ -428,7 +429,7 @@ void RunStreams::watchRanks(TimeNs now) {
         report(LiveEvent::Kind::RunEnded, assembler_->lastClosed());
     }
     giveUpSilent(now);
-    // Half of the patience after which a step is given up, so that it is reported earlier.
+    // Half of the time after which a step is dropped, so that it is reported earlier.
     const auto since = assembler_->waitingSince();
     if (!since || now - *since < options_.assembly.patience / 2) return;
     for (LiveRank& rank : ranks_) {
@@ -438,13 +439,13 @@ void RunStreams::watchRanks(TimeNs now) {
     }
 }
 
-/// Others have ended: of a rank whose file is missing or damaged, or whose sender is lost, nothing will come any more.
+/// Others have ended: nothing more will come from a rank whose file is missing or damaged, or whose sender is lost.
 void RunStreams::giveUpSilent(TimeNs now) {
     if (!over_at_ || now - *over_at_ < options_.assembly.patience) return;
     const auto isAwaited = [](const LiveRank& rank) { return rank.records == 0 && !hasEnded(rank.state); };
     const bool any_ended =
         std::ranges::any_of(ranks_, [](const LiveRank& rank) { return rank.state == RankState::Ended; });
-    // Where ranks were killed, those that are left may wait for them for long, but what never came will not come.
+    // If ranks were killed, the remaining ones may wait for them for long, but missing records will not come any more.
     const bool others_over =
         std::ranges::all_of(ranks_, [&](const LiveRank& rank) { return hasEnded(rank.state) || isAwaited(rank); });
     for (LiveRank& rank : ranks_) {

@@ -27,11 +27,11 @@ namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
-constexpr int kReadsInTurn = 16; ///< of a file, if they do not fill the buffer
+constexpr int kReadsInTurn = 16; ///< per file, if the reads do not fill the buffer
 constexpr std::int64_t kStepsAhead = 16;
 constexpr TimeNs kLookEvery{std::chrono::seconds(1)};
 constexpr int kDeepest = 3;
-constexpr std::int64_t kElsewhere = -1; ///< the process of a file that cannot be watched
+constexpr std::int64_t kElsewhere = -1; ///< a process that cannot be watched
 
 Error systemError(std::string_view what) {
     return runError(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -78,12 +78,13 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
 bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& control) {
     takeEvents();
     if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
-    const std::vector<std::int64_t> ended = ended_; // these write no more; who exits from now on may have written more
+    const std::vector<std::int64_t> ended =
+        ended_; // these have finished writing; processes that exit from now on may have written more
     const std::int64_t slowest = slowestStep(target);
     bool more = false;
     std::filesystem::path next_turn;
     const auto readRanks = [&](auto at, auto end) {
-        const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not finished
+        const std::filesystem::path* blocked = nullptr; // a rank with an unfinished earlier file
         for (; at != end && !control.stopRequested(); ++at) {
             File& file = at->second;
             file.at_end = false;
@@ -102,7 +103,7 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& c
                 blocked = &at->first.rank;
                 continue;
             }
-            target.close(file.stream); // it was full when the next was begun
+            target.close(file.stream); // it was full when the next one was begun
             file.finished = true;
             file.descriptor = Descriptor();
         }
@@ -110,13 +111,13 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& c
     const auto first = files_.lower_bound({turn_, std::numeric_limits<int>::min(), {}});
     readRanks(first, files_.end());
     readRanks(files_.begin(), first);
-    turn_ = std::move(next_turn); // whoever comes last may find no room
+    turn_ = std::move(next_turn); // the last one may find no room
     const bool ended_since = ended_.size() > ended.size();
     reportGone(ended, target);
     return more || ended_since;
 }
 
-/// Of the files that have more and can be read.
+/// Among the files that have more data and can be read.
 std::int64_t SegmentFollower::slowestStep(const StreamTarget& target) const {
     std::int64_t slowest = std::numeric_limits<std::int64_t>::max() - kStepsAhead;
     for (const auto& [place, file] : files_) {
@@ -144,7 +145,7 @@ std::vector<std::filesystem::path> SegmentFollower::unstated(const StreamTarget&
     return paths;
 }
 
-/// "rank3" and 2 of "rank3.2.pftrace".
+/// "rank3" and 2 from "rank3.2.pftrace".
 SegmentFollower::Place SegmentFollower::placeOf(const std::filesystem::path& path) {
     const std::filesystem::path whole = path.parent_path() / path.stem();
     const std::string number = whole.extension().string();
@@ -160,7 +161,7 @@ void SegmentFollower::takeEvents() {
         const auto pid = static_cast<std::int64_t>(events[static_cast<std::size_t>(i)].data.u64);
         if (pid == 0) continue;
         ended_.push_back(pid);
-        writers_.erase(pid); // closed, so that it is reported once
+        writers_.erase(pid); // closed, so that it is reported only once
     }
     alignas(inotify_event) std::array<char, 1 << 14> changes;
     for (ssize_t bytes; changes_.isOpen() && (bytes = ::read(changes_.get(), changes.data(), changes.size())) > 0;) {
@@ -264,7 +265,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
         if (bytes > 0) {
             target.feed(file.stream, {buffer_.data(), static_cast<std::size_t>(bytes)}, now);
             file.offset += bytes;
-            if (static_cast<std::size_t>(bytes) == room) return Reached::More; // others get their turn
+            if (static_cast<std::size_t>(bytes) == room) return Reached::More; // other files get their turn
             continue;
         }
         if (bytes < 0) problems_.push_back(fmt::format("{}: {}", file.path.string(), std::strerror(errno)));
@@ -284,7 +285,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
     return file.descriptor.isOpen() ? Reached::More : Reached::End;
 }
 
-/// Whether all of it has been taken.
+/// Whether all of it has been accepted.
 bool SegmentFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
     Reached reached = Reached::More;
     while (reached == Reached::More)
@@ -311,8 +312,8 @@ void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
     }
 }
 
-/// Once all that a process wrote is read: any of its files may state the end. They are read in turns, as ever. In the
-/// order in which they exited: who ends the others (mpirun) does it because of the first.
+/// Only after everything that a process wrote has been read, because any of its files, which are read in turns, may
+/// state the end. In the order of exits, because a launcher (mpirun) ends the other processes because of the first one.
 void SegmentFollower::reportGone(const std::vector<std::int64_t>& ended, StreamTarget& target) {
     for (const std::int64_t pid : ended) {
         const auto isOpen = [pid](const File& file) { return file.pid == pid && !file.finished; };

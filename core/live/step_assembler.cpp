@@ -13,12 +13,12 @@ namespace {
 
 // A run that claims more is a damaged record.
 constexpr std::int64_t kMaxPlaces = 1 << 16;
-constexpr std::int64_t kMaxOpenSlots = 1 << 26; ///< of ops, over all replicas
-// What arrives before steps are closed; more than any run has open, and little enough to hold.
-constexpr std::size_t kMaxOpenPlaces = std::size_t{1} << 22; ///< of ranks, over all open steps
-constexpr std::size_t kFewOpenSteps = 64;                    ///< that any run may have
+constexpr std::int64_t kMaxOpenSlots = 1 << 26; ///< number of ops, over all replicas
+// Limits on what arrives before steps are closed: more than any run has open, and small enough to hold.
+constexpr std::size_t kMaxOpenPlaces = std::size_t{1} << 22; ///< number of ranks, over all open steps
+constexpr std::size_t kFewOpenSteps = 64;                    ///< allowed for any run
 constexpr std::size_t kManyOpenRecords = std::size_t{1} << 20;
-constexpr std::size_t kMaxOpenRecords = std::size_t{1} << 24; ///< of ops and transfers
+constexpr std::size_t kMaxOpenRecords = std::size_t{1} << 24; ///< number of ops and transfers
 
 std::int64_t slots(const RunInfo& info) {
     return std::int64_t{info.pp} * info.dp * info.vpp;
@@ -126,7 +126,7 @@ StepAssembler::AddResult StepAssembler::add(const FoundOp& op, TimeNs now) {
     const int index = static_cast<int>(op.step);
     const std::size_t place = placeOf(op.owner, op.replica);
     int& latest = latest_[place];
-    if (index > latest) { // which ends all before: those before the latest had ended already
+    if (index > latest) { // which ends all earlier ones; those before the latest had already ended
         const int from = std::exchange(looks_at_all_, false) ? -1 : latest;
         latest = index;
         for (auto open = steps_.lower_bound(from); open != steps_.end() && open->first < index; ++open)
@@ -205,7 +205,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         RankRecords& records = step.ranks[place];
         open_records_ -= std::min(open_records_, records.ops.size() + records.comm.size());
         closed.duplicates += dropDuplicates(records.ops) + dropDuplicates(records.comm);
-        // A rank that has ended within the step is not done with it, unless all its ops are there.
+        // A rank that has ended within the step is not done with it, unless all its ops are present.
         const bool whole =
             !records.ops.empty() && records.ops.size() >= usual_ops_[place] && isDone(step, index, place);
         if (!whole) closed.missing.push_back(place);
@@ -230,7 +230,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
             const std::size_t place = placeOf(static_cast<std::int64_t>(rank), timeline.replica);
             const std::size_t before = std::exchange(usual_ops_[place], timeline.ranks[rank].size());
             looks_at_all_ = looks_at_all_ || usual_ops_[place] != before;
-            std::erase(closed.missing, place); // all of the pipeline's work is there
+            std::erase(closed.missing, place); // all of the pipeline's work is present
         }
     }
     return closed;
@@ -238,9 +238,9 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
 
 namespace {
 
-constexpr std::size_t kMaxMismatches = 100;       ///< named per step
-constexpr std::size_t kMaxOpenSteps = 256;        ///< whose checks are counted
-constexpr std::size_t kMaxCheckRecords = 200'000; ///< of open steps, and as many late ones
+constexpr std::size_t kMaxMismatches = 100;       ///< reported per step
+constexpr std::size_t kMaxOpenSteps = 256;        ///< with counted checks
+constexpr std::size_t kMaxCheckRecords = 200'000; ///< for open steps, and as many for late ones
 
 } // namespace
 

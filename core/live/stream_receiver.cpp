@@ -17,8 +17,9 @@ namespace {
 constexpr std::size_t kMaxPeers = 4096;
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;
 constexpr std::size_t kMaxStreamsOfPeer = std::size_t{1} << 14;
-constexpr std::size_t kLongestName = 1024;                ///< of a sender, a clock or a stream
-constexpr std::size_t kMaxWaiting = std::size_t{1} << 18; ///< bytes queued for a sender, beyond which it is not heard
+constexpr std::size_t kLongestName = 1024; ///< for a sender, a clock or a stream
+constexpr std::size_t kMaxWaiting = std::size_t{1}
+                                    << 18; ///< bytes queued for a sender, above which nothing is read from it
 constexpr TimeNs kStuckFor{std::chrono::minutes(1)};
 
 std::string_view takeLine(std::string_view& text) {
@@ -72,7 +73,7 @@ void StreamReceiver::letIn(net::Admission::Admitted sender) {
 }
 
 void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
-    std::array<epoll_event, 512> ready{}; // of more, the others come next
+    std::array<epoll_event, 512> ready{}; // if there are more, the others come next
     const int count = ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0);
     for (int i = 0; i < count; ++i) {
         if (auto* const peer = static_cast<Peer*>(ready[static_cast<std::size_t>(i)].data.ptr)) peer->readable = true;
@@ -80,7 +81,7 @@ void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
     for (net::Admission::Admitted& sender : admission_.poll(now, kMaxPeers - peers_.size()))
         letIn(std::move(sender));
     for (auto peer = peers_.begin(); peer != peers_.end();) {
-        // A job has more than a thousand senders, of which most are silent: asking each for bytes would take long.
+        // A job has more than a thousand senders, most of them silent: polling each for bytes would take long.
         if (std::exchange(peer->readable, false) || peer->link.waiting() > 0) serve(*peer, analyzer, now);
         if (!isOver(*peer, now)) {
             ++peer;
@@ -92,7 +93,7 @@ void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
     endLargest(now);
 }
 
-/// While connections hold more than they may together. Senders hold little: they send small messages.
+/// While all connections together exceed the limit. Senders need little, because they send small messages.
 void StreamReceiver::endLargest(TimeNs now) {
     std::size_t held = 0;
     for (const Peer& peer : peers_)
@@ -173,7 +174,7 @@ void StreamReceiver::finish(TimeNs longest) {
             if (!peer.link.ended()) peer.link.poll([](const net::Frame&) {});
             return peer.link.ended();
         });
-        constexpr int kMilliseconds = 10; // queued data wakes nobody
+        constexpr int kMilliseconds = 10; // queued data does not wake this thread
         pollfd wait{events_.get(), POLLIN, 0};
         if (!peers_.empty()) ::poll(&wait, 1, kMilliseconds);
     }
@@ -226,11 +227,11 @@ StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t s
     const auto key = peer.streams.find(stream);
     if (key == peer.streams.end()) return nullptr;
     const auto known = known_.find(*key->second);
-    // A sender that reconnected took its streams along; the old connection may not have been detected as dead yet.
+    // A sender that reconnected took over its streams; the old connection may not have been detected as dead yet.
     return known != known_.end() && known->second.owner == peer.number ? &known->second : nullptr;
 }
 
-/// Streams that have ended are remembered only so that nothing of them is heard twice.
+/// Ended streams are remembered only so that nothing of them is processed twice.
 bool StreamReceiver::makeRoomForStream(std::size_t name_bytes) {
     const auto fits = [&] {
         return known_.size() < kMaxStreams && name_bytes_ + name_bytes <= options_.limits.name_bytes;
@@ -287,7 +288,7 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
     Known* const known = knownOf(peer, frame.stream);
     if (known == nullptr || known->finished) return;
     if (frame.offset > known->stored) {
-        // Unkept: sent before the sender learnt that what comes before it was not stored.
+        // Unkept: sent before the sender received that the preceding data was not stored.
         if (!known->unkept) answer(peer, net::Frame::Kind::Resume, frame.stream, known->stored);
         return;
     }
@@ -302,7 +303,7 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
         analyzer.feed(known->stream, fresh, now);
         known->offset += fresh.size();
     };
-    // What a recorded job sends is stored before it is heard, but for what shows that it is one.
+    // Data of a recorded job is stored before it is analysed, except for the part that identifies the job.
     const bool heard_first = !analyzer.statementOf(known->stream).has_value();
     if (heard_first) hear();
     if (kept_) {
@@ -322,7 +323,7 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
     }
     if (!heard_first) hear();
     known->stored += unstored.size();
-    // What still waits in memory to be recognised is not stored.
+    // Data that still waits in memory for recognition is not stored.
     answer(peer, net::Frame::Kind::Ack, frame.stream, known->stored - known->kept.beginning.size());
 }
 

@@ -11,13 +11,13 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it states its writer
+constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, which identifies its writer
 constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes queued for the network
-/// Of one message, which a broken connection loses as a whole, and of one file, before others get their turn.
+/// Size of one message, which a broken connection loses as a whole, and of a file's turn before others get theirs.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 constexpr int kPingBurst = 8;
 
-/// Where the complete packets at the beginning of the bytes end. Bytes that are not a packet go along with what follows
+/// Where the complete packets at the beginning of the bytes end. Bytes that are not a packet are sent with what follows
 /// them: the collector resynchronises.
 std::size_t endOfPackets(std::string_view bytes) {
     std::size_t end = 0;
@@ -37,7 +37,7 @@ std::size_t endOfPackets(std::string_view bytes) {
 
 } // namespace
 
-/// One file. Its beginning is decoded here too, to learn its writer.
+/// One file. Its beginning is also decoded here, to identify its writer.
 struct StreamSender::Source final : public RecordSink {
     Source(std::string path, perfetto::StreamMemory& of_all) : name(std::move(path)), memory(of_all) { begin(); }
 
@@ -54,7 +54,8 @@ struct StreamSender::Source final : public RecordSink {
         unkept_until.reset();
     }
 
-    /// The decoded bytes end at `behind`. Long runs have many steps: every other entry goes where there are too many.
+    /// Decoded up to the offset `behind`. If there are too many entries, because long runs have many steps, drops every
+    /// other one.
     void noteStep(std::uint64_t behind) {
         constexpr std::size_t kMostStands = std::size_t{1} << 14;
         if (!stands.empty() && stands.back().second == step) return;
@@ -88,19 +89,20 @@ struct StreamSender::Source final : public RecordSink {
     perfetto::StreamMemory& memory;
     std::unique_ptr<RecordStream> records;
     std::optional<RunStatement> statement;
-    bool ended = false;  ///< the file states so
+    bool ended = false;  ///< stated in the file
     bool gone = false;   ///< its writer has exited
     bool opened = false; ///< on this connection
     bool resumed = false;
     std::uint64_t generation = 0;
-    std::int64_t step = -1;                                     ///< the latest that was decoded
-    std::vector<std::pair<std::uint64_t, std::int64_t>> stands; ///< and up to which offset, of each piece
-    std::uint64_t read = 0;                                     ///< how far the stream was decoded here
-    std::uint64_t sent = 0;                                     ///< offset of the first byte not sent
-    std::uint64_t acked = 0;                                    ///< offset of the first byte that did not arrive
-    std::string unsplit;                                        ///< bytes from `sent` on that are not a complete packet
+    std::int64_t step = -1; ///< the latest decoded one
+    std::vector<std::pair<std::uint64_t, std::int64_t>>
+        stands;              ///< and the offset up to which it was decoded, per piece
+    std::uint64_t read = 0;  ///< decoded up to here
+    std::uint64_t sent = 0;  ///< offset of the first byte not sent
+    std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
+    std::string unsplit;     ///< bytes from `sent` on that are not a complete packet yet
     std::optional<std::int64_t> rewind;
-    std::string exit_reason;            ///< to be sent
+    std::string exit_reason;            ///< still to be sent
     std::optional<TimeNs> unkept_until; ///< the collector could not store it; when to try again
 };
 
@@ -198,7 +200,7 @@ void StreamSender::openAtReceiver(std::size_t stream) {
         link_->send(frame);
         source->opened = true;
     }
-    // The exit is reported after everything the process wrote, and not for a file that states the end itself.
+    // The exit is reported after everything that the process wrote, and not for a file that states the end itself.
     if (source->exit_reason.empty() || source->ended || !isThrough(stream)) return;
     frame.kind = net::Frame::Kind::Gone;
     frame.text = std::exchange(source->exit_reason, {});
@@ -208,7 +210,7 @@ void StreamSender::openAtReceiver(std::size_t stream) {
 void StreamSender::ping(TimeNs now) {
     if (pings_left_ == 0) pings_left_ = kPingBurst;
     --pings_left_;
-    ping_at_ = now + options_.ping; // the next of a burst follows the answer
+    ping_at_ = now + options_.ping; // the next one of a burst follows the answer
     net::Frame frame;
     frame.kind = net::Frame::Kind::Ping;
     frame.times[0] = now;
@@ -278,7 +280,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
 
 StreamSender::Stream StreamSender::open(const std::string& name) {
     sources_.push_back(
-        std::make_unique<Source>(name, stream_memory_)); // numbers are not reused: the other end knows them
+        std::make_unique<Source>(name, stream_memory_)); // numbers are not reused, because the other end remembers them
     return sources_.size() - 1;
 }
 
@@ -286,7 +288,7 @@ void StreamSender::feed(Stream stream, std::string_view bytes, TimeNs) {
     Source& source = *sources_[stream];
     const std::uint64_t offset = source.sent + source.unsplit.size();
     const std::uint64_t behind = offset + bytes.size();
-    if (behind > source.read) { // bytes that are read again were decoded already
+    if (behind > source.read) { // bytes read again were decoded already
         source.records->feed(bytes.substr(static_cast<std::size_t>(source.read > offset ? source.read - offset : 0)));
         source.read = behind;
         source.noteStep(behind);
@@ -354,14 +356,14 @@ std::optional<std::int64_t> StreamSender::takeRewind(Stream stream) {
 
 bool StreamSender::isThrough(Stream stream) const {
     const Source& source = *sources_[stream];
-    // What was read before and is to be sent again has not arrived either.
+    // Data that was read before and must be sent again has not arrived either.
     return source.resumed && !source.rewind && source.acked == source.sent && source.unsplit.empty() &&
            source.acked >= source.read;
 }
 
 std::int64_t StreamSender::stepOf(Stream stream) const {
     const Source& source = *sources_[stream];
-    const std::uint64_t next = source.sent + source.unsplit.size(); // less than what was decoded, if it is sent again
+    const std::uint64_t next = source.sent + source.unsplit.size(); // less than what was decoded if it is sent again
     const auto behind = std::ranges::partition_point(source.stands, [&](const auto& at) { return at.first <= next; });
     return behind == source.stands.begin() ? -1 : std::prev(behind)->second;
 }

@@ -14,8 +14,8 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxBefore = std::size_t{1} << 20;     ///< bytes within which a stream must state what it is
-constexpr std::size_t kMaxBeginnings = std::size_t{1} << 26; ///< of all streams together
+constexpr std::size_t kMaxBefore = std::size_t{1} << 20;     ///< bytes within which a stream must state its kind
+constexpr std::size_t kMaxBeginnings = std::size_t{1} << 26; ///< over all streams
 constexpr std::string_view kTraceExtension = ".pftrace";
 
 /// Senders choose the name of a file here, but not its folder.
@@ -109,7 +109,7 @@ Status StreamStore::append(File& file, const std::string& sender, const std::str
     return {};
 }
 
-/// Whether that much may be added, for which finished files are removed where necessary.
+/// Whether this much may be added; removes finished files if necessary.
 bool StreamStore::makeRoom(std::int64_t bytes, bool for_a_file) {
     while (bytes_ + bytes > quota_ || (for_a_file && files_ >= kMaxFiles)) {
         const auto finished = [](const std::shared_ptr<Kept>& kept) { return kept.use_count() == 1; };
@@ -121,7 +121,7 @@ bool StreamStore::makeRoom(std::int64_t bytes, bool for_a_file) {
         if (most == senders_.end()) return false;
         const auto& files = most->second.files;
         const auto oldest = std::ranges::find_if(files, finished);
-        std::error_code ignored; // someone may have removed it
+        std::error_code ignored; // another program may have removed it
         std::filesystem::remove((*oldest)->path, ignored);
         removed_ += (*oldest)->bytes;
         forget(std::string(most->first), static_cast<std::size_t>(oldest - files.begin()));
@@ -129,7 +129,7 @@ bool StreamStore::makeRoom(std::int64_t bytes, bool for_a_file) {
     return true;
 }
 
-/// With the last file of a process or a sender its name is forgotten, too: senders choose them.
+/// Forgets the name of a process or a sender with its last file, because senders choose names.
 void StreamStore::forget(const std::string& name, std::size_t file) {
     const auto sender = senders_.find(name);
     const std::shared_ptr<Kept> kept = sender->second.files[file];
@@ -157,7 +157,7 @@ void StreamStore::removeOldParts(const Process& process, const std::filesystem::
     if (parts.size() <= kParts) return;
     const std::filesystem::path oldest = parts.front();
     parts.pop_front();
-    std::error_code ignored; // someone may have removed it
+    std::error_code ignored; // another program may have removed it
     std::filesystem::remove(oldest, ignored);
     const auto& files = senders_[process.first].files;
     const auto old = std::ranges::find(files, oldest, [](const auto& kept) { return kept->path; });

@@ -10,14 +10,15 @@
 namespace bubblescope::net {
 namespace {
 
-constexpr std::size_t kMaxStrangers = 1024; ///< as many hosts of a job may join at once
+constexpr std::size_t kMaxStrangers = 1024; ///< this many hosts of a job may join at once
 constexpr int kAcceptAtOnce = 64;
-constexpr std::size_t kBeforeProof = 4096; ///< bytes that a stranger may send
+constexpr std::size_t kBeforeProof = 4096; ///< bytes accepted from a stranger
 constexpr TimeNs kProveWithin{std::chrono::seconds(10)};
-constexpr TimeNs kLeastAge{std::chrono::milliseconds(500)}; ///< of one that makes room: its proof may be on the way
+constexpr TimeNs kLeastAge{
+    std::chrono::milliseconds(500)}; ///< of a stranger before it must make room, because its proof may be on the way
 constexpr std::size_t kMaxSuspects = 1024;
 
-/// Keeps one end's proof from serving as the other's.
+/// Prevents one end's proof from being used as the other's.
 constexpr std::string_view kJoinerProof = "bubblescope: joins";
 constexpr std::string_view kListenerProof = "bubblescope: lets in";
 
@@ -25,7 +26,7 @@ Proof proofFor(const std::string& secret, std::string_view whose, const std::str
     return proofOf(secret, std::string(whose) + proved);
 }
 
-/// What both ends prove to know the secret for.
+/// The message that both ends authenticate with the secret.
 std::string messageOf(std::string_view challenge, std::string_view nonce, std::string_view statement) {
     std::string message(challenge);
     message += nonce;
@@ -91,7 +92,7 @@ std::vector<Admission::Admitted> Admission::poll(TimeNs now, std::size_t room) {
     constexpr int kReads = 1;
     std::array<epoll_event, 64> ready{};
     [[maybe_unused]] const int ignored =
-        ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0); // all are asked
+        ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0); // all of them are polled
     if (listener_.isOpen() && room > 0) accept(now);
     std::vector<Admitted> in;
     for (auto at = strangers_.begin(); at != strangers_.end();) {
@@ -156,7 +157,7 @@ Frame Admission::refusal(std::string reason) {
     return frameOf(Frame::Kind::Refused, std::move(reason));
 }
 
-/// A typing error is answered at once; who guesses waits for nearly as long as strangers may stay.
+/// A typing error is answered at once; a guesser waits for almost as long as strangers may stay.
 TimeNs Admission::delayFor(const std::string& address, TimeNs now) {
     constexpr TimeNs kForgotten{std::chrono::minutes(10)};
     constexpr TimeNs kFirst{std::chrono::milliseconds(250)};

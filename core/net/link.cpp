@@ -9,10 +9,10 @@
 namespace bubblescope::net {
 namespace {
 
-/// What comes before the text.
+/// Precedes the text.
 struct Head {
     std::uint32_t length = 0; ///< of the text
-    std::uint32_t sum = 0;    ///< of this head with 0 in its place
+    std::uint32_t sum = 0;    ///< of this head, with 0 in this field
     std::uint32_t text_sum = 0;
     Frame::Kind kind{};
     std::uint32_t stream = 0;
@@ -37,7 +37,7 @@ std::string bytesOf(const Head& head) {
     return out.take();
 }
 
-/// Error: Input, if these are the first bytes of something else.
+/// Error: Input if these are the first bytes of another protocol.
 Status checkBeginning(std::string_view bytes) {
     std::uint32_t length = 0;
     WireReader in(bytes);
@@ -47,7 +47,7 @@ Status checkBeginning(std::string_view bytes) {
     return {};
 }
 
-/// Error: Input, if these bytes are not a head.
+/// Error: Input if these bytes are not a head.
 Result<Head> headIn(std::string_view bytes) {
     BUBBLESCOPE_TRY(checkBeginning(bytes));
     Head head;
@@ -62,7 +62,7 @@ Result<Head> headIn(std::string_view bytes) {
     return head;
 }
 
-/// Error: Input, if the text is another.
+/// Error: Input if the text does not match its checksum.
 Result<Frame> frameOf(const Head& head, std::string text) {
     if (head.text_sum != sumOf(text))
         return inputError("the connection", "a message was damaged on the way, or comes from another version");
@@ -98,7 +98,7 @@ Result<std::optional<Frame>> FrameReader::next() {
             return std::optional<Frame>(std::move(frame));
         }
     }
-    constexpr std::size_t kReused = std::size_t{1} << 17; // a larger buffer goes back
+    constexpr std::size_t kReused = std::size_t{1} << 17; // a larger buffer is freed
     pending_.erase(0, taken_);
     taken_ = 0;
     if (pending_.empty() && pending_.capacity() > kReused) std::string().swap(pending_);
@@ -159,7 +159,7 @@ void Link::sendSome() {
         if (progress.bytes == 0) break;
         sent_ += progress.bytes;
     }
-    if (sent_ < out_.size() / 2) return; // moving what waits is worth it
+    if (sent_ < out_.size() / 2) return; // moving the waiting bytes pays off
     out_.erase(0, sent_);
     sent_ = 0;
 }
@@ -176,7 +176,7 @@ void Link::readSome(const std::function<void(const Frame&)>& take, int reads) {
         }
         if (progress.bytes == 0) return;
         received_ += progress.bytes;
-        if (draining_) continue; // the other end is not heard any more
+        if (draining_) continue; // nothing more is accepted from the other end
         const std::string_view came(buffer.data(), progress.bytes);
         if (tls_) {
             said.clear();

@@ -14,7 +14,7 @@
 namespace bubblescope::net {
 namespace {
 
-/// Pipes, such as a shell's <(…), are not checked.
+/// Does not check pipes, such as a shell's <(…).
 bool othersRead(const std::string& file) {
     std::error_code failed;
     const auto status = std::filesystem::status(file, failed);
@@ -23,7 +23,7 @@ bool othersRead(const std::string& file) {
     return !failed && std::filesystem::is_regular_file(status) && (status.permissions() & kOthers) != perms::none;
 }
 
-/// SHA-256 as FIPS 180-4 defines it. Only short texts are hashed here; builds without OpenSSL have it too.
+/// SHA-256 as defined in FIPS 180-4. Only hashes short texts, so that builds without OpenSSL have it too.
 class Sha256 {
 public:
     void add(std::string_view text) {

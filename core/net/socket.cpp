@@ -63,7 +63,7 @@ using asio::ip::tcp;
 using Context = std::shared_ptr<asio::io_context>; ///< shared by a listener and the sockets it accepted
 
 void setOption(int descriptor, int level, int option, int value) {
-    ::setsockopt(descriptor, level, option, &value, sizeof value); // an option that cannot be set is not essential
+    ::setsockopt(descriptor, level, option, &value, sizeof value); // this option is not essential
 }
 
 /// Asio lets child processes inherit descriptors.
@@ -74,7 +74,7 @@ void prepare(AsioSocket& socket) {
     socket.non_blocking(true, ignored);
 }
 
-/// Asio's category of system errors is not the standard one, so its codes equal none of std::errc.
+/// Asio's category of system errors is not the standard one, so its codes never equal std::errc.
 std::error_code standard(const std::error_code& code) {
     return code.category() == asio::error::get_system_category() ? std::error_code(code.value(), std::system_category())
                                                                  : code;
@@ -294,7 +294,7 @@ Listener Listener::openReachable(const Address& address, std::error_code& failed
         if (endpoint.address().is_loopback() && !address.isLoopback()) continue;
         std::unique_ptr<State> state = listenAt(endpoint, false, failed);
         if (state != nullptr) return Listener(std::move(state));
-        if (failed == std::errc::address_in_use) return {}; // it is this host's
+        if (failed == std::errc::address_in_use) return {}; // it belongs to this host
     }
     if (address.isLoopback()) return {};
     const auto number = static_cast<asio::ip::port_type>(address.port);

@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// The ranges that the profiler mirrored on the device: for each file and name one per occurrence on the host, over all
+/// The ranges that the profiler mirrored on the device: per file and name, one per occurrence on the host, over all
 /// streams.
 class MirroredRanges {
 public:
@@ -64,7 +64,7 @@ public:
             if (op && !match.on_device) on_host.insert(match.file);
         }
         for (const RuleMatch& match : matches_) {
-            // If the host was recorded, mirrored ranges add times only, not ops.
+            // If the host was recorded, mirrored ranges only add times, not ops.
             if (match.on_device && on_host.contains(match.file)) continue;
             if (match.transfer)
                 addTransfer(match);
@@ -109,7 +109,7 @@ private:
         comm.sequence = match.sequence;
         comm.start = match.start;
         comm.end = match.end;
-        // The slice names its own stage; `stage` is the consumer's: of a receive the same, of a send the next one.
+        // The slice names its own stage; `stage` is the consumer's: for a receive the same, for a send the next one.
         const std::int64_t stage = rule_.namesStages() ? match.chunk_or_stage : placeOf(match.owner);
         const std::int64_t ahead = transfer.payload == Payload::Activation ? 1 : -1;
         comm.stage = transfer.kind == CommKind::Send ? stage + ahead : stage;
@@ -175,7 +175,7 @@ private:
         return true;
     }
 
-    /// An op from the first to the last of its ranges on the streams of a device.
+    /// Adds an op that lasts from the first to the last of its ranges on the streams of a device.
     void addOnDevice(const FoundOp& op) {
         const Which which{op.owner,      op.replica,        0,          static_cast<int>(op.kind),
                           op.microbatch, op.chunk_or_stage, op.sequence};
@@ -186,7 +186,7 @@ private:
         same.end = std::max(same.end, op.end);
     }
 
-    /// On a CPU with gloo an op's range contains the wait for its input: it is removed and recorded as a wait.
+    /// On a CPU with gloo, an op's range contains the wait for its input, which is removed and recorded as a wait.
     void cutWait(FoundOp& op, const RuleMatch& match) {
         const bool forward = op.kind == OpKind::Forward;
         const ProfilerMarks& marks = marks_[match.file];
@@ -209,7 +209,7 @@ private:
     }
 
     void finish() {
-        // With one chunk per rank, the order of transfers is that of the micro-batches.
+        // With one chunk per rank, transfers are in the order of the micro-batches.
         const bool chunks_unknown = found_.parts == Parts::Chunks && several_parts_;
         if (!chunks_unknown || found_.comm.empty()) return;
         log_.add("unassigned-transfer", files_.front().path.string(),

@@ -17,7 +17,7 @@
 namespace bubblescope {
 namespace {
 
-// More is a damaged number, not a pipeline; the bound keeps a bad file from exhausting the memory.
+// A larger number is damaged; the limit keeps a bad file from exhausting the memory.
 constexpr std::int64_t kMaxParts = 1 << 16;
 constexpr std::int64_t kMaxSlots = 1 << 26;
 constexpr std::int64_t kMaxReplicas = 1 << 20;
@@ -34,7 +34,7 @@ struct Extent {
 
 Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
     Extent extent;
-    std::int64_t last_owner = -1; // neighbours are often of one rank
+    std::int64_t last_owner = -1; // neighbours often have the same rank
     for (const BareFoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
         if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
@@ -160,7 +160,7 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
 
 Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, const std::string& where) {
     const bool numbered = found.parts == Parts::Chunks;
-    // What the files state about their run also shows which of its ranks are missing.
+    // The files' statements about their run also show which of its ranks are missing.
     const std::int64_t least = numbered && !extent.owners.empty() ? *extent.owners.rbegin() + 1 : 0;
     const std::int64_t stated = found.info ? std::int64_t{found.info->pp} : 0;
     const bool is_missing = std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
@@ -220,7 +220,7 @@ Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
 namespace {
 
 struct Place {
-    std::int64_t owner = 0; ///< that of replica 0
+    std::int64_t owner = 0; ///< the owner in replica 0
     std::int64_t replica = 0;
 };
 
@@ -333,7 +333,7 @@ private:
         return op.microbatch.index() * unitSize() + part * static_cast<std::size_t>(layout_.slices) +
                static_cast<std::size_t>(op.sequence);
     }
-    /// Calls visit(rank, forward op) for everything that a micro-batch has to run on a way, until that returns true.
+    /// Calls visit(rank, forward op) for everything that a micro-batch must run on a way, until that returns true.
     template <class Visit>
     bool anyOf(Microbatch microbatch, const Way& way, Visit visit) const {
         for (const Location& at : way) {
@@ -390,7 +390,7 @@ StepTimeline emptyStep(const Layout& layout, StepKey key) {
     return step;
 }
 
-/// Finds `key` where it mostly is: items of a rank lie beside each other, by step.
+/// Finds `key`, first where it usually is: items of a rank are adjacent, by step.
 template <class Map, class Place>
 Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
     if (known != map.end()) {
@@ -400,7 +400,7 @@ Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
     return map.find(key);
 }
 
-/// The rank at the other end of a transfer, of a collective the rank itself; nothing for stages that do not exist.
+/// The rank at the other end of a transfer; for a collective, the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
     const int apart = routes(layout.placement);
     const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - apart : comm.stage + apart;
@@ -468,7 +468,7 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
 
 namespace {
 
-/// Ranks of the first replica whose ops end in an earlier step than those of the others.
+/// Reports ranks of the first replica whose ops end in an earlier step than those of the others.
 void tellEndedRanks(const std::map<StepKey, std::pair<StepTimeline, Tally>>& steps, DiagnosticLog& log) {
     std::vector<std::int64_t> last; // step number, by rank
     std::int64_t latest = -1;
@@ -504,7 +504,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
     auto known = steps.end();
     const auto take = [&](const FoundOpList& list, const BareFoundOp& op) {
         owner = findFrom(layout.rank_of_owner, owner, op.owner);
-        if (owner == nobody) return; // an optimizer's on a rank without pipeline ops
+        if (owner == nobody) return; // an optimizer op on a rank without pipeline ops
         const Location place = layout.locate(op, found.parts);
         TimelineOp timed{
             {op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk, op.sequence, op.overlapped},
@@ -521,7 +521,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         tally.add(place.rank, timed.op);
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
     };
-    found.ops.consume([&](const FoundOpList& list) { // larger than what is made of it
+    found.ops.consume([&](const FoundOpList& list) { // larger than what is made from it
         used.giveBack();                             // the lists before it
         for (const BareFoundOp& op : list)
             take(list, op);

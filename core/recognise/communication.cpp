@@ -8,9 +8,9 @@
 namespace bubblescope {
 namespace {
 
-// Kernels that multiply and communicate in one belong to the multiplication, which takes most of their time.
+// Kernels that both multiply and communicate count as the multiplication, which takes most of their time.
 constexpr std::string_view kFused = "gemm matmul";
-// Inductor names its kernels after the operators around them; FSDP packs before an all-gather and unpacks behind it.
+// Inductor names its kernels after the operators around them; FSDP packs before an all-gather and unpacks after it.
 constexpr std::string_view kLookalikes =
     "gemm matmul tritonpoi tritonred tritonper tritontem copyin copyout splitwithsizes";
 
@@ -55,7 +55,7 @@ constexpr std::array<CommunicationFamily, 32> kFamilies{{
     {"", "sendrecv", true, kLookalikes, kPair},
 }};
 
-/// Calls by what their names hold; the first counts. A send and receive in one kernel may be an all-to-all too.
+/// Calls by parts of their names; the first match counts. A combined send and receive may also be an all-to-all.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kCalls{{{"allreduce", "allreduce"},
                                                                                 {"crossdevicereduce", "allreduce"},
                                                                                 {"allgather", "allgather"},
@@ -75,7 +75,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kCalls{{
 /// A name's letters and digits in lower case, and where words begin among them.
 struct Letters {
     std::string text;
-    std::string begins; ///< one entry a letter: 'b' where a word begins
+    std::string begins; ///< one entry per letter: 'b' where a word begins
 
     explicit Letters(std::string_view name) {
         text.reserve(name.size());
@@ -84,7 +84,7 @@ struct Letters {
         bool lower = false;  // a lower-case one
         for (const char each : name) {
             const auto c = static_cast<unsigned char>(each);
-            if (each == '(') break; // parameters tell nothing about what a function does
+            if (each == '(') break; // parameters reveal nothing about what a function does
             if (each == '_' || each == '-' || each == ' ') {
                 before = lower = false;
                 continue;
@@ -113,7 +113,7 @@ struct Letters {
     }
 };
 
-/// XLA's "send", "recv-done.3": whole names.
+/// XLA's "send", "recv-done.3": must match whole names.
 bool isXlaTransfer(std::string_view name) {
     for (const std::string_view word : {"send", "recv"}) {
         if (!name.starts_with(word)) continue;

@@ -49,7 +49,7 @@ std::uint64_t callNumber(const HostEvent& event) {
     return event.call ^ (peer << 8 | direction) * kSpread;
 }
 
-/// The work that three of four blocks of a kind do not exceed: small blocks may be many, but not that many.
+/// The 75th percentile of a kind's work: there may be many small blocks, but not that many.
 TimeNs usualWork(const std::vector<Draft>& drafts, bool backward) {
     std::vector<TimeNs> work;
     for (const Draft& draft : drafts) {
@@ -177,7 +177,7 @@ double autocorrelation(std::span<const std::uint64_t> sequence, std::size_t lag)
 
 namespace {
 
-/// FALCON (Greyhound) takes the first lag with at least this similarity of a job's communication for an iteration.
+/// FALCON (Greyhound) takes the first lag with at least this similarity of a job's communication as an iteration.
 constexpr double kRepeats = 0.95;
 
 /// Blocks [first, end) of a rank.
@@ -229,7 +229,7 @@ StepCuts byMarks(std::span<const RankBlocks> ranks, std::span<const std::vector<
 }
 
 /// Passes of a rank: from one block before which nothing is in flight to the next such block. A trace may begin and end
-/// within a step, whose part is not a pass.
+/// inside a step; that part is not a pass.
 std::vector<Range> passesOf(const RankBlocks& rank) {
     std::vector<int> before; // forwards in flight before each block, and at the end
     int level = 0;

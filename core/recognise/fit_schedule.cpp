@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// With more chunks per rank than this, the ops of a step are taken for micro-batches.
+/// With more chunks per rank than this, the ops of a step count as micro-batches.
 constexpr int kMaxChunks = 64;
 /// Fits this close to the best are considered equal.
 constexpr double kAsGood = 0.95;
@@ -22,7 +22,7 @@ constexpr double kUnknownOrder = 0.5;
 /// Factor for a group size other than p if peers are unknown: an interleaved order of p ranks looks like that if the
 /// files of one are missing.
 constexpr double kUnusualGroup = 0.75;
-/// Below this nothing is explained.
+/// Below this the fit explains nothing.
 constexpr double kMinConfidence = 0.5;
 
 std::size_t countForwards(std::span<const ComputeBlock> blocks) {
@@ -60,8 +60,8 @@ bool worthGenerating(ScheduleSpec spec) {
     return !small.ok() || wholeBackwards(small.value());
 }
 
-/// Micro-batches that pass a chunk together, as the warm-up of the last rank shows in interleaved orders; 0 if it does
-/// not.
+/// Micro-batches that pass a chunk together, according to the warm-up of the last rank in interleaved orders; 0 if it
+/// does not show.
 int shownGroup(const ObservedPipeline& observed, int vpp) {
     const auto& last = observed.steps.front().ranks.back();
     const auto first_backward =
@@ -79,7 +79,7 @@ std::vector<ScheduleSpec> candidateSpecs(const ObservedPipeline& observed, int f
         like.microbatches = forwards / vpp;
         like.vpp = vpp;
         for (const Placement placement : {Placement::Loop, Placement::V}) {
-            if (vpp == 1 && placement == Placement::V) continue; // the same as a loop
+            if (vpp == 1 && placement == Placement::V) continue; // same as a loop
             like.placement = placement;
             for (ScheduleSpec& spec : specsLike(like)) {
                 if (!worthGenerating(spec)) continue;
@@ -115,8 +115,8 @@ std::string titleOf(const Schedule& schedule) {
                        schedule.microbatches, schedule.vpp);
 }
 
-/// The most frequent order on each rank, with one stage on each and micro-batches in turn: what any schedule of single
-/// stages does.
+/// The most frequent order on each rank, with one stage on each and micro-batches in turn, as in any schedule of single
+/// stages.
 std::optional<Schedule> orderAsSeen(const ObservedPipeline& observed, int forwards) {
     Schedule schedule;
     schedule.name = "custom";
@@ -178,7 +178,7 @@ std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const L
         fits.push_back(evaluateFit(observed, std::move(made).value()));
         if (spec.group_size > 0 && !observed.ring) fits.back().confidence *= kUnusualGroup;
     }
-    // Of equals the first stays first: fewer chunks, plainer families.
+    // If equal, the first stays first: fewer chunks, plainer families.
     std::stable_sort(fits.begin(), fits.end(),
                      [](const ScheduleFit& a, const ScheduleFit& b) { return a.confidence > b.confidence; });
     if (!fits.empty() && fits.front().confidence >= kMinConfidence) {
@@ -198,7 +198,7 @@ std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const L
 
 namespace {
 
-/// Kernels that need no input may start a little before it arrives; as a fraction of a usual op.
+/// Kernels that need no input may start slightly before it arrives; as a fraction of a usual op.
 constexpr int kEarly = 20;
 
 /// A fraction that is 1 if there is nothing to count.
@@ -232,9 +232,9 @@ bool sends(const OpGraph& graph, OpIndex op) {
     return to >= 0 && graph.rank(to) != graph.rank(op);
 }
 
-/// The first stage receives no activation and sends no gradient, the last the other way round: at these places nothing
-/// should be transferred. A trace without the pipeline's first or last rank fails here. If the end ranks also hold
-/// inner stages, their transfers may be there, so that only the very beginning is certain.
+/// The first stage receives no activation and sends no gradient, the last stage the other way round: nothing should be
+/// transferred at these places. A trace without the pipeline's first or last rank fails here. If the end ranks also
+/// hold inner stages, these may transfer something there, so that only the very beginning is certain.
 double endsFraction(const ObservedPipeline& observed, const OpGraph& graph, int vpp) {
     const int last_rank = graph.rankCount() - 1;
     double worst = 1;
@@ -321,7 +321,7 @@ void countCausality(const CutStep& step, const OpGraph& graph, const Assignment&
     }
 }
 
-/// A send follows the op that made its payload, at once or, if several are batched, with the next op's.
+/// A send follows the op that produced its payload, at once or, if several are batched, with the next op's.
 void countSends(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         int expected = 0;

@@ -27,7 +27,7 @@ bool hasId(const std::vector<StringId>& ids, StringId id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// Of a kernel that moves data between ranks.
+/// For a kernel that moves data between ranks.
 WorkKind transferKind(const Trace& trace, SliceId slice) {
     // An all-to-all runs under the name of a send and receive, and RCCL has one name for everything: the metadata is
     // exact.
@@ -48,7 +48,7 @@ struct Started {
 
 void add(Started& known, const Started& more) {
     const bool same = known.kind == more.kind;
-    if (!same && known.kind <= more.kind) return; // compute takes precedence over copies, those over transfers
+    if (!same && known.kind <= more.kind) return; // compute takes precedence over copies, and copies over transfers
     if (!same) {
         known = more;
         return;
@@ -57,18 +57,18 @@ void add(Started& known, const Started& more) {
     known.work.end = std::max(known.work.end, more.work.end);
 }
 
-// Operators of the host, whose external id their kernels have.
+// Host operators whose external id their kernels have.
 constexpr std::array<std::string_view, 2> kOperatorCategories{"cpu_op", "Operator"};
 
 std::optional<std::int64_t> externalIdOf(const Trace& trace, SliceId slice) {
     const ArgSetId args = trace.sliceArgs()[slice];
     if (const auto id = trace.intArg(args, "External id")) return id;
-    return trace.intArg(args, "external id"); // of 2021
+    return trace.intArg(args, "external id"); // those of 2021
 }
 
 using NumberOf = std::optional<std::int64_t> (*)(const Trace&, SliceId);
 
-/// Relates work on devices to the call that started it on the host, by a number that both carry.
+/// Links device work to the call that launched it on the host, by a number that both have.
 class Ties {
 public:
     using Launches = std::map<std::uint64_t, std::vector<GpuWork::Launch>>; ///< by process
@@ -182,7 +182,7 @@ GpuWork::GpuWork(const Trace& trace, const JobControl& control) {
     by_correlation.readDevice([](std::uint64_t) { return true; });
     Ties::Launches launches = by_correlation.launches(kLaunchCategories, true);
 
-    // If launches were not recorded, operators serve instead, less exactly.
+    // If launches were not recorded, uses operators instead, less exactly.
     Ties by_operator(trace, externalIdOf, control);
     by_operator.readDevice([&](std::uint64_t process) {
         const auto tied = launches.find(process);

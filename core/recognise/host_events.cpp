@@ -31,7 +31,7 @@ Role roleOf(std::string_view category, std::string_view name) {
     if (name.starts_with("autograd::engine::evaluate_function")) return Role::Autograd;
     if (name == "c10d::send" || name == "c10d::recv_") return Role::Transfer;
     if (name == "record_param_comms") return Role::CommParams;
-    // The optimizers that work on lists of tensors; the plain ones carry the annotation above.
+    // The optimizers that work on lists of tensors; the plain ones have the annotation above.
     if (name.find("_foreach_") != std::string_view::npos || name.starts_with("aten::_fused_")) return Role::Optimizer;
     return Role::Operator;
 }
@@ -161,7 +161,7 @@ private:
         if (trace_.category(slice) != "user_annotation") operators_[thread].push_back(slice);
     }
 
-    /// One transfer may be recorded in several ways; each way is kept separately.
+    /// A transfer may be recorded in several ways; each way is kept separately.
     HostEvent& addTransfer(std::size_t way, SliceId slice, bool send) {
         HostEvent event;
         event.kind = HostEventKind::Transfer;
@@ -195,8 +195,8 @@ private:
         if (way != transfers_.end()) out_.events.insert(out_.events.end(), way->begin(), way->end());
     }
 
-    /// When the data moved: with gloo a receive's annotation begins in its call and lasts until the data has arrived;
-    /// with NCCL it is the kernel that the call starts or, for several calls in a group, the one after the last.
+    /// When the data moved: with gloo, a receive's annotation begins in its call and lasts until the data has arrived;
+    /// with NCCL, it is the kernel that the call starts or, for several calls in a group, the one after the last.
     void timeTransfers() {
         const auto from = [](auto& spans, TimeNs time) {
             return std::lower_bound(spans.begin(), spans.end(), time,
@@ -276,7 +276,7 @@ private:
         }
     }
 
-    /// Flows from an operator of the forward to one of the backward: both ends lie in operators of the host.
+    /// Flows from an operator of the forward to one of the backward: both ends are in operators of the host.
     void readLinks() {
         const auto points = trace_.flowPoints();
         const auto onHost = [this](const FlowPoint& point) {
@@ -284,7 +284,7 @@ private:
             const std::string_view category = trace_.category(point.slice);
             return category == "cpu_op" || category == "Operator";
         };
-        // Flows of other kinds may have equal ids: their ends lie elsewhere.
+        // Flows of other kinds may have equal ids, but their ends are elsewhere.
         const FlowPoint* from = nullptr;
         for (const FlowPoint& point : points) {
             if (stop_.requested()) return;
@@ -299,7 +299,7 @@ private:
                   [](const AutogradLink& a, const AutogradLink& b) { return a.forward < b.forward; });
     }
 
-    /// The event of a forward operator, or the first that it launched.
+    /// The event of a forward operator, or the first one that it launched.
     void markLinked(TimeNs start, TimeNs end) {
         const auto event = std::find_if(
             std::lower_bound(out_.events.begin(), out_.events.end(), start - longest_,
@@ -319,7 +319,8 @@ private:
     std::vector<GpuWork::Span> arrivals_; ///< of receives with gloo
     std::set<std::int64_t> takes_part_;
     std::map<std::int64_t, std::vector<SliceId>> operators_;
-    std::array<std::vector<HostEvent>, 3> transfers_; ///< as recorded by operators, their parameters, annotations
+    std::array<std::vector<HostEvent>, 3>
+        transfers_; ///< by how they were recorded: operators, their parameters, annotations
     StopCheck stop_;
     TimeNs longest_{0}; ///< forward call
     HostEvents out_;

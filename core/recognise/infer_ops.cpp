@@ -53,8 +53,8 @@ RanksBlocks blocksByRank(std::vector<RankBlocks> files) {
 
 using Groups = std::vector<std::vector<std::int64_t>>; ///< pipelines as global ranks, first stage's first
 
-/// One pipeline for each place on the other axes. Ranks that differ in tensor or context place alone do the same at the
-/// same time: the first of them represents all.
+/// One pipeline per place on the other axes. Ranks that only differ in tensor or context place do the same at the same
+/// time: the first of them represents all.
 Groups groupsByPlace(const RanksBlocks& ranks, const RankPlaces& places) {
     std::map<int, std::map<int, std::int64_t>> pipelines;
     for (const auto& [rank, unused] : ranks) {
@@ -71,7 +71,7 @@ Groups groupsByPlace(const RanksBlocks& ranks, const RankPlaces& places) {
     return groups;
 }
 
-/// Ranks that communicate with each other, in ascending order. If peers are unknown all ranks are one group.
+/// Ranks that communicate with each other, in ascending order. If peers are unknown, all ranks are one group.
 Groups groupsByPeer(const RanksBlocks& ranks) {
     std::map<std::int64_t, std::int64_t> head; // union-find
     for (const auto& [rank, unused] : ranks)
@@ -128,7 +128,7 @@ std::optional<bool> closesRing(const RanksBlocks& ranks, const std::vector<std::
     return closes;
 }
 
-/// The blocks of a step as ops; nothing for ranks whose numbers of blocks differ from those of the schedule.
+/// The blocks of a step as ops; nothing for ranks whose number of blocks differs from the schedule's.
 void addOps(const CutStep& step, const Schedule& schedule, FoundOps& found, std::int64_t& unpaired) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto assigned = assignBlocks(step.ranks[r], schedule.ranks[r]);
@@ -151,7 +151,7 @@ void addOps(const CutStep& step, const Schedule& schedule, FoundOps& found, std:
     }
 }
 
-/// `observed.steps` has those of one pipeline after another.
+/// `observed.steps` has the steps of one pipeline after another.
 void addTransfers(const ObservedPipeline& observed, const RanksBlocks& ranks, const Groups& groups,
                   const Schedule& schedule, FoundOps& found, std::int64_t& unmatched) {
     const std::span<const CutStep> steps(observed.steps);
@@ -334,10 +334,10 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
 
 namespace {
 
-/// A payload that crosses between ranks, as seen by one of its two ends.
+/// A payload sent between ranks, as seen by one of its two ends.
 struct Message {
-    OpIndex op = kNoOp;       ///< the op that makes or takes it
-    OpIndex consumer = kNoOp; ///< the op that takes it
+    OpIndex op = kNoOp;       ///< the op that produces or consumes it
+    OpIndex consumer = kNoOp; ///< the op that consumes it
     Rank peer;
 };
 
@@ -393,7 +393,7 @@ private:
 
     void match(const CutStep& step, Rank rank, CommKind kind, const Window& window,
                const std::vector<std::size_t>& assigned) {
-        // By peer if calls name theirs; else all in one order.
+        // By peer if calls name theirs; otherwise all in one order.
         std::map<std::optional<std::int64_t>, std::vector<const HostEvent*>> calls;
         bool named = true;
         for (const HostEvent& call : ranks_[rank.index()]->transfers) {

@@ -80,8 +80,8 @@ void describeInput(const Trace& trace, Run& run) {
     run.span = trace.span();
 }
 
-/// Owners that are global ranks become places in their pipeline, each of the other axes' places a replica. Ranks that
-/// differ in tensor or context place alone run the same ops at the same time: the first represents all.
+/// Owners that are global ranks become places in their pipeline, and each place on the other axes a replica. Ranks that
+/// only differ in tensor or context place run the same ops at the same time: the first represents all.
 void placeOwners(FoundOps& found, const RankPlaces& places, const std::string& where, DiagnosticLog& log) {
     std::set<std::int64_t> others;
     const auto other = [&](const auto& item) {
@@ -107,7 +107,7 @@ void placeOwners(FoundOps& found, const RankPlaces& places, const std::string& w
             static_cast<std::int64_t>(others.size()));
 }
 
-/// Files of jobs of different sizes are of different runs, and their ranks are not one pipeline.
+/// Files of jobs of different sizes come from different runs, and their ranks are not one pipeline.
 Status mustBeOneJob(std::span<const TraceFile> files, const std::string& where, DiagnosticLog& log) {
     std::map<std::int32_t, std::vector<const TraceFile*>> jobs;
     for (const TraceFile& file : files) {
@@ -123,7 +123,7 @@ Status mustBeOneJob(std::span<const TraceFile> files, const std::string& where, 
                       "name the files or the folder of one of them");
 }
 
-/// The user's mesh against the pipeline that was found.
+/// Compares the user's mesh with the pipeline that was found.
 void compareMesh(const LoadOptions& options, const Layout& layout, const std::string& where, DiagnosticLog& log) {
     if (!options.mesh) return;
     const int stated = options.mesh->sizes.at(MeshAxis::Pipeline);
@@ -133,8 +133,8 @@ void compareMesh(const LoadOptions& options, const Layout& layout, const std::st
                 stated, layout.pp));
 }
 
-/// Of jobs that state how many ranks they had. Ranks may be left out on purpose, such as replicas, but not so many that
-/// the pipeline does not divide the job.
+/// For jobs that state how many ranks they had. Ranks may be left out on purpose, such as replicas, but not so many
+/// that the pipeline does not divide the job.
 void tellAbsentRanks(std::span<const TraceFile> files, const Layout& layout, const std::string& where,
                      DiagnosticLog& log) {
     std::set<std::int32_t> here;
@@ -170,7 +170,7 @@ std::vector<int> layersOfStages(const std::vector<ProfilerMarks>& marks) {
     return layers;
 }
 
-/// What the framework of a recorded job calls itself and its schedule: the same on all ranks.
+/// What the framework of a recorded job calls itself and its schedule, which is the same on all ranks.
 void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explanation) {
     for (const ProfilerMarks& file : marks) {
         const auto value = [&file](const std::string& name) {
@@ -187,9 +187,9 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
     }
 }
 
-/// Where some processes of a recorded job exited regularly, the others were killed.
+/// If some processes of a recorded job exited normally, the others were killed.
 void tellKilledProcesses(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
-    if (std::ranges::none_of(marks, &ProfilerMarks::has_end)) return; // it may go on
+    if (std::ranges::none_of(marks, &ProfilerMarks::has_end)) return; // it may still be running
     for (std::size_t file = 0; file < marks.size(); ++file) {
         if (marks[file].is_captured && !marks[file].has_end && !marks[file].steps.empty())
             log.add("unfinished", files[file].path.string(),
@@ -210,7 +210,7 @@ Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules)
     return {};
 }
 
-/// By our own marks, the user's rules, the built-in ones, or else by inference.
+/// By our own marks, the user's rules, the built-in ones, or otherwise by inference.
 Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = raw.files();
@@ -251,7 +251,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     return std::move(inferred.found);
 }
 
-/// The schedule that the user stated, with the observed sizes where they are left open; nothing if none is stated.
+/// The schedule that the user stated, completed with the observed sizes; nothing if none is stated.
 Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const Schedule& observed,
                                               const std::string& where) {
     std::optional<Schedule> given = options.schedule;
@@ -294,7 +294,7 @@ Status findSchedule(Run& run, const LoadOptions& options, const std::string& whe
     return {};
 }
 
-/// For the pipeline that was found: records of ranks and chunks that it does not have are counted and omitted.
+/// For the pipeline that was found: counts and omits records of ranks and chunks that it does not have.
 Result<CheckLog> readChecks(RawTrace& raw, const Layout& layout, const std::string& where, DiagnosticLog& log) {
     BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, extract(raw, kNativeChecks));
     CheckLog checks = mergeNativeChecks(std::move(found), log);
@@ -309,7 +309,7 @@ Result<CheckLog> readChecks(RawTrace& raw, const Layout& layout, const std::stri
     return checks;
 }
 
-/// Finds the pipeline of a trace that was read; the trace's own members of `run` are there.
+/// Finds the pipeline of a trace that was read; the trace's own members of `run` must be set.
 Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string& where, Run& run, DiagnosticLog& log) {
     const JobControl& control = raw.control();
     BUBBLESCOPE_ASSIGN(FoundOps found, recognise(raw, options, where, run, log));

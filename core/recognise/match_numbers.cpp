@@ -11,18 +11,18 @@
 namespace bubblescope {
 namespace {
 
-/// Who ran matches: rank and replica.
+/// The owner of matches: rank and replica.
 using Owner = std::pair<std::int64_t, std::int64_t>;
 
 enum class StepSource : std::uint8_t { Stated, Marks, Counted };
 
-/// A match without its step, and without its micro-batch where it does not state one.
+/// A match without its step, and without its micro-batch if it does not state one.
 struct Identity {
     int what = 0; ///< the kind of an op, or of a transfer
     std::int64_t chunk = 0;
     std::int64_t microbatch = 0;
     std::int64_t sequence = 0;
-    std::uint64_t row = 0; ///< on a device an op occurs once on every stream that it used
+    std::uint64_t row = 0; ///< on a device, an op occurs once on every stream that it used
 
     friend auto operator<=>(const Identity&, const Identity&) = default;
 };
@@ -108,7 +108,7 @@ private:
         return match.on_device ? std::nullopt : stepAt(marks_[match.file], match.start);
     }
 
-    /// How often the same ran before. Mirrored ranges on devices are counted even beside marks.
+    /// How often the same op ran before. Mirrored ranges on devices are counted even if there are marks.
     void countSteps(const std::vector<std::size_t>& list) {
         std::map<Identity, std::int64_t> seen;
         const RuleMatch* pair = nullptr;
@@ -144,7 +144,7 @@ private:
             known->second.second = std::max(known->second.second, matches_[i].end);
         }
     }
-    /// The steps of all but some owners.
+    /// The steps of all owners except some.
     [[nodiscard]] Windows windowsOf(const std::set<Owner>& without) const {
         Windows windows;
         for (const auto& [owner, list] : owners_) {
@@ -155,7 +155,7 @@ private:
     [[nodiscard]] static TimeNs middle(const std::pair<TimeNs, TimeNs>& window) {
         return window.first + (window.second - window.first) / 2;
     }
-    /// By how much an owner's numbers are to be raised to fit others' in time.
+    /// How much to add to an owner's numbers so that they match others' in time.
     [[nodiscard]] static std::int64_t shiftTo(const Windows& others, const Windows& own) {
         if (others.empty() || own.empty()) return 0;
         constexpr std::int64_t kEnough = 64; // steps in common
@@ -179,8 +179,8 @@ private:
         return best;
     }
 
-    /// Owners whose steps are numbered differently from most: the same number of steps, at other numbers, at the times
-    /// of the others' steps.
+    /// Owners whose steps are numbered differently from most: the same number of steps, with other numbers, at the
+    /// times of the others' steps.
     void findShifted(std::set<Owner>& doubtful) const {
         std::map<Owner, Windows> windows;
         std::map<std::vector<std::int64_t>, std::int64_t> sets; // of step numbers
@@ -207,7 +207,7 @@ private:
         }
     }
 
-    /// The steps of an owner by the recurrence of its ops, numbered as those of the others at the same times.
+    /// The steps of an owner by the recurrence of its ops, numbered like those of the others at the same times.
     void recount(const Owner& owner, const Windows& others) {
         const std::vector<std::size_t>& list = owners_.at(owner);
         countSteps(list);
@@ -256,8 +256,8 @@ private:
         return flushes;
     }
 
-    /// Where nothing marks steps: the rank that holds most forwards at a time, the first of the pipeline, is empty only
-    /// between steps, and all ranks run as many ops in a step.
+    /// If nothing marks steps: the rank that holds most forwards at a time, the first of the pipeline, is empty only
+    /// between steps, and all ranks run equally many ops per step.
     void divideByFlushes() {
         std::int64_t steps = 0;
         for (const auto& [owner, list] : owners_) {

@@ -35,7 +35,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
             slices = std::max(slices, op.sequence + 1);
     }
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        // With one chunk per rank the placements are the same.
+        // With one chunk per rank, all placements are equal.
         if (family.placement != observed.placement && observed.vpp > 1) continue;
         const auto add = [&](std::string_view flavor) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), observed.pp, observed.microbatches,
@@ -47,7 +47,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
         for (const std::string_view flavor : family.flavors)
             add(flavor);
     }
-    // If several families have the same order, the name that the run states is preferred.
+    // If several families have the same order, prefers the name that the run states.
     std::stable_partition(specs.begin(), specs.end(), [&observed](const ScheduleSpec& spec) {
         return spec.name == observed.name && (observed.flavor.empty() || spec.flavor == observed.flavor);
     });
@@ -67,8 +67,8 @@ int firstGroup(const Schedule& observed) {
     return 0;
 }
 
-/// Memory limits that may have led to a peak, likely ones first: orders need not reach theirs, and those that free
-/// memory by weight gradients may hold more forwards than that.
+/// Memory limits that may have led to a peak, likely ones first: orders need not reach theirs, and those whose weight
+/// gradients free memory may hold more forwards than that.
 std::vector<int> likelyLimits(int peak) {
     constexpr int kAround = 8;
     std::vector<int> limits{peak};
@@ -79,7 +79,7 @@ std::vector<int> likelyLimits(int peak) {
     return limits;
 }
 
-/// Above this, orders of families that the run does not name are tried at the most likely memory limit only.
+/// Above this, orders of families that the run does not name are only tried at the most likely memory limit.
 constexpr std::size_t kFewOps = 20'000;
 
 /// Which kinds of backward an order has, and whether ops overlap: families differ in that, whatever their parameters.
@@ -148,7 +148,7 @@ private:
         }
     }
 
-    /// The order of a spec, nothing if it has none.
+    /// The order of a spec; nothing if it has none.
     std::optional<Schedule> tryOne(const ScheduleSpec& spec) {
         auto made = makeSchedule(spec);
         if (!made.ok() || made.value().ranks.size() != observed_.ranks.size()) return std::nullopt;

@@ -48,7 +48,7 @@ Result<std::vector<MeshAxis>> parseOrder(std::string_view text) {
     return order;
 }
 
-// What frameworks call their groups: Megatron-LM's constants, PyTorch's device meshes.
+// Frameworks' names for their groups: Megatron-LM's constants, PyTorch's device meshes.
 struct GroupName {
     std::string_view description;
     MeshAxis axis;
@@ -90,7 +90,7 @@ std::optional<Found> placeByGroups(const TraceFile& file, std::int64_t rank) {
     return pipeline ? std::optional(found) : std::nullopt;
 }
 
-/// "1/4" for each axis, as perfetto::kCaptureStates has it.
+/// "1/4" for each axis, as in perfetto::kCaptureStates.
 std::optional<Found> placeByFramework(const ProfilerMarks& marks) {
     Found found;
     for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis) {

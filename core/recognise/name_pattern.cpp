@@ -9,10 +9,10 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kLongest = 1000; // matching recurses as deep as a pattern is long
+constexpr std::size_t kLongest = 1000; // because matching recurses as deep as a pattern is long
 
-/// Memoizes failed branches of a match: the rest depends on the position in the pattern and the position in the name
-/// alone, so no such pair is tried twice.
+/// Memoizes failed branches of a match: the rest only depends on the position in the pattern and the position in the
+/// name, so no such pair is tried twice.
 class DeadEnds {
 public:
     explicit DeadEnds(std::size_t name_length) : places_(name_length + 1) {}

@@ -28,8 +28,8 @@
 
 namespace bubblescope {
 
-/// One set of args of a loaded trace, with the interface that native_args.h needs. The trace must outlive it. The args
-/// are parsed once: an op needs nine.
+/// A set of args of a loaded trace, with the interface that native_args.h needs. The trace must outlive it. The args
+/// are parsed once, because an op needs nine.
 class TraceArgs {
 public:
     TraceArgs(const Trace& trace, ArgSetId args) : trace_(trace), args_(args) {
@@ -111,7 +111,7 @@ std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::spa
     return std::move(statements.front().first.info);
 }
 
-/// As its host, its PID and the namespace of that name it.
+/// Identified by its host, its PID and its PID namespace.
 std::string processOf(const TraceArgs& args) {
     const auto pid = args.integer("pid");
     if (!pid) return {};
@@ -154,7 +154,7 @@ void tellEnd(const std::vector<NativeMarks>& marks, std::span<const TraceFile> f
     const auto failed = std::ranges::find_if(marks, [](const NativeMarks& file) { return !file.failure.empty(); });
     if (failed != marks.end()) log.add("run-ended", {}, say("the run failed: {}", failed->failure));
     const bool any = std::ranges::any_of(ended, [](const auto& each) { return each.second; });
-    if (!any) return; // it may go on
+    if (!any) return; // it may still be running
     for (std::size_t file = 0; file < marks.size(); ++file) {
         const bool open = std::ranges::any_of(marks[file].owners, [&](const auto& owner) { return !ended[owner]; });
         if (open)
@@ -189,7 +189,7 @@ void append(std::vector<T>& to, std::vector<T>& from) {
         to = std::move(from);
     else
         to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
-    std::vector<T>().swap(from); // assigning {} would keep the room
+    std::vector<T>().swap(from); // assigning {} would keep the memory
 }
 
 /// Reads the ops and transfers of tracks. Thread-safe.
@@ -203,8 +203,8 @@ public:
         }
     }
 
-    /// Reads a track's slices from `next` on, as far as they begin before `until`; `next` is then the first that does
-    /// not. False if the job is stopped.
+    /// Reads a track's slices from `next` on that begin before `until`; `next` is then the first one that does not.
+    /// False if the job is stopped.
     [[nodiscard]] bool read(const Track& track, SliceId& next, TimeNs until, NativeMarks& out,
                             const JobControl& control) const {
         if (next == track.end_slice || trace_.start(next) >= until) return true;
@@ -300,17 +300,17 @@ Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
     for (const Track& track : trace.tracks()) {
         const auto owner = recordOwner(trace, track);
         const bool goes_on = !owner || owner->tensor_rank > 0 || kernels.addTrack(track, *owner, raw.control());
-        if (!goes_on) return files; // of no use, see RawTrace::control()
+        if (!goes_on) return files; // unusable, see RawTrace::control()
     }
     const MarkReader reader(trace, kernels);
     std::vector<NativeMarks> tracks(trace.tracks().size());
     std::vector<SliceId> next;
     for (const Track& track : trace.tracks())
         next.push_back(track.first_slice);
-    // Tracks of one file lie side by side in it. Piece after piece of the time is read, so that few of its pages are
-    // needed at once.
+    // Tracks of one file are next to each other in it. They are read in parallel, one piece of time after another, so
+    // that few of its pages are needed at once.
     constexpr std::size_t kSlicesAtOnce = 1 << 16;
-    constexpr std::int64_t kMostPieces = 16; // of a file in no order each needs nearly all pages
+    constexpr std::int64_t kMostPieces = 16; // for a file in no order, each piece needs nearly all pages
     const auto pieces =
         std::clamp<std::int64_t>(static_cast<std::int64_t>(trace.sliceCount() / kSlicesAtOnce), 1, kMostPieces);
     for (std::int64_t piece = 1; piece <= pieces; ++piece) {
@@ -411,7 +411,7 @@ private:
         return false;
     }
 
-    /// The checks of a recorded job state their place: its processes are called as they call themselves.
+    /// The checks of a recorded job state their place, because its processes have arbitrary names.
     std::optional<RecordOwner> statedPlace(ArgSetId args) {
         const auto rank = trace_.intArg(args, "rank");
         if (!rank) return std::nullopt;
@@ -476,8 +476,8 @@ private:
     StringId capture_;
 };
 
-/// Counts the layers of a recorded job's checks over the model: ranks know those of their own stages alone. A stage
-/// that states none has as many as the first that does.
+/// Counts the layers of a recorded job's checks over the whole model, because ranks only know those of their own
+/// stages. A stage that states none has as many as the first that does.
 void countOverModel(const std::map<Stage, int>& layers, Stage stage, CheckRecord& check) {
     if (layers.empty()) return;
     std::int64_t below = 0;

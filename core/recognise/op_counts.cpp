@@ -24,10 +24,10 @@ void OpCounts::sumUp() {
             counts_[kept++] = entry;
     }
     counts_.erase(counts_.begin() + static_cast<std::ptrdiff_t>(kept), counts_.end());
-    room_ = std::max(kLittle, 2 * kept); // each is summed up a few times at most
+    room_ = std::max(kLittle, 2 * kept); // each is summed at most a few times
 }
 
-/// The number of a rank's ops, 0 of one that has none.
+/// The number of a rank's ops; 0 if it has none.
 std::size_t OpCounts::take(StepKey step, std::int64_t owner) {
     const Entry wanted{owner, step};
     if (known_ >= counts_.size() || !counts_[known_].isOf(wanted)) {

@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// "F3.1", or "F3.1+B2.0" for a pair; names that are no op's are left out.
+/// "F3.1", or "F3.1+B2.0" for a pair; leaves out names that are not ops.
 std::vector<Op> opsNamed(std::string_view text) {
     std::vector<Op> ops;
     while (!text.empty()) {
@@ -24,7 +24,7 @@ std::vector<Op> opsNamed(std::string_view text) {
 
 OwnKernels::OwnKernels(const Trace& trace)
     : trace_(trace), collective_(trace.strings().find(trace_names::kCollective)) {
-    if (trace.strings().find(trace_names::kOp) == 0) return; // other people's kernels, whose args need not be read
+    if (trace.strings().find(trace_names::kOp) == 0) return; // other programs' kernels, whose args need not be read
     for (const std::string_view category : {"kernel", "gpu_memcpy", "gpu_memset"}) {
         if (const StringId id = trace.strings().find(category); id != 0) device_.push_back(id);
     }

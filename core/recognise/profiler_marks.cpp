@@ -13,7 +13,7 @@ namespace bubblescope {
 
 namespace {
 
-/// The instants of recorded jobs: marks of steps, and what their frameworks state.
+/// The instants of recorded jobs: marks of steps, and statements of their frameworks.
 void readStatements(const Trace& trace, std::vector<ProfilerMarks>& files) {
     const StringId pipeline = trace.strings().find(perfetto::kPipelineCategory);
     const StringId states = trace.strings().find(perfetto::kCaptureStates);
@@ -58,7 +58,7 @@ Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw) {
     StopCheck stop(raw.control());
     for (const Track& track : trace.tracks()) {
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
-            if (stop.requested()) return files; // of no use, see RawTrace::control()
+            if (stop.requested()) return files; // unusable, see RawTrace::control()
             if (trace.sliceCategories()[slice] != wanted) continue;
             std::string_view name = trace.name(slice);
             const Mark mark{0, trace.start(slice), trace.end(slice)};

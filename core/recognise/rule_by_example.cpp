@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// A field that an example states, and whether a place for it is found.
+/// A field that an example states, and whether a place for it has been found.
 struct Wanted {
     RuleField field;
     std::int64_t value = 0;
@@ -24,7 +24,7 @@ bool isSpecial(char c) {
     return std::string_view("{}[]*\\").find(c) != std::string_view::npos;
 }
 
-/// The name as a pattern: numbers that are wanted become fields, others any text.
+/// The name as a pattern: matching numbers become fields, others any text.
 std::string patternFrom(std::string_view name, std::vector<Wanted>& wanted) {
     std::string out;
     while (!name.empty()) {

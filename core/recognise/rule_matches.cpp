@@ -69,7 +69,7 @@ private:
         return GpuWork::key(track.file, GpuWork::processOf(trace_, track));
     }
 
-    /// Those that have ops, by process.
+    /// Finds the threads that have ops, by process.
     void findThreads() {
         for (const RuleFinds& file : files_) {
             TrackId last = kNoId;
@@ -103,7 +103,7 @@ private:
             const StringId category = trace_.sliceCategories()[slice];
             if (!rule_.categories.empty() && !wanted_.contains(category)) continue;
             const Spelled* const spelled = spelling(trace_.sliceNames()[slice]);
-            if (spelled == nullptr || trace_.isOpen(slice)) continue; // when it would have ended is not known
+            if (spelled == nullptr || trace_.isOpen(slice)) continue; // its end is unknown
             if (!place) place = placeOf(track);
             if (!place->used) return;
             RuleMatch match;
@@ -176,7 +176,7 @@ private:
         case RankSource::File: return raw_.rankOf(track.file);
         case RankSource::Process: return track.pid;
         case RankSource::Thread: return track.tid - 1;
-        case RankSource::Processes: // numbered after all are known
+        case RankSource::Processes: // numbered when all are known
         case RankSource::Names: break;
         }
         return 0;
@@ -205,7 +205,7 @@ private:
         for (std::size_t of = 0; of < ops; ++of) {
             if (spelled.op != nullptr) {
                 match.kind = spelled.op->kinds.empty() ? kindByWord(spelled, match.slice) : spelled.op->kinds[of];
-                if (!match.kind) continue; // a word that means no op
+                if (!match.kind) continue; // a word that does not mean an op
             }
             if (fill(match, spelled, of)) found_->matches.push_back(match);
         }
@@ -277,7 +277,7 @@ bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile>
 }
 
 /// One process that runs its ops on several devices, as torchgpipe does, is as many ranks: in the order of files, their
-/// processes and devices. What ran on no device is of the rank of its thread.
+/// processes and devices. Matches without a device get the rank of their thread.
 bool divideByDevice(std::vector<RuleMatch>& matches) {
     using Process = std::pair<std::uint32_t, std::int64_t>;
     std::map<Process, std::set<std::int64_t>> devices;
@@ -306,8 +306,8 @@ bool divideByDevice(std::vector<RuleMatch>& matches) {
     return true;
 }
 
-/// Replicas that have large numbers, such as those of processes, or negative ones are numbered from 0 in their order:
-/// what is kept of replicas is kept for all numbers up to the largest.
+/// Replicas with large numbers, such as those of processes, or negative ones are renumbered from 0 in their order,
+/// because memory grows with the largest number.
 void numberReplicas(std::vector<RuleMatch>& matches) {
     constexpr std::int64_t kLargest = 1023;
     std::map<std::int64_t, std::int64_t> numbers;
@@ -337,7 +337,7 @@ void appendMatches(RuleFinds&& file, RuleMatches& all) {
         all.matches = std::move(file.matches);
     else
         std::ranges::move(file.matches, std::back_inserter(all.matches));
-    std::vector<RuleMatch>().swap(file.matches); // assigning {} would keep the room
+    std::vector<RuleMatch>().swap(file.matches); // assigning {} would keep the memory
 }
 
 } // namespace

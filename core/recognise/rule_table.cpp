@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-// Tried from top to bottom; the first that finds an op is used. The format is described in
+// Tried from top to bottom; the first one that finds an op is used. The format is described in
 // resources/manual/recognition.md. Sources: Megatron-LM's traces as MegatronApp records them;
 // torch.distributed.pipelining and its dumps of schedules; ByteDance's timelines of StragglerAnalysis; PaddlePaddle's
 // job log, its Chrome form (forward_3), paddle.profiler (forward0-3) and dynamic graph (F0_VP1); sail-sg's zero-bubble
@@ -126,7 +126,7 @@ constexpr std::array<std::pair<std::string_view, RankSource>, 5> kRankSources{{{
                                                                                {"thread", RankSource::Thread},
                                                                                {"names", RankSource::Names}}};
 
-/// A required text field, which may be absent only if it may be empty.
+/// A required text field, which may only be absent if it may be empty.
 Result<std::string> textField(const Json& object, const std::string& key, const InputPlace& place, bool needed) {
     const auto found = object.find(key);
     if (found == object.end()) {
@@ -287,7 +287,7 @@ Result<RecognitionRule> readRule(const Json& entry, const InputPlace& place) {
     return rule;
 }
 
-/// "AGENT [#] *" in the place of a name: * is any text, # a number.
+/// "AGENT [#] *" as a name: * is any text, # a number.
 Result<LaneRule> readLane(const Json& entry, const InputPlace& place) {
     BUBBLESCOPE_TRY(checkKeys(entry, {"category", "process", "thread", "name", "is", "device", "source"}, place));
     LaneRule lane;

@@ -15,7 +15,7 @@
 namespace bubblescope {
 namespace {
 
-/// The replica that the values of a file belong to; nothing if another rank stands for it.
+/// The replica that the values of a file belong to; nothing if another rank represents it.
 std::optional<int> replicaOf(const TraceFile& file, const std::optional<RankPlaces>& places) {
     if (!places || !file.rank) return 0;
     const auto place = places->ranks.find(*file.rank);

@@ -12,10 +12,10 @@
 #include <optional>
 #include <utility>
 
-// The waterfall. A step is replayed again and again, each time with one cause more, from the ideal step (planned order,
-// typical times, free transfers) to the step as it was. What a cause adds to a rank's bubble is the difference between
-// two neighbouring replays, so that the causes sum to the observed bubble whatever they are. What cannot be replayed is
-// the last difference, Cause::Unknown.
+// The waterfall. A step is replayed repeatedly, each time with one more cause, from the ideal step (planned order,
+// typical times, free transfers) to the observed step. A cause adds the difference between two consecutive replays to a
+// rank's bubble, so the causes always sum to the observed bubble. What cannot be replayed is the last difference,
+// Cause::Unknown.
 namespace bubblescope {
 namespace {
 
@@ -75,7 +75,7 @@ private:
         return inside;
     }
 
-    /// The step with these causes.
+    /// The step replayed with some causes.
     struct Replayed {
         TimeNs length{0};
         std::span<const TimeNs> durations;
@@ -87,7 +87,7 @@ private:
         return step;
     }
 
-    /// Per rank, of a step of this length, durations and ends.
+    /// Idle time per rank, for a step with this length, durations and ends.
     template <class EndOf>
     [[nodiscard]] std::vector<TimeNs> idle(std::span<const TimeNs> durations, TimeNs length, EndOf end) const {
         std::vector<TimeNs> idle(step_.ranks.size(), length);
@@ -97,14 +97,14 @@ private:
             idle[r] -= trailingIn(r, length, end);
         return idle;
     }
-    /// Of the latest replay.
+    /// Idle time in the latest replay.
     [[nodiscard]] std::vector<TimeNs> idle(const Replayed& step) const {
         return idle(step.durations, step.length, [this](UnitIndex unit) { return ends_[unit]; });
     }
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
 
-    /// A step may be shorter than usual times allow: all of it then ran faster. True if its length was longer than the
-    /// observed one, to which it is reduced in proportion.
+    /// A step may be shorter than usual times allow, because all of it ran faster. True if its replayed length exceeded
+    /// the observed one; it is then scaled down.
     bool capAtObserved(TimeNs& length, std::vector<TimeNs>& idle) const {
         if (length <= graph_.wall) return false;
         const double pace = static_cast<double>(graph_.wall.count()) / static_cast<double>(length.count());
@@ -148,7 +148,7 @@ private:
     }
 
     void crossEffects(StepAccounting& result) {
-        const TimeNs replayed = replayed_[indexOf(Cause::Unknown) - 1]; // with all causes but the unknown
+        const TimeNs replayed = replayed_[indexOf(Cause::Unknown) - 1]; // with all causes except Unknown
         std::size_t first = kCauseCount;
         std::size_t last = 0;
         for (std::size_t c = indexOf(Cause::Imbalance); c < indexOf(Cause::Unknown); ++c) {
@@ -159,7 +159,7 @@ private:
         for (std::size_t c = first; c <= last; ++c) {
             if (!present_[c]) continue;
             WaterfallStep& entry = result.waterfall[c - 1];
-            // The waterfall has seen the first cause alone, and the step without the last.
+            // The waterfall already has the first cause alone, and the step without the last.
             entry.alone = (c == first ? replayed_[c] : run(Causes{}.set(c)).length) - replayed_[0];
             entry.without = replayed - (c == last ? replayed_[c - 1] : run(Causes(present_).reset(c)).length);
         }
@@ -172,11 +172,11 @@ private:
     const StepReplay& replay_; ///< in the observed order
     const PlannedReplay& planned_;
     TaskTimes ends_;              ///< of the latest replay
-    PerCause<TimeNs> replayed_{}; ///< the step with all causes up to each
-    Causes present_;              ///< those that can make a difference
+    PerCause<TimeNs> replayed_{}; ///< length of the step with all causes up to each
+    Causes present_;              ///< causes that can make a difference
 };
 
-/// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.
+/// Whether each rank ran its ops in the plan's order: the usual case, which is cheap to detect.
 bool ranAs(const StepTimeline& step, const Schedule& plan) {
     const auto works = [](const Op& op) { return op.kind != OpKind::Optimizer; };
     if (plan.ranks.size() != step.ranks.size() || plan.placement != step.placement || plan.vpp != step.vpp)

@@ -59,8 +59,8 @@ void StepParts::readDurations() {
 
 void StepParts::findSlowdown() {
     if (usual_ == onDeviceList()) return;
-    constexpr double kScale = 1e6; // ratios as whole numbers, for the quick median
-    // A few thousand give the median equally well; an odd distance does not follow a pattern of the order.
+    constexpr double kScale = 1e6; // ratios as integers, for the fast median
+    // A few thousand give the same median; an odd stride avoids following a pattern in the order.
     constexpr std::size_t kSamples = 4096;
     const std::size_t apart = (usual_.size() / kSamples) | 1U;
     std::vector<TimeNs> ratios;
@@ -89,7 +89,7 @@ OpParts StepParts::ofOp(std::size_t unit) const {
 }
 
 std::span<const TimeNs> StepParts::durations(Causes causes) {
-    // A cause without effect may be included if an existing list can then be used.
+    // A cause without effect may be included if that allows using an existing list.
     const bool imbalance = causes[indexOf(Cause::Imbalance)] || !has(Cause::Imbalance);
     const bool slowdown = causes[indexOf(Cause::Slowdown)] || !has(Cause::Slowdown);
     const bool jitter = causes[indexOf(Cause::Jitter)] || (imbalance && slowdown && !has(Cause::Jitter));

@@ -48,9 +48,9 @@ std::size_t LikeKeys::ofPair(Rank rank, Chunk first, Chunk second) const {
 
 namespace {
 
-constexpr int kMaxSlices = 4096; ///< bounds what a damaged file can ask for
+constexpr int kMaxSlices = 4096; ///< limits the memory that a damaged file can request
 
-/// Of the sequence, as far as this op shows.
+/// Number of slices of the sequence, as far as this op shows.
 int slicesWith(const TimelineOp& op) {
     return std::min<int>(op.op.sequence, kMaxSlices - 1) + 1;
 }
@@ -88,14 +88,14 @@ StepSamples::StepSamples(const StepTimeline& step) {
     }
 }
 
-/// The times by key, one list behind the other: those of steady steps, or all where a key has none of these. Several
-/// threads may count and add, each other keys.
+/// The times by group, one list after another: those of steady steps, or all if a group has no steady ones. Several
+/// threads may count and add for different groups.
 class UsualTimes::Lists {
 public:
     explicit Lists(std::size_t keys) : begin_(keys + 1, 0), unsteady_(keys, 0) {}
 
     void count(std::size_t key, bool steady) { ++(steady ? begin_[key + 1] : unsteady_[key]); }
-    /// Call when all are counted.
+    /// Call it after everything was counted.
     void makeRoom() {
         for (std::size_t key = 0; key < unsteady_.size(); ++key) {
             if (begin_[key + 1] > 0) unsteady_[key] = 0;
@@ -107,7 +107,7 @@ public:
     [[nodiscard]] bool takes(std::size_t key, bool steady) const { return steady || unsteady_[key] > 0; }
     void add(std::size_t key, TimeNs time) { times_[next_[key]++] = time; }
     [[nodiscard]] std::size_t size() const { return times_.size(); }
-    /// Of the keys in [from, to); leaves their times in another order.
+    /// The median of the groups in [from, to); reorders the times.
     [[nodiscard]] TimeNs median(std::size_t from, std::size_t to) {
         return medianInPlace(std::span(times_).subspan(begin_[from], begin_[to] - begin_[from]));
     }
@@ -127,8 +127,8 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
         by_.ranks = std::max(by_.ranks, step.ranks.size());
         ops += step.opCount();
     }
-    // A key is of one rank, so that several threads can read ranks: neighbours by one, since their counts are
-    // neighbours in memory.
+    // A group belongs to one rank, so several threads can read ranks. Each thread takes neighbouring ranks, because
+    // their counts are neighbours in memory.
     constexpr std::size_t kTogether = 8;
     const auto eachSample = [&](auto visit) {
         const std::size_t groups = (by_.ranks + kTogether - 1) / kTogether;
@@ -145,7 +145,7 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
             }
         });
     };
-    // Sequences are mostly not split, so that this counts once and not twice.
+    // Sequences are usually not split, so this counts only once.
     std::optional<Lists> lists;
     std::atomic<int> slices{1};
     const auto noteSlice = [&slices](const TimelineOp& op) {
@@ -199,14 +199,14 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, std::span<const Step
 void UsualTimes::findMedians(Lists& lists) {
     usual_.resize(by_.count());
     parallelGroups(usual_.size(), lists.size(), [&](std::size_t key) { usual_[key] = lists.median(key, key + 1); });
-    parallelGroups(typical_.size(), lists.size(), [&](std::size_t kind) { // last, since it mixes keys
+    parallelGroups(typical_.size(), lists.size(), [&](std::size_t kind) { // last, because it mixes groups
         const std::size_t from = kind * by_.ofKind();
         const std::size_t to = kind < LikeKeys::kAlone ? from + by_.ofKind() : by_.count();
         typical_[kind] = std::min(lists.median(from, to), meanOf(lists, from, to));
     });
 }
 
-/// Of the ops of these keys, each taken to last what is usual for its key.
+/// The mean over the ops of these groups, if each took the usual time of its group.
 TimeNs UsualTimes::meanOf(const Lists& lists, std::size_t from, std::size_t to) const {
     double sum = 0;
     double count = 0;
@@ -255,7 +255,7 @@ UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, co
             typical[unit] = std::max(TimeNs{0}, times.typical);
             usual[unit] = std::max(TimeNs{0}, times.usual);
             if (times.known) continue;
-            const std::lock_guard lock(unknown); // few are
+            const std::lock_guard lock(unknown); // there are few of them
             unknown_.push_back(static_cast<UnitIndex>(unit));
         }
     });

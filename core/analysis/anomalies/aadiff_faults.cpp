@@ -5,11 +5,11 @@
 #include <string>
 #include <tuple>
 
-// What checks in bubbles found, and what they did not look at.
+// Results of checks in bubbles, and what they did not cover.
 namespace bubblescope {
 namespace {
 
-/// Mismatches that are one story: the same work of the same rank, with the same end.
+/// Mismatches that are reported together: the same work of the same rank, with the same verdict.
 using Story = std::tuple<Verdict, CheckPlace, CheckKind, OpKind, Chunk, int, std::string>;
 
 Story storyOf(const CheckRecord& check) {
@@ -23,7 +23,7 @@ struct Mismatches {
     Cases cases; ///< in the examined steps
 };
 
-/// The rank that sent what a check of a transfer compared; none where the op has no producer.
+/// The rank that sent the data compared by a check of a transfer; none if the op has no producer.
 std::optional<Rank> senderOf(const Run& run, const CheckRecord& check) {
     if (check.kind != CheckKind::Transfer || run.steps.empty()) return std::nullopt;
     const StepTimeline& shape = run.steps.front();

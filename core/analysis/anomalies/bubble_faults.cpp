@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// Idle time above the closed form, mean over ranks; nothing without a form.
+/// Idle time above the closed form, averaged over ranks; nothing without a form.
 std::optional<TimeNs> excessOf(const StepAnalysis& step) {
     TimeNs sum{0};
     for (const RankAccount& rank : step.ranks) {
@@ -27,7 +27,7 @@ std::optional<TimeNs> excessOf(const StepAnalysis& step) {
 } // namespace
 
 void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
-    std::vector<double> shares; // of the steps that count, each on the replica that it waits for
+    std::vector<double> shares; // of the steps that count, each on its slowest replica
     for (const SelectedStep& selected : input.selection.steps()) {
         const auto excess = selected.taken() ? excessOf(input.analyses[selected.longest]) : std::nullopt;
         if (excess) shares.push_back(input.fraction(*excess, selected.longest));
@@ -39,7 +39,7 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
     const StepAnalysis& step = input.analyses[input.typicalStep()];
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::BubbleAboveForm;
-    anomaly.severity = Severity::Warning; // a symptom: its causes have severities of their own
+    anomaly.severity = Severity::Warning; // a symptom, because its causes have severities of their own
     Cases cases;
     for (std::size_t s = 0; s < input.analyses.size(); ++s) {
         const auto of_step = excessOf(input.analyses[s]);
@@ -63,7 +63,7 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
 
 namespace {
 
-/// An idle stretch before an op whose input was there, in which the rank waited for another op's input.
+/// An idle stretch before an op whose input had arrived, in which the rank waited for another op's input.
 struct Blocked {
     std::size_t step = 0;
     Op op;
@@ -71,7 +71,7 @@ struct Blocked {
     TimeInterval when;
 };
 
-/// Linear in ops and spans, as long as the waits of a rank hardly overlap.
+/// Linear in ops and spans if the waits of a rank hardly overlap.
 class BlockedFinder {
 public:
     /// `first` is how the first step ran, or null.
@@ -79,7 +79,7 @@ public:
         if (first != nullptr) order_ = first->order;
     }
 
-    /// To be called for all steps of a run, one after the other; `index` is the step's.
+    /// Call it for all steps of a run in order; `index` is the step's.
     void find(const StepTimeline& step, std::size_t index, bool order_of_previous,
               std::map<Rank, std::vector<Blocked>>& into) {
         if (index > 0 && !order_of_previous) order_.reset();
@@ -108,17 +108,17 @@ private:
         const CommSpan* span = nullptr;
         OpIndex consumer = kNoOp;
     };
-    /// Of a rank.
+    /// The waits of a rank.
     struct Waits {
         std::vector<Wait> waits;   ///< for what its ops need
-        std::vector<TimeNs> there; ///< by op, until when it received its input, or waited for it
+        std::vector<TimeNs> there; ///< by op: when it had received its input, or stopped waiting for it
     };
 
     static bool isWait(const CommSpan& span) { return span.kind == CommKind::Wait; }
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] const OpGraph& graph() const { return order_->graph(); }
 
-    /// Where the graph's ops are in the timeline, if that is not their own place.
+    /// Lists where the graph's ops are in the timeline, if that differs from their index.
     void listOps() {
         ops_.clear();
         if (order_->optimizersTrail()) return;
@@ -137,7 +137,7 @@ private:
         return opAt(rank, at(index - graph().firstOf(rank)));
     }
 
-    /// Of the op of another stage that makes this one's input; min() if there is none.
+    /// End of the op of another stage that produces this op's input; min() if there is none.
     [[nodiscard]] TimeNs endOfProducer(OpIndex index) const {
         const OpIndex producer = graph().producers(index).stage;
         return producer >= 0 ? opAt(producer).end : TimeNs::min();
@@ -162,7 +162,7 @@ private:
         const std::vector<Wait>& waits = of_rank.waits;
         if (waits.empty()) return;
         const OpIndex first = graph().firstOf(rank);
-        std::size_t next = 0; // all waits before it ended before this gap
+        std::size_t next = 0; // all earlier waits ended before this gap
         for (std::size_t i = 1; i < of_rank.there.size(); ++i) {
             const TimelineOp& op = opAt(rank, i);
             const TimeNs idle = opAt(rank, i - 1).end;
@@ -172,11 +172,11 @@ private:
             std::optional<TimeNs> ready;
             for (std::size_t w = next; w < waits.size() && waits[w].span->start < op.start; ++w) {
                 const auto& [span, consumer] = waits[w];
-                if (consumer <= first + static_cast<OpIndex>(i)) continue; // mostly its own input
+                if (consumer <= first + static_cast<OpIndex>(i)) continue; // usually its own input
                 if (!ready) ready = std::max(idle, endOfProducer(first + static_cast<OpIndex>(i)));
                 const TimeNs from = std::max(*ready, span->start);
                 const TimeNs until = std::min(span->end, op.start);
-                // Its own input must be there: no receive or wait for it may reach into that time.
+                // Its own input must have arrived: no receive or wait for it may extend into that time.
                 if (until <= from || of_rank.there[i] > from) continue;
                 if (opAt(consumer).start > op.start) into.push_back({index_, op.op, opAt(consumer).op, {from, until}});
             }
@@ -189,11 +189,11 @@ private:
         return found >= 0 && graph().rank(found) == rank ? found : kNoOp;
     }
 
-    std::optional<StepOrder> order_; ///< of the latest step; none where nobody needed it yet
+    std::optional<StepOrder> order_; ///< of the latest step; none until it is needed
     const StepTimeline* step_ = nullptr;
     std::size_t index_ = 0;
     std::vector<std::vector<const TimelineOp*>>
-        ops_; ///< per rank, as in the graph; empty where the step has their place
+        ops_; ///< per rank, as in the graph; empty if indices are equal in the step
 };
 
 } // namespace

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-// Communication for which compute waits: within the pipeline, and between its end and the optimizer.
+// Communication that compute waits for: within the pipeline, and between its end and the optimizer.
 namespace bubblescope {
 namespace {
 
-/// How much time slow links and starved hosts cost a step; their own findings already report it.
+/// The cost per step of slow links and starved hosts, which is already reported by their own findings.
 TimeNs toldOfLinks(const Anomalies& found) {
     TimeNs told{0};
     for (const Anomaly& anomaly : found) {
@@ -38,7 +38,7 @@ std::optional<DearLink> dearestLink(const StepTimeline& step, StepCosts& costs) 
             if (span.kind == CommKind::Receive && span.peer != Rank{r}) links.emplace(span.peer, Rank{r});
         }
     }
-    constexpr std::size_t kMostLinks = 64; // each is replayed
+    constexpr std::size_t kMostLinks = 64; // because each is replayed
     std::optional<DearLink> dearest;
     for (const auto& [from, to] : links) {
         if (links.size() > kMostLinks) break;
@@ -115,7 +115,7 @@ void findGradientExchange(const AnomalyInput& input, Anomalies& found) {
         TimeNs end{TimeNs::min()};       ///< of the last pipeline
         TimeNs optimizer{TimeNs::max()}; ///< the first one's start
         bool all = true;                 ///< every rank has an optimizer after the pipeline
-        std::size_t step = 0;            ///< the longest, index into the run's
+        std::size_t step = 0;            ///< the longest one, as an index into the run's steps
     };
     std::map<int, OfNumber> numbers;
     for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
@@ -134,7 +134,7 @@ void findGradientExchange(const AnomalyInput& input, Anomalies& found) {
     for (const auto& [index, number] : numbers) {
         if (!number.all) return;
         const TimeNs gap = number.optimizer - number.end;
-        // Of the pipeline and what follows it.
+        // Fraction of the pipeline and what follows it.
         const auto whole = static_cast<double>((input.wall(number.step) + gap).count());
         shares.push_back(gap > TimeNs{0} && whole > 0 ? static_cast<double>(gap.count()) / whole : 0);
         if (shares.back() >= input.limits.gradient_exchange && gap > input.clocks.bound()) cases.add(number.step, gap);

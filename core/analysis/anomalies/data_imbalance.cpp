@@ -7,19 +7,19 @@
 #include <map>
 #include <utility>
 
-// Micro-batches whose forward and backward both take long, on all ranks: their data is longer. The cost compares the
-// step with one in which every micro-batch of all replicas contains the same work; replicas wait for each other at the
-// step's end.
+// Micro-batches whose forward and backward both take long, on all ranks, because their data is longer. The cost
+// compares the step with one in which every micro-batch of all replicas contains the same work; replicas wait for each
+// other at the step's end.
 namespace bubblescope {
 namespace {
 
-/// The cost of a step number: its replicas, and the slowest of them.
+/// The cost for a step number: its replicas, and the slowest of them.
 struct NumberedCost {
     TimeNs cost{0};
     std::size_t slowest = 0; ///< index into the run's steps
 };
 
-/// Levels by the run's steps.
+/// Levels, indexed like the run's steps.
 using Levels = std::vector<std::vector<double>>;
 
 NumberedCost costOfNumber(const AnomalyInput& input, const std::vector<std::size_t>& rows, const Levels& levels) {
@@ -52,7 +52,7 @@ NumberedCost costOfNumber(const AnomalyInput& input, const std::vector<std::size
     return out;
 }
 
-/// Probability of such a correlation or a larger one if there is none (Fisher).
+/// Probability of a correlation at least this large by chance (Fisher).
 double chanceOf(double correlation, std::size_t count) {
     const double bounded = std::min(correlation, 1 - 1e-12);
     return statistics::normalTail(std::atanh(bounded) *
@@ -94,7 +94,7 @@ Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, An
         if (cost.cost > worst.cost) worst = cost;
         if (input.worthReporting(cost.cost, cost.slowest)) cases.add(cost.slowest, cost.cost);
     }
-    if (cases.empty()) return levels; // no finding, but still the cause of slow ops
+    if (cases.empty()) return levels; // no finding, but it may still explain slow ops
     const StepTimeline& shown = steps[worst.slowest];
     const auto longest = std::ranges::max_element(levels[worst.slowest]);
     Anomaly anomaly;

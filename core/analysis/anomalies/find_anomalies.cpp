@@ -39,7 +39,7 @@ Anomalies findInSteps(const AnomalyInput& input) {
     findLaunchBound(input, found);
     add(blocking);
     findClockFaults(input, transfers, found);
-    if (input.reference > 0) // what shows in it alone was found before
+    if (input.reference > 0) // anomalies of the reference alone were found before
         std::erase_if(found, [](const Anomaly& anomaly) { return anomaly.seen.cases == 0; });
     return found;
 }

@@ -27,7 +27,7 @@ public:
     [[nodiscard]] double correlation() const {
         const double xx = less(xx_, &Group::x, &Group::x);
         const double yy = less(yy_, &Group::y, &Group::y);
-        constexpr double kNothing = 1e-12; // rounding
+        constexpr double kNothing = 1e-12; // rounding error
         if (xx <= kNothing * xx_ || yy <= kNothing * yy_) return 0;
         return less(xy_, &Group::x, &Group::y) / std::sqrt(xx * yy);
     }
@@ -57,7 +57,7 @@ private:
     double xy_ = 0;
 };
 
-/// Sum and number of a micro-batch's ops on a rank.
+/// Sum and number of the times of a micro-batch's ops on a rank.
 struct MeanTime {
     double sum = 0;
     double count = 0;
@@ -77,8 +77,8 @@ MicrobatchTies microbatchTies(std::span<const StepTimeline> steps, const OpSampl
     std::vector<WithinSums> own(ranks, WithinSums(microbatches));
     std::vector<WithinSums> others(ranks, WithinSums(microbatches));
     std::vector<std::array<MeanTime, 2>> times;                    // by rank and micro-batch
-    std::vector<std::array<double, 2>> logs(ranks * microbatches); // the same
-    std::size_t used = 0;                                          // steps
+    std::vector<std::array<double, 2>> logs(ranks * microbatches); // by rank and micro-batch
+    std::size_t used = 0;                                          // number of steps
     for (std::size_t row = 0; row < samples.rows().size();) {
         const std::size_t s = samples.rows()[row].step;
         times.assign(ranks * microbatches, {});
@@ -125,7 +125,7 @@ MicrobatchTies microbatchTies(std::span<const StepTimeline> steps, const OpSampl
             }
         }
     }
-    const std::size_t means = microbatches + used; // taken out
+    const std::size_t means = microbatches + used; // removed
     if (used < 2 || used * microbatches < means + 8) return ties;
     ties.count = used * microbatches - means;
     ties.forward_backward = 1;

@@ -110,7 +110,7 @@ Sentence occurrenceText(const Occurrence& seen) {
 }
 
 Sentence certaintyText(const Anomaly& anomaly) {
-    constexpr double kLeast = 1e-9; // no exact chance is shown at or below this
+    constexpr double kLeast = 1e-9; // smaller probabilities are shown as a bound
     for (const auto& [name, value] : anomaly.evidence) {
         if (name == "chance" && value <= kLeast) return say("noise alone shows this less than once in a billion runs");
         if (name == "chance") return say("noise alone shows this with a chance of {:.2g}", value);

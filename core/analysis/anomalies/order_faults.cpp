@@ -38,7 +38,7 @@ Sentence suggestionOf(AnomalyKind kind) {
     return say("Check the annotations, and the clocks if the files come from several hosts.");
 }
 
-/// What a rank runs in `usual` and not in `order`.
+/// The ops that a rank runs in `usual` but not in `order`.
 std::vector<Op> lacking(const Schedule& usual, const Schedule& order, Rank rank) {
     std::vector<Op> all = usual.ranks[rank.index()];
     std::vector<Op> here = order.ranks[rank.index()];
@@ -49,8 +49,8 @@ std::vector<Op> lacking(const Schedule& usual, const Schedule& order, Rank rank)
     return missing;
 }
 
-/// One finding for each kind on each rank, and the cases that it represents. The first case is the worst until another
-/// costs more.
+/// One finding per kind and rank, and the cases that it represents. The first case is the worst until another costs
+/// more.
 class OrderFindings {
 public:
     explicit OrderFindings(const AnomalyInput& input) : input_(input) {}
@@ -71,7 +71,7 @@ public:
         if (replica != 0) anomaly.replica = replica;
         finding.anomaly = std::move(anomaly);
     }
-    /// In another step of the same order.
+    /// Adds the same case in another step of the same order.
     void addLike(AnomalyKind kind, std::size_t step, Rank rank) {
         add(kind, step, rank, TimeNs::min(), [] { return Anomaly(); });
     }
@@ -99,7 +99,7 @@ private:
 /// Reports the problems that validate() finds in steps that share one order.
 void tellProblems(const AnomalyInput& input, const std::vector<std::size_t>& steps, const Schedule& usual,
                   const Schedule& order, OrderFindings& found) {
-    if (!hasBackward(order)) return; // evaluation: only forwards are due
+    if (!hasBackward(order)) return; // evaluation: no backwards are expected
     for (const ScheduleProblem& problem : validate(order)) {
         const AnomalyKind kind = kindOf(problem.kind);
         found.add(kind, steps.front(), problem.rank, TimeNs{0}, [&] {
@@ -121,7 +121,7 @@ void tellProblems(const AnomalyInput& input, const std::vector<std::size_t>& ste
     }
 }
 
-/// The first place at which two orders of the same ops differ.
+/// Reports the first place where two orders of the same ops differ.
 void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usual, const Schedule& order,
                    OrderFindings& found) {
     const StepTimeline& step = input.run.steps[s];
@@ -131,7 +131,7 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
         const auto expected = differ.in1;
         const auto seen = differ.in2;
         if (seen == order.ranks[r].end() || expected == usual.ranks[r].end()) continue;
-        if (!sameOps(usual.ranks[r], order.ranks[r])) continue; // told as missing or the like
+        if (!sameOps(usual.ranks[r], order.ranks[r])) continue; // already reported as missing or similar
         found.add(AnomalyKind::OrderDeparture, s, Rank{r}, longer, [&] {
             Anomaly anomaly;
             anomaly.op = *seen;
@@ -181,7 +181,7 @@ void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     found.push_back(std::move(anomaly));
 }
 
-/// Whether all steps ran in the first one's order, to which nothing is missing: the usual case, and quick to see.
+/// Whether all steps ran in the first one's order, with nothing missing: the usual case, which is cheap to detect.
 bool isOfOneWholeOrder(const AnomalyInput& input) {
     if (input.first_ran == nullptr || !input.first_ran->runnable()) return false;
     const OpGraph& graph = input.first_ran->order.graph();
@@ -190,11 +190,11 @@ bool isOfOneWholeOrder(const AnomalyInput& input) {
     return one && graph.size() > 0 && graph.rankCount() == input.run.steps.front().pp && graph.plainlyComplete();
 }
 
-/// Looks for problems of each order, and for departures from the usual one. True if the first step has that.
+/// Looks for problems of each order, and for departures from the usual one. True if the first step has the usual order.
 bool findFaultsOfOrders(const AnomalyInput& input, Anomalies& found) {
     const auto before = [](const Schedule& a, const Schedule& b) { return a.ranks < b.ranks; };
     std::map<Schedule, std::vector<std::size_t>, decltype(before)> steps_of_order(before);
-    std::vector<std::size_t>* likewise = nullptr; // the steps of that order
+    std::vector<std::size_t>* likewise = nullptr; // the steps with that order
     for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
         if (likewise == nullptr || !input.analyses[s].order_of_previous)
             likewise = &steps_of_order[executedOrder(input.run.steps[s])];
@@ -222,12 +222,12 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
         if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
     }
     const bool first_is_usual = isOfOneWholeOrder(input) || findFaultsOfOrders(input, found);
-    // The first step names the schedule; if it alone departs, that was reported as a departure from the other steps.
+    // The first step names the schedule. If it alone departs, that was reported as a departure from the other steps.
     if (!input.run.departure || !first_is_usual) return;
     const Departure& departure = *input.run.departure;
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::OrderDeparture;
-    anomaly.severity = Severity::Notice; // a schedule of one's own is no fault
+    anomaly.severity = Severity::Notice; // a custom schedule is not a fault
     anomaly.rank = departure.rank;
     anomaly.op = departure.observed;
     anomaly.evidence = {{"index", static_cast<double>(departure.index)}};

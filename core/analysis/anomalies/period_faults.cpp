@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-// What makes the period from step to step longer than the step: the time between steps, and long steps now and then.
+// What makes the period between steps longer than the step: the time between steps, and occasional long steps.
 namespace bubblescope {
 namespace {
 
@@ -16,7 +16,7 @@ TimeNs spent(const AnomalyInput& input, std::pair<int, Rank> place, HostActivity
     return of_rank == input.slices.activities.end() ? TimeNs{0} : timeWithin(of_rank->second.of(activity), gap);
 }
 
-/// What optimizers take of a gap, by ops or by what hosts did: they are the step's own work.
+/// How much of a gap optimizers take, by ops or by host activity: they are the step's own work.
 TimeNs optimizersIn(const AnomalyInput& input, const StepGap& gap) {
     const std::vector<StepTimeline>& steps = input.run.steps; // replicas of a number are neighbours
     const auto sameNumber = [&](std::size_t s) { return steps[s].index == steps[gap.timeline].index; };
@@ -59,13 +59,13 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
     return say("Fuse the optimizer's kernels, or shard it over replicas.");
 }
 
-/// The time between steps due to one activity of one rank, or to nothing that is recorded.
+/// The time between steps due to one activity of one rank, or to nothing recorded.
 struct Between {
     std::optional<HostActivity> activity;
-    int replica = 0; ///< of an activity
-    Rank rank;       ///< that does it, or that begins the next step
+    int replica = 0; ///< for an activity
+    Rank rank;       ///< the rank that does it, or that begins the next step
     Cases cases;
-    std::vector<double> periods; ///< of the gaps that have it
+    std::vector<double> periods; ///< of the gaps that contain it
 };
 
 Anomaly describe(const AnomalyInput& input, const Between& of) {
@@ -98,16 +98,16 @@ Anomaly describe(const AnomalyInput& input, const Between& of) {
 void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
     const std::vector<StepGap> gaps = gapsBetween(input.run.steps, input.selection);
     if (gaps.empty()) return;
-    TimeNs told{0}; // exchanged gradients lie between steps as well
+    TimeNs told{0}; // the exchange of gradients is between steps as well
     for (const Anomaly& anomaly : found) {
         if (anomaly.kind == AnomalyKind::GradientExchange) told += anomaly.meanCost();
     }
     std::map<std::pair<HostActivity, std::pair<int, Rank>>, Between> named;
     Between unnamed;
-    std::map<Rank, std::size_t> begins; // the next step, in how many gaps
+    std::map<Rank, std::size_t> begins; // which rank begins the next step, in how many gaps
     for (const StepGap& gap : gaps) {
         const TimeNs optimizers = optimizersIn(input, gap);
-        TimeNs most{0}; // of what hosts did: ranks do it beside each other
+        TimeNs most{0}; // host activity, which ranks do in parallel
         for (std::size_t a = 0; a < kHostActivityCount; ++a) {
             const auto activity = static_cast<HostActivity>(a);
             if (activity == HostActivity::Optimizer || activity == HostActivity::WaitForCore) continue;
@@ -134,7 +134,7 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
         const Anomaly anomaly = describe(input, between);
         if (input.worthReporting(anomaly.meanCost(), input.typicalStep())) found.push_back(anomaly);
     };
-    // Of the ranks that do the same, the one that takes longest is told: the others wait for it.
+    // Among ranks that do the same, report the one that takes longest, because the others wait for it.
     std::map<HostActivity, const Between*> longest;
     std::map<HostActivity, TimeNs> totals;
     for (const auto& [key, between] : named) {
@@ -152,7 +152,7 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
 
 namespace {
 
-/// What `of_rank` grows by in these steps, against its median in those that count.
+/// How much longer `of_rank` is in these steps than its median in those that count.
 template <class OfRank>
 TimeNs growth(const AnomalyInput& input, const std::vector<std::size_t>& timelines, std::size_t rank,
               const OfRank& of_rank) {
@@ -169,7 +169,7 @@ TimeNs growth(const AnomalyInput& input, const std::vector<std::size_t>& timelin
     return more;
 }
 
-/// The rank to which half of what steps take longer is due.
+/// The rank responsible for half of the extra time of long steps.
 struct LongStepCause {
     std::optional<Rank> rank;
     Sentence what = say("no rank computes longer or starts late in them");
@@ -185,7 +185,7 @@ LongStepCause causeOf(const AnomalyInput& input, const std::vector<std::size_t>&
         most = more;
         cause = {Rank{r}, say("rank {} computes longer in them", r)};
     }
-    // The ranks behind one that starts late wait for it.
+    // Ranks after one that starts late wait for it.
     for (std::size_t r = 0; r < ranks && !cause.rank; ++r) {
         const TimeNs more = growth(input, timelines, r, [](const RankAccount& rank) {
             return rank.executed[static_cast<std::size_t>(Position::BeforeWarmup)];
@@ -199,7 +199,7 @@ LongStepCause causeOf(const AnomalyInput& input, const std::vector<std::size_t>&
 
 void findLongSteps(const AnomalyInput& input, Anomalies& found) {
     const std::vector<std::size_t> places = longSteps(input.selection);
-    if (places.size() < 2) return; // once is chance
+    if (places.size() < 2) return; // one could be chance
     const auto& all = input.selection.steps();
     const TimeNs typical = input.selection.stepTime();
     Cases cases;

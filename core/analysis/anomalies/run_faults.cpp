@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-// What concerns a run as a whole: its step times, clocks, records, memory and devices.
+// Findings about a run as a whole: its step times, clocks, records, memory and devices.
 namespace bubblescope {
 
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
@@ -26,7 +26,7 @@ void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
     if (count == 0 || steps < input.limits.warm_up) return;
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::LongWarmUp;
-    anomaly.severity = Severity::Notice; // it comes once
+    anomaly.severity = Severity::Notice; // it happens once
     anomaly.step = input.selection.steps().front().index;
     input.setSeen(anomaly, cases);
     anomaly.evidence = {{"longer_ns", static_cast<double>(longer.count())},
@@ -96,7 +96,7 @@ void tellSkew(const AnomalyInput& input, Anomalies& found) {
     for (const RankClock& rank : clocks.ranks) {
         const TimeNs off = std::chrono::abs(rank.fit.offset);
         const bool skewed = static_cast<double>(off.count()) > 1e3 * input.limits.clock_tolerance &&
-                            off > rank.fit.bound; // nothing below the error is reported
+                            off > rank.fit.bound; // below the error, nothing is reported
         if (skewed && (worst == nullptr || off > std::chrono::abs(worst->fit.offset))) worst = &rank;
     }
     if (worst == nullptr) return;
@@ -116,7 +116,7 @@ void tellSkew(const AnomalyInput& input, Anomalies& found) {
     found.push_back(std::move(anomaly));
 }
 
-/// The first rank of each clock that was set.
+/// Reports the first rank of each clock that was set.
 void tellSteps(const AnomalyInput& input, Anomalies& found) {
     if (input.clocks.method != ClockMethod::Aligned) return;
     std::vector<std::pair<std::string, TimeNs>> told; // ranks of one host share a clock

@@ -95,8 +95,8 @@ void OpSamples::findMedians() {
     parallelGroups(ranks, size(), [this](std::size_t r) { findMediansOf(Rank{r}); });
 }
 
-/// Takes a list of the durations of one rank, 8 bytes an op. As many ranks as there are cores are at work at a time:
-/// where a run has no more ranks than that, it is a list of all ops.
+/// Needs a list of the durations of one rank, 8 bytes per op. As many ranks as there are cores are processed at a time;
+/// if the run has no more ranks than that, this is a list of all ops.
 void OpSamples::findMediansOf(Rank rank) {
     const std::size_t first = placeOf(rank, Chunk{0}, 0);
     const std::size_t places = chunks_ * kKinds;
@@ -188,7 +188,7 @@ TransferSamples::TransferSamples(std::span<const StepTimeline> steps) {
 
 void TransferSamples::addRow(const StepTimeline& step, std::size_t s, const TransferTable& table, std::size_t row,
                              const TransferBatches& batches) {
-    auto latest = links.end(); // those of one link follow each other
+    auto latest = links.end(); // transfers of one link are adjacent
     table.eachOf(row, [&](const MatchedTransfer& transfer) {
         const CommSpan& send = *transfer.send;
         const CommSpan& receive = *transfer.receive;
@@ -231,7 +231,7 @@ TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)
         const Rank rank{graph.rank[unit]};
         const TimelineOp* const ops = &step_.ranks[rank.index()][StepGraph::at(graph.op[unit])];
         if (ops->op.kind == OpKind::Optimizer) continue;
-        // Off what the unit takes: of ops that overlap by the record the graph cuts the later one.
+        // Subtracted from the unit's time, because the graph shortens the later of two ops that overlap in the record.
         TimeNs faster = ops[0].duration() - time(rank, ops[0]);
         if (graph.pair[unit]) faster = (faster + ops[1].duration() - time(rank, ops[1])) / 2;
         changed[unit] = std::max(TimeNs{0}, changed[unit] - faster);

@@ -13,12 +13,12 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kFewestKernels = 2; // one kernel has no gaps
+constexpr std::size_t kFewestKernels = 2; // a single kernel has no gaps
 
 /// What a file's devices ran within an op.
 struct DeviceUse {
     TimeNs busy{0};
-    std::size_t stretches = 0; ///< of busy time
+    std::size_t stretches = 0; ///< stretches of busy time
 };
 
 DeviceUse useWithin(const BusySpans& kernels, TimeInterval op) {
@@ -34,21 +34,21 @@ DeviceUse useWithin(const BusySpans& kernels, TimeInterval op) {
 /// By replica and rank.
 using ClockOfRank = std::map<RankKey, RankClock>;
 
-/// Which file has a rank's ops, and how they were moved from the clock of that file.
+/// Which file contains a rank's ops, and how they were shifted from that file's clock.
 Result<ClockOfRank> clocksOf(const Run& run, const RunClocks& run_clocks) {
     ClockOfRank clocks;
     for (const RankClock& rank : run_clocks.ranks)
         clocks[{rank.replica, rank.rank}] = rank;
     if (!clocks.empty()) return clocks;
     BUBBLESCOPE_ASSIGN(const auto files, rankFiles(run));
-    for (const auto& [key, file] : files) // clocks were not estimated, so nothing was moved
+    for (const auto& [key, file] : files) // clocks were not estimated, so nothing was shifted
         clocks[key].file = file;
     return clocks;
 }
 
 /// An op whose device use is extracted.
 struct MeasuredOp {
-    TimeInterval time; ///< by the file's clock
+    TimeInterval time; ///< on the file's clock
     Rank rank;
     Chunk chunk;
 };
@@ -72,7 +72,7 @@ std::map<std::uint32_t, int> ranksOfFiles(const ClockOfRank& clocks) {
     return ranks;
 }
 
-/// Of ranks that are alone in their file.
+/// For ranks that are alone in their file.
 ActivityOfRanks activitiesOf(const std::vector<HostActivityTimes>& files, const ClockOfRank& clocks, bool moved) {
     const auto isNamed = [](const BusySpans& times) { return !times.busy.empty(); };
     std::map<std::uint32_t, int> ranks_of_file = ranksOfFiles(clocks);
@@ -97,7 +97,7 @@ OpsOfFiles opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved
     for (const StepTimeline& step : run.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             const auto clock = clocks.find({step.replica, Rank{r}});
-            // In a file of several ranks it is unknown whose kernel is whose.
+            // In a file of several ranks, kernels cannot be assigned to ranks.
             if (clock == clocks.end() || !clock->second.file || ranks_of_file[*clock->second.file] != 1) continue;
             const std::uint32_t file = *clock->second.file;
             const auto shown = [&](TimeNs time) { return moved ? clock->second.fit.fromReference(time) : time; };
@@ -179,16 +179,16 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
         return std::ranges::any_of(file.times, [](const BusySpans& times) { return !times.busy.empty(); });
     });
     const bool moved = run_clocks.method == ClockMethod::Aligned;
-    ClockOfRank clocks; // looked for where there are activities or kernels
+    ClockOfRank clocks; // needed if there are activities or kernels
     if (any_activity) {
         BUBBLESCOPE_ASSIGN(clocks, clocksOf(run, run_clocks));
         evidence.activities = activitiesOf(activities, clocks, moved);
     }
     RawTrace raw(run.trace);
     BUBBLESCOPE_ASSIGN(std::vector<BusySpans> kernels, extractKernelTime(raw));
-    std::optional<OpsOfFiles> ops; // whose they are is looked for where there are kernels
+    std::optional<OpsOfFiles> ops; // kernels are assigned to ranks if there are any
     for (std::uint32_t file = 0; file < kernels.size(); ++file) {
-        // Those of one extract at a time: a large job has thousands of ranks with some megabytes each.
+        // Those of one extract at a time, because a large job has thousands of ranks with a few megabytes each.
         if (raw.files()[file].extract != nullptr) {
             BUBBLESCOPE_ASSIGN(kernels[file], raw.stored<BusySpans>(file, keyOf(kKernelTime)));
         }

@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 
-// Links against each other, of two the one against the other, and against themselves earlier. A transfer's time counts
-// from when both sides were there, so that waiting for the peer is not held against the link. Both ends' clocks are in
-// it, so that less than their error is never told.
+// Compares links with each other (of two links, one with the other) and with their own earlier times. A transfer's time
+// counts from when both sides had posted it, so that waiting for the peer is not attributed to the link. It includes
+// the error of both ends' clocks, so smaller differences are not reported.
 namespace bubblescope {
 namespace {
 
@@ -24,7 +24,7 @@ double typical(const std::vector<Transferred>& transfers) {
     return statistics::median(std::move(times));
 }
 
-/// What a step saves if the link's transfers, in one direction or both, took no longer than this.
+/// What a step would save if the link's transfers, in one direction or both, took at most this time.
 TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual, bool both_ways = false) {
     return StepCosts(input.run.steps[s], input.knownOf(s))
         .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)}, both_ways);
@@ -57,7 +57,7 @@ std::string timeText(double ns) {
     return formatTime(TimeNs{static_cast<std::int64_t>(ns)});
 }
 
-/// `other_way`: what transfers take in the other direction, if that is slow as well.
+/// `other_way`: the time of transfers in the other direction, if that is slow as well.
 void tell(Anomaly& anomaly, double time, double usual, std::optional<double> other_way, bool of_two, double share) {
     const auto from = anomaly.rank->value;
     const auto to = anomaly.peer->value;
@@ -113,7 +113,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     }
     if (!any_slow) return;
     const std::vector<double> corrected = statistics::holm(chances);
-    std::map<LinkKey, double> slow_links; // with the chance of each
+    std::map<LinkKey, double> slow_links; // with the p-value of each
     std::size_t place = 0;
     for (const auto& [link, transfers] : links) {
         const double chance = corrected[place++];
@@ -122,7 +122,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     for (const auto& [link, chance] : slow_links) {
         const std::vector<Transferred>& transfers = links.at(link);
         const LinkKey back{link.replica, link.to, link.from};
-        // One cable, one finding: mending a single direction may win nothing.
+        // One cable, one finding: repairing a single direction may gain nothing.
         const bool both = slow_links.contains(back);
         if (both && back < link) continue;
         const std::size_t s = *stepOf(transfers, input.typicalStep());
@@ -142,8 +142,8 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
     std::vector<double> chances;
     struct Candidate {
         LinkKey link;
-        std::size_t step = 0; ///< the last
-        std::size_t late = 0; ///< the first of the last third
+        std::size_t step = 0; ///< the last one
+        std::size_t late = 0; ///< start of the last third
         double before = 0;
         double after = 0;
         std::size_t place = 0;
@@ -151,13 +151,13 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
     std::vector<Candidate> candidates;
     for (const auto& [link, transfers] : links) { // by step
         chances.push_back(1);
-        std::vector<std::size_t> steps; // in which there are some
+        std::vector<std::size_t> steps; // those with transfers
         for (const Transferred& transfer : transfers) {
             if (steps.empty() || steps.back() != transfer.step) steps.push_back(transfer.step);
         }
         constexpr std::size_t kFewestSteps = 6;
         if (steps.size() < kFewestSteps) continue;
-        // The first third against the last: a slope shows there as well as a step.
+        // Compare the first third with the last: this detects a slope as well as a step.
         const std::size_t third = steps.size() / 3;
         Candidate candidate{link, 0, steps[steps.size() - third], 0, 0, chances.size() - 1};
         std::vector<double> early;
@@ -200,11 +200,11 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
 } // namespace
 
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
-    // A message waits where the process that is to take it waits for a core.
+    // A message also waits if the receiving process waits for a core.
     if (std::ranges::any_of(found, [](const Anomaly& each) { return each.kind == AnomalyKind::HostStarved; })) return;
     const std::size_t before = found.size();
     findSlow(input, transfers.links, found);
-    // A link that is slow now is reported once.
+    // A link that is slow now is reported only once.
     if (found.size() == before) findDegrading(input, transfers.links, found);
 }
 

@@ -9,20 +9,19 @@
 #include <optional>
 #include <utility>
 
-// Single ops against their likes. Ops of one group spread alike, so the spread is taken over all of them, relative to
-// their groups' medians: a group alone may be small.
+// Compares single ops with similar ones. Ops of different groups vary equally, so the spread is computed over all
+// groups, relative to their medians, because a single group may be small.
 namespace bubblescope {
 namespace {
 
-/// Groups of fewer ops say nothing about what is usual.
+/// Smaller groups do not show what is usual.
 constexpr std::size_t kFewestLikes = 4;
 
-/// How long each sample should take: the median of similar ops, and as much more as its micro-batch lengthens the ops
-/// at its place. With data twice as long, attention takes four times as long and other work twice, so that places
-/// differ in how much.
+/// How long each sample should take: the median of similar ops, plus what its micro-batch adds at its place. With data
+/// twice as long, attention takes four times as long and other work twice, so places differ in how much is added.
 class UsualTimes {
 public:
-    /// `levels` by the run's steps and micro-batch; may be empty.
+    /// `levels`, by the run's steps and micro-batch, may be empty.
     UsualTimes(const std::vector<StepTimeline>& steps, const OpSamples& samples,
                const std::vector<std::vector<double>>& levels)
         : samples_(samples) {
@@ -38,7 +37,7 @@ public:
         }
         fitSlopes();
     }
-    /// Of how many samples it is known.
+    /// Number of samples for which it is known.
     [[nodiscard]] std::size_t known() const {
         std::size_t known = 0;
         for (std::size_t group = 0; group < samples_.groupCount(); ++group)
@@ -58,9 +57,9 @@ private:
     [[nodiscard]] bool isKnown(std::size_t group) const {
         return samples_.count(group) >= kFewestLikes && samples_.median(group) > 0;
     }
-    /// By place the median of how much longer ops are, over how much longer their micro-batch is.
+    /// Per place: the median of how much longer ops are, divided by how much longer their micro-batch is.
     void fitSlopes() {
-        constexpr double kTelling = 0.1; // nearer to the usual it is noise
+        constexpr double kTelling = 0.1; // closer to the usual level is noise
         std::vector<std::vector<double>> of_place;
         for (std::size_t i = 0; i < samples_.size(); ++i) {
             const std::size_t place = samples_.placeOf(samples_.group(i));
@@ -80,15 +79,15 @@ private:
 };
 
 struct SlowOps {
-    std::vector<std::size_t> samples; ///< of one row
-    double deviations = 0;            ///< of the worst
-    double chance = 1;                ///< of the worst
+    std::vector<std::size_t> samples; ///< in one row
+    double deviations = 0;            ///< of the worst one
+    double chance = 1;                ///< of the worst one
 
     void add(std::size_t sample, double its_deviations, double its_chance) {
         samples.push_back(sample);
         takeWorse(its_deviations, its_chance);
     }
-    /// Of the same row, behind these.
+    /// Appends slow ops of the same row, after these.
     void append(const SlowOps& others) {
         samples.insert(samples.end(), others.samples.begin(), others.samples.end());
         takeWorse(others.deviations, others.chance);
@@ -102,10 +101,10 @@ private:
     }
 };
 
-/// By row: step after step, in each rank after rank.
+/// By row: ordered by step, then rank.
 using SlowByRow = std::map<std::size_t, SlowOps>;
 
-/// A rank that is slow from some step on was reported already; its later ops belong to that finding.
+/// A rank that is slow from some step on was already reported; its later ops belong to that finding.
 bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
         return a.kind == AnomalyKind::Straggler && a.rank == rank && a.replica.value_or(step.replica) == step.replica &&
@@ -113,12 +112,12 @@ bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     });
 }
 
-/// All rows of one rank of a replica that hold slow ops.
+/// All rows of one rank of a replica that have slow ops.
 struct SlowPlace {
     int replica = 0;
     Rank rank;
     Cases cases;
-    std::size_t worst_row = 0; ///< what costs its step most
+    std::size_t worst_row = 0; ///< the row with the highest cost for its step
     TimeNs worst_cost{0};
     std::vector<OpKind> kinds; ///< kinds of the slow ops, each once
     TimeNs total{0};           ///< over its steps
@@ -149,13 +148,13 @@ Sentence nameOps(const std::vector<OpKind>& kinds) {
     return say("ops");
 }
 
-/// The op that is reported for a row: the worst, or the only one.
+/// The op reported for a row: the worst, or the only one.
 struct WorstOp {
-    Anomaly anomaly; ///< without words
+    Anomaly anomaly; ///< without texts
     TimeNs usual{0};
     double ratio = 1;
-    std::string name;       ///< "B3.0", or "F3.0+B1.1" of a pair
-    std::size_t others = 0; ///< slow ops of the row besides
+    std::string name;       ///< "B3.0", or "F3.0+B1.1" for a pair
+    std::size_t others = 0; ///< number of other slow ops in the row
 };
 
 WorstOp worstOf(const AnomalyInput& input, const OpSamples& samples, const OpRow& row, const SlowOps& slow,
@@ -192,7 +191,7 @@ WorstOp worstOf(const AnomalyInput& input, const OpSamples& samples, const OpRow
     return out;
 }
 
-/// Serious is what costs the run much; what happens now and then and costs a step much is still worth a look.
+/// Serious means expensive for the run. What happens occasionally but is expensive for a step is still worth a look.
 Severity severityOf(const AnomalyInput& input, const Anomaly& anomaly, std::size_t step) {
     if (input.fraction(anomaly.meanCost(), step) >= input.limits.serious_cost) return Severity::Serious;
     return anomaly.seen.steps > 1 || input.fraction(anomaly.cost, step) >= input.limits.serious_cost ? Severity::Warning
@@ -237,7 +236,7 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const Usua
     return anomaly;
 }
 
-/// Slow ops here and there, on more than half of all ranks and on none above all.
+/// Slow ops are scattered over more than half of the ranks, without one standing out.
 bool isEverywhere(const std::vector<SlowPlace>& places, std::size_t ranks) {
     constexpr std::size_t kFewest = 3;
     if (places.size() < kFewest || 2 * places.size() <= ranks) return false;
@@ -288,7 +287,7 @@ Anomaly describeAll(const AnomalyInput& input, const OpSamples& samples, const U
     return anomaly;
 }
 
-/// The ops that take much longer than usual by the spread of all.
+/// The ops that take much longer than usual, given the spread of all ops.
 SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const UsualTimes& usual,
                     const Anomalies& found) {
     const std::size_t known = usual.known();
@@ -299,7 +298,7 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
     for (std::size_t i = 0; i < samples.size(); ++i) {
         if (const double own = usual.of(i); own > 0) residuals.push_back(residual(i, own));
     }
-    // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
+    // Without any spread (simulated, paced), everything would be an outlier. A thousandth is small enough for all uses.
     const double sigma = std::max(statistics::robustSigmaInPlace(residuals), 1e-3);
     std::vector<double>().swap(residuals);
     auto pieces = parallelPieces(samples.size(), [&](std::size_t begin, std::size_t end) {
@@ -313,7 +312,7 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
             if (own <= 0) continue;
             const double deviations = residual(i, own) / sigma;
             if (deviations < input.limits.op_deviations) continue;
-            // Bonferroni: Holm's first step, and the rest are no stricter.
+            // Bonferroni: Holm's first step, and the others are not stricter.
             const double chance = statistics::normalTail(deviations) * static_cast<double>(known);
             if (chance > input.limits.chance || toldBefore(found, input.run.steps[row.step], row.rank)) continue;
             by_row[r].add(i, deviations, chance);
@@ -328,10 +327,10 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
     return by_row;
 }
 
-/// What every process pays for once, lazy initialisation, autotuning, cold caches, makes the steps of the warm-up slow
-/// on most ranks: nobody's fault, and told as a long warm-up where it is long.
+/// One-time costs of every process (lazy initialisation, autotuning, cold caches) make warm-up steps slow on most
+/// ranks. This is not a fault of any rank, and is reported as a long warm-up if it lasts.
 void takeOutWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& by_row) {
-    std::map<std::size_t, std::size_t> ranks; // of a step of the warm-up: how many have slow ops
+    std::map<std::size_t, std::size_t> ranks; // per step of the warm-up: how many ranks have slow ops
     for (const auto& [row, slow] : by_row) {
         const std::size_t step = samples.rows()[row].step;
         if (input.selection.whyAside(step) == SetAside::WarmUp) ++ranks[step];
@@ -350,7 +349,7 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std:
     const UsualTimes usual(input.run.steps, samples, levels);
     SlowByRow by_row = slowByRow(input, samples, usual, found);
     takeOutWarmUp(input, samples, by_row);
-    std::optional<std::pair<std::size_t, StepCosts>> costs; // of a step: rows go step after step
+    std::optional<std::pair<std::size_t, StepCosts>> costs; // for one step at a time, because rows are sorted by step
     std::map<std::pair<int, Rank>, SlowPlace> by_place;     // by replica and rank
     for (const auto& [r, slow] : by_row) {
         const OpRow& row = samples.rows()[r];

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
-// Ranks that share a stage: they run the same kernels, and wait for the slowest of them in the collectives inside their
-// ops. Their ops last alike, so only the kernels show which device is slow.
+// Ranks that share a stage run the same kernels and wait for the slowest of them in the collectives inside their ops.
+// Their ops take equally long, so only kernels show which device is slow.
 namespace bubblescope {
 namespace {
 
-/// A rank of the job, with the file that shows its kernels.
+/// A rank of the job, with the file that contains its kernels.
 struct Peer {
     std::int64_t global = 0;
     int tensor = 0;
     const KernelSums* kernels = nullptr;
 };
 
-/// What it computes beside what its peers take for the same kernels.
+/// Its compute time, compared with that of its peers for the same kernels.
 struct PeerLoad {
     double own = 0; ///< ns over the trace
     double usual = 0;
@@ -33,7 +33,7 @@ double meanOf(const KernelSum& sum) {
     return static_cast<double>(sum.total.count()) / static_cast<double>(sum.count);
 }
 
-/// By kernels that all of the group ran as often: others would compare different work.
+/// Only uses kernels that the whole group ran equally often; others would compare different work.
 PeerLoad loadOf(const std::vector<Peer>& group, std::size_t of) {
     PeerLoad load;
     for (const auto& [name, sum] : group[of].kernels->by_name) {
@@ -73,7 +73,7 @@ void report(const AnomalyInput& input, const std::vector<Peer>& group, int repli
     const double ops = opTime(input, replica, rank);
     if (ratio < input.limits.replica_ratio || ops <= 0) return;
     const Peer& peer = group[static_cast<std::size_t>(slowest - loads.begin())];
-    // Of the ops' time what the slow device computes longer than its peers would: all of them end with it.
+    // The fraction of the ops' time by which the slow device computes longer than its peers: all of them wait for it.
     const double share = std::min((slowest->own - slowest->usual) / ops, 1 - 1 / ratio);
     const std::size_t typical = input.typicalStep();
     const TimeNs cost =
@@ -108,7 +108,8 @@ void report(const AnomalyInput& input, const std::vector<Peer>& group, int repli
 void findSlowPeers(const AnomalyInput& input, Anomalies& found) {
     const Run& run = input.run;
     if (!run.places || input.slices.kernel_sums.empty()) return;
-    std::map<std::tuple<int, int, int>, std::vector<Peer>> groups; // by pipeline, data and context place
+    std::map<std::tuple<int, int, int>, std::vector<Peer>>
+        groups; // by pipeline, data-parallel and context-parallel position
     const auto files = run.inputs();
     for (std::size_t file = 0; file < files.size() && file < input.slices.kernel_sums.size(); ++file) {
         if (!files[file].rank || input.slices.kernel_sums[file].by_name.empty()) continue;

@@ -8,22 +8,24 @@
 #include <span>
 #include <utility>
 
-// Stages against each other: distinguished from noise by the distance to the median stage in median deviations, by a
-// rank test of the ops' times, and by what a step would save if the stage were like the median one. Of two stages, each
-// is compared with the other, and the test and the saving decide alone.
+// Compares stages with each other. A slow stage differs from noise by its distance to the median stage in median
+// deviations, by a rank test of the ops' times, and by what a step would save if the stage were like the median one.
+// With two stages, each is compared with the other, and only the test and the saving decide.
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kStageKinds = 4; // F, B, I, W; halves of pairs last as long as the pair and say little of a stage
+constexpr std::size_t kStageKinds =
+    4; // F, B, I, W; halves of pairs last as long as the pair and say little about a stage
 
-/// What a stage's ops take, beside what as many ops of those kinds take on the median stage, or on the other of two.
+/// The time of a stage's ops, compared with that of as many ops of those kinds on the median stage, or on the other of
+/// two.
 struct StageLoad {
     Rank rank;
     Chunk chunk;
     Stage stage;
-    std::array<std::size_t, kStageKinds> count{}; ///< of ops
-    double work = 0;                              ///< ns a step
-    double ratio = 1;                             ///< to that stage
+    std::array<std::size_t, kStageKinds> count{}; ///< number of ops
+    double work = 0;                              ///< ns per step
+    double ratio = 1;                             ///< relative to that stage
     double chance = 1;
 
     [[nodiscard]] double usual() const { return work / ratio; }
@@ -84,11 +86,11 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
     return loads;
 }
 
-/// Times of the ops of stages over the usual ones of their kinds, thinned. Those of a rank's stages are made together,
-/// once one is asked for: each alone would read all ops of the rank.
+/// Times of stages' ops relative to the usual times of their kinds, thinned. Those of a rank's stages are computed
+/// together when one is needed, because each alone would read all ops of the rank.
 class RelativeTimes {
 public:
-    /// Of `loads`, those of a rank beside each other.
+    /// `loads` must have those of one rank next to each other.
     RelativeTimes(const OpSamples& samples, const std::vector<StageLoad>& loads,
                   const std::array<double, kStageKinds>& usual)
         : samples_(samples), loads_(loads), usual_(usual), relative_(loads.size()) {}
@@ -117,7 +119,7 @@ private:
     const OpSamples& samples_;
     const std::vector<StageLoad>& loads_;
     const std::array<double, kStageKinds>& usual_;
-    std::vector<std::vector<double>> relative_; ///< none is empty, once made: no stage is without ops
+    std::vector<std::vector<double>> relative_; ///< never empty once computed, because no stage is without ops
 };
 
 TimeNs nanoseconds(double value) {
@@ -174,7 +176,7 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, std::size_t s
     return anomaly;
 }
 
-/// What the typical step saves if this stage's ops took what those of the stage take that it is compared with.
+/// What the typical step would save if this stage's ops took as long as those of the stage it is compared with.
 TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
     return costs.savedByOps([&](Rank rank, const TimelineOp& op) {
         const bool of_stage = slow.rank == rank && slow.chunk == op.op.chunk;
@@ -182,7 +184,7 @@ TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
     });
 }
 
-/// Then it is the rank, not the split of the model.
+/// In that case the rank is slow, not its share of the model.
 bool ofStraggler(const Anomalies& found, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
         const bool of_peers = a.kind == AnomalyKind::HiddenStraggler; // one that shares the stage
@@ -204,7 +206,7 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
     RelativeTimes relative(samples, loads, usual);
     std::vector<double> chances(loads.size(), 1.0);
     for (std::size_t i = 0; i < loads.size(); ++i) {
-        // Its pairs are slow too: no more than the ratio's share of a step can be saved.
+        // Its pairs are slow too, so at most the ratio's share of a step can be saved.
         const bool can_matter = loads[i].ratio - 1 >= input.limits.least_cost;
         if (!can_matter || loads[i].ratio - 1 < input.limits.stage_deviations * deviation) continue;
         std::vector<double> others;

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-// Ranks against their equals: the same rank of other replicas, which runs the same ops, and the rank itself in earlier
-// steps.
+// Compares ranks with their equals: the same rank of other replicas, which runs the same ops, and the rank itself in
+// earlier steps.
 namespace bubblescope {
 namespace {
 
@@ -22,7 +22,7 @@ Sentence lookAtDevice() {
     return say("Look at that rank's device and host: clock speed, temperature, other processes, memory errors.");
 }
 
-/// The step of a replica nearest to the middle of its steps in [from, to), by index into the run's steps.
+/// The step of a replica closest to the middle of its steps in [from, to), as an index into the run's steps.
 std::optional<std::size_t> stepToReplay(const AnomalyInput& input, int replica, std::size_t from) {
     std::vector<std::size_t> candidates;
     for (std::size_t s = from; s < input.run.steps.size(); ++s) {
@@ -34,7 +34,7 @@ std::optional<std::size_t> stepToReplay(const AnomalyInput& input, int replica, 
     return *middle;
 }
 
-/// What a step saves if a rank's ops took 1/ratio of what they did.
+/// What a step would save if a rank's ops took 1/ratio of their time.
 TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, double ratio) {
     return StepCosts(input.run.steps[step], input.knownOf(step)).savedByOps([&](Rank r, const TimelineOp& op) {
         if (r != rank) return op.duration();
@@ -42,9 +42,8 @@ TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, doubl
     });
 }
 
-/// What is reported of a rank whose ops take `ratio` times what they should from a step on, and the step (by its place
-/// in the run) that its cost was replayed on; nothing where it costs too little. Words and evidence are up to the
-/// caller.
+/// The report about a rank whose ops take `ratio` times as long as they should from a step on, and the step (index into
+/// the run's) on which its cost was replayed. Nothing if the cost is too small. The caller adds texts and evidence.
 struct Slowdown {
     Anomaly anomaly;
     std::size_t step = 0;
@@ -62,13 +61,13 @@ std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank 
     return slowdown;
 }
 
-/// A rank's times over those of its equals.
+/// A rank's times relative to those of its equals.
 struct AmongReplicas {
     double ratio = 1; ///< median
     double chance = 1;
 };
 
-/// Adds those of a rank's replicas. `usual` is by group, of the same place in the other replicas.
+/// Adds the results for a rank's replicas. `usual` is per group: the time at the same place in the other replicas.
 void compareReplicas(const AnomalyInput& input, const OpSamples& samples, Rank rank, const std::vector<double>& usual,
                      std::map<std::pair<int, Rank>, AmongReplicas>& into) {
     std::map<int, std::vector<double>> relative; // by replica
@@ -84,7 +83,7 @@ void compareReplicas(const AnomalyInput& input, const OpSamples& samples, Rank r
         AmongReplicas& compared = into[{replica, rank}];
         compared.ratio = statistics::median(times);
         if (compared.ratio < input.limits.replica_ratio) continue;
-        std::vector<double> equals; // around 1 if they do not differ
+        std::vector<double> equals; // close to 1 if they do not differ
         samples.eachRowOf(rank, [&](const OpRow& row) {
             if (input.run.steps[row.step].replica == replica) return;
             for (std::size_t i = row.begin; i < row.end(); ++i) {
@@ -134,7 +133,7 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
     }
 }
 
-/// Ranks that compute longer while their ops last as long as those of equivalent ranks. The latter wait for them in
+/// Ranks that compute longer although their ops take as long as those of equivalent ranks, which wait for them in
 /// collectives inside the ops.
 void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     if (samples.replicas() < 2) return;
@@ -216,7 +215,7 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         if (chance > input.limits.chance || !step) continue;
         const double ratio = statistics::median(own.compute);
         const Rank slow = key.second;
-        // Its equals' ops end with its own: what it saves, all save.
+        // Its equals' ops end with its own, so all of them save what it saves.
         const TimeNs cost =
             StepCosts(steps[*step], input.knownOf(*step)).savedByOps([&](Rank rank, const TimelineOp& op) {
                 if (rank != slow) return op.duration();
@@ -244,15 +243,15 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
     }
 }
 
-/// A rank's level per step: the median of its ops' times over their groups' medians, over the median of all ranks'
-/// levels in that step, or over the other rank's where there are two. What slows all ranks of a step alike, such as
-/// longer sequences, is nobody's fault.
+/// A rank's level per step: the median of its ops' times relative to their groups' medians, divided by the median of
+/// all ranks' levels in that step, or by the other rank's if there are two. What slows all ranks of a step equally,
+/// such as longer sequences, is not due to a rank.
 struct RankLevels {
     std::vector<std::uint32_t> steps; ///< by index into the run's steps
-    std::vector<double> levels;       ///< of these
-    std::vector<double> own;          ///< the same, not divided; empty where there are more than two ranks
+    std::vector<double> levels;       ///< one per step
+    std::vector<double> own;          ///< undivided levels; empty if there are more than two ranks
 
-    /// Whether most of the change is the rank's own: of two ranks, the other may have become faster.
+    /// Whether most of the change is the rank's own: with two ranks, the other may have become faster.
     [[nodiscard]] bool changedItself(const statistics::Change& change) const {
         if (own.empty()) return true;
         const auto begin = own.begin();
@@ -334,7 +333,7 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
             anomaly.suggestion =
                 say("Find out what happened to it before step {}. {}", input.run.steps[first].index, lookAtDevice());
             found.push_back(std::move(anomaly));
-            break; // the first time; what came later shows in the step times
+            break; // the first one; later ones show in the step times
         }
     }
 }
@@ -350,13 +349,13 @@ std::vector<double> usualOfKinds(const OpSamples& samples) {
     return usual;
 }
 
-/// With one chunk a rank, a slow rank and a slow stage look the same. With more it is slow in all of them.
+/// With one chunk per rank, a slow rank and a slow stage look the same. With more, a slow rank is slow in all of them.
 void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     const auto pp = static_cast<std::size_t>(input.run.steps.front().pp);
     const auto vpp = static_cast<std::size_t>(input.run.steps.front().vpp);
     if (pp < 2 || vpp < 2) return;
     const std::vector<double> usual_of_kind = usualOfKinds(samples);
-    // A rank at a time: the times of all ranks are 8 bytes an op.
+    // One rank at a time, because the times of all ranks take 8 bytes per op.
     const auto eachTimeOf = [&](std::size_t r, const auto& use) { // use(chunk, time)
         samples.eachRowOf(Rank{r}, [&](const OpRow& row) {
             for (std::size_t i = row.begin; i < row.end(); ++i)

@@ -14,7 +14,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::int64_t kKindsPacked = 8; // an excess is less than 36 years
+constexpr std::int64_t kKindsPacked = 8; // an excess is below 36 years
 
 } // namespace
 

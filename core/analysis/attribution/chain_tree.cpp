@@ -2,7 +2,7 @@
 
 namespace bubblescope {
 
-/// Makes what follows from parents and weights.
+/// Computes everything that follows from parents and weights.
 void ChainTree::link() {
     for (std::size_t node = 1; node < nodes_.size(); ++node) {
         Node& self = nodes_[node];
@@ -10,7 +10,7 @@ void ChainTree::link() {
         self.depth = parent.depth + 1;
         self.sum = parent.sum + self.weight;
         self.largest = static_cast<std::int32_t>(node);
-        // Two jumps of equal length above make one of twice that and one.
+        // Two jumps of equal length above are combined into one of twice that length plus one.
         const Node& jump = nodes_[at(parent.jump)];
         const bool twice = parent.depth - jump.depth == jump.depth - nodes_[at(jump.jump)].depth;
         self.jump = twice ? jump.jump : self.parent;

@@ -7,7 +7,7 @@
 namespace bubblescope {
 namespace {
 
-/// From each unit's end to the latest end that lets the step end in time.
+/// The time from each unit's end to the latest end with which the step still ends in time.
 std::vector<TimeNs> slacks(const StepGraph& graph) {
     const auto delay = [&graph](UnitIndex unit) { return std::max(TimeNs{0}, graph.delay[StepGraph::at(unit)]); };
     TaskTimes latest(graph.rank.size(), graph.wall);
@@ -17,7 +17,7 @@ std::vector<TimeNs> slacks(const StepGraph& graph) {
             if (edge.from == kNoUnit) return TimeNs{0};
             const std::size_t unit = StepGraph::at(edge.task);
             const TimeNs lag = lagOf(graph.holds, graph.transfer, edge.slot, unit);
-            // A unit that began before its input was there shows that it did not need all of the lag.
+            // A unit that started before its input had arrived shows that it did not need all of the lag.
             return std::min(lag, graph.start[unit] - delay(edge.task) - graph.end[StepGraph::at(edge.from)]);
         },
         [&](UnitIndex unit) { return latest[unit] - graph.duration(unit) - delay(unit); });
@@ -33,7 +33,7 @@ class PathWalk {
 public:
     PathWalk(const StepGraph& graph, CriticalPath& path) : path_(path), at_(graph.wall) {}
 
-    /// What lies between `from` and where the walk has come to is of this kind.
+    /// Adds a segment of this kind from `from` to where the walk is.
     void back(PathSegment::Kind kind, UnitIndex unit, TimeNs from, TimeNs& sum) {
         if (from >= at_) return;
         path_.segments.push_back({kind, unit, from, at_});
@@ -54,7 +54,7 @@ CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bi
     if (graph.size() == 0) return path;
     const std::vector<UnitIndex> units = criticalUnits(graph, bindings);
     PathWalk walk(graph, path);
-    // A window longer than its ops.
+    // The window is longer than its ops.
     walk.back(PathSegment::Kind::Delay, units.front(), graph.end[StepGraph::at(units.front())], path.delays);
     for (const UnitIndex unit : units) {
         const Binding& before = bindings[StepGraph::at(unit)];

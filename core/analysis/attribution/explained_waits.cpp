@@ -1,13 +1,12 @@
-// The method. Let k be the unit before a wait on its rank, and j the unit that the rank waited for last. Both came
-// about by chains of units, each the last that the next one waited for; the chains are the ways up in a ChainTree.
-// Where they meet, at unit a, both begin at the same time. So the wait is the length of the chain from a to j minus
-// that from a to k: whatever happened before a delayed both alike.
+// Method. Let k be the unit before a wait on its rank, and j the unit that the rank waited for last. Chains of latest
+// predecessors lead to both; they are paths in a ChainTree. Where they meet, at unit a, both begin at the same time. So
+// the wait is the length of the chain from a to j minus that from a to k: whatever happened before a delayed both
+// equally.
 //
 // The time by which a wait is longer than in the replay at typical times is attributed to the excess of the chain from
-// a to j, in proportion. Where that is not enough, what lies above a is taken too, the nearest first: it delayed k as
-// well, but less, since k had to wait for something else anyway. A chain holds many units and a unit lies on many
-// chains; the fractions are therefore not added unit by unit but put in at j, taken off at a, and summed over the tree
-// once.
+// a to j, in proportion. If that is not enough, the excess above a counts too, the nearest first: it also delayed k,
+// but less, because k had to wait for something else anyway. A chain has many units and a unit is on many chains, so
+// fractions are not added unit by unit: they are added at j, subtracted at a, and summed over the tree once.
 
 #include "core/analysis/attribution/explained_waits.h"
 
@@ -26,8 +25,8 @@ double partOf(TimeNs time, TimeNs excess) {
 
 } // namespace
 
-/// A bubble before the unit `waiting` (kNoUnit: behind the rank's last) that ended when what followed from
-/// `waited_for` was there; the rank had run `before`. Inline, since it is called for each unit.
+/// A bubble before the unit `waiting` (kNoUnit: after the rank's last) that ended when the result of `waited_for`
+/// arrived; the rank had run `before`. Inline, because it is called for each unit.
 inline ExplainedWaits::Wait ExplainedWaits::explained(Rank rank, UnitIndex waiting, UnitIndex waited_for,
                                                       UnitIndex before, TimeNs end, TimeNs usual,
                                                       const ChainTree& tree) const {
@@ -42,7 +41,8 @@ inline ExplainedWaits::Wait ExplainedWaits::explained(Rank rank, UnitIndex waiti
     const TimeNs on_chain = tree.sum(waited_for, meeting) + of_start;
     const TimeNs attributed = std::max(TimeNs{0}, std::min(longer, on_chain));
     result.chain = {waited_for, meeting, partOf(attributed, on_chain)};
-    // What delayed both, but the unit before the wait less, since that had to wait for something else as well.
+    // The excess that delayed both, but the unit before the wait less, because that had to wait for something else as
+    // well.
     const UnitIndex top = tree.enough(meeting, longer - attributed);
     const TimeNs in_common = tree.sum(meeting, top);
     const TimeNs rest = std::max(TimeNs{0}, std::min(longer - attributed, in_common));
@@ -111,7 +111,7 @@ StepAttribution ExplainedWaits::explain() {
     return result;
 }
 
-/// Fractions unit by unit, in an order that does not depend on threads: they are sums of many.
+/// Sums fractions unit by unit, in an order that does not depend on threads, because they are sums of many terms.
 void ExplainedWaits::sumShares() {
     const std::vector<Binding>& bindings = excess_.bindings();
     const std::size_t size = graph_.rank.size();
@@ -130,7 +130,7 @@ void ExplainedWaits::sumShares() {
     common_ = {};
 }
 
-/// The step at typical times, in the order in which it ran: the ends of its units.
+/// Replays the step at typical times, in the order in which it ran, to get the ends of its units.
 void ExplainedWaits::replayTypical() {
     typical_ends_.resize(graph_.rank.size());
     const auto pass = [&](auto lag) {
@@ -156,7 +156,7 @@ void ExplainedWaits::replayTypical() {
         typical_length_ = std::max(typical_length_, typical_ends_[last]);
 }
 
-/// What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
+/// The excess at each unit: of its own time, its start, and the transfer of the input that it waited for last.
 ChainTree ExplainedWaits::chainsOfExcess() const {
     return {excess_.bindings(), [this](std::size_t unit) { return excess_.ofStart(unit) + excess_.ofOp(unit); }};
 }
@@ -184,7 +184,7 @@ ExplainedWaits::BubblePlaces ExplainedWaits::bubblePlaces() const {
     return places;
 }
 
-/// Of one unit, and of the start of another; kNoUnit for none.
+/// The largest excess of one unit, and of the start of another; kNoUnit for none.
 Excess ExplainedWaits::largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
     Excess best;
     const auto consider = [&](RootCauseKind kind, UnitIndex unit, TimeNs time) {

@@ -29,7 +29,7 @@ void StepExcess::findTypicalTransfers() {
     parallelCalls(graph_.rank.size(), activations, gradients);
 }
 
-/// What an optimizer op took is what is typical of it.
+/// For optimizer ops, the observed time is the typical time.
 void StepExcess::findTypicalTimes() {
     if (std::ranges::find(graph_.kind, OpKind::Optimizer) == graph_.kind.end()) return;
     own_typical_.assign(typical_.begin(), typical_.end());

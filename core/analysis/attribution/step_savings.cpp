@@ -25,7 +25,7 @@ void eachUnitOf(const StepGraph& graph, Rank rank, Visit visit) {
     }
 }
 
-/// Visits transfers of payload from rank to rank only.
+/// Visits transfers of a payload between two ranks only.
 template <class Visit>
 void eachTransfer(const StepGraph& graph, Visit visit) {
     for (std::size_t side = 0; side < graph.sides(); ++side) {
@@ -45,7 +45,7 @@ void StepSavings::replayObserved() {
 void StepSavings::find(std::vector<RootCause>& causes, TaskTimes spare) {
     if (causes.empty()) return;
     if (observed_.empty()) replayObserved();
-    // A replay needs lists of its own, so no more than two run at once: in those of the observed step, and in the spare
+    // A replay needs its own lists, so at most two run at once: in the lists of the observed step and in the spare
     // ones.
     constexpr std::size_t kLanes = 2;
     std::array<ListToFill<TimeNs>, kLanes> durations{std::move(observed_)};
@@ -55,7 +55,7 @@ void StepSavings::find(std::vector<RootCause>& causes, TaskTimes spare) {
         for (std::size_t i = lane; i < causes.size(); i += kLanes) {
             RootCause& root_cause = causes[i];
             root_cause.saves = observed_length_ - lengthWithout(root_cause, durations[lane], ends[lane]);
-            // A rank's bubble is what its ops leave of the step.
+            // A rank's bubble is the step's length minus the rank's ops.
             root_cause.idle.assign(graph_.last.size(), root_cause.saves);
             if (isOfOps(root_cause.kind)) root_cause.idle[root_cause.rank.index()] -= root_cause.excess;
         }
@@ -70,7 +70,7 @@ ListToFill<TimeNs> StepSavings::observedDurations() const {
     return durations;
 }
 
-/// Of a replay without a cause. `durations` are the observed ones, also afterwards.
+/// Length of the replay without a cause. `durations` are the observed ones, also afterwards.
 TimeNs StepSavings::lengthWithout(const RootCause& root_cause, ListToFill<TimeNs>& durations, TaskTimes& ends) const {
     if (root_cause.kind == RootCauseKind::SlowLink) {
         const InputTimes transfers = atTypicalTime(root_cause);
@@ -86,7 +86,7 @@ TimeNs StepSavings::lengthWithout(const RootCause& root_cause, ListToFill<TimeNs
     return length;
 }
 
-/// Adds the excess of a slow op or stage to its ops' durations, `times` over.
+/// Adds the excess of a slow op or stage to its ops' durations, `times` times.
 void StepSavings::addExcess(const RootCause& root_cause, int times, ListToFill<TimeNs>& durations) const {
     if (root_cause.unit) {
         const std::size_t unit = StepGraph::at(*root_cause.unit);
@@ -99,7 +99,7 @@ void StepSavings::addExcess(const RootCause& root_cause, int times, ListToFill<T
     });
 }
 
-/// All transfers, with those of a slow link no longer than is typical.
+/// All transfers, with those of a slow link limited to the typical time.
 InputTimes StepSavings::atTypicalTime(const RootCause& link) const {
     InputTimes transfers = graph_.transfer;
     eachTransfer(graph_, [&](std::size_t side, std::size_t unit) {
@@ -110,7 +110,7 @@ InputTimes StepSavings::atTypicalTime(const RootCause& link) const {
     return transfers;
 }
 
-/// The delays without a rank's of one kind.
+/// All delays except a rank's delays of one kind.
 std::vector<TimeNs> StepSavings::onTime(const RootCause& root_cause) const {
     std::vector<TimeNs> delays = excess_.delays();
     const std::vector<TimeNs>& part = excess_.delaysOf(root_cause.kind);

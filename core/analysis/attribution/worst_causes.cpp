@@ -18,12 +18,12 @@ struct Candidate {
     double waits = 0;
 };
 
-/// What is counted together.
+/// Excess that is counted together.
 struct CauseSum {
     std::int64_t count = 0;
     TimeNs excess{0};
     double waits = 0;
-    Rank peer; ///< of a link
+    Rank peer; ///< for a link
 
     void add(TimeNs time, double fraction) {
         if (time == TimeNs{0}) return;
@@ -33,7 +33,7 @@ struct CauseSum {
     }
 };
 
-using WaitedForOp = std::pair<double, UnitIndex>; ///< what it made wait, and which it is
+using WaitedForOp = std::pair<double, UnitIndex>; ///< how much waiting it caused, and which unit it is
 
 void keepGreatest(std::vector<WaitedForOp>& worst, const WaitedForOp& op) {
     if (worst.size() == kMaxRootCauses) {
@@ -50,7 +50,7 @@ RootCause rootCauseOf(RootCauseKind kind, std::size_t rank) {
     return root_cause;
 }
 
-/// The sums of one step. The add… functions may run at once, addOps() for both halves too.
+/// The sums of one step. The add… functions may run in parallel, including addOps() for both halves.
 class CauseSums {
 public:
     CauseSums(const StepExcess& excess, const ExplainedWaits& waits, int vpp)
@@ -58,8 +58,8 @@ public:
           chunks_(static_cast<std::size_t>(std::max(1, vpp))), stages_(ranks_ * chunks_), links_(ranks_ * 2),
           starts_(ranks_) {}
 
-    /// Of the many slow ops only those that can get into the ranking, the worst first. In two halves by rank, the sums
-    /// of a rank's stages in the order of its units: neighbours among those are mostly of one half.
+    /// Of the many slow ops, only keeps those that can get into the ranking, the worst first. Works in two halves by
+    /// rank; the sums of a rank's stages are in the order of its units, which are mostly in one half.
     void addOps(std::size_t half) {
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
             const auto rank = StepGraph::at(graph_.rank[unit]);
@@ -124,7 +124,7 @@ public:
 
 private:
     static void addCandidate(std::vector<Candidate>& to, const CauseSum& sum, RootCause root_cause) {
-        if (sum.waits < 1) return; // rounding leaves dust
+        if (sum.waits < 1) return; // ignore rounding errors
         root_cause.count = sum.count;
         root_cause.excess = sum.excess;
         root_cause.waits = TimeNs{std::llround(sum.waits)};
@@ -137,7 +137,7 @@ private:
     std::size_t ranks_;
     std::size_t chunks_;                                           ///< per rank
     std::vector<CauseSum> stages_;                                 ///< per rank and chunk
-    std::vector<CauseSum> links_;                                  ///< per rank: to the next, and to any other
+    std::vector<CauseSum> links_;                                  ///< per rank: to the next rank, and to any other
     std::vector<std::array<CauseSum, kDelayKinds.size()>> starts_; ///< per rank
     std::array<std::vector<WaitedForOp>, 2> slow_ops_;
 };

@@ -14,9 +14,9 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kOpsCompared = 32; // of each rank
+constexpr std::size_t kOpsCompared = 32; // per rank
 
-/// Nothing where one of its numbers is missing.
+/// Nothing if one of its numbers is missing.
 std::optional<Ping> pingOf(const Trace& trace, const Instant& instant) {
     const auto number = [&](std::string_view name) { return trace.intArg(instant.args, name); };
     const auto asker = number("asker");
@@ -26,7 +26,7 @@ std::optional<Ping> pingOf(const Trace& trace, const Instant& instant) {
     const auto t2 = number("t2_ns");
     const auto t3 = number("t3_ns");
     if (!asker || !replier || !t0 || !t1 || !t2 || !t3) return std::nullopt;
-    // The instant is at t0. A trace counts from its first event, and moves the times of all our files alike.
+    // The instant is at t0. A trace counts from its first event, and shifts the times of all our files equally.
     const TimeNs moved = instant.time - TimeNs{*t0};
     return Ping{static_cast<int>(*asker), static_cast<int>(*replier), TimeNs{*t0} + moved,
                 TimeNs{*t1} + moved,      TimeNs{*t2} + moved,        TimeNs{*t3} + moved};
@@ -34,14 +34,14 @@ std::optional<Ping> pingOf(const Trace& trace, const Instant& instant) {
 
 struct CollectiveKind {
     std::string_view kernel; ///< part of a kernel's name
-    std::string_view host;   ///< behind "gloo:"
+    std::string_view host;   ///< after "gloo:"
 };
-// Broadcast and reduce are left out: there only one member is waited for.
+// Without broadcast and reduce, where only one member is waited for.
 constexpr std::array kCollectiveKinds{CollectiveKind{"AllReduce", "all_reduce"},
                                       CollectiveKind{"AllGather", "all_gather"},
                                       CollectiveKind{"ReduceScatter", "reduce_scatter"},
                                       CollectiveKind{"AllToAll", "all_to_all"}, CollectiveKind{"?", "barrier"}};
-constexpr std::string_view kSendReceive = "SendRecv"; // of an all-to-all, or of two ranks
+constexpr std::string_view kSendReceive = "SendRecv"; // part of an all-to-all, or a transfer between two ranks
 
 bool holdsText(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
@@ -67,7 +67,7 @@ std::optional<std::string> kindOnHost(std::string_view name) {
     return std::nullopt;
 }
 
-/// Files in which every SendRecv kernel is of an all-to-all, by what the host called.
+/// Files in which every SendRecv kernel belongs to an all-to-all, judging by the host's calls.
 std::vector<bool> callAllToAllOnly(const Trace& trace) {
     std::vector<bool> all_to_all(trace.files().size());
     std::vector<bool> pairwise(trace.files().size());
@@ -101,7 +101,7 @@ Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run) {
         if (!files[f].format.empty()) usable.push_back(static_cast<std::uint32_t>(f));
     }
     std::vector<RankKey> keys;
-    InstantQuery query; // instants at which ops begin or end
+    InstantQuery query; // when ops begin or end
     for (const StepTimeline& step : run.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             const RankKey key{step.replica, Rank{r}};
@@ -158,7 +158,7 @@ Result<std::vector<NativeClocks>> extractNativeClocks(RawTrace& raw) {
     std::vector<NativeClocks> files(raw.fileCount());
     const StringId run = trace.strings().find(trace_names::kRun);
     const StringId clock = trace.strings().find(trace_names::kClock);
-    if (run == 0) return files; // no native file
+    if (run == 0) return files; // not a native file
     for (const Instant& instant : trace.instants()) {
         NativeClocks& file = files[trace.tracks()[instant.track].file];
         if (instant.category == run && trace.text(instant.name) == trace_names::kRunEvent) {
@@ -177,7 +177,7 @@ Result<std::vector<FileCollectives>> extractCollectives(RawTrace& raw) {
     const StringId kernels = trace.strings().find("kernel");
     const StringId annotations = trace.strings().find("user_annotation");
     const std::vector<bool> all_to_all = callAllToAllOnly(trace);
-    // Most slices share few names.
+    // Most slices share a few names.
     std::map<std::tuple<StringId, StringId, bool>, std::optional<std::string>> kind_of_name;
     std::vector<FileCollectives> files(raw.fileCount());
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
@@ -230,7 +230,7 @@ void addCollectives(const std::vector<MatchedCollective>& collectives, const std
         TimeNs first_end = TimeNs::max();
     };
     for (const MatchedCollective& collective : collectives) {
-        std::map<int, Member> members; // files of one clock bound each other most together
+        std::map<int, Member> members; // files of one clock limit each other most when taken together
         for (const CollectiveSpan& span : collective.members) {
             const int clock = clock_of_file[span.file];
             if (clock < 0) continue;

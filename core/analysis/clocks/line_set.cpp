@@ -6,7 +6,7 @@
 namespace bubblescope {
 
 LineSet::LineSet(double most_change) {
-    // Far left, far right: the strip around equal ends, cut at kFar.
+    // From far left to far right: the strip around equal ends, cut at kFar.
     corners_ = {{-kFar, -kFar - most_change},
                 {kFar, kFar - most_change},
                 {kFar, kFar + most_change},
@@ -45,7 +45,7 @@ std::vector<BoundPoint> tightestUpper(std::vector<BoundPoint> points) {
     std::ranges::sort(points, {}, [](const BoundPoint& p) { return std::pair(p.place, p.value); });
     std::vector<BoundPoint> hull;
     for (const BoundPoint& point : points) {
-        if (!hull.empty() && hull.back().place == point.place) continue; // the lowest of a place came first
+        if (!hull.empty() && hull.back().place == point.place) continue; // the lowest at a place came first
         while (hull.size() >= 2) {
             const BoundPoint& a = hull[hull.size() - 2];
             const BoundPoint& b = hull.back();

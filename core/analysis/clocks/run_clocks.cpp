@@ -35,7 +35,7 @@ std::vector<ClockStep> RunClocks::steps() const {
 }
 
 TimeNs RunClocks::bound() const {
-    // Both ends of a comparison may be off, the reference itself is not.
+    // Both ends of a comparison may have an error; the reference itself has none.
     TimeNs largest{0};
     TimeNs second{0};
     for (const RankClock& rank : ranks) {
@@ -65,13 +65,13 @@ namespace {
 struct ClockOwners {
     std::map<RankKey, int> clock;
     std::map<RankKey, std::uint32_t> file;
-    std::vector<std::string> host; ///< per clock; empty where it is not known
+    std::vector<std::string> host; ///< per clock; empty if unknown
 };
 
 Result<ClockOwners> findOwners(const Run& run, std::span<const NativeClocks> native, bool one_a_rank) {
     ClockOwners owners;
     BUBBLESCOPE_ASSIGN(owners.file, rankFiles(run));
-    std::map<std::string, int> of_host; // by what names its clock
+    std::map<std::string, int> of_host; // by the text that identifies its clock
     std::map<std::uint32_t, int> of_file;
     std::set<RankKey> keys;
     for (const StepTimeline& step : run.steps) {
@@ -97,7 +97,7 @@ Result<ClockOwners> findOwners(const Run& run, std::span<const NativeClocks> nat
             clock = known != of_host.end() ? known->second : (of_host[name] = fresh());
         } else if (one_a_rank) {
             clock = fresh();
-        } else { // nothing shows that ranks of no known file were recorded apart
+        } else { // nothing shows that ranks without a known file were recorded separately
             const std::uint32_t number = file != owners.file.end() ? file->second : kNoId;
             const auto known = of_file.find(number);
             clock = known != of_file.end() ? known->second : (of_file[number] = fresh());
@@ -135,7 +135,7 @@ Result<Events> collectEvents(const Run& run, const ClockOwners& owners, OpOrder 
     }
     const int replicas = run.info ? std::max(1, run.info->dp) : 1;
     const int tensor_ranks = run.info ? std::max(1, run.info->tp) : 1;
-    const auto clockOf = [&](int rank) { // of the whole run, of which steps hold the first of the tensor ranks
+    const auto clockOf = [&](int rank) { // of the whole run; steps contain the first tensor rank of each
         if (rank < 0 || rank % tensor_ranks != 0) return -1;
         const int place = rank / tensor_ranks;
         const auto clock = owners.clock.find({place % replicas, Rank{place / replicas}});
@@ -181,7 +181,7 @@ std::string nameInput(const Run& run) {
     return run.files.size() == 1 ? first : fmt::format("{} and {} more", first, run.files.size() - 1);
 }
 
-/// Why the ranks of a step cannot be set against each other; nothing if they can.
+/// Why the clocks of a step's ranks cannot be compared; nothing if they can.
 std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const ClockOptions& options) {
     const std::string hint = fmt::format("record transfers or collectives that go both ways, or give {} if the times "
                                          "are known to be of one clock",
@@ -233,13 +233,13 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         return report;
     }
     if (options.use == ClockUse::Auto && run.info && nameless == std::ssize(owners.host)) {
-        report.reason = "one process wrote all files"; // those of several processes name the host
+        report.reason = "one process wrote all files"; // files of several processes name the host
         return report;
     }
 
     OpOrder order = OpOrder::EndToStart;
     BUBBLESCOPE_TRY(fitClocks(run, owners, order, options, native, report));
-    if (report.residual > options.tolerance && report.op_orders > 0) { // do the ops hold waits?
+    if (report.residual > options.tolerance && report.op_orders > 0) { // maybe the ops include waits
         RunClocks looser = report;
         BUBBLESCOPE_TRY(fitClocks(run, owners, OpOrder::StartToEnd, options, native, looser));
         if (looser.residual < report.residual / 2) {
@@ -247,7 +247,7 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
             order = OpOrder::StartToEnd;
         }
     }
-    if (report.residual > options.tolerance) { // was a clock set meanwhile?
+    if (report.residual > options.tolerance) { // maybe a clock was set meanwhile
         RunClocks stepped = report;
         BUBBLESCOPE_TRY(fitClocks(run, owners, order, options, native, stepped, true));
         if (stepped.residual < report.residual) report = std::move(stepped);

@@ -53,8 +53,8 @@ struct Difference {
     double most = 0;
 };
 
-/// Shortest ways over differences from one clock (or, `reversed`, to it); nothing where a cycle is negative, so that
-/// no offsets obey them all.
+/// Shortest paths over differences from one clock (or, `reversed`, to it); nothing if there is a negative cycle, so
+/// that no offsets satisfy them all.
 std::optional<std::vector<double>> shortest(std::size_t clocks, int source, std::span<const Difference> edges,
                                             bool reversed) {
     std::vector<double> way(clocks, kNever);
@@ -64,7 +64,7 @@ std::optional<std::vector<double>> shortest(std::size_t clocks, int source, std:
         for (const Difference& edge : edges) {
             const auto from = static_cast<std::size_t>(reversed ? edge.to : edge.from);
             const auto to = static_cast<std::size_t>(reversed ? edge.from : edge.to);
-            // Sums of doubles differ in their last bits with the way taken.
+            // Sums of doubles along different paths differ in their last bits.
             if (way[from] + edge.most < way[to] - 1e-3) {
                 way[to] = way[from] + edge.most;
                 changed = true;
@@ -87,7 +87,7 @@ using Pairs = std::map<std::pair<int, int>, PairBounds>;
 void addBounds(const Precedence& p, const std::vector<TimeNs>& coarse, Pairs& pairs) {
     const TimeNs before = p.before - coarse[static_cast<std::size_t>(p.before_clock)];
     const TimeNs after = p.after - coarse[static_cast<std::size_t>(p.after_clock)];
-    const double most = number(after - before); // of offset(after) - offset(before)
+    const double most = number(after - before); // on offset(after) - offset(before)
     if (p.before_clock < p.after_clock) {
         pairs[{p.before_clock, p.after_clock}].upper.push_back({number(after), most});
     } else if (p.before_clock > p.after_clock) {
@@ -95,7 +95,7 @@ void addBounds(const Precedence& p, const std::vector<TimeNs>& coarse, Pairs& pa
     }
 }
 
-/// Each clock's offset may lie anywhere in these at the first and at the last event.
+/// Each clock's offset may be anywhere in these ranges at the first and at the last event.
 struct Ranges {
     std::vector<LineSet::Interval> begin;
     std::vector<LineSet::Interval> end;
@@ -131,7 +131,7 @@ public:
     [[nodiscard]] double first() const { return first_; }
     [[nodiscard]] double length() const { return length_; }
 
-    /// Nothing where the bounds, each eased by `ease`, leave no offsets.
+    /// Nothing if the bounds, each relaxed by `ease`, allow no offsets.
     [[nodiscard]] std::optional<Ranges> ranges(double ease) const {
         std::vector<Difference> begin;
         std::vector<Difference> end;
@@ -150,7 +150,7 @@ public:
         return out;
     }
 
-    /// The least easing that leaves some offsets, to a hundredth.
+    /// The least relaxation that allows some offsets, accurate to a hundredth.
     [[nodiscard]] double leastEase() const {
         if (ranges(0)) return 0;
         double high = 1;
@@ -187,7 +187,7 @@ private:
     double most_change_ = 0;
 };
 
-/// Clocks that bounds relate in both directions, by number of their first.
+/// Groups clocks that bounds relate in both directions, by the number of their first.
 std::vector<int> groupClocks(int clocks, std::span<const Precedence> precedences) {
     const auto count = static_cast<std::size_t>(clocks);
     std::vector<std::vector<int>> ahead(count);
@@ -229,14 +229,14 @@ std::vector<int> groupClocks(int clocks, std::span<const Precedence> precedences
     return group;
 }
 
-/// Offsets to within what drift and delays leave open, so that the same time can be found on all clocks.
+/// Offsets as precise as drift and delays allow, so that the same time can be found on all clocks.
 std::vector<TimeNs> coarseOffsets(int clocks, std::span<const Precedence> precedences, const std::vector<int>& group) {
     std::map<std::pair<int, int>, double> tightest;
     for (const Precedence& p : precedences) {
         const auto [known, fresh] = tightest.try_emplace({p.before_clock, p.after_clock}, number(p.after - p.before));
         if (!fresh) known->second = std::min(known->second, number(p.after - p.before));
     }
-    // Drifts and wrong events make cycles negative; easing all by the worst pair leaves none of length two.
+    // Drifts and wrong events make cycles negative; relaxing all bounds by the worst pair removes those of length two.
     double ease = 0;
     for (const auto& [key, most] : tightest) {
         const auto back = tightest.find({key.second, key.first});
@@ -262,7 +262,7 @@ std::vector<TimeNs> coarseOffsets(int clocks, std::span<const Precedence> preced
     }
 }
 
-/// A clock's line from where it may lie, see solve.h.
+/// A clock's line within its feasible range, see solve.h.
 ClockFit fitOne(LineSet::Interval begin, LineSet::Interval end, const std::vector<double>& coincidences,
                 double length) {
     double at_begin = (begin.low + begin.high) / 2;
@@ -270,7 +270,7 @@ ClockFit fitOne(LineSet::Interval begin, LineSet::Interval end, const std::vecto
     const double low = std::max(begin.low, end.low);
     const double high = std::min(begin.high, end.high);
     ClockFit fit;
-    if (low <= high) { // a constant offset will do
+    if (low <= high) { // a constant offset suffices
         at_begin = at_end =
             coincidences.empty() ? (low + high) / 2 : std::clamp(statistics::median(coincidences), low, high);
     } else {
@@ -278,7 +278,7 @@ ClockFit fitOne(LineSet::Interval begin, LineSet::Interval end, const std::vecto
     }
     fit.offset = TimeNs{std::llround(at_begin)};
     const double off = std::max({at_begin - begin.low, begin.high - at_begin, at_end - end.low, end.high - at_end});
-    fit.bound = TimeNs{static_cast<std::int64_t>(std::ceil(off)) + 1}; // times are whole nanoseconds
+    fit.bound = TimeNs{static_cast<std::int64_t>(std::ceil(off)) + 1}; // times are integer nanoseconds
     return fit;
 }
 
@@ -294,7 +294,7 @@ std::vector<ClockFit> solveClocks(int clocks, std::span<const Precedence> preced
         const int of = group[static_cast<std::size_t>(p.before_clock)];
         if (of == group[static_cast<std::size_t>(p.after_clock)]) addBounds(p, coarse, pairs[of]);
     }
-    std::vector<std::vector<double>> together(count); // differences to the reference where things coincided
+    std::vector<std::vector<double>> together(count); // differences to the reference at coincidences
     for (const Coincidence& c : coincidences) {
         const auto first = static_cast<std::size_t>(c.first_clock);
         const auto second = static_cast<std::size_t>(c.second_clock);
@@ -307,7 +307,7 @@ std::vector<ClockFit> solveClocks(int clocks, std::span<const Precedence> preced
     for (std::size_t i = 0; i < count; ++i)
         fits[i].group = group[i];
     for (auto& [reference, bounds] : pairs) {
-        if (bounds.empty()) continue; // all of one clock
+        if (bounds.empty()) continue; // all are of one clock
         const Group solver(count, reference, std::move(bounds), limits.most_drift_ppm * 1e-6);
         const double ease = solver.leastEase();
         const auto ranges = solver.ranges(2 * ease);

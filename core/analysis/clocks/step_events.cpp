@@ -9,7 +9,7 @@
 namespace bubblescope {
 
 void TransferTable::read(const StepTimeline& step) {
-    // Sequences are mostly not split, so that records are read once and not twice.
+    // Sequences are usually not split, so records are usually read only once.
     std::int32_t slices = 1;
     do {
         slices_ = slices;
@@ -17,7 +17,7 @@ void TransferTable::read(const StepTimeline& step) {
     } while (slices > slices_);
 }
 
-/// Returns how many slices the records have.
+/// Returns the number of slices in the records.
 std::int32_t TransferTable::fill(const StepTimeline& step) {
     width_ = static_cast<std::size_t>(step.microbatches) * static_cast<std::size_t>(slices_);
     const std::size_t places = 2 * static_cast<std::size_t>(step.pp * step.vpp) * width_;
@@ -27,7 +27,7 @@ std::int32_t TransferTable::fill(const StepTimeline& step) {
     std::size_t spans_in_all = 0;
     for (const auto& spans : step.comm)
         spans_in_all += spans.size();
-    // Where sides are recorded by the ranks that have the stages, no two threads write to one place.
+    // If each side was recorded by the rank that has the stage, no two threads write to the same entry.
     std::vector<Rank> rank_of; // per stage
     for (int stage = 0; stage < step.pp * step.vpp; ++stage)
         rank_of.push_back(locate(step.placement, step.pp, Stage{stage}).rank);
@@ -61,7 +61,7 @@ void TransferTable::clear() {
     });
 }
 
-/// Until a side is not wanted.
+/// Stops when a side is not wanted.
 template <class IsWanted>
 TransferTable::Found TransferTable::add(const StepTimeline& step, Rank rank, IsWanted isWanted) {
     Found found;
@@ -106,7 +106,8 @@ StepEventCounts addStepEvents(const StepTimeline& step, const std::vector<int>& 
     std::ranges::sort(recorded);
 
     Schedule order = executedOrder(step);
-    for (std::size_t r = 0; r < step.ranks.size(); ++r) { // optimizers too, so that places in both lists are equal
+    for (std::size_t r = 0; r < step.ranks.size();
+         ++r) { // including optimizers, so that indices in both lists are equal
         order.ranks[r].clear();
         for (const TimelineOp& op : step.ranks[r])
             order.ranks[r].push_back(op.op);

@@ -9,13 +9,11 @@ namespace bubblescope {
 namespace {
 
 constexpr std::size_t kMostSteps = 8;
-constexpr std::size_t kNearby = 8;        ///< contradicting events whose clocks may be those that were set
+constexpr std::size_t kNearby = 8;        ///< contradicting events whose clocks may be the ones that were set
 constexpr std::size_t kMostLeftOut = 256; ///< events on each side of a step
-constexpr std::size_t kPerPair = 256;     ///< stretches of the run, of which each
-                                          ///< pair of clocks has one tightest event
+constexpr std::size_t kPerPair = 256;     ///< parts of the run; each pair of clocks has one tightest event per part
 
-/// A clock was set when it showed something between these; what happened then
-/// is not used.
+/// A clock was set when it showed something between these; events in between are not used.
 struct SetClock {
     int clock = 0;
     TimeNs last_before{0};
@@ -29,8 +27,7 @@ TimeNs largestResidual(const std::vector<ClockFit>& fits) {
     return most;
 }
 
-/// Events of a run in order of time, and clocks that count as another one from
-/// some time on.
+/// Events of a run in order of time, with clocks that count as different ones from some time on.
 class Search {
 public:
     Search(int clocks, std::span<const Precedence> all, const std::vector<ClockFit>& coarse, const ClockLimits& limits,
@@ -58,11 +55,11 @@ public:
     }
 
     [[nodiscard]] std::size_t size() const { return events_.size(); }
-    /// Of a pair's events within this time one is kept.
+    /// Within this time, one event per pair is kept.
     [[nodiscard]] TimeNs stretch() const { return stretch_; }
     [[nodiscard]] const Precedence& event(std::size_t index) const { return events_[index]; }
 
-    /// How many of the first events some offsets obey.
+    /// How many of the first events some offsets satisfy.
     [[nodiscard]] std::size_t consistent(const std::vector<SetClock>& set) const {
         std::size_t low = 0;
         std::size_t high = events_.size();
@@ -76,8 +73,7 @@ public:
         return low;
     }
 
-    /// What a clock showed in the events from `first` to `last`; nothing if it
-    /// takes part in none.
+    /// What a clock showed in the events from `first` to `last`; nothing if it is in none of them.
     [[nodiscard]] std::optional<std::pair<TimeNs, TimeNs>> shown(int clock, std::size_t first, std::size_t last) const {
         std::optional<std::pair<TimeNs, TimeNs>> range;
         const auto take = [&](TimeNs time) {
@@ -91,8 +87,7 @@ public:
         return range;
     }
 
-    /// The number of a clock as it counts between its steps, where those of a
-    /// clock that was set are new ones; nothing while it was set.
+    /// The number of a clock between its steps: a clock that was set counts as several. Nothing while it was being set.
     static std::optional<int> numberOf(int clock, TimeNs time, const std::vector<SetClock>& set, int clocks) {
         int number = clock;
         for (std::size_t s = 0; s < set.size(); ++s) {
@@ -130,9 +125,8 @@ private:
     std::vector<Precedence> events_;
 };
 
-/// The step that makes the most of the further events fit; nothing if none
-/// makes enough. Around a step the order of events is known no better than its
-/// size: as few of them as possible are left out there.
+/// The step that makes most of the further events fit; nothing if none makes enough of them fit. Around a step, the
+/// order of events is only known to within its size; as few events as possible are left out there.
 std::optional<SetClock> nextStep(const Search& search, std::vector<SetClock> set, std::size_t reached,
                                  std::size_t& reaches) {
     std::vector<int> candidates;
@@ -152,7 +146,7 @@ std::optional<SetClock> nextStep(const Search& search, std::vector<SetClock> set
             if (!around) continue;
             set.back() = {clock, around->first - search.stretch(), around->second};
             const std::size_t consistent = search.consistent(set);
-            // It explains what comes behind those that are left out.
+            // It explains the events after those that are left out.
             if (consistent < std::min(search.size(), reached + pad + kNearby) || consistent <= reaches) continue;
             reaches = consistent;
             best = set.back();
@@ -192,13 +186,13 @@ std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence>
     }
     std::vector<ClockFit> fits = solveClocks(clocks + static_cast<int>(set.size()),
                                              Search::renumbered(precedences, set, clocks), together, limits);
-    constexpr int kLess = 4; // else the steps explain too little to be believed
+    constexpr int kLess = 4; // otherwise the steps explain too little to be credible
     if (largestResidual(fits) > std::max(tolerance, before / kLess)) return plain;
     std::vector<ClockFit> out(fits.begin(), fits.begin() + clocks);
     for (std::size_t s = 0; s < set.size(); ++s) {
         const ClockFit& from_then = fits[static_cast<std::size_t>(clocks) + s];
         ClockFit& clock = out[static_cast<std::size_t>(set[s].clock)];
-        if (from_then.group != clock.group) return plain; // nothing relates what comes after the step
+        if (from_then.group != clock.group) return plain; // nothing relates the events after the step
         const TimeNs within = (set[s].first_after - set[s].last_before) / 2;
         clock.later.push_back({set[s].last_before + within, within, from_then.offset, from_then.drift});
         clock.bound = std::max(clock.bound, from_then.bound);
@@ -206,8 +200,8 @@ std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence>
     for (ClockFit& fit : out) {
         std::ranges::sort(fit.later, {}, &ClockSpan::from);
         TimeNs offset = fit.offset;
-        for (const ClockSpan& span : fit.later) { // else single wrong events were
-                                                  // left out, and nothing was set
+        for (const ClockSpan& span : fit.later) { // otherwise single wrong events were
+                                                  // left out, and no clock was set
             if (std::chrono::abs(span.offset - offset) <= 2 * tolerance) return plain;
             offset = span.offset;
         }

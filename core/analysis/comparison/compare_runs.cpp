@@ -40,7 +40,7 @@ std::vector<StepMeasures> measureRun(const Run& run, const StepSelection& select
     for (std::size_t i = 0; i < run.steps.size(); ++i) {
         if (selection.takes(i)) steps[run.steps[i].index].push_back(&run.steps[i]);
     }
-    // A step that only some of the replicas ran to its end would look as if the others' ops had gone.
+    // A step that only some of the replicas completed would look as if the others' ops were missing.
     std::size_t replicas = 0;
     for (const auto& [index, timelines] : steps)
         replicas = std::max(replicas, timelines.size());
@@ -54,7 +54,7 @@ std::vector<StepMeasures> measureRun(const Run& run, const StepSelection& select
 /// A row of the table.
 struct Row {
     MeasureKey key;
-    std::int64_t times = 1; ///< that a step holds it
+    std::int64_t times = 1; ///< occurrences per step
 };
 
 struct Tables {
@@ -62,11 +62,11 @@ struct Tables {
     StepTable table;
 };
 
-/// What every step of both runs has, whole groups and single ops apart.
+/// The measures that every step of both runs has, separately for whole groups and single ops.
 class Matcher {
 public:
     Matcher(const std::vector<StepMeasures>& a, const std::vector<StepMeasures>& b) : a_(a), b_(b) {
-        std::map<MeasureKey, std::int64_t> keys; // how often a step holds it
+        std::map<MeasureKey, std::int64_t> keys; // with the number of occurrences per step
         for (const auto* const run : {&a, &b}) {
             for (const StepMeasures& step : *run) {
                 for (const auto& [key, measured] : step) {
@@ -130,7 +130,7 @@ Change makeChange(const Tables& tables, std::size_t i, std::optional<double> cha
     return change;
 }
 
-/// What the shift is held against: see CompareLimits::least_share.
+/// What the shift is compared with: see CompareLimits::least_share.
 TimeNs yardstick(const Change& change, TimeNs step) {
     switch (change.key.subject) {
     case Subject::StageWork:
@@ -144,7 +144,7 @@ TimeNs yardstick(const Change& change, TimeNs step) {
     return step;
 }
 
-/// Those that neither chance nor measure explains away.
+/// Changes that are neither due to chance nor too small.
 std::vector<Change> findChanges(const Tables& tables, double alpha, bool tested, TimeNs step,
                                 const CompareLimits& limits) {
     const std::vector<double> chances = tested ? relabellingTest(tables.table) : std::vector<double>{};

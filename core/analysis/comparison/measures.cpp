@@ -28,7 +28,7 @@ public:
         : step_(step), matching_(matching), out_(out) {}
 
     void measure() {
-        // Replicas of a step run side by side: the step is as long as the longest.
+        // Replicas of a step run in parallel: the step is as long as the longest.
         double& wall = out_[{}].value;
         wall = std::max(wall, asValue(step_.wall()));
         measureBubbles();
@@ -53,7 +53,7 @@ private:
     }
 
     void measureBubbles() {
-        // A rank without idle time at a position has a bubble of zero there, unlike an op that is missing.
+        // A rank without idle time at a position has an empty bubble there, unlike an op, which would be missing.
         for (int r = 0; r < step_.pp; ++r) {
             out_[key(Subject::RankBubble, r)].value = 0;
             for (std::size_t i = 0; matching_ == Matching::ByRank && i < kPositionCount; ++i) {
@@ -100,7 +100,7 @@ private:
                 durations.push_back(op->duration());
             const TimeNs middle = median(std::move(durations));
             out_[group] = {asValue(middle), static_cast<std::int64_t>(ops.size())};
-            if (ops.size() < 3) continue; // of two, none is the odd one
+            if (ops.size() < 3) continue; // with two ops, neither stands out
             for (const TimelineOp* const op : ops) {
                 MeasureKey single = group;
                 single.subject = Subject::Op;

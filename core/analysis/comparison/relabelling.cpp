@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// How many ways there are to deal a + b steps to runs of a and b, but no more than `most` + 1.
+/// The number of ways to assign a + b steps to runs of a and b, but at most `most` + 1.
 std::size_t ways(std::size_t a, std::size_t b, std::size_t most) {
     double count = 1;
     for (std::size_t i = 1; i <= std::min(a, b); ++i) {
@@ -19,7 +19,7 @@ std::size_t ways(std::size_t a, std::size_t b, std::size_t most) {
     return static_cast<std::size_t>(std::lround(count));
 }
 
-/// Which columns are the first run's.
+/// Which columns belong to the first run.
 using Deal = std::vector<std::uint32_t>;
 
 /// The next set of columns in lexical order; false after the last.
@@ -35,7 +35,8 @@ bool nextDeal(Deal& deal, std::size_t columns) {
     return false;
 }
 
-/// The table around each measure's mean, so that sums of squares lose no digits, and what does not depend on the deal.
+/// The table relative to each measure's mean, so that sums of squares lose no digits, and everything that does not
+/// depend on the assignment.
 class Statistic {
 public:
     explicit Statistic(const StepTable& table) : a_(table.a), b_(table.b), centred_(table.values) {
@@ -87,8 +88,8 @@ private:
     std::vector<Total> totals_;
 };
 
-/// Counts, per measure from the strongest down, the deals whose strongest difference among it and the weaker ones is
-/// no smaller.
+/// Counts, per measure from the strongest down, the assignments whose strongest difference among it and the weaker ones
+/// is at least as large.
 class StepDown {
 public:
     explicit StepDown(const Statistic& statistic, const Deal& observed) : statistic_(statistic) {
@@ -102,7 +103,7 @@ public:
 
     void count(const Deal& deal) {
         double strongest = 0;
-        // The sums of another deal are added in another order; a hair less is the same.
+        // Sums are added in a different order each time, so a tiny difference counts as equal.
         constexpr double kSame = 1 - 1e-9;
         for (std::size_t place = order_.size(); place-- > 0;) {
             strongest = std::max(strongest, statistic_.of(order_[place], deal));
@@ -111,7 +112,8 @@ public:
         ++deals_;
     }
 
-    /// `beside` deals as strong as what was seen, and as many more deals, count besides those counted.
+    /// `beside` assignments as strong as the observed one, and as many more assignments, count in addition to those
+    /// counted.
     [[nodiscard]] std::vector<double> chances(std::size_t beside) const {
         std::vector<double> result(order_.size());
         double least = 0;

@@ -30,12 +30,13 @@ constexpr std::size_t classOf(WorkKind kind) {
     return kind == WorkKind::Copy ? DeviceTimes::kMemory : DeviceTimes::kCommunication;
 }
 
-/// A device of a file: profilers put its rows below one process.
+/// A device of a file. Profilers put its rows below one process.
 struct DeviceKey {
     std::int64_t used_by = 0; ///< the process, as GpuWork numbers it
-    std::int64_t pid = 0;     ///< of the rows
-    StringId name = 0;        ///< the same
-    std::string_view called;  ///< what the rows' lane calls it; the rows may then be of several processes
+    std::int64_t pid = 0;     ///< process number of the rows
+    StringId name = 0;        ///< process name of the rows
+    std::string_view
+        called; ///< the device's name according to the rows' lane; the rows may then belong to several processes
 
     auto operator<=>(const DeviceKey&) const = default;
 };
@@ -69,7 +70,7 @@ public:
     [[nodiscard]] TimeNs within(TimeInterval window) const { return until(window.end) - until(window.start); }
 
 private:
-    /// Computed before `time`.
+    /// Compute time before `time`.
     [[nodiscard]] TimeNs until(TimeNs time) const {
         const auto behind = std::ranges::lower_bound(intervals_, time, {}, &TimeInterval::start);
         const auto i = static_cast<std::size_t>(behind - intervals_.begin());
@@ -79,14 +80,14 @@ private:
     }
 
     std::vector<TimeInterval> intervals_;
-    std::vector<TimeNs> sum_; ///< of those before each
+    std::vector<TimeNs> sum_; ///< total of those before each
 };
 
-/// `work` by start.
+/// `work` must be sorted by start.
 DeviceTimes timesOf(std::span<const Work> work) {
     struct Change {
         TimeNs time{0};
-        std::size_t place = 0; ///< of the class, in `running`
+        std::size_t place = 0; ///< index of the class in `running`
         int by = 0;
     };
     std::vector<Change> changes;
@@ -109,7 +110,7 @@ DeviceTimes timesOf(std::span<const Work> work) {
     return times;
 }
 
-/// What devices did in marked steps: work is cut at a step's ends.
+/// Adds what devices did in marked steps; work is cut at a step's ends.
 void addTimes(std::vector<StepActivity>& steps, std::span<const Work> work) {
     std::vector<std::vector<Work>> within(steps.size());
     for (const Work& each : work) {
@@ -130,7 +131,7 @@ void addTimes(std::vector<StepActivity>& steps, std::span<const Work> work) {
     }
 }
 
-/// Which call launched a device's work.
+/// Finds the call that launched a device's work.
 class LaunchOf {
 public:
     explicit LaunchOf(std::span<const GpuWork::Launch> launches) {
@@ -139,7 +140,7 @@ public:
             if (launch.call) by_slice_.emplace(launch.first, &launch);
         }
     }
-    /// Null if it is unknown, and for all but the first work that a graph started.
+    /// Null if unknown, and for all but the first work of a graph launch.
     [[nodiscard]] const GpuWork::Launch* operator()(SliceId slice) const {
         const auto known = by_slice_.find(slice);
         return known == by_slice_.end() ? nullptr : known->second;
@@ -149,7 +150,7 @@ private:
     std::unordered_map<SliceId, const GpuWork::Launch*> by_slice_;
 };
 
-/// For a stream or a whole device; `work` is sorted by start.
+/// For a stream or a whole device; `work` must be sorted by start.
 IdleTimes idleOf(std::span<const Work> work, const LaunchOf& launch_of) {
     IdleTimes idle;
     TimeNs ended = work.empty() ? TimeNs{0} : work.front().start;
@@ -183,7 +184,7 @@ std::int64_t mostQueued(std::span<const Work> work, const LaunchOf& launch_of) {
 
 std::vector<KernelTotals> kernelsOf(const Trace& trace, std::span<const Work> work) {
     std::map<std::pair<StringId, WorkKind>, KernelTotals> by_name;
-    std::map<std::string_view, StringId> families; // of names that state their call's number
+    std::map<std::string_view, StringId> families; // for names that contain their call's number
     for (const Work& each : work) {
         const TimeNs time = each.end - each.start;
         KernelTotals one{{}, each.kind, 1, time, time, time, each.start};
@@ -202,7 +203,7 @@ std::vector<KernelTotals> kernelsOf(const Trace& trace, std::span<const Work> wo
 
 // ---- Collectives ----
 
-/// Size in bytes of the types that PyTorch and NCCL name; 0 for others.
+/// Size in bytes of a type, by PyTorch's or NCCL's name; 0 for others.
 std::int64_t sizeOfType(std::string_view type) {
     static constexpr std::array<std::pair<std::string_view, std::int64_t>, 18> kSizes{{{"Float", 4},
                                                                                        {"Double", 8},
@@ -339,7 +340,7 @@ DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Wo
 
 // ---- Hosts ----
 
-/// The time of each of a track's slices without those inside it.
+/// The self time of each of a track's slices.
 HostSummary hostThread(const Trace& trace, const Track& track) {
     HostSummary thread;
     thread.thread = threadName(trace, track, "thread");

@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-/// How marks begin, the most telling first.
+/// Prefixes of marks, the most specific first.
 constexpr std::array<std::string_view, 9> kMarks{
     "ProfilerStep#", "training_step", "train_step", "TrainStep", "iteration", "Iteration", "iter", "step", "Step"};
 constexpr std::size_t kOfJax = kMarks.size();
@@ -31,7 +31,7 @@ std::optional<Named> markIn(std::string_view name) {
     return std::nullopt;
 }
 
-/// Ranges that users or frameworks wrote: other slices may be called "step 3" too.
+/// Ranges by users or frameworks, because other slices may be called "step 3" too.
 bool holdsMarks(std::string_view category) {
     constexpr std::array<std::string_view, 4> kCategories{"user_annotation", "cpu_op", "nvtx", "ProfileStep"};
     return std::ranges::find(kCategories, category) != kCategories.end();

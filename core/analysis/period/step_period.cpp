@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// Of all replicas of one step number.
+/// Over all replicas of one step number.
 struct NumberSpan {
     TimeNs begin = TimeNs::max();
     TimeNs end = TimeNs::min();
@@ -47,7 +47,7 @@ std::vector<StepGap> gapsBetween(std::span<const StepTimeline> steps, const Step
         if (last == nullptr || last->index + 1 != step.index || !counts(*last) || !counts(step)) continue;
         const NumberSpan& from = spans.at(last->index);
         const NumberSpan& to = spans.at(step.index);
-        if (to.begin < from.begin) continue; // numbers do not say which step ran first
+        if (to.begin < from.begin) continue; // the numbers do not tell which step ran first
         gaps.push_back({last->longest, {from.end, std::max(from.end, to.begin)}, to.begin - from.begin, to.first});
     }
     return gaps;
@@ -106,7 +106,7 @@ StepPeriod periodOf(std::span<const StepTimeline> steps, const StepSelection& se
     out.every = rhythmOf(numbers);
     for (std::size_t a = 0; a < kHostActivityCount; ++a) {
         BetweenSteps most{static_cast<HostActivity>(a), 0, Rank{0}, TimeNs{0}};
-        if (most.activity == HostActivity::WaitForCore) continue; // when exactly it waits is not known
+        if (most.activity == HostActivity::WaitForCore) continue; // when exactly it waits is unknown
         for (const auto& [place, of_rank] : activities) {
             TimeNs time{0};
             for (const StepGap& gap : gaps)

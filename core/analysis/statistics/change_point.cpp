@@ -21,7 +21,7 @@ double logGamma(double value) {
     return ::lgamma_r(value, &sign);
 }
 
-/// The part of the logarithm of Student's density that depends on the degrees alone.
+/// The part of the logarithm of Student's density that only depends on the degrees of freedom.
 double logStudentFactor(double freedom) {
     return logGamma((freedom + 1) / 2) - logGamma(freedom / 2) - 0.5 * std::log(freedom * std::numbers::pi);
 }
@@ -47,13 +47,13 @@ double NormalGamma::learn(double value) {
 
 namespace {
 
-/// Stretches of values between which nothing changed, as far as is known, by their begin. One list for each quantity:
-/// those of NormalGamma, which all learn the same value at a time, several at once.
+/// Stretches of values without a known change between them, by their start. One list per quantity: those of
+/// NormalGamma, which all learn the same value at a time, several at once.
 class Stretches {
 public:
     [[nodiscard]] std::size_t size() const { return begin_.size(); }
     [[nodiscard]] std::size_t begin(std::size_t i) const { return begin_[i]; }
-    [[nodiscard]] double logChance(std::size_t i) const { return log_chance_[i]; } ///< of this run length
+    [[nodiscard]] double logChance(std::size_t i) const { return log_chance_[i]; } ///< for this run length
 
     void add(std::size_t begin, double log_chance) {
         const NormalGamma prior;
@@ -89,7 +89,7 @@ public:
             log_chance_[i] += factors[at - begin_[i]] + (before[i] - shape[i] * log_rate[i]);
     }
 
-    /// Each may end here, or stay: together they are as likely as before.
+    /// Each may end here or continue: in total they stay as likely as before.
     void shareOut(double log_stays) {
         const double largest = *std::ranges::max_element(log_chance_);
         double sum = 0;
@@ -101,7 +101,7 @@ public:
             log_chance += change;
     }
 
-    /// Keeps the one as old as the series, which comes first, and half of the others, the likeliest.
+    /// Keeps the first, which is as old as the series, and the likelier half of the others.
     void prune() {
         std::vector<double> chances = log_chance_;
         const auto cut = chances.begin() + static_cast<std::ptrdiff_t>(chances.size() / 2);
@@ -119,7 +119,7 @@ public:
             list->resize(kept);
     }
 
-    /// Of several the latest, but never the first one.
+    /// If equal, the latest, but never the first.
     [[nodiscard]] std::size_t likeliest() const {
         std::size_t best = size() - 1;
         for (std::size_t i = best; i > 1;) {
@@ -140,7 +140,7 @@ private:
     std::vector<double> shape_;
     std::vector<double> rate_;
     std::vector<double> log_rate_;
-    std::vector<double> before_; ///< of learn()
+    std::vector<double> before_; ///< for learn()
 };
 
 double spreadOf(std::span<const double> values) {
@@ -148,7 +148,7 @@ double spreadOf(std::span<const double> values) {
     for (std::size_t i = 1; i < values.size(); ++i)
         steps.push_back((values[i] - values[i - 1]) / std::numbers::sqrt2);
     const double spread = robustSigma(steps);
-    // A series without noise still has a resolution; without it nothing would be a deviation of finite size.
+    // A series without noise still has a resolution; without this, no deviation would have a finite size.
     return std::max(spread, 1e-3 * std::abs(median({values.begin(), values.end()})));
 }
 
@@ -156,7 +156,7 @@ double medianOf(std::span<const double> values) {
     return median({values.begin(), values.end()});
 }
 
-/// The first change behind `begin`: where, and how sure.
+/// The first change after `begin`, with its probability.
 std::optional<Change> nextChange(std::span<const double> values, std::size_t begin, double centre, double spread,
                                  const ChangeLimits& limits) {
     if (!mayChange(values, begin, centre, spread, limits)) return std::nullopt;
@@ -189,11 +189,11 @@ namespace {
 struct Level {
     std::size_t begin = 0;
     std::size_t end = 0;
-    double probability = 1; ///< that it differs from the one before
+    double probability = 1; ///< that it differs from the previous one
     double median = 0;
 };
 
-/// Joins the stretch at `at` with the one before it; medians do not heed the few values of an episode.
+/// Joins the stretch at `at` with the previous one; medians are not affected by the few values of an episode.
 void joinWithPrevious(std::vector<Level>& levels, std::size_t at, std::span<const double> values) {
     Level& kept = levels[at - 1];
     kept.end = levels[at].end;
@@ -201,7 +201,7 @@ void joinWithPrevious(std::vector<Level>& levels, std::size_t at, std::span<cons
     levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-/// Joins neighbours without a difference, the most similar first, so that a slow slope does not vanish in small parts.
+/// Joins neighbours that do not differ, the most similar first, so that a slow slope does not vanish in small parts.
 void joinAlike(std::vector<Level>& levels, std::span<const double> values, double least_share) {
     for (;;) {
         std::size_t likest = 0;
@@ -218,7 +218,7 @@ void joinAlike(std::vector<Level>& levels, std::span<const double> values, doubl
     }
 }
 
-/// Leaves the stretches that last and differ: episodes become part of what was before them, the shortest first.
+/// Leaves the stretches that last and differ: episodes are merged into the previous stretch, the shortest first.
 void dropEpisodes(std::vector<Level>& levels, std::span<const double> values, const ChangeLimits& limits) {
     const double least = limits.least_part * static_cast<double>(values.size());
     joinAlike(levels, values, limits.least_share);
@@ -228,7 +228,7 @@ void dropEpisodes(std::vector<Level>& levels, std::span<const double> values, co
         });
         if (static_cast<double>(shortest->end - shortest->begin) >= least) return;
         if (shortest == levels.begin()) {
-            levels.erase(shortest); // what the series begins with
+            levels.erase(shortest); // the start of the series
         } else {
             joinWithPrevious(levels, static_cast<std::size_t>(shortest - levels.begin()), values);
         }

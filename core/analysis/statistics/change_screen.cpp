@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-// A loop that the compiler turns into vectors of what the processor has at hand: wide ones, with fused additions. GCC
-// knows these levels since version 12.
+// Compiles a loop for the widest vectors that the processor has, with fused additions. GCC knows these levels since
+// version 12.
 #if defined(__x86_64__) && defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define BUBBLESCOPE_WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -21,7 +21,7 @@
 namespace bubblescope::statistics {
 namespace {
 
-/// Of at least 1. By the exponent, and the series of the area tangent of what is left of it, √½ to √2.
+/// For values of at least 1. Uses the exponent, and the series of the area tangent for the rest, √½ to √2.
 inline double logOf(double value) {
     constexpr std::uint64_t kRootOfHalf = 0x3fe6a09e667f3bcd;
     constexpr std::uint64_t kFraction = 0x000fffffffffffff;
@@ -44,7 +44,7 @@ inline double logOf(double value) {
     return exponent * 0x1.62e42fefa39efp-1 + s * sum;
 }
 
-/// Of at most some hundred; what is below -700 counts as that.
+/// For values up to some hundred; values below -700 count as -700.
 inline double expOf(double value) {
     const double least = 0.5 * ((value + 700) + std::abs(value + 700)) - 700; // a comparison would be a branch
     const double shifted = least * 0x1.71547652b82fep+0 + 0x1.8p52;
@@ -66,7 +66,7 @@ inline double expOf(double value) {
     return sum * std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) << 52U) + kOne);
 }
 
-/// NormalGamma::learn() for all stretches; `shares` becomes what each is of exp(`reference`).
+/// NormalGamma::learn() for all stretches; `shares` becomes each one's fraction of exp(`reference`).
 BUBBLESCOPE_WIDEST void learnAll(std::size_t count, double value, double reference, const double* const factors,
                                  const double* const base, double* __restrict__ const mean,
                                  double* __restrict__ const rate, double* __restrict__ const shape,
@@ -85,8 +85,8 @@ BUBBLESCOPE_WIDEST void learnAll(std::size_t count, double value, double referen
     }
 }
 
-/// The stretches of findChanges(). What is known of each is one logarithm: chances are not made to add up to one, but
-/// count from the beginning of the series.
+/// The stretches of findChanges(). Each has one logarithm: probabilities are not normalised, but count from the start
+/// of the series.
 class LooseStretches {
 public:
     LooseStretches() {
@@ -97,7 +97,7 @@ public:
 
     [[nodiscard]] std::size_t size() const { return count_; }
     [[nodiscard]] std::size_t begin(std::size_t i) const { return begin_[i]; }
-    /// The logarithm of the sum of all chances.
+    /// The logarithm of the sum of all probabilities.
     [[nodiscard]] double logTotal() const { return log_total_; }
     [[nodiscard]] double logChance(std::size_t i) const { return chance_[i]; }
 
@@ -112,7 +112,7 @@ public:
         ++count_;
     }
 
-    /// `factors` are sums of NormalGamma::logFactor() by the number of values that are known then.
+    /// `factors` are sums of NormalGamma::logFactor() by the number of values known then.
     void learn(double value, std::size_t at, const std::vector<double>& factors) {
         for (std::size_t i = 0; i < count_; ++i)
             factor_[i] = factors[at + 1 - begin_[i]];
@@ -130,7 +130,7 @@ public:
         log_total_ += std::log(sum);
     }
 
-    /// As those of findChanges() are pruned.
+    /// As in findChanges().
     void prune() {
         shares_.assign(chance_.begin(), chance_.begin() + static_cast<std::ptrdiff_t>(count_));
         const auto cut = shares_.begin() + static_cast<std::ptrdiff_t>(count_ / 2);
@@ -164,13 +164,13 @@ private:
     std::size_t count_ = 0;
     double log_total_ = 0;
     std::vector<std::size_t> begin_; ///< the first value
-    std::vector<double> base_;       ///< the chance at the beginning
+    std::vector<double> base_;       ///< probability at its start
     std::vector<double> chance_;
-    std::vector<double> mean_; ///< these three as of NormalGamma
+    std::vector<double> mean_; ///< these three as in NormalGamma
     std::vector<double> rate_;
     std::vector<double> shape_;
-    std::vector<double> factor_; ///< of learn()
-    std::vector<double> shares_; ///< of learn() and prune()
+    std::vector<double> factor_; ///< for learn()
+    std::vector<double> shares_; ///< for learn() and prune()
 };
 
 } // namespace

@@ -11,10 +11,11 @@ namespace {
 constexpr std::size_t kExactSmaller = 8;
 constexpr std::size_t kExactLarger = 50;
 
-/// Chance of u or more under the null, by counting orders: ways(n, m, u) = ways(n-1, m, u-m) + ways(n, m-1, u).
+/// Probability of u or more under the null hypothesis, by counting orders: ways(n, m, u) = ways(n-1, m, u-m) + ways(n,
+/// m-1, u).
 double exactTail(std::size_t n, std::size_t m, double u) {
     const std::size_t most = n * m;
-    // ways[j][k] for the current n, by j of the second sample.
+    // ways[j][k] for the current n, where j counts values of the second sample.
     std::vector<std::vector<double>> ways(m + 1, std::vector<double>(most + 1, 0.0));
     for (auto& row : ways)
         row[0] = 1;
@@ -51,7 +52,7 @@ double normalTail(double z) {
 RankTest mannWhitney(std::span<const double> first, std::span<const double> second) {
     RankTest test;
     if (first.empty() || second.empty()) return test;
-    std::vector<std::pair<double, bool>> all; // value, of the first sample
+    std::vector<std::pair<double, bool>> all; // value, and whether it is from the first sample
     for (const double value : first)
         all.emplace_back(value, true);
     for (const double value : second)

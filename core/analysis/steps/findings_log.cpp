@@ -12,15 +12,15 @@
 namespace bubblescope {
 namespace {
 
-/// What a search adds to what is known of a finding.
+/// What a search adds to a known finding.
 struct Fresh {
-    int steps = 0; ///< with a case
+    int steps = 0; ///< steps with a case
     std::int64_t cases = 0;
     TimeNs total{0};
     int searched = 0; ///< steps since the finding was last found
 };
 
-/// Of the `fresh` latest steps, those after `newest` that have a case; at least one.
+/// How many of the `fresh` latest steps, after `newest`, have a case; at least one.
 int casesAfter(int newest, const Occurrence& seen, int fresh) {
     constexpr std::int64_t kBits = 64;
     const auto after = std::clamp<std::int64_t>(std::int64_t{seen.last} - newest, 1, kBits);
@@ -28,17 +28,17 @@ int casesAfter(int newest, const Occurrence& seen, int fresh) {
     return std::clamp(std::popcount(cases), 1, std::max(1, fresh));
 }
 
-/// `newest` is the last step with a case that is known.
+/// `newest` is the last known step with a case.
 Fresh freshIn(const Anomaly& found, int newest, const SearchedSteps& searched) {
     const Occurrence& seen = found.seen;
-    if (seen.steps == 0) return {searched.fresh, 0, TimeNs{0}, 0}; // it concerns the run
+    if (seen.steps == 0) return {searched.fresh, 0, TimeNs{0}, 0}; // it concerns the whole run
     if (seen.last <= newest) return {};
     if (seen.first > newest) return {seen.steps, seen.cases, seen.total, 0};
     const int steps = casesAfter(newest, seen, searched.fresh);
     return {steps, steps, steps * found.cost, 0};
 }
 
-/// The occurrence of what was known before and of what the latest search found.
+/// Combines the known occurrence with that of the latest search.
 Occurrence together(const Occurrence& before, const Occurrence& now, const Fresh& fresh) {
     constexpr int kBits = 64;
     Occurrence all = now;
@@ -53,7 +53,7 @@ Occurrence together(const Occurrence& before, const Occurrence& now, const Fresh
     return all;
 }
 
-/// A change of the step time compares the steps before with those since; the former may be gone.
+/// A change of the step time compares the steps before it with those since; the former may be gone by now.
 void keepComparison(const Anomaly& before, Anomaly& now) {
     if (now.kind != AnomalyKind::StepTimeChange) return;
     now.step = before.step;
@@ -64,7 +64,7 @@ void keepComparison(const Anomaly& before, Anomaly& now) {
     now.suggestion = before.suggestion;
 }
 
-/// `worst` is of the searches before, and gets what one more search found.
+/// Merges the result of one more search into `worst`, which summarises the earlier ones.
 void addToWorst(const Anomaly& found, const Fresh& fresh, Anomaly& worst) {
     if (found.seen.steps == 0) {
         worst = found;
@@ -123,7 +123,7 @@ void FindingsLog::take(Known& known, Anomaly anomaly, Changes& changes) {
         anomaly.seen = together(seen, anomaly.seen, fresh);
         keepComparison(known.told.anomaly, anomaly);
     }
-    const int times = std::min(fresh.steps, std::max(1, searched_.fresh)); // the first time, others were before
+    const int times = std::min(fresh.steps, std::max(1, searched_.fresh)); // at first, earlier ones count too
     known.told.times += times;
     known.newest = std::max(known.newest, newest);
     ++known.in_succession;
@@ -144,7 +144,7 @@ void FindingsLog::take(Known& known, Anomaly anomaly, Changes& changes) {
     changes.opened.push_back(known.told);
 }
 
-/// Closes what was quiet for long enough.
+/// Resolves findings that have been quiet for long enough.
 void FindingsLog::resolve(Changes& changes) {
     const int step = searched_.last;
     for (auto& [identity, known] : known_) {
@@ -208,7 +208,7 @@ std::vector<Anomaly> FindingsLog::ofRun(std::span<const StepTimeline> steps) con
     std::vector<Anomaly> all;
     for (const Known* const known : in_order) {
         Anomaly& anomaly = all.emplace_back(known->worst);
-        if (anomaly.seen.steps == 0) continue; // it concerns no steps
+        if (anomaly.seen.steps == 0) continue; // does not concern steps
         std::set<int> examined;
         for (const StepTimeline& step : steps) {
             if (step.replica == anomaly.replica.value_or(step.replica)) examined.insert(step.index);

@@ -30,7 +30,7 @@ ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     return options;
 }
 
-/// What a window has of the requested steps; nothing if it has none of them.
+/// The part of the request that concerns a window; nothing if it has none of the requested steps.
 std::optional<StepRequest> requestIn(std::span<const StepTimeline> steps, const StepRequest& request) {
     const auto isMissing = [steps](const StepRequest& one) {
         return std::ranges::none_of(steps, [&](const StepTimeline& step) { return one.holds(step); });
@@ -53,16 +53,16 @@ void appendFrom(std::vector<T>& to, std::vector<T>& more, std::size_t from) {
 /// Steps that are judged together.
 struct WindowSteps {
     std::vector<SourceStep> steps;
-    std::vector<Diagnostic> problems; ///< of reading up to there, and maybe a little further
+    std::vector<Diagnostic> problems; ///< from reading up to there, and possibly a little further
 };
 
-/// Cuts what a source yields into windows.
+/// Divides the steps of a source into windows.
 class WindowReader {
 public:
     WindowReader(StepSource& source, const WindowLimits& limits) : source_(source), limits_(limits) {}
 
-    /// The steps that follow, as many as a window has. At the end what is left joins the last window, unless it is at
-    /// least half of one; then there are none.
+    /// The steps of the next window. At the end, the rest joins the last window, unless it is at least half a window;
+    /// then there are none.
     [[nodiscard]] Result<WindowSteps> next() {
         while (!ended_ && !limits_.isFullAndAHalf(steps_.size(), records_)) {
             BUBBLESCOPE_ASSIGN(std::optional<SourceStep> step, source_.next());
@@ -100,13 +100,13 @@ public:
 private:
     StepSource& source_;
     WindowLimits limits_;
-    std::deque<SourceStep> steps_;  ///< that are in no window yet
-    std::deque<std::size_t> sizes_; ///< their ops and transfers
-    std::size_t records_ = 0;       ///< of these
+    std::deque<SourceStep> steps_;  ///< not in a window yet
+    std::deque<std::size_t> sizes_; ///< the number of their ops and transfers
+    std::size_t records_ = 0;       ///< sum of `sizes_`
     bool ended_ = false;
 };
 
-/// Gathers what windows show of a run.
+/// Collects the results of all windows of a run.
 class RunAnalyzer {
 public:
     RunAnalyzer(Run about, const DiagnosisOptions& options)
@@ -114,7 +114,7 @@ public:
 
     /// At least one step. Error: Cancelled.
     [[nodiscard]] Status add(WindowSteps read, const JobControl* control) {
-        if (windows_ == 1) retire(); // more than one
+        if (windows_ == 1) retire(); // there is more than one window
         Run about = windows_ == 0 ? std::exchange(run_, {}) : withoutSteps(run_);
         about.problems = std::move(read.problems);
         about.steps = reference_;
@@ -127,7 +127,7 @@ public:
             if (windows_ == 0) observed_ = executedOrder(steps.front());
             other_orders_ += countOtherOrders(std::span(steps).subspan(reference_.size()), observed_, log_);
         }
-        // The first window may be the whole run: then what is wrong with the request is its error.
+        // The first window may be the whole run; an error in the request is then its error.
         const std::optional<StepRequest> request = requestIn(steps, options_.request);
         has_requested_ = request.has_value();
         BUBBLESCOPE_TRY(window_->describe(request.value_or(StepRequest{}), control));
@@ -144,14 +144,14 @@ public:
 private:
     /// The typical step of a window, in full.
     struct Candidate {
-        std::size_t at = 0; ///< in the run's steps
+        std::size_t at = 0; ///< index into the run's steps
         StepTimeline step;
         StepAnalysis analysis;
         StepDiagnosis diagnosis;
         std::shared_ptr<const StepStandards> standards;
     };
 
-    /// The window is the whole run.
+    /// For a window that is the whole run.
     [[nodiscard]] Result<DiagnosedRun> finishWindow() {
         BUBBLESCOPE_TRY(selectSteps(window_->run().steps, options_.request));
         std::vector<Anomaly> found = window_->searchAsWhole();
@@ -202,9 +202,9 @@ private:
             run.problems.push_back(std::move(problem));
     }
 
-    /// Another window follows the latest one, whose steps lose their ops.
+    /// Another window follows; the steps of the latest one lose their ops.
     void retire() {
-        const std::size_t known = reference_.size(); // the first steps of a window that follows another
+        const std::size_t known = reference_.size(); // the first steps of a window after the first one
         std::vector<Anomaly> found = window_->search();
         auto [run, report] = std::move(*window_).take();
         window_.reset();
@@ -238,7 +238,7 @@ private:
         dropFarCandidates();
     }
 
-    /// Steady steps of the first window, all replicas of each.
+    /// Keeps steady steps of the first window, with all their replicas.
     void keepReference(const std::vector<StepTimeline>& steps, const StepSelection& selection) {
         constexpr std::size_t kMost = 16;
         constexpr std::size_t kOfWindow = 4; // at most a quarter
@@ -253,7 +253,7 @@ private:
         }
     }
 
-    /// Keeps some dozens, those nearest to the median of the steps so far.
+    /// Keeps a few dozen, those closest to the median of the steps so far.
     void dropFarCandidates() {
         constexpr std::size_t kMost = 64;
         if (candidates_.size() <= kMost) return;
@@ -268,7 +268,7 @@ private:
         candidates_.resize(kMost / 2);
     }
 
-    /// The nearest to the time that the selection gives a step, among those that count if any of them does.
+    /// The one closest to the step time of the selection, among those that count if any do.
     [[nodiscard]] Candidate takeTypical(const StepSelection& selection) {
         const auto distance = [&](const Candidate& candidate) {
             const TimeNs off = std::chrono::abs(run_.steps[candidate.at].wall() - selection.stepTime());
@@ -295,21 +295,21 @@ private:
         return medians;
     }
 
-    Run run_; ///< before the first window, what is known of it; then the steps so far, without their ops
+    Run run_; ///< before the first window, what is known about the run; then the steps so far, without their ops
     DiagnosisOptions options_;
-    bool is_explained_;                ///< where its schedule comes from
+    bool is_explained_;                ///< whether the origin of its schedule is known
     std::optional<StepWindow> window_; ///< the only one so far
     std::size_t windows_ = 0;
-    bool has_requested_ = false; ///< the latest window has requested steps
-    RunClocks clocks_;           ///< of the latest window that is gone
-    Schedule observed_;          ///< how the first step ran
+    bool has_requested_ = false; ///< whether the latest window has requested steps
+    RunClocks clocks_;           ///< of the latest retired window
+    Schedule observed_;          ///< order in which the first step ran
     std::int64_t other_orders_ = 0;
     DiagnosticLog log_;
     std::vector<StepTimeline> reference_;         ///< of the first window, with their ops
-    std::vector<std::size_t> reference_at_;       ///< where they are in the run's steps
+    std::vector<std::size_t> reference_at_;       ///< their indices in the run's steps
     std::vector<StepAnalysis> analyses_;          ///< totals, one per run_.steps
-    std::vector<StepAccounting> accounts_;        ///< likewise
-    std::vector<Candidate> candidates_;           ///< of windows that have requested steps
+    std::vector<StepAccounting> accounts_;        ///< one per run_.steps
+    std::vector<Candidate> candidates_;           ///< from windows with requested steps
     std::vector<std::vector<StageTimes>> stages_; ///< per window
     FindingsLog findings_{FindingsLog::Limits{}};
 };
@@ -321,7 +321,7 @@ Result<DiagnosedRun> diagnoseSteps(StepSource& source, const DiagnosisOptions& o
     WindowReader reader(source, limits);
     BUBBLESCOPE_ASSIGN(WindowSteps window, reader.next());
     Run about = source.takeRun();
-    // Whether all work was checked shows in all steps together.
+    // Whether all work was checked only shows over all steps.
     if (!about.checks.empty()) {
         BUBBLESCOPE_ASSIGN(window, reader.withAllThatFollow(std::move(window)));
     }

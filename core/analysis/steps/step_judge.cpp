@@ -32,7 +32,7 @@ void StepJudge::judgeOne(const StepsToJudge& wanted, std::size_t s, StepDiagnose
             if (!wanted.in_full) out.accounts[s].ranks.pack();
         }
     };
-    // Of a very large step what one needs is free before the other.
+    // For a very large step, free the data of one part before computing the other.
     const std::size_t ops = step.opCount();
     parallelCalls(2 * ops <= kOpsAtOnce ? ops : 0, analyze, diagnose);
 }
@@ -54,7 +54,7 @@ Result<JudgedSteps> judgeSteps(const Schedule& schedule, const StepsToJudge& wan
     const bool done = parallelFor(pieces, [&](std::size_t piece) {
         StepJudge judge(schedule);
         const std::size_t begin = firstOfPiece(piece, pieces, steps);
-        // Whether a step has the order of the one before it shows from that one on.
+        // From the second step of a piece on, steps can share their order with the previous one.
         if (begin > 0) judge.startFrom(wanted.steps[begin - 1]);
         const bool judged = judge.judge(wanted, begin, firstOfPiece(piece + 1, pieces, steps), out, control);
         if (steps == 1) out.only_ran = judge.ran();

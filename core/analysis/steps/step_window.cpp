@@ -17,17 +17,17 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kMaxChecks = 400'000; ///< that are added; a loaded run has as many as its files hold
+constexpr std::size_t kMaxChecks = 400'000; ///< that are added; a loaded run has as many as its files contain
 
 template <class T>
 std::vector<T> tail(const std::vector<T>& all, std::size_t from) {
     return {all.begin() + static_cast<std::ptrdiff_t>(from), all.end()};
 }
 
-/// The first of the steps that latest() shows. A window that slides keeps a run's first steps as well: on one axis with
-/// the last ones, hours later, neither could be seen.
+/// The first of the steps that latest() shows. A sliding window also keeps a run's first steps; on one axis with the
+/// latest ones, hours later, neither would be visible.
 std::size_t firstOfLatest(const std::vector<StepTimeline>& steps, std::size_t max_ops) {
-    constexpr int kMaxMissing = 4; // steps of which not all was recorded may lie between
+    constexpr int kMaxMissing = 4; // incompletely recorded steps may lie between
     std::size_t from = steps.size() - 1;
     std::size_t ops = steps[from].opCount();
     while (from > 0) {
@@ -47,7 +47,7 @@ std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps, const St
     const StepTimeline& shape = steps.front();
     const auto chunks = static_cast<std::size_t>(shape.vpp);
     using PerKind = std::array<std::vector<TimeNs>, 4>;
-    std::vector<PerKind> durations(chunks); // of a rank at a time: those of all are 8 bytes an op
+    std::vector<PerKind> durations(chunks); // one rank at a time, because those of all ranks take 8 bytes per op
     std::vector<StageTimes> result;
     for (int r = 0; r < shape.pp; ++r) {
         for (PerKind& kinds : durations) {
@@ -115,7 +115,7 @@ void StepWindow::add(SourceStep step) {
 
 void StepWindow::takeChecks(std::vector<CheckRecord> checks) {
     if (checks.empty()) return;
-    // Bounds what a file may claim about the steps in the window.
+    // Limits how many steps in the window a file may claim.
     const std::size_t room = kMaxChecks - std::min(kMaxChecks, run_.checks.checks.size());
     checks.resize(std::min(checks.size(), room));
     std::ranges::move(checks, std::back_inserter(run_.checks.checks));
@@ -168,7 +168,7 @@ void StepWindow::append(JudgedSteps judged) {
 
 void StepWindow::judge() {
     if (report_.steps.size() == run_.steps.size()) return;
-    if (!setStandards({}).ok()) return; // never: all steps may be requested
+    if (!setStandards({}).ok()) return; // cannot fail, because all steps may be requested
     if (!judge_) judge_.emplace(run_.schedule);
     const StepsToJudge wanted = unjudged();
     JudgedSteps judged(wanted.steps.size());
@@ -198,7 +198,7 @@ Status StepWindow::describe(const StepRequest& request, const JobControl* contro
     return {};
 }
 
-/// What is said of all steps together.
+/// Computes what concerns all steps together.
 void StepWindow::sumUp() {
     report_.stages = stageTimes(run_.steps, report_.selection);
     if (run_.checks.checks.empty()) return;
@@ -239,7 +239,7 @@ void StepWindow::trim(std::size_t first, std::size_t last) {
     const auto begin = std::next(numbers.begin(), static_cast<std::ptrdiff_t>(first));
     const auto end = std::prev(numbers.end(), static_cast<std::ptrdiff_t>(last));
     const auto goes = [from = *begin, until = *end](int number) { return number >= from && number < until; };
-    // Steps are in the order of their numbers, so one range is removed from each list.
+    // Steps are sorted by number, so one range is removed from each list.
     const auto from = std::ranges::find_if(run_.steps, goes, &StepTimeline::index) - run_.steps.begin();
     const auto count = std::ranges::count_if(run_.steps, goes, &StepTimeline::index);
     for (auto step = run_.steps.begin() + from; step != run_.steps.begin() + from + count; ++step)
@@ -271,7 +271,8 @@ std::optional<DiagnosedRun> StepWindow::latest(std::vector<Anomaly> found, std::
     recent.report_.steps = tail(report_.steps, from);
     recent.report_.accounts = tail(report_.accounts, from);
     recent.report_.clocks = report_.clocks;
-    if (!recent.describe({}).ok()) return std::nullopt; // never: all steps are requested, and nothing stops it
+    if (!recent.describe({}).ok())
+        return std::nullopt; // cannot fail, because all steps are requested and nothing stops it
     recent.report_.covers = LatestSteps();
     // Earlier steps may have covered what these did not.
     std::vector<Anomaly> checked;

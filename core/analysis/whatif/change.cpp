@@ -45,7 +45,7 @@ bool ChangeTarget::matches(const RunModel& model, const RunNode& node) const {
 
 namespace {
 
-/// What nodes have in common whose mean an op takes without jitter.
+/// Nodes with equal places are averaged to remove an op's jitter.
 using Place = std::tuple<RunOp, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 Place nativePlace(const RunNode& node) {
@@ -61,7 +61,7 @@ Place anyTransfer(const RunNode& node) {
     return {isTransfer(node.op) ? RunOp::ForwardTransfer : node.op, -1, -1, -1, -1};
 }
 
-/// Of a target's equals.
+/// Times of a target's equivalent nodes.
 class EqualsTimes {
 public:
     template <class Chosen, class PlaceOf>
@@ -84,15 +84,15 @@ private:
     std::map<Place, TimeNs> usual_;
 };
 
-/// Sums of no more than this many nanoseconds stay within 64 bits on any path.
+/// Sums of at most this many nanoseconds stay within 64 bits on any path.
 constexpr double kMaxTime = 4e18;
 
 TimeNs scaled(TimeNs time, double factor) {
     return TimeNs{std::llround(std::min(static_cast<double>(time.count()) * factor, kMaxTime))};
 }
 
-/// What a cause's part of an op leaves of it, where `factor` of that part remains. `now` is what it takes with the
-/// changes before this one, which left as much of the part as of the whole.
+/// An op's time if `factor` of a cause's part remains. `now` is its time after the previous changes, which scaled the
+/// part like the whole.
 TimeNs withoutPart(TimeNs now, TimeNs measured, TimeNs part, double factor) {
     if (part == TimeNs{0} || measured <= TimeNs{0}) return now;
     const TimeNs left = std::max(TimeNs{0}, measured - scaled(part, 1 - factor));
@@ -100,7 +100,7 @@ TimeNs withoutPart(TimeNs now, TimeNs measured, TimeNs part, double factor) {
     return scaled(left, static_cast<double>(now.count()) / static_cast<double>(measured.count()));
 }
 
-/// What a target's nodes would take, by what takes the place of their own times.
+/// The times of a target's nodes, depending on what replaces their own times.
 class Replacement {
 public:
     Replacement(const RunModel& model, const std::vector<TimeNs>& durations, const TimeChange& change)
@@ -116,7 +116,7 @@ public:
         } else if (to_.kind == ChangedTime::Kind::Usual) {
             sources_.emplace_back(EqualsTimes(model, durations, others, sameRank), sameRank);
             sources_.emplace_back(EqualsTimes(model, durations, others, sameOp), sameOp);
-            // Between two ranks the other direction is a link's only equal.
+            // Between two ranks, a link's only equivalent is the other direction.
             if (change.target.kind == ChangeTarget::Kind::Link)
                 sources_.emplace_back(EqualsTimes(model, durations, others, anyTransfer), anyTransfer);
             sources_.emplace_back(EqualsTimes(model, durations, chosen, sameOp), sameOp);
@@ -130,7 +130,7 @@ public:
             const auto at = static_cast<std::size_t>(id);
             return withoutPart(now, model_.timed.durations[at], model_.timed.parts[at].of(*cause_), to_.factor);
         }
-        // A delay during a transfer has no separate time: it disappears with what it waited for, or stays.
+        // A delay during a transfer has no separate time: it disappears with the transfer, or stays.
         if (node.op == RunOp::TransferDelay && !to_.scales()) return now;
         if (to_.kind == ChangedTime::Kind::Exact) return to_.time;
         if (to_.kind == ChangedTime::Kind::Balanced) return scaled(now, balance_[stageIndex(node)]);
@@ -148,8 +148,8 @@ private:
     }
 
     std::vector<double> balance_; ///< per stage
-    std::optional<Cause> cause_;  ///< whose part of ops is meant, instead of ops
-    std::vector<std::pair<EqualsTimes, Place (*)(const RunNode&)>> sources_; ///< the first that knows it counts
+    std::optional<Cause> cause_;  ///< the cause whose part of ops is meant, instead of whole ops
+    std::vector<std::pair<EqualsTimes, Place (*)(const RunNode&)>> sources_; ///< the first one with an answer counts
 };
 
 } // namespace

@@ -23,7 +23,7 @@ std::optional<double> plainNumber(std::string_view text) {
     return parseNumber<double>(text, std::chars_format::fixed);
 }
 
-/// Two numbers with a mark between them.
+/// Two numbers with a separator between them.
 std::optional<std::pair<int, int>> twoNumbers(std::string_view text, char mark) {
     const std::size_t at = text.find(mark);
     if (at == std::string_view::npos) return std::nullopt;

@@ -75,7 +75,7 @@ namespace {
 
 Result<StepTimeline> predictedTimeline(const RunModel& all, const Schedule& order, const Scenario& scenario,
                                        const ModelCut& cut, const StepTimeline& observed) {
-    // The typical step as predict() has it.
+    // The typical step, as in predict().
     const bool is_typical = all.typical && all.typical->steps.front().index == observed.index;
     const RunModel& run = is_typical ? *all.typical : all;
     const auto step = std::ranges::find(run.steps, observed.index, &RunStep::index);

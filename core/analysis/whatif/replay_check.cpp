@@ -31,7 +31,7 @@ struct TimeClasses {
     std::size_t ranks = 1;
     std::size_t chunks = 1;
 
-    static constexpr std::size_t kKinds = 6; // those of OpKind, and pairs
+    static constexpr std::size_t kKinds = 6; // the kinds of OpKind, and pairs
 
     static std::size_t kindOf(const StepGraph& graph, std::size_t unit) {
         return graph.pair[unit] ? kKinds - 1 : static_cast<std::size_t>(graph.kind[unit]);
@@ -49,7 +49,7 @@ struct TimeClasses {
         return rankOf(graph, unit) * kKinds + kindOf(graph, unit);
     }
     [[nodiscard]] std::size_t links() const { return ranks * 4; }
-    /// A rank has two neighbours at most.
+    /// A rank has at most two neighbours.
     [[nodiscard]] std::size_t link(const StepGraph& graph, std::size_t side, std::size_t unit) const {
         const auto from = StepGraph::at(graph.rank[StepGraph::at(graph.input(side, unit))]);
         const bool next = rankOf(graph, unit) == (from + 1) % ranks;
@@ -63,7 +63,7 @@ struct StepShows {
     ClassMeans starts;
     ClassMeans links;
 
-    /// A single step cannot show whether delays that no record explains are usual: it leaves them out.
+    /// A single step cannot show whether unexplained delays are usual, so it leaves them out.
     StepShows(const TimeClasses& classes, const ObservedStep& step, bool alone)
         : ops(classes.ops()), starts(classes.starts()), links(classes.links()) {
         const StepGraph& graph = step.graph;
@@ -82,7 +82,7 @@ struct StepShows {
     }
 };
 
-/// The median of the means of all steps other than one, for each class.
+/// The median of the means of all other steps, for each class.
 class Others {
 public:
     Others(const std::vector<StepShows>& all, std::size_t but) : all_(all), but_(but) {}
@@ -98,7 +98,7 @@ public:
             }
             if (shown.empty()) continue;
             std::ranges::sort(shown);
-            // For an even number, the mean of the middle two: neither of two steps is the usual one.
+            // For an even number, the mean of the two middle values, because neither of two steps is the usual one.
             result[c] = (shown[shown.size() / 2] + shown[(shown.size() - 1) / 2]) / 2;
         }
         return result;
@@ -188,7 +188,7 @@ ReplayCheck checkReplay(std::span<const CheckedStep> steps) {
             own[unit] = graph.duration(static_cast<UnitIndex>(unit));
             usual[unit] = ops[classes.op(graph, unit)].value_or(own[unit]);
             delays[unit] = starts[classes.start(graph, unit)].value_or(TimeNs{0});
-            // Replayed work is recorded and planned: it lies in a bubble.
+            // Re-executed work is recorded and planned: it is in a bubble.
             if (!step.delays.replay.empty()) delays[unit] += step.delays.replay[unit];
             for (std::size_t side = 0; side < graph.sides(); ++side) {
                 if (graph.input(side, unit) == kNoUnit || !graph.crosses(side, unit)) continue;

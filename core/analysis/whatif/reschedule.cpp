@@ -56,7 +56,7 @@ private:
     TimeNs usual_{0};
 };
 
-/// How late ops start: the mean per rank and kind of op, classified by the records of the delay, and the host's gaps.
+/// How late ops start: the mean per rank and kind of op, classified by the records of the delay, plus the host's gaps.
 class StartDelays {
 public:
     StartDelays(const RunModel& run, const std::vector<TimeNs>& durations) : gaps_(run.gaps) {
@@ -72,7 +72,7 @@ public:
         }
     }
 
-    /// Of a kind that the rank did not run, the mean of those that it did.
+    /// For a kind that the rank did not run, the mean over the kinds that it did.
     void of(Rank rank, RunOp kind, std::vector<OpDelay>& out) const {
         const auto* const known = findByKind(kind, [&](RunOp wanted) -> const Sum* {
             const auto found = sums_.find({rank.value, wanted});
@@ -114,8 +114,8 @@ Status checkSource(const RunModel& run) {
     return {};
 }
 
-/// The order to run; for families that look at times, made for the run's mean ones.
-/// The order of the change, if it is one for the run's sizes.
+/// The order to run: that of the change if it has one for the run's sizes; for families that depend on times, generated
+/// for the run's mean times.
 Result<Schedule> givenOrder(const RunModel& run, const PipelineChange& change) {
     const Schedule& order = *change.order;
     if (!change.schedule.empty() || change.vpp || change.microbatches || change.split > 1)
@@ -149,7 +149,7 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     spec.microbatches = microbatches * change.split;
     spec.comm = comm;
     std::vector<int> sizes{change.vpp.value_or(run.vpp)};
-    if (!change.vpp) sizes.insert(sizes.end(), {1, 2, 4}); // the fewest chunks that the family takes
+    if (!change.vpp) sizes.insert(sizes.end(), {1, 2, 4}); // the fewest chunks that the family accepts
     std::optional<Error> first_error;
     for (const int vpp : sizes) {
         spec.vpp = vpp;
@@ -161,7 +161,7 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     return *first_error;
 }
 
-/// Each stage's share of the model: equal ones, or by its layers.
+/// Each stage's share of the model: equal, or by its layers.
 std::vector<double> shares(const std::vector<int>& layers, int stages) {
     if (layers.empty()) return std::vector<double>(static_cast<std::size_t>(stages), 1.0 / stages);
     double all = 0;
@@ -203,7 +203,7 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
     return {};
 }
 
-/// One step of one replica in the new order.
+/// Rebuilds one step of one replica in the new order.
 class Rebuild {
 public:
     Rebuild(const RunModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,

@@ -33,7 +33,7 @@ constexpr std::array<RunOpInfo, kRunOpCount> kOps{
     collective(RunOp::ParamsAllGather, "params-all-gather", Meets::Replicas),
     collective(RunOp::GradsReduceScatter, "grads-reduce-scatter", Meets::Replicas),
     collective(RunOp::SeparateGradsAllReduce, "separate-grads-all-reduce", Meets::Replicas),
-    // Among tensor-parallel ranks, of which a trace's first stands for all.
+    // Among tensor-parallel ranks, which a trace represents by the first one.
     collective(RunOp::LayernormGradsAllReduce, "layernorm-grads-all-reduce", Meets::Nobody),
     collective(RunOp::EmbeddingGradsAllReduce, "embedding-grads-all-reduce", Meets::Ends),
     collective(RunOp::ClipMainGrad, "optimizer-clip-main-grad", Meets::Everyone),
@@ -139,8 +139,8 @@ void RunGraphBuilder::meet(std::span<const NodeId> nodes) {
 
 Result<TimedGraph> RunGraphBuilder::finish(const std::string& where, StepEnd end) && {
     const std::size_t count = nodes_.size();
-    // What a node waits for is waited for by its meeting, and the node waits for that: it ends its own time after
-    // the last of all started.
+    // A node's meeting waits for the node's dependencies, and the node waits for the meeting: it ends its own duration
+    // after the last one has started.
     for (TaskEdge& edge : edges_) {
         const NodeId meeting = meeting_[static_cast<std::size_t>(edge.to)];
         if (meeting != kNoNode) edge.to = meeting;

@@ -34,7 +34,7 @@ public:
         sizes_.selection = selection;
     }
 
-    /// Of the steps at these places of the run.
+    /// For the steps at these indices of the run.
     [[nodiscard]] Result<RunModel> make(const std::vector<std::size_t>& places) const {
         BUBBLESCOPE_ASSIGN(RunModel accounted, makeAccounted(places));
         if (run_.annotation != kStragglerRule || run_.trace == nullptr) return accounted;
@@ -70,11 +70,11 @@ private:
     const Run& run_;
     const UsualTimes& usual_;
     TimeNs clock_error_;
-    std::vector<StepReplays> replays_; ///< empty where no check took time
-    RunModel sizes_;                   ///< names and sizes alone
+    std::vector<StepReplays> replays_; ///< empty if checks took no time
+    RunModel sizes_;                   ///< only names and sizes
 };
 
-/// Gives the model, and the accounting's of the same steps, the typical step's.
+/// Sets the typical step's model in the model, and in the accounting's model of the same steps.
 void setTypical(RunModel& model, RunModel typical) {
     if (model.accounted) {
         RunModel accounted = *model.accounted;

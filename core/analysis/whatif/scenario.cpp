@@ -12,8 +12,8 @@
 namespace bubblescope {
 namespace {
 
-/// Per rank: the time in which it runs no op of the pipeline while its replica's pipeline runs, mean over steps
-/// and replicas.
+/// Per rank: the time in which it runs no op of the pipeline while its replica's pipeline runs, averaged over steps and
+/// replicas.
 std::vector<TimeNs> bubbles(const RunModel& model, const RunSimulation& simulation) {
     struct Pipeline {
         TimeNs begin = TimeNs::max();
@@ -44,7 +44,7 @@ std::vector<TimeNs> bubbles(const RunModel& model, const RunSimulation& simulati
     return result;
 }
 
-/// Of the mean change of a step.
+/// Standard error of a step's mean change.
 TimeNs standardError(const std::vector<TimeNs>& before, const std::vector<TimeNs>& after) {
     const auto count = static_cast<double>(before.size());
     if (before.size() < 2) return TimeNs{0};
@@ -59,7 +59,7 @@ TimeNs standardError(const std::vector<TimeNs>& before, const std::vector<TimeNs
     return TimeNs{std::llround(std::sqrt(variance / count))};
 }
 
-/// How far the run's own order is off, mean over the steps, when it runs on the times that another order is made of.
+/// The error of the run's own order, averaged over the steps, with the times used for another order.
 TimeNs meanOff(const RunModel& run, const RunModel& rebuilt) {
     const std::vector<TimeNs> times = RunSimulation(rebuilt.graph(), rebuilt.timed.durations).stepTimes();
     TimeNs off{0};
@@ -68,7 +68,7 @@ TimeNs meanOff(const RunModel& run, const RunModel& rebuilt) {
     return times.empty() ? off : off / static_cast<std::int64_t>(times.size());
 }
 
-/// How many ops a model runs in all steps, its pairs as two.
+/// How many ops a model runs in all steps; a pair counts as two.
 double opCount(const RunModel& model) {
     double count = 0;
     for (const RunNode& node : model.graph().nodes())
@@ -76,7 +76,7 @@ double opCount(const RunModel& model) {
     return count;
 }
 
-/// How much of a mean step passes between ops for no reason that is recorded.
+/// How much time of a mean step passes between ops without a recorded reason.
 TimeNs betweenOps(const RunModel& model) {
     std::vector<TimeNs> without = withoutCause(model, Cause::LateStart);
     for (NodeId id = 0; id < model.graph().size(); ++id) {
@@ -86,14 +86,14 @@ TimeNs betweenOps(const RunModel& model) {
            RunSimulation(model.graph(), without).meanStep();
 }
 
-/// What a mean over the steps is of the typical one.
+/// Scales a mean over the steps to the typical one.
 TimeNs ofTypicalStep(const Prediction& prediction, TimeNs mean) {
     if (prediction.step == prediction.fit.observed || prediction.fit.observed <= TimeNs{0}) return mean;
     const double share = fractionOf(mean, prediction.fit.observed);
     return TimeNs{std::llround(share * static_cast<double>(prediction.step.count()))};
 }
 
-/// With the spread known; for another order, by how much that is off.
+/// Completes a prediction once the spread is known; for another order, including its error.
 void finish(Prediction& prediction, const RunModel& run, TimeNs reorder) {
     prediction.step = run.step_time;
     prediction.check = run.check;
@@ -129,12 +129,12 @@ Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_
     return prediction;
 }
 
-/// Where only times change: on the graph of the model's steps.
+/// If only times change: on the graph of the model's steps.
 Result<Prediction> predictTimes(const RunModel& run, const Scenario& scenario) {
     const RunModel& then = scenario.asPlanned() && run.planned ? *run.planned : run;
     BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(then, scenario.times));
     Prediction prediction = compare(run, run.timed.durations, then, changed);
-    // What no record explains has no time on the graph: it stays unchanged, or disappears.
+    // Unexplained time is not on the graph: it stays unchanged, or disappears.
     const auto unexplained = static_cast<double>((prediction.fit.observed - prediction.before).count());
     prediction.after += TimeNs{std::llround((scenario.unknownLeft() - 1) * unexplained)};
     return prediction;
@@ -177,17 +177,17 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
     Prediction prediction =
         compare(before.model, before.model.timed.durations, after.model, after.model.timed.durations);
     prediction.schedule = std::move(after.schedule);
-    prediction.microbatches_after /= scenario.pipeline.split; // parts of one count as one
+    prediction.microbatches_after /= scenario.pipeline.split; // the parts of a micro-batch count as one
     prediction.gap = meanGap(run);
     prediction.gaps_added = betweenOps(after.model) - betweenOps(before.model);
     const double ops = opCount(after.model) / std::max(1.0, opCount(before.model));
-    // What is unknown besides is taken to lie between ops, too.
+    // Other unknown time is assumed to lie between ops, too.
     const TimeNs unknown = std::max(TimeNs{0}, prediction.fit.observed - prediction.before);
     const TimeNs added{std::llround((ops - 1) * static_cast<double>(unknown.count()))};
     prediction.gaps_added += added;
     prediction.after += added;
-    // Ops that are cut smaller keep what each costs by itself, which ops of one size do not show. Measured on PyTorch
-    // it was 2.5 times the time between ops; twice that time is added to the error.
+    // Ops that are cut smaller keep their fixed cost, which ops of one size do not reveal. On PyTorch it was measured
+    // as 2.5 times the time between ops; twice that time is added to the error.
     const bool smaller = after.model.vpp > run.vpp || scenario.pipeline.split > 1;
     prediction.bar.gaps = std::max(prediction.gaps_added, -prediction.gaps_added) * (smaller ? 3 : 1);
     const auto off = static_cast<double>(meanOff(run, before.model).count());

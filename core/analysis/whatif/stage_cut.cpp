@@ -56,7 +56,7 @@ double StageCut::timeOf(std::size_t kind, std::size_t stage, int microbatch) con
     const double whole = of(kWhole).mean() + of(kInput).mean() + of(kWeight).mean();
     if (kind == kWhole) return whole;
     if (of(kInput).count > 0) return of(kInput).mean();
-    // Some families split some backwards only.
+    // Some families only split some backwards.
     const double halves = total_[kInput].mean() + total_[kWeight].mean();
     return halves > 0 ? whole * total_[kInput].mean() / halves : 0;
 }
@@ -75,7 +75,7 @@ std::vector<double> StageCut::stageTimes(std::size_t kind, int microbatch) const
 }
 
 std::vector<double> StageCut::cutTimes(std::vector<double> times, const std::vector<double>& shares) const {
-    // What the ends take beyond their layers stays with the ends.
+    // The time of the ends beyond their layers stays with the ends.
     double first = 0;
     double last = 0;
     if (times.size() >= 3) {
@@ -90,7 +90,7 @@ std::vector<double> StageCut::cutTimes(std::vector<double> times, const std::vec
     }
     std::vector<double> result;
     std::size_t old = 0;
-    double old_left = shares_.front(); // of the stage `old`, still to be given away
+    double old_left = shares_.front(); // rest of the stage `old` that is not yet assigned
     for (const double share : shares) {
         double time = 0;
         double wanted = share;
@@ -100,7 +100,7 @@ std::vector<double> StageCut::cutTimes(std::vector<double> times, const std::vec
             time += times[old] * part / shares_[old];
             wanted -= part;
             old_left -= part;
-            // Shares are sums of fractions: what is left by rounding is nothing.
+            // Shares are sums of fractions, so treat rounding errors as 0.
             if (wanted < 1e-12) wanted = 0;
             if (!rest && old_left < 1e-12) old_left = shares_[++old];
         }

@@ -6,7 +6,7 @@
 namespace bubblescope {
 namespace {
 
-/// Of the chunk, kNoNode where it has none.
+/// The node of a chunk; kNoNode if it has none.
 NodeId ofChunk(const std::vector<NodeId>& nodes, Chunk chunk) {
     return chunk.value >= 0 && chunk.index() < nodes.size() ? nodes[chunk.index()] : kNoNode;
 }

@@ -16,7 +16,7 @@
 namespace bubblescope {
 namespace {
 
-/// How far clocks of two ranks may be apart.
+/// Maximum difference between the clocks of two ranks.
 constexpr TimeNs kClockError{50'000};
 
 struct RawOp {
@@ -28,7 +28,7 @@ struct RawOp {
 };
 using RankOps = std::array<std::vector<RawOp>, kRunOpCount>;
 
-/// The place whose slices a track of such a timeline holds.
+/// The rank of the slices on a track of such a timeline.
 struct StragglerPlace {
     std::int64_t pp = 0; ///< pipeline rank
     std::int64_t tp = 0; ///< tensor-parallel rank
@@ -59,7 +59,7 @@ std::optional<StragglerPlace> stragglerPlace(const Trace& trace, const Track& tr
 /// One kind of transfer side: what runs at the other end, and where.
 struct Side {
     RunOp op;
-    RunOp compute; ///< that it feeds or is fed by
+    RunOp compute; ///< the op that it feeds or is fed by
     bool send;
     int to_peer; ///< rank and stage of the other side, from here
 };
@@ -106,7 +106,7 @@ public:
                 RawOp raw{trace_.start(slice), trace_.end(slice),
                           static_cast<std::int32_t>(trace_.intArg(args, "model_chunk").value_or(0)),
                           static_cast<std::int32_t>(trace_.intArg(args, "mb_id").value_or(-1))};
-                if (isPipelineCompute(*op) && !inRange(raw)) continue; // no op of the steps that were recognised
+                if (isPipelineCompute(*op) && !inRange(raw)) continue; // not an op of the recognised steps
                 auto& [begin, end] = spans[static_cast<std::size_t>(known->second)];
                 begin = std::min(begin, raw.start);
                 end = std::max(end, raw.end);
@@ -160,7 +160,7 @@ private:
         return raw.node;
     }
 
-    /// What is left of a transfer or collective once the last has started it.
+    /// Reduces the durations of a transfer or collective to the time after the last start.
     void meet(const std::vector<NodeId>& nodes) {
         if (nodes.empty()) return;
         TimeNs last = TimeNs::min();
@@ -225,7 +225,7 @@ private:
         return pipeline;
     }
 
-    /// The op that each transfer feeds or is fed by, as positions in `computes`; none for what was not launched.
+    /// The op that each transfer feeds or is fed by, as indices into `computes`; none if it was not launched.
     Result<std::vector<std::size_t>> match(const std::vector<RawOp>& transfers, const std::vector<RawOp>& computes,
                                            const Side& side, const RunNode& place) const {
         std::vector<std::size_t> all(computes.size());
@@ -236,7 +236,7 @@ private:
         }
         if (transfers.size() == all.size()) return all;
         if (transfers.size() == needed.size()) return needed;
-        // Of the model's first stage even the recorder may leave the first receive out.
+        // For the model's first stage, recorders may even leave out the first receive.
         if (!side.send && !all.empty() && transfers.size() + 1 == all.size()) {
             all.erase(all.begin());
             return all;
@@ -251,7 +251,7 @@ private:
             fmt::format("leave the step out: name the others with {}", Field("step")));
     }
 
-    /// Without what the recorder wrote before the first op ended or after the last one began.
+    /// Without those that the recorder wrote before the first op ended or after the last one began.
     static std::vector<RawOp> launched(const std::vector<RawOp>& transfers, const std::vector<RawOp>& computes,
                                        const Side& side) {
         std::vector<RawOp> kept;
@@ -288,14 +288,14 @@ private:
             }
             if (i == 0 && side.compute == RunOp::Backward) graph_.after(id, endOfWarmUp());
             const int stage = stageOf(place.rank, compute);
-            if (!stageExists(stage + side.to_peer) || compute.microbatch < 0) continue; // feeds nobody
+            if (!stageExists(stage + side.to_peer) || compute.microbatch < 0) continue; // feeds no op
             const int consumer = side.send ? stage + side.to_peer : stage;
             transferOf(side.compute, consumer, compute.microbatch).push_back(id);
         }
         return {};
     }
 
-    /// The op two before the first backward: at its end the first transfers of gradients are launched.
+    /// The op two before the first backward; the first gradient transfers are launched at its end.
     [[nodiscard]] NodeId endOfWarmUp() const {
         const auto first = std::ranges::find(compute_, RunOp::Backward, &Running::kind);
         return first - compute_.begin() < 2 || first == compute_.end() ? kNoNode : (first - 2)->node;

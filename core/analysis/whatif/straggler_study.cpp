@@ -19,7 +19,7 @@ double ratio(TimeNs a, TimeNs b) {
     return b.count() == 0 ? 1.0 : static_cast<double>(a.count()) / static_cast<double>(b.count());
 }
 
-/// Of sums, since means would be rounded to nanoseconds.
+/// Compares sums, because means would be rounded to nanoseconds.
 TimeNs sumOf(const std::vector<TimeNs>& times) {
     TimeNs sum{0};
     for (const TimeNs time : times)
@@ -27,13 +27,13 @@ TimeNs sumOf(const std::vector<TimeNs>& times) {
     return sum;
 }
 
-/// Simulates with the times of some nodes exchanged.
+/// Simulates with the times of some nodes replaced.
 class Exchange {
 public:
     Exchange(const RunModel& model, const std::vector<TimeNs>& base, const std::vector<TimeNs>& other)
         : other_(other), simulation_(model.graph(), base) {}
 
-    /// Length of all steps with these nodes' times exchanged.
+    /// Length of all steps with these nodes' times replaced.
     TimeNs with(const std::vector<NodeId>& nodes) {
         for (const NodeId id : nodes)
             simulation_.set(id, other_[static_cast<std::size_t>(id)]);
@@ -67,8 +67,8 @@ struct Groups {
     }
 };
 
-/// How much longer the steps are with the measured times of a group put back, for each group. A few threads take one
-/// after another, each with a simulation of its own.
+/// How much longer the steps are with the measured times of a group restored, for each group. A few threads process the
+/// groups, each with its own simulation.
 void putBack(const RunModel& model, const Groups& groups, const std::vector<TimeNs>& ideal,
              const std::vector<TimeNs>& measured, TimeNs ideal_total, const JobControl& control,
              StragglerStudy& study) {
@@ -84,10 +84,10 @@ void putBack(const RunModel& model, const Groups& groups, const std::vector<Time
         all.emplace_back(&groups.by_replica[i], &study.by_dp[i]);
     for (std::size_t i = 0; i < groups.by_rank.size(); ++i)
         all.emplace_back(&groups.by_rank[i], &study.by_pp[i]);
-    constexpr std::size_t kMostLanes = 8; // each needs some dozen bytes a node
+    constexpr std::size_t kMostLanes = 8; // because each needs some dozen bytes per node
     std::atomic<std::size_t> next{0};
     parallelGroups(std::min(kMostLanes, all.size()), model.graph().nodes().size(), [&](std::size_t) {
-        std::optional<Exchange> exchange; // a lane may find nothing left to do
+        std::optional<Exchange> exchange; // created only if there is work left
         for (std::size_t i = next++; i < all.size(); i = next++) {
             const auto& [nodes, longer] = all[i];
             *longer = 1;
@@ -99,7 +99,7 @@ void putBack(const RunModel& model, const Groups& groups, const std::vector<Time
     std::ranges::stable_sort(study.by_op_type, std::greater{}, [](const auto& entry) { return entry.second; });
 }
 
-/// The slowest 3 %; of equals the one of the lower rank.
+/// The slowest 3 %; if equal, the lower rank first.
 std::vector<StragglerStudy::Worker> slowestWorkers(const RunModel& model, const StragglerStudy& study) {
     struct Scored {
         std::size_t replica;

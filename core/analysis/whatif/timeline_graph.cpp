@@ -33,7 +33,7 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
         static_cast<std::size_t>(ops.rankCount()),
         {kNoNode, std::vector<NodeId>(chunks, kNoNode), std::vector<NodeId>(chunks, kNoNode)});
     std::vector<NodeId> nodes(at(ops.size()), kNoNode);
-    std::vector<NodeId> starts(nodes); // what waits for an op's inputs: itself, or the first delay before it
+    std::vector<NodeId> starts(nodes); // what waits for an op's inputs: the op itself, or the first delay before it
     std::vector<OpDelay> delays;
     for (OpIndex index = 0; index < ops.size(); ++index) {
         const Op& op = ops.op(index);
@@ -159,7 +159,7 @@ private:
         const StepGraph& graph = observed_.graph;
         Rank from{-1};
         if (observed_.latest[unit].crosses) {
-            // A delay behind the rank's own send belongs to no link that brings something.
+            // A delay after the rank's own send does not belong to a link that brings an input.
             const TransferPlace by = graph.latestTransfer(unit);
             if (by.unit == unit) from = Rank{graph.rank[StepGraph::at(graph.input(by.side, unit))]};
         }
@@ -176,7 +176,7 @@ private:
         put(RunOp::ReplayedWork, delays.replay);
         put(RunOp::LateStart, delays.late);
     }
-    /// How much of a unit's delay the graph shows by itself: a send waits for its receiver.
+    /// How much of a unit's delay the graph reproduces by itself: a send waits for its receiver.
     [[nodiscard]] TimeNs sendDelay(std::size_t unit) const {
         const StepGraph& graph = observed_.graph;
         if (!withHolds() || graph.holds[unit].sends_to == kNoUnit) return TimeNs{0};
@@ -208,7 +208,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
     model.replicas.assign(replicas.begin(), replicas.end());
     RunGraphBuilder builder;
     StepCollectives collectives(builder);
-    std::deque<StepOnGraph> kept; // the last of them only while it is added
+    std::deque<StepOnGraph> kept; // the last one only while it is added
     std::vector<CheckedStep> checked;
     std::size_t passed = 0;
     for (const auto& [index, together] : by_index) {
@@ -235,7 +235,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
     model.check = checkReplay(checked);
     Result<TimedGraph> timed = std::move(builder).finish(model.where, StepEnd::Pipeline);
     if (!timed.ok() && reading.holds) {
-        // Contradictory records of sends are no reason to know nothing.
+        // Contradictory records of sends must not make the model fail.
         model.steps.clear();
         model.gaps = {};
         StepReading without = reading;

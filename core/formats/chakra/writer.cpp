@@ -44,7 +44,7 @@ struct Node {
     TimeNs start{0};
     TimeNs duration{0};
     std::vector<std::uint64_t> after; ///< ids
-    // of transfers
+    // for transfers
     Rank from;
     Rank to;
     std::int32_t tag = 0;
@@ -69,7 +69,7 @@ void put(ReplacingFile& file, const std::string& message) {
     file.write(message);
 }
 
-/// The nodes of all ranks. Numbers of nodes are unique within a rank.
+/// The nodes of all ranks. Node numbers are unique within a rank.
 class Graph {
 public:
     explicit Graph(const StepTimeline& step) : step_(step), nodes_(step.ranks.size()), node_of_(step.ranks.size()) {

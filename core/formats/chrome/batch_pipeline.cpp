@@ -7,8 +7,7 @@
 namespace bubblescope::chrome {
 namespace {
 
-/// How far after a piece's minimum size a border is searched for; also bounds the time without checking whether to
-/// stop.
+/// How far to search for a border beyond a piece's minimum size; also bounds the time between checks for a stop.
 constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
 constexpr std::size_t kAheadPerCore = 3;
 /// A smaller piece costs more than reading its events one by one.
@@ -45,7 +44,7 @@ void BatchPipeline::fill() {
         const std::size_t left = text_.size() - std::min(next_begin_, text_.size());
         const bool is_end = complete_ && left < 2 * piece_bytes_ && left >= 2 * kLeastPiece;
         const std::size_t least = std::min(next_begin_ + (is_end ? left / 2 : piece_bytes_), text_.size());
-        if (!complete_ && borders_.known() <= std::max(least, searched_)) return; // it comes
+        if (!complete_ && borders_.known() <= std::max(least, searched_)) return; // more text will come
         const auto border = borders_.after(least, kSearchBytes);
         if (!border && !complete_ && borders_.known() < least + kSearchBytes) {
             searched_ = borders_.known();
@@ -62,7 +61,8 @@ void BatchPipeline::fill() {
 }
 
 std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::string_view text, std::size_t begin, std::size_t end) {
-    // Back before the comma, so that the text holds events only. A file that was cut meanwhile holds zeros.
+    // Go back before the comma, so that the text holds only events. If the file was truncated meanwhile, it holds
+    // zeros.
     const std::size_t last = text.find_last_of('}', end - 1);
     if (last == std::string_view::npos || last < begin) return nullptr;
     std::unique_ptr<EventParser> parser;
@@ -90,7 +90,7 @@ const BatchPipeline::Piece* BatchPipeline::parsedHere(std::size_t begin) {
     const auto border = is_last ? std::nullopt : borders_.after(begin + piece_bytes_, kSearchBytes);
     const std::size_t behind = border.value_or(text_.size());
     const std::size_t end = border ? text_.find_last_of('}', behind - 1) + 1 : behind;
-    // Text without borders to its end holds other things behind a small array. Else there are zeros, see parsed().
+    // If there is no border up to the end, the text has other content after a small array, or zeros, see parsed().
     if ((!border && !is_last) || end <= begin) {
         unreadable_before_ = behind;
         return nullptr;
@@ -119,7 +119,7 @@ const BatchPipeline::Piece* BatchPipeline::take(std::size_t offset) {
         begins_.pop_front();
         pieces_.drop();
     }
-    if (begins_.empty() && next_begin_ < offset) next_begin_ = offset; // an event certainly begins there
+    if (begins_.empty() && next_begin_ < offset) next_begin_ = offset; // an event certainly starts there
     fill();
     if (begins_.empty() || begins_.front() != offset) return nullptr;
     begins_.pop_front();

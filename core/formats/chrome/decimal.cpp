@@ -55,9 +55,9 @@ std::optional<Decimal> parseDecimal(std::string_view text) {
     return out;
 }
 
-/// Most times: digits that fit, at most three of them behind the point, and nothing else.
+/// Fast path for most times: digits that fit, at most three of them after the point, and nothing else.
 std::optional<TimeNs> plainMicroseconds(std::string_view number) {
-    constexpr std::size_t kMostDigits = 15; // with three more a number still fits
+    constexpr std::size_t kMostDigits = 15; // a number with three more digits still fits
     if (number.size() > kMostDigits) return std::nullopt;
     std::int64_t value = 0;
     std::size_t digits = 0;

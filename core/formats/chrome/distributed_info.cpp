@@ -47,8 +47,8 @@ void addGroups(simdjson::dom::array list, std::vector<ProcessGroup>& groups) {
     }
 }
 
-/// The groups in Kineto's distributedInfo (a JSON object), under pg_config; their ranks are a list there or, in traces
-/// taken on demand, the text of one. Damaged entries are omitted.
+/// The process groups in Kineto's distributedInfo (a JSON object), under pg_config. Their ranks are a list or, in
+/// on-demand traces, a text that contains one. Damaged entries are omitted.
 std::vector<ProcessGroup> processGroups(std::string_view distributed_info) {
     std::vector<ProcessGroup> groups;
     simdjson::dom::parser parser;
@@ -60,7 +60,7 @@ std::vector<ProcessGroup> processGroups(std::string_view distributed_info) {
     return groups;
 }
 
-/// A number of an object, or the text of one, from 0 to what an int holds.
+/// A number in an object, or a text that contains one, from 0 to the maximum of int.
 std::optional<std::int32_t> countIn(std::string_view object, std::string_view name) {
     const auto found = findJsonArg(object, name);
     std::optional<std::int64_t> number;

@@ -8,7 +8,7 @@
 namespace bubblescope::chrome {
 namespace {
 
-/// How much of an object is read to find its phase.
+/// How much of an object to read to find its phase.
 constexpr std::size_t kLongestLook = std::size_t{64} << 10;
 /// Enough for the first key.
 constexpr std::size_t kShortestLook = 32;
@@ -30,7 +30,7 @@ struct Look {
     std::size_t read = 0; ///< bytes
 };
 
-/// Looks at the object that begins at `brace`, up to its phase; `text` ends where the look does.
+/// Reads the object that begins at `brace` up to its phase. `text` ends where the search ends.
 Look lookAt(std::string_view text, std::size_t brace) {
     JsonScanner scanner(text);
     scanner.moveTo(brace + 1);
@@ -82,7 +82,7 @@ bool EventBorders::beginsEvent(std::string_view text) {
 }
 
 bool EventBorders::isEvent(std::size_t brace, std::size_t& at) {
-    // Once the text was read a few times over, first keys decide.
+    // Once the text has been read a few times over, only first keys decide.
     const std::size_t length = looked_at_ < 4 * text_.size() ? kLongestLook : kShortestLook;
     const Look look = lookAt(text_.substr(0, std::min(text_.size(), brace + length)), brace);
     looked_at_ += look.read;
@@ -99,9 +99,9 @@ std::optional<std::size_t> EventBorders::afterDamage(std::size_t offset, std::si
         std::size_t before = brace;
         while (before > offset && kSpace.find(text_[before - 1]) != std::string_view::npos)
             --before;
-        // A value, unless the event before it was cut off behind a key.
+        // A value, unless the previous event was truncated after a key.
         if (before > offset && text_[before - 1] == ':' && !startsWithPhase(text_.substr(brace))) continue;
-        std::size_t ignored = at; // where a quote too many ends a value is no border
+        std::size_t ignored = at; // an extra quote that ends a value is not a border
         if (isEvent(brace, ignored)) return brace;
     }
     return std::nullopt;

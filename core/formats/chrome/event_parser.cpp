@@ -19,11 +19,12 @@
 namespace bubblescope::chrome {
 namespace {
 
-/// Not part of simdjson's documented interface: stage1() with its structural_indexes, and parse_string() are used.
+/// Uses stage1() with its structural_indexes, and parse_string(), which are not part of simdjson's documented
+/// interface.
 using Simdjson = simdjson::internal::dom_parser_implementation;
 
-/// The end of what was written; null for a wrong escape. From simdjson 3.1 on, a third argument asks whether halves of
-/// surrogates become another letter.
+/// Returns the end of the written text; null for an invalid escape. Since simdjson 3.1, a third argument selects
+/// whether unpaired surrogates are replaced.
 template <class Parser>
 const std::uint8_t* unescape(const Parser& parser, const std::uint8_t* from, std::uint8_t* to) {
     if constexpr (requires { parser.parse_string(from, to); })
@@ -36,7 +37,7 @@ bool isJsonSpace(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/// The end of a text without the white space there; what lies before `begin` is none.
+/// The end of a text without trailing white space. There must be something else before `begin`.
 const char* endOfText(const char* begin, const char* end) {
     while (end > begin && isJsonSpace(end[-1]))
         --end;
@@ -52,13 +53,13 @@ std::uint64_t wordAt(const char* at) {
 
 constexpr std::uint64_t kEachByte = 0x0101010101010101;
 
-/// The lowest bit that is set is in the first byte of the word that is this letter; 0 if there is none.
+/// The lowest set bit is in the first byte of the word that equals this letter; 0 if there is none.
 constexpr std::uint64_t bytesThatAre(char letter, std::uint64_t word) {
     const std::uint64_t others = word ^ (kEachByte * static_cast<unsigned char>(letter));
     return (others - kEachByte) & ~others & (kEachByte << 7U);
 }
 
-/// What an opening or closing bracket adds to the depth.
+/// How much an opening or closing bracket changes the depth.
 constexpr std::array<std::int8_t, 256> kDepths = [] {
     std::array<std::int8_t, 256> depths{};
     depths['{'] = depths['['] = 1;
@@ -66,8 +67,8 @@ constexpr std::array<std::int8_t, 256> kDepths = [] {
     return depths;
 }();
 
-/// What a value or a separator adds to the number of values without a separator: at most one is left in an object or an
-/// array. More are left where a quote too many makes what lies between strings strings, up to another such quote.
+/// How much a value or a separator changes the number of values without a separator. An object or an array may leave at
+/// most one. More are left where an extra quote swaps strings and the text between them, up to another such quote.
 constexpr std::array<std::int8_t, 256> kValues = [] {
     std::array<std::int8_t, 256> values{};
     values.fill(1);
@@ -76,7 +77,7 @@ constexpr std::array<std::int8_t, 256> kValues = [] {
     return values;
 }();
 
-/// The letters that begin what JSON has besides strings, objects and arrays.
+/// The letters that begin values other than strings, objects and arrays.
 constexpr std::array<bool, 256> kBeginsScalar = [] {
     std::array<bool, 256> begins{};
     for (const char letter : {'-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 't', 'f', 'n'})
@@ -84,11 +85,11 @@ constexpr std::array<bool, 256> kBeginsScalar = [] {
     return begins;
 }();
 
-/// Fills events from the entries of a text behind which kBehind bytes may be read. Goes from place to place where
-/// something begins: a bracket, a colon, a comma, a string, or any other value. Behind the last of them stands what no
-/// entry goes on with, so a function that expects something goes no further than that: the place of a 0 at the end of
-/// a copied text, and of one that is read in place that of its last brace once more. False wherever it is no JSON; the
-/// inside of values that are not needed is not checked.
+/// Fills events from the entries of a text that is followed by kBehind readable bytes. Moves from token to token:
+/// brackets, colons, commas, strings and other values. The last token is followed by something that cannot continue an
+/// entry, so functions that expect a token never go further: for a copied text the 0 at its end, for a text read in
+/// place its last brace again. Functions return false if the text is not JSON; the inside of values that are not needed
+/// is not checked.
 class EntryReader {
 public:
     EntryReader(const char* document, std::uint64_t offset, const Simdjson& simdjson, std::vector<char>& unescaped,
@@ -102,7 +103,7 @@ public:
         return true;
     }
     [[nodiscard]] bool atEnd() const { return at_ == end_; }
-    /// Behind the bracket that was read last.
+    /// The offset after the last bracket read.
     [[nodiscard]] std::size_t end() const { return at_[-1] + std::size_t{1}; }
 
     bool entry() {
@@ -114,16 +115,16 @@ public:
             const char* const key = here() + 1;
             if (!accept('"') || !accept(':') || !fill(keyAt(key), event)) return false;
         } while (accept(','));
-        if (!event.has_tid && !event.pid.is_text) event.tid = event.pid; // as in the viewers of this format
+        if (!event.has_tid && !event.pid.is_text) event.tid = event.pid; // as the viewers of this format do
         return accept('}');
     }
 
 private:
-    // Relevant keys have eight letters at most and are compared as one number; the document's padding makes reading
-    // this far beyond any key safe. A key spelled with escapes is not recognised, as in every other viewer.
+    // Relevant keys have at most eight letters and are compared as one number; thanks to the padding, reading this far
+    // past any key is safe. A key that contains escapes is not recognised, as in all other viewers.
     using Key = std::uint64_t;
 
-    /// Of the letters and, if it has room, the quote behind them.
+    /// The key for these letters and, if there is room, the quote after them.
     [[nodiscard]] static constexpr Key keyOf(std::string_view text) {
         Key key = 0;
         for (std::size_t i = 0; i < sizeof key; ++i) {
@@ -132,7 +133,7 @@ private:
         }
         return key;
     }
-    /// Of the text up to the next quote; 0 for longer ones.
+    /// The key for the text up to the next quote; 0 for longer ones.
     [[nodiscard]] static Key keyAt(const char* text) {
         const Key key = wordAt(text);
         const std::uint64_t quotes = bytesThatAre('"', key);
@@ -166,7 +167,7 @@ private:
         }
     }
 
-    /// Over any value. Brackets are counted, of whichever kind they are, and that values have separators.
+    /// Skips any value. Counts brackets, whatever their kind, and checks that values are separated.
     bool skip() {
         switch (letter()) {
         case '{':
@@ -192,9 +193,9 @@ private:
         return values <= 1;
     }
 
-    /// What stands between the quotes of the string that was just read.
+    /// The text between the quotes of the string that was just read.
     [[nodiscard]] std::string_view rawText(const char* begin) const {
-        const char* const end = endOfText(begin, here()); // behind the quote
+        const char* const end = endOfText(begin, here()); // after the quote
         return {begin + 1, static_cast<std::size_t>(end - begin) - 2};
     }
     [[nodiscard]] std::string_view unescaped(std::string_view raw) {
@@ -214,7 +215,8 @@ private:
         return {unescaped_.data(), text.size()};
     }
 
-    /// Reads a value: the text of a string, or the letters of a number, true, false or null; empty for anything else.
+    /// Reads a value: the content of a string, or the letters of a number, true, false or null; empty for anything
+    /// else.
     bool scalar(std::string_view& text) {
         const char* const begin = here();
         if (*begin == '"') {
@@ -230,7 +232,7 @@ private:
     }
 
     bool phase(Event& event) {
-        constexpr std::size_t kSize = 3; // with its quotes
+        constexpr std::size_t kSize = 3; // including quotes
         const char* const begin = here();
         const char letter = begin[1];
         if (*begin == '"' && letter != '"' && letter != '\\' && begin[kSize - 1] == '"') {
@@ -255,7 +257,7 @@ private:
         does = text == wanted;
         return true;
     }
-    /// The letters of a number, true, false or null if such stands here, which is then read.
+    /// Reads a number, true, false or null and returns its letters; nothing for other values.
     [[nodiscard]] std::optional<std::string_view> plainScalar() {
         const char* const begin = here();
         if (!kBeginsScalar[static_cast<unsigned char>(*begin)]) return std::nullopt;
@@ -289,7 +291,7 @@ private:
         return true;
     }
     void setRow(std::string_view text, RowId& row) {
-        if (text.ends_with(".0")) text.remove_suffix(2); // a whole number that went through a table of floats
+        if (text.ends_with(".0")) text.remove_suffix(2); // an integer that passed through a table of floats
         const auto number = parseNumber<std::int64_t>(text);
         row.is_text = !number;
         row.number = number ? *number : batch_.texts.intern(text);
@@ -336,7 +338,7 @@ private:
         return true;
     }
 
-    /// The text of an object, and what follows it up to the next comma or bracket.
+    /// Reads an object, and everything up to the next comma or bracket.
     bool args(Event& event) {
         const std::size_t begin = *at_;
         const bool is_object = letter() == '{';
@@ -373,20 +375,20 @@ private:
 
 } // namespace
 
-/// A document and the places where something begins in it.
+/// A document and its token positions.
 struct EventParser::Places {
     std::unique_ptr<Simdjson> simdjson;
     std::unique_ptr<char[]> document; // NOLINT(modernize-avoid-c-arrays): "[" text "]", and room that may be read
-    std::size_t room = 0;             ///< of the document; 0 where memory ended
-    std::size_t size = 0;             ///< of the text
+    std::size_t room = 0;             ///< size of the document; 0 if memory ran out
+    std::size_t size = 0;             ///< size of the text
     std::vector<char> unescaped;
 
     void expect(std::size_t bytes) {
         if (bytes <= room) return;
         const std::size_t wanted = std::max(bytes, room + room / 4);
-        room = 0;                                                  // until all of it is there
+        room = 0;                                                  // until all of it has been allocated
         document = std::make_unique_for_overwrite<char[]>(wanted); // NOLINT(modernize-avoid-c-arrays)
-        constexpr std::size_t kDepth = 1;                          // of the second stage, which is not used
+        constexpr std::size_t kDepth = 1;                          // for the second stage, which is not used
         const auto failed =
             simdjson == nullptr
                 ? simdjson::get_active_implementation()->create_dom_parser_implementation(wanted, kDepth, simdjson)
@@ -402,13 +404,13 @@ struct EventParser::Places {
 
 namespace {
 
-/// Of small texts, for the thread's next parser: making new pages for them takes as long as parsing does.
+/// A small text's memory, kept for the thread's next parser, because allocating new pages takes as long as parsing.
 std::unique_ptr<EventParser::Places>& sparePlaces() {
     thread_local std::unique_ptr<EventParser::Places> kept;
     return kept;
 }
 
-/// Room for those of a text of so many bytes.
+/// Reserves room for the events of a text of this size.
 void expectEvents(std::size_t text, EventBatch& batch) {
     constexpr std::size_t kUsualEvent = 200;
     if (text > 8 * kUsualEvent) batch.events.reserve(batch.events.size() + text / kUsualEvent);
@@ -433,7 +435,7 @@ EventParser::Places& EventParser::placesFor(std::string_view text) {
     return *places_;
 }
 
-/// False if the text is no JSON wherever strings end.
+/// False if the text is not JSON, wherever its strings end.
 bool EventParser::find(std::string_view text, std::uint64_t offset, TextFlaws& flaws) {
     (void)placesFor(text);
     char* const document = places_->document.get();
@@ -447,7 +449,7 @@ bool EventParser::find(std::string_view text, std::uint64_t offset, TextFlaws& f
     return failed == simdjson::SUCCESS;
 }
 
-/// Where the only flaws are in texts: these stay as they are, apart from bytes that are not UTF-8.
+/// If texts are the only flaw, they are kept, except for bytes that are not UTF-8.
 bool EventParser::findDespiteFlaws(std::string_view text, std::uint64_t offset, TextFlaws& flaws) {
     char* const document = places_->document.get();
     replaceInvalidBytes(text, offset, document, flaws);
@@ -468,9 +470,9 @@ std::optional<std::size_t> EventParser::read(std::uint64_t offset, EventBatch& b
         batch.events.resize(before);
         return std::nullopt;
     };
-    // The first letter of the document, a bracket, is none of the text.
+    // The first letter of the document, a bracket, is not part of the text.
     EntryReader reader(places_->document.get(), offset - 1, *places_->simdjson, places_->unescaped, batch);
-    std::size_t end = 0; // of the last entry
+    std::size_t end = 0; // end of the last entry
     if (!reader.accept('[')) return failed();
     if (!reader.accept(']')) {
         do {
@@ -494,8 +496,8 @@ bool EventParser::parseInPlace(std::string_view text, std::uint64_t offset, Even
                                         simdjson::stage1_mode::regular);
     if (failed == simdjson::UTF8_ERROR || failed == simdjson::UNESCAPED_CHARS) return parse(text, offset, batch);
     if (failed != simdjson::SUCCESS) return false;
-    // Behind the last place stands what follows the text, and not a 0. The last brace stands there once more, which
-    // ends at most the entry that lacks one: then the end is passed.
+    // The last token position is followed by the rest of the text, not by a 0. Repeat the last brace there: it ends at
+    // most an entry without its brace, which is detected because the end is then passed.
     std::uint32_t* const end = simdjson.structural_indexes.get() + simdjson.n_structural_indexes;
     end[0] = end[1] = static_cast<std::uint32_t>(text.size() - 1);
     const std::size_t before = batch.events.size();
@@ -513,7 +515,7 @@ bool EventParser::parseInPlace(std::string_view text, std::uint64_t offset, Even
 std::optional<std::size_t> EventParser::parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch) {
     if (!find(text, offset, batch.flaws)) return std::nullopt;
     const std::optional<std::size_t> end = read(offset, batch, false);
-    if (end) batch.flaws.endAt(offset + *end); // what stands behind the array is none of the batch's
+    if (end) batch.flaws.endAt(offset + *end); // flaws after the array do not belong to the batch
     return end;
 }
 

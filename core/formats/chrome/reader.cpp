@@ -27,21 +27,21 @@ namespace {
 
 constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
 
-/// If a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is scanned. A
-/// file may be damaged like that repeatedly: this is the total for all futile scans.
+/// If a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is scanned. This
+/// is the total for all futile scans, because a file may have many such places.
 constexpr std::size_t kLongestEvent = std::size_t{32} << 20;
 constexpr std::size_t kMaxFutileBytes = std::size_t{256} << 20;
-/// Damaged events are mended up to this length.
+/// Damaged events are repaired up to this length.
 constexpr std::size_t kLongestMended = std::size_t{1} << 20;
-/// What an event may still take when that is used up.
+/// How much may be scanned for an event once that is used up.
 constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
-/// How far after a damaged entry the next one may begin.
+/// Maximum distance from a damaged entry to the next one.
 constexpr std::size_t kFarthestBorder = std::size_t{1} << 30;
-/// How many objects and arrays may lie around the events.
+/// Maximum nesting of objects and arrays around the events.
 constexpr int kDeepest = 16;
-/// How far the keys of an object may be from its beginning that make it one with events.
+/// How far from its start an object's keys may be to identify it as one with events.
 constexpr std::size_t kFirstKeys = std::size_t{4} << 10;
-/// How much of an object shows whether it is an event.
+/// How much of an object is needed to see whether it is an event.
 constexpr std::size_t kFirstLine = std::size_t{64} << 10;
 
 class Reader {
@@ -57,7 +57,7 @@ private:
     enum class End { Whole, Damaged, Stopped };
 
     [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, scanner_.offset()); }
-    // The scanner's, on a text of which more may come.
+    // As in JsonScanner, for a text that may grow.
     [[nodiscard]] char peek();
     [[nodiscard]] bool atEnd() { return peek() == '\0' && scanner_.atEnd(); }
     [[nodiscard]] bool accept(char wanted) { return peek() == wanted && scanner_.accept(wanted); }
@@ -103,23 +103,23 @@ private:
     JsonScanner scanner_;
     EventParser parser_;
     EventSink sink_;
-    std::optional<BatchPipeline> pipeline_;  ///< since the first array of events
-    bool reuses_batch_ = false;              ///< its pieces are all parsed into the same batch
-    const EventBatch* used_again_ = nullptr; ///< that the sink knows
-    Status text_failed_;                     ///< why no more of the text came
+    std::optional<BatchPipeline> pipeline_;  ///< created with the first array of events
+    bool reuses_batch_ = false;              ///< all its pieces are parsed into the same batch
+    const EventBatch* used_again_ = nullptr; ///< the batch that the sink already has
+    Status text_failed_;                     ///< why no more of the text is available
     std::size_t futile_bytes_ = 0;           ///< bytes scanned without finding the end of an entry
-    int depth_ = 0;                          ///< of objects and arrays around the events
+    int depth_ = 0;                          ///< nesting of objects and arrays around the events
     bool has_events_ = false;                ///< there is an array of events
-    bool reported_ = false;                  ///< that the JSON is damaged
-    std::optional<TimeNs> base_;             ///< that the file states first
-    /// What the last search for a border found, from where; nothing: there is none up to the end.
+    bool reported_ = false;                  ///< the damage to the JSON has been reported
+    std::optional<TimeNs> base_;             ///< stated by the file before its events
+    /// The start and result of the last search for a border; no result means that there is none up to the end.
     std::optional<std::pair<std::size_t, std::optional<std::size_t>>> border_;
     bool kineto_ = false;
-    bool paddle_ = false;       ///< paddle.profiler's
-    std::int64_t entries_ = 0;  ///< of that array
-    std::int64_t readable_ = 0; ///< those that are events
-    std::size_t released_ = 0;  ///< of the file, up to here
-    std::string keys_;          ///< of the top-level object, for the error
+    bool paddle_ = false;       ///< written by paddle.profiler
+    std::int64_t entries_ = 0;  ///< of the array of events
+    std::int64_t readable_ = 0; ///< entries that are events
+    std::size_t released_ = 0;  ///< the file's pages up to here were released
+    std::string keys_;          ///< keys of the top-level object, for the error message
 };
 
 Status Reader::read() {
@@ -150,7 +150,7 @@ Reader::End Reader::document() {
     return EventBorders::beginsEvent(bytes_.text().substr(scanner_.offset())) ? lines() : object();
 }
 
-/// Programs that append to a file, and people who join files, put one document behind the other.
+/// Programs that append to a file, and people who join files, put one document after the other.
 bool Reader::anotherDocument() {
     while (accept(',')) {
     }
@@ -161,7 +161,7 @@ bool Reader::anotherDocument() {
     return false;
 }
 
-/// Whether there is more of the text now, which was to have so many bytes.
+/// Whether the text has grown to at least `size` bytes.
 bool Reader::have(std::size_t size) {
     const std::size_t before = bytes_.text().size();
     if (before >= size || bytes_.complete() || !text_failed_.ok()) return false;
@@ -182,7 +182,7 @@ void Reader::readRest() {
         bytes_.discard(bytes_.text().size());
 }
 
-/// Comments are white space.
+/// Treats comments as white space.
 char Reader::peek() {
     for (;;) {
         char next = scanner_.peek();
@@ -254,7 +254,7 @@ Reader::End Reader::object() {
     return End::Whole;
 }
 
-/// From damage in what stands before the events to these.
+/// Continues from damage before the events to the events.
 bool Reader::toEvents() {
     constexpr std::string_view kKey = "\"traceEvents\"";
     const std::size_t begin = scanner_.offset();
@@ -267,7 +267,7 @@ bool Reader::toEvents() {
     return true;
 }
 
-/// Whether an object begins here with 'traceEvents' among its first keys, before those of an event.
+/// Whether an object with 'traceEvents' among its first keys, before those of an event, begins here.
 bool Reader::holdsEvents() {
     if (peek() != '{') return false;
     have(scanner_.offset() + kFirstKeys);
@@ -348,7 +348,7 @@ void Reader::distributedInfo(std::string_view value) {
         log_.add("several-ranks", here(), say("the file states several ranks; the first is used"));
 }
 
-/// Of small texts each piece is parsed into the same batch.
+/// Each piece of a small text is parsed into the same batch.
 void Reader::beginPieces() {
     const std::size_t begin = scanner_.offset();
     reuses_batch_ = bytes_.complete() && bytes_.text().size() < BatchPipeline::kForOneThread;
@@ -368,7 +368,7 @@ Reader::End Reader::events() {
     have(scanner_.offset() + BatchPipeline::kUseful);
     if (peek() == '[' || holdsEvents()) return arrays();
     has_events_ = true;
-    if (!pipeline_) beginPieces(); // of several arrays one serves all: what was searched in vain is not searched again
+    if (!pipeline_) beginPieces(); // one pipeline serves several arrays, so that futile searches are not repeated
     while (!accept(']')) {
         if (atEnd()) return damaged();
         if (!progress_.reached(scanner_.offset(), bytes_.expectedSize())) return End::Stopped;
@@ -390,7 +390,7 @@ Reader::End Reader::events() {
     return End::Whole;
 }
 
-/// Arrays of events, or objects with such, in an array.
+/// An array that contains arrays of events, or objects with such arrays.
 Reader::End Reader::arrays() {
     while (!accept(']')) {
         if (accept(',')) continue;
@@ -403,7 +403,7 @@ Reader::End Reader::arrays() {
     return End::Whole;
 }
 
-/// Events one after another, without an array around them: a log that is appended to, or one taken from an array.
+/// Events one after another, without an array around them: a log that is appended to, or an excerpt of an array.
 Reader::End Reader::lines() {
     has_events_ = true;
     if (!pipeline_) beginPieces();
@@ -426,7 +426,7 @@ std::optional<std::size_t> Reader::borderAfter(std::size_t offset) {
     return border;
 }
 
-/// Goes on behind damage, at the next event; false if there is none.
+/// Continues after damage, at the next event; false if there is none.
 bool Reader::resume() {
     const auto border = borderAfter(scanner_.offset());
     if (peek() == '{' && mendEvent(border)) return true;
@@ -444,7 +444,7 @@ void Reader::skipTo(std::size_t end) {
     scanner_.moveTo(end);
 }
 
-/// Reads the damaged event that begins here as it is probably meant. It ends before the border, if there is one.
+/// Reads the damaged event that begins here as it was probably meant. It ends before the border, if there is one.
 bool Reader::mendEvent(std::optional<std::size_t> border) {
     const std::size_t begin = scanner_.offset();
     const std::size_t most = border.value_or(bytes_.text().size()) - begin;
@@ -465,12 +465,12 @@ bool Reader::mendEvent(std::optional<std::size_t> border) {
     return true;
 }
 
-/// Behind a damaged event that no other follows: to the bracket that ends the array.
+/// Continues after a damaged last event to the bracket that ends the array.
 bool Reader::toEndOfArray() {
     const std::string_view text = bytes_.text();
     constexpr std::string_view kSpace = " \t\r\n";
     const std::size_t begin = scanner_.offset();
-    std::ptrdiff_t depth = 0; // below 0 where the array has ended
+    std::ptrdiff_t depth = 0; // below 0 after the end of the array
     for (std::size_t end = begin; end < text.size(); ++end) {
         if (text[end] == '{' || text[end] == '[') ++depth;
         if (text[end] == '}' || text[end] == ']') --depth;
@@ -491,7 +491,7 @@ std::optional<std::string_view> Reader::entryHere() {
     return JsonScanner(bytes_.text().substr(begin, kLongestEvent)).value();
 }
 
-/// False if no event ends here: the file is truncated, or a quote is missing and the rest reads as text.
+/// False if no event ends here: the file is truncated, or a quote is missing and the rest looks like text.
 bool Reader::oneEvent() {
     const std::size_t begin = scanner_.offset();
     const std::size_t longest = futile_bytes_ < kMaxFutileBytes ? kLongestEvent : kUsualEvent;
@@ -510,7 +510,7 @@ bool Reader::oneEvent() {
         add(batch, false);
         return true;
     }
-    if (entry && entry->front() != '{' && (within.peek() == ',' || within.peek() == ']')) { // another kind of value
+    if (entry && entry->front() != '{' && (within.peek() == ',' || within.peek() == ']')) { // a value of another kind
         badEvent(begin);
         scanner_.moveTo(within.offset());
         return true;
@@ -519,7 +519,7 @@ bool Reader::oneEvent() {
     return false;
 }
 
-/// Text that was read is needed again only when users ask for args, and not where it is a packed file's.
+/// Text that has been read is needed again only if users ask for args, and never if it comes from a compressed file.
 void Reader::releaseRead() {
     const std::size_t step = bytes_.mapped() ? std::size_t{8} << 20 : BatchPipeline::kPieceBytes * 4;
     if (scanner_.offset() - released_ < step) return;
@@ -534,7 +534,7 @@ void Reader::badEvent(std::size_t begin) {
     ++entries_;
 }
 
-/// Counts the events whose texts have each kind of flaw.
+/// Counts the events with each kind of flaw in their texts.
 void Reader::report(const TextFlaws& flaws, const std::vector<Event>& events) {
     const auto count = [&](std::string_view kind, const std::vector<std::uint64_t>& places, const Sentence& message) {
         const Event* last = nullptr;
@@ -550,7 +550,7 @@ void Reader::report(const TextFlaws& flaws, const std::vector<Event>& events) {
     count("bad-escape", flaws.backslashes, say("texts with invalid escapes are read as they are"));
 }
 
-/// `is_used_again`: with more texts.
+/// `is_used_again`: the sink has the batch already; it has more texts now.
 void Reader::add(const EventBatch& batch, bool is_used_again) {
     report(batch.flaws, batch.events);
     const EventBatch* const before = std::exchange(used_again_, is_used_again ? &batch : nullptr);

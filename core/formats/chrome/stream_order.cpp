@@ -10,7 +10,7 @@ void StreamOrder::shorten(std::vector<SliceId>& stream) {
         return i + 1 < stream.size() && builder_.sliceStart(stream[i]) < builder_.sliceStart(stream[i + 1]) &&
                builder_.sliceEnd(stream[i + 1]) <= builder_.sliceEnd(stream[i]);
     };
-    TimeNs end = TimeNs::min(); // of the others
+    TimeNs end = TimeNs::min(); // latest end of the others
     std::vector<std::size_t> over;
     for (std::size_t i = 0; i < stream.size(); ++i) {
         if (runsOver(i))

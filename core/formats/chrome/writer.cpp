@@ -24,15 +24,15 @@
 namespace bubblescope::chrome {
 namespace {
 
-/// In this format an arrow's end has a thread and a time, and binds to the innermost slice that covers it there. Finds
-/// times that bind to the intended slices.
+/// In this format an arrow's end has a thread and a time, and binds to the innermost slice there. Finds times that bind
+/// to the intended slices.
 class FlowBinding {
 public:
     /// O(slices). The trace must outlive this object.
     explicit FlowBinding(const Trace& trace);
 
-    /// `wanted` if it binds to the slice, else the first time that does. Nothing if no time does: the slice is
-    /// completely covered by others, or is not on a thread's own row.
+    /// `wanted` if it binds to the slice, otherwise the first time that does. Nothing if no time does, because the
+    /// slice is completely covered by others or is not on a thread's own row.
     [[nodiscard]] std::optional<TimeNs> timeFor(SliceId slice, TimeNs wanted) const;
 
 private:
@@ -81,13 +81,13 @@ std::optional<TimeNs> FlowBinding::timeFor(SliceId slice, TimeNs wanted) const {
     return std::nullopt;
 }
 
-/// Appends events to texts. Any number of threads may do so at a time.
+/// Appends events to texts. Any number of threads may use it.
 class EventWriter {
 public:
     /// `base` is added to all times.
     EventWriter(const Trace& trace, const RowNumbers& rows, TimeNs base) : trace_(trace), rows_(rows), base_(base) {}
 
-    /// An event up to its name, behind another one.
+    /// Writes an event, preceded by a comma, up to its name.
     static void begin(std::int64_t pid, std::int64_t tid, std::string_view phase, std::string_view name,
                       std::string& out) {
         out += ",\n{\"ph\":\"";
@@ -114,7 +114,7 @@ public:
 
     void args(ArgSetId set, std::string& out) const {
         const std::string json = trace_.argsJson(set);
-        if (json.empty()) return; // also where a damaged file's args have no end
+        if (json.empty()) return; // also for args of a damaged file that have no end
         out += ",\"args\":";
         out += json;
     }
@@ -134,7 +134,7 @@ public:
         if (!track.may_overlap) name("thread_name", track.thread_name);
     }
 
-    /// Slices of one track. One that never ended is a begin without an end.
+    /// Slices of one track. A slice that never ended is a begin without an end.
     void slices(TrackId id, SliceId first, SliceId end, std::string& out) const {
         for (SliceId slice = first; slice < end; ++slice) {
             const bool open = trace_.isOpen(slice);
@@ -148,7 +148,7 @@ public:
         }
     }
 
-    /// Those of a track whose slices have an id instead of a thread: nested ones have that of the outermost.
+    /// Slices with an id instead of a thread; nested ones have the id of the outermost.
     void asyncSlices(TrackId id, std::string& out) const {
         const Track& track = trace_.tracks()[id];
         std::vector<SliceId> around;
@@ -181,7 +181,7 @@ public:
     [[nodiscard]] TimeNs base() const { return base_; }
 
 private:
-    /// Of the innermost of `around`, up to its args.
+    /// Event for the innermost of `around`, up to its args.
     void asyncEvent(TrackId id, std::string_view phase, const std::vector<SliceId>& around, TimeNs time,
                     std::string& out) const {
         const bool of_one_kind = trace_.category(around.back()) == trace_.category(around.front());
@@ -202,16 +202,16 @@ private:
     TimeNs base_;
 };
 
-/// Whole nanoseconds as microseconds, which viewers read into doubles.
+/// Limit for integer nanoseconds as microseconds, which viewers read into doubles.
 constexpr TimeNs kExactInDoubles{std::int64_t{1} << 53};
 
-/// Times are those of the files where viewers read them exactly, else count from the first event.
+/// Times are the files' own if viewers can read them exactly; otherwise they count from the first event.
 TimeNs baseOf(const Trace& trace) {
     const bool exact = trace.origin() >= TimeNs{0} && trace.origin() + trace.span() < kExactInDoubles;
     return exact ? trace.origin() : TimeNs{0};
 }
 
-/// Of several files, by their names.
+/// If there are several files, by their names.
 std::string metadataOf(const Trace& trace) {
     if (trace.files().size() == 1) return trace.files().front().metadata;
     std::string all;
@@ -237,7 +237,7 @@ public:
             (trace_.origin() - events_.base()).count());
         EventWriter::begin(0, 0, "M", "trace_files", text_);
         text_ += ",\"args\":";
-        text_ += encoded(sourceFilesOf(trace_, rows_, problems_)); // the format has all that rows need
+        text_ += encoded(sourceFilesOf(trace_, rows_, problems_)); // the format has everything that rows need
         text_ += '}';
         sortProcesses();
         flush(0);
@@ -269,7 +269,7 @@ private:
         text_.clear();
     }
 
-    /// Ranks in their order, however viewers would sort them.
+    /// Sorts ranks, however viewers would sort them.
     void sortProcesses() {
         std::set<std::int64_t> seen;
         for (const TrackId id : tracksByRank(trace_)) {
@@ -280,7 +280,7 @@ private:
         }
     }
 
-    /// All cores make the text, a part of a track at a time; what waits to be written is bounded.
+    /// All cores produce the text, each a part of a track at a time; the amount waiting to be written is bounded.
     void tracks() {
         constexpr SliceId kPart = 4096; // about 0.6 MB of text
         constexpr std::size_t kAhead = 16;
@@ -323,7 +323,7 @@ private:
         }
     }
 
-    // Files may use one id for different arrows: a flow is the points of one id and file, in order of time.
+    // Files may use the same id for different arrows: a flow is the points of one id and file, in order of time.
     void flows() {
         const auto points = trace_.flowPoints();
         const FlowBinding binding(trace_);
@@ -361,7 +361,7 @@ private:
     RowNumbers rows_;
     EventWriter events_;
     ReplacingFile out_;
-    std::string text_; ///< what is not in out_ yet
+    std::string text_; ///< not written to out_ yet
     std::int64_t flow_ = 0;
 };
 

@@ -26,8 +26,8 @@ namespace bubblescope::kineto {
 namespace {
 
 constexpr std::int64_t kDevices = 1000;      ///< processes with a lower number are devices
-constexpr std::int64_t kComputeStream = 7;   ///< PyTorch's own
-constexpr std::int64_t kTransferStream = 20; ///< and the first of those of NCCL
+constexpr std::int64_t kComputeStream = 7;   ///< as in PyTorch
+constexpr std::int64_t kTransferStream = 20; ///< the first stream of NCCL kernels
 constexpr std::string_view kStepName = "ProfilerStep#";
 
 bool onDevice(std::string_view category) {
@@ -38,7 +38,7 @@ bool isCall(std::string_view category) {
     return category == "cuda_runtime" || category == "cuda_driver";
 }
 
-/// What a slice is to a tool that knows kernels.
+/// What a slice is for a tool that only knows kernels.
 enum class Work : std::uint8_t {
     None,
     Compute,
@@ -49,7 +49,7 @@ enum class Work : std::uint8_t {
     ReceiveGradient
 };
 
-/// Of an op that a recorded job's framework states: "2F3", "2SEND_F3", "REDUCE_GRAD".
+/// The work of an op stated by a recorded job's framework: "2F3", "2SEND_F3", "REDUCE_GRAD".
 Work statedWork(std::string_view name) {
     const std::string_view kind = name.substr(std::min(name.find_first_not_of("0123456789"), name.size()));
     for (const auto& [begin, work] :
@@ -72,7 +72,8 @@ Work workOf(const Trace& trace, SliceId slice) {
     return gradient ? Work::ReceiveGradient : Work::ReceiveActivation;
 }
 
-/// Our own name of a rank's process: "rank 3", "rank 3 of replica 1". Its number counts all ranks from 1.
+/// The rank in Bubblescope's name of a process: "rank 3", "rank 3 of replica 1". The process number counts all ranks
+/// from 1.
 std::optional<std::int64_t> rankOfProcess(const Trace& trace, const Track& track) {
     constexpr std::string_view kRank = "rank ";
     const std::string_view name = trace.text(track.process_name);
@@ -132,7 +133,7 @@ private:
         return row;
     }
 
-    /// What must be known before the first event is written.
+    /// Collects what must be known before the first event is written.
     void survey() {
         bool has_steps = false;
         readMarks();
@@ -161,7 +162,7 @@ private:
         if (has_steps) steps_.clear();
     }
 
-    /// Marks of the framework's steps in a recorded job; one of another name ends a step.
+    /// Marks of the framework's steps in a recorded job. A mark with another name ends a step.
     void readMarks() {
         const std::set<TrackId> own(tracks_.begin(), tracks_.end());
         for (const Instant& instant : trace_.instants()) {
@@ -201,8 +202,8 @@ private:
         }
     }
 
-    /// The work of a rank that has no device of its own, for tools that know time on devices alone. Those omit kernels
-    /// without a launch.
+    /// Writes the work of a rank without a device as kernels, for tools that only measure time on devices. Such tools
+    /// ignore kernels without a launch.
     void addKernelOf(const Row& host, SliceId slice, Work work) {
         if (work == Work::None) return;
         std::string name(trace_.name(slice));
@@ -214,7 +215,7 @@ private:
             name = "ncclDevKernel_SendRecv";
             stream = kTransferStream + 1 + static_cast<int>(work) - static_cast<int>(Work::SendActivation);
         }
-        if (trace_.end(slice) == trace_.start(slice)) return; // such tools take kernels for longer than nothing
+        if (trace_.end(slice) == trace_.start(slice)) return; // such tools expect kernels of non-zero duration
         streams_.try_emplace({0, stream}, stream == kComputeStream ? "compute" : "transfers");
         const TimeNs start = trace_.start(slice);
         event(host, "cuda_runtime", "cudaLaunchKernel", start, start, fmt::format(R"({{"correlation":{}}})", ++made_));
@@ -289,16 +290,17 @@ private:
     const RowNumbers& rows_;
     const std::vector<TrackId>& tracks_;
     ReplacingFile& out_;
-    std::string text_; ///< what is not in out_ yet
+    std::string text_; ///< not written to out_ yet
     bool first_ = true;
     bool has_device_ = false;
-    std::unordered_set<std::int64_t> started_;            ///< correlations of devices' work
-    std::map<TimeNs, std::optional<std::int64_t>> marks_; ///< of steps
+    std::unordered_set<std::int64_t> started_;            ///< correlation ids of device work
+    std::map<TimeNs, std::optional<std::int64_t>> marks_; ///< start of each step
     std::map<std::int64_t, std::pair<TimeNs, TimeNs>> steps_;
     Row steps_row_;
     std::map<std::pair<std::int64_t, std::int64_t>, TrackId> threads_; ///< by process and thread
     std::map<std::pair<std::int64_t, std::int64_t>, std::string_view> streams_;
-    /// Of kernels made of ops and transfers, as large as those of real jobs: tools size their columns by them.
+    /// Correlation ids of kernels made from ops and transfers, as large as those of real jobs, because tools size their
+    /// columns by them.
     std::int64_t made_ = 100'000;
 };
 

@@ -95,7 +95,7 @@ private:
     [[nodiscard]] TrackId threadTrack(std::int64_t global, bool may_overlap = false);
     [[nodiscard]] ArgSetId correlation(std::int64_t value, ArgSetId with = 0);
     [[nodiscard]] ArgSetId sizeOf(std::int64_t bytes);
-    /// Omits and counts slices that have no end or end before they start.
+    /// Omits and counts slices without an end or with an end before their start.
     void addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category, ArgSetId args);
 
     const Database& db_;
@@ -110,7 +110,7 @@ private:
     std::unordered_map<std::int64_t, StringId> thread_names_; ///< by global thread id
     std::unordered_map<Numbers<3>, TrackId, HashNumbers> device_tracks_;
     std::unordered_map<Numbers<2>, TrackId, HashNumbers> thread_tracks_;
-    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< of copies: few sizes recur
+    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< for copies: few sizes recur
     std::size_t rows_ = 0;                             ///< read so far
     std::size_t total_ = 0;
 };
@@ -127,7 +127,8 @@ Status Reader::read() {
         return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
                           "export with 'nsys export --type sqlite'");
     }
-    constexpr std::size_t kSmallestRows = 4; // of those that fit into a file of this size, as a plausibility check
+    constexpr std::size_t kSmallestRows =
+        4; // bytes per row, to check whether the number of rows is plausible for the size of the file
     builder_.expectSlices(std::min(total_, db_.maxRows() / kSmallestRows));
     total_ += db_.maxRowsOf("StringIds");
     if (!readNames() || !readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
@@ -139,7 +140,7 @@ Status Reader::read() {
     return {};
 }
 
-/// Reports views and virtual tables in place of tables. Whether there is one.
+/// Reports views and virtual tables in place of tables; returns whether there is one.
 bool Reader::tellComputed() {
     bool any = false;
     const auto tell = [&](std::string_view table) {
@@ -201,7 +202,7 @@ bool Reader::readKernels() {
     const StringId category = builder_.intern("kernel");
     const StringId grid = builder_.intern("grid");
     const StringId block = builder_.intern("block");
-    // Kernels of one kind are launched with the same shape again and again: shapes are stored once.
+    // Kernels of one kind are launched with the same shape again and again, so shapes are stored once.
     std::unordered_map<Numbers<6>, ArgSetId, HashNumbers> shapes;
     const auto shapeArgs = [&](const Numbers<6>& s) {
         const auto [known, is_new] = shapes.try_emplace(s, 0);
@@ -250,14 +251,14 @@ bool Reader::readSets() {
                    });
 }
 
-// Waits run beside the kernels of their stream, so they get a separate row.
+// Waits overlap the kernels of their stream, so they get a separate row.
 bool Reader::readSynchronization() {
     constexpr std::int64_t kSyncRows = 1'000'000; // the numbering of Kineto
     const StringId category = builder_.intern("cuda_sync");
     const StringId name = builder_.intern("Synchronize");
     return eachRow("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
                    {"start", "end", "globalPid", "deviceId", "streamId", "correlationId"}, [&](const Row& row) {
-                       // No stream (a whole device) is the largest unsigned number.
+                       // No stream (a whole device) is written as the largest unsigned number.
                        const std::int64_t stream = row.integer(4) < kSyncRows ? row.integer(4) : 0;
                        const TrackId track = deviceTrack(processOf(row.integer(2)), row.integer(3), kSyncRows + stream);
                        builder_.track(track).may_overlap = true;
@@ -295,7 +296,7 @@ bool Reader::readNvtx() {
             builder_.addInstant({threadTrack(row.integer(3)), TimeNs{row.integer(0)}, name, category, 0});
             return;
         }
-        if (row.integer(1) == 0) { // NULL, or its substitute in old exporters
+        if (row.integer(1) == 0) { // NULL, or what old exporters write instead
             log_.add("unmatched-begin", say("{}, slice '{}'", where_, builder_.text(name)),
                      say("slices begin but never end; they are shown to the end of the trace"));
             if (isWithinReach(TimeNs{row.integer(0)})) {

@@ -33,7 +33,7 @@ std::optional<std::string_view> valueOf(std::string_view line, std::string_view 
 std::optional<TimeNs> milliseconds(std::string_view line, std::string_view name) {
     const auto text = valueOf(line, name);
     const auto thousandth = text ? chrome::microsecondsToNs(*text) : std::nullopt;
-    // Digits below the microsecond are beyond gettimeofday: they are an artefact of printing a double.
+    // Digits below the microsecond are an artefact of printing a double: gettimeofday does not provide them.
     if (!thousandth || thousandth->count() > INT64_MAX / 1000 || thousandth->count() < 0) return std::nullopt;
     return *thousandth * 1000;
 }

@@ -9,10 +9,10 @@
 namespace bubblescope::perfetto {
 namespace {
 
-// Files are not trusted; sums must stay in range.
+// Files are not trusted, so sums must stay in range.
 constexpr std::int64_t kLimit = INT64_MAX / 4;
 
-// Per snapshot: every pair is related, and machines have about ten.
+// Limit per snapshot, because every pair is related; machines have about ten.
 constexpr std::size_t kMaxClocks = 64;
 
 std::int64_t bounded(std::int64_t value) {

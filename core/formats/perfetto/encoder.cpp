@@ -13,9 +13,9 @@
 namespace bubblescope::perfetto {
 
 /// Writes protobuf fields one after another, nested messages in place. The caller provides room: kMaxOfField bytes for
-/// a number or a message's beginning, plus the length of a text.
+/// a number or the start of a message, plus the length of a text.
 ///
-/// Recorders write millions of slices with this, so nothing here allocates or copies except close() for a long message.
+/// Recorders write millions of slices with this, so nothing allocates or copies, except close() for a long message.
 class FieldWriter {
 public:
     static constexpr std::size_t kMaxOfField = 16;
@@ -28,7 +28,7 @@ public:
         tag(field, kVarint);
         varint(value);
     }
-    /// Negative ones take ten bytes, as protobuf requires.
+    /// Negative integers take ten bytes, as protobuf requires.
     void integer(std::uint32_t field, std::int64_t value) { number(field, static_cast<std::uint64_t>(value)); }
     void fixed(std::uint32_t field, std::uint64_t value) {
         tag(field, kFixed64);
@@ -47,10 +47,10 @@ public:
         at_ += text.size();
     }
 
-    /// Begins a message; what is written until close() is its content.
+    /// Begins a message; everything until close() is its content.
     [[nodiscard]] char* open(std::uint32_t field) {
         tag(field, kBytes);
-        return at_++; // most messages are short, and store their length in a byte
+        return at_++; // most messages are short and store their length in one byte
     }
     void close(char* begin) {
         const auto size = static_cast<std::size_t>(at_ - begin) - 1;
@@ -86,7 +86,7 @@ private:
 namespace {
 
 constexpr std::size_t kFewestSlots = 64;
-constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15; // 2^64 over the golden ratio: spreads the bits of what it multiplies
+constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15; // 2^64 over the golden ratio: multiplying by it spreads bits
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
     hash = (hash ^ word) * kOdd;
@@ -133,18 +133,18 @@ void InternTable::grow() {
 namespace {
 
 constexpr std::size_t kField = FieldWriter::kMaxOfField;
-constexpr std::size_t kAroundPacket = 8 * kField; ///< what every packet has: its length, time, clock, sequence, flags
+constexpr std::size_t kAroundPacket = 8 * kField; ///< fields of every packet: length, time, clock, sequence, flags
 
 std::uint64_t nanoseconds(TimeNs time) {
     return static_cast<std::uint64_t>(time.count());
 }
 
-/// A packet with a time begins with it.
+/// A packet that has a time begins with it.
 char* openPacket(FieldWriter& writer, std::optional<TimeNs> time = {}) {
     char* const packet = writer.open(fields::trace::kPacket);
     if (!time) return packet;
     writer.number(fields::packet::kTimestamp, nanoseconds(*time));
-    // Otherwise Perfetto assumes BOOTTIME, which differs by the time that a laptop was asleep.
+    // Otherwise Perfetto assumes BOOTTIME, which differs by the time that a laptop was suspended.
     writer.number(fields::packet::kTimestampClockId, fields::clock::kMonotonic);
     return packet;
 }
@@ -189,7 +189,7 @@ void writeArg(FieldWriter& writer, const Arg& arg, std::uint64_t name) {
 
 Encoder::Encoder(std::uint32_t sequence_id) : sequence_id_(sequence_id) {}
 
-/// A writer at the end of what was encoded, with room for so many bytes.
+/// A writer at the end of the encoded bytes, with room for `bytes` more.
 FieldWriter Encoder::room(std::size_t bytes) {
     if (out_.size() - used_ < bytes) out_.resize(std::max(2 * out_.size(), used_ + bytes));
     return FieldWriter(out_.data() + used_);
@@ -315,7 +315,7 @@ std::string Encoder::take() {
     return std::exchange(out_, {});
 }
 
-/// The text's number; a new text is added to interned_.
+/// The text's number. A new text is added to interned_.
 std::uint64_t Encoder::intern(InternTable& table, std::uint32_t field, std::string_view text) {
     const InternTable::Number known = table.numberOf(text);
     if (!known.is_new) return known.number;
@@ -332,7 +332,7 @@ std::uint64_t Encoder::intern(InternTable& table, std::uint32_t field, std::stri
 
 void Encoder::event(std::int32_t type, std::uint64_t track, TimeNs time, std::string_view category,
                     std::string_view name, std::span<const Arg> args, std::span<const std::uint64_t> flow_ids) {
-    // New texts must precede the event that uses them, so all are looked up first.
+    // New texts must precede the event that uses them, so look all of them up first.
     interned_.clear();
     const std::uint64_t category_number =
         category.empty() ? 0 : intern(categories_, fields::interned::kCategories, category);

@@ -18,10 +18,10 @@ namespace {
 
 namespace annotation = fields::annotation;
 
-// Deeper than any real value; a hostile file must not exhaust the stack.
+// Deeper than any real value, but limited, because a hostile file must not exhaust the stack.
 constexpr int kDeepestArgs = 50;
-// Names and texts are written once in the file and may be used many times. The value of an arg is cut at this length
-// plus so many bytes for each of its own, so that memory grows with the file.
+// Names and texts are written once in the file and may be used many times. The value of an arg is truncated at this
+// length plus some bytes for each byte of its own, so that memory grows with the file.
 constexpr std::size_t kLongestJson = 1024;
 constexpr std::size_t kJsonPerByte = 16;
 
@@ -65,7 +65,7 @@ ArgView AnnotationReader::read(std::string_view message) {
         case annotation::kStringIid: arg.value = known(texts_.text(reader.uint64())); break;
         case annotation::kDictEntries:
         case annotation::kArrayValues:
-            nested = true; // they come one by one: the whole message is the value
+            nested = true; // they are repeated one by one: the whole message is the value
             reader.skip();
             break;
         default: reader.skip();
@@ -80,13 +80,13 @@ ArgView AnnotationReader::read(std::string_view message) {
     return arg;
 }
 
-/// Appends text that is written elsewhere in the file, cut where the arg gets too long.
+/// Appends text from elsewhere in the file, truncated where the arg gets too long.
 void AnnotationReader::addText(std::string_view text) {
     const std::size_t room = full() ? 0 : longest_ - json_.size();
     json_ += text.size() <= room ? quotedJson(text) : quotedJson(std::string(text.substr(0, room)) + "…");
 }
 
-/// Entries of dictionaries take precedence over values of lists, those over a single value.
+/// Entries of dictionaries take precedence over list values, which take precedence over a single value.
 void AnnotationReader::addJson(std::string_view message, int depth) {
     if (depth > kDeepestArgs || full()) {
         json_ += "null";
@@ -204,7 +204,7 @@ bool isPlainAnnotation(std::string_view message, std::uint64_t& names) {
 }
 
 void EventArgs::visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const {
-    // The file may have been shortened or changed since it was loaded.
+    // The file may have been truncated or changed since it was loaded.
     try {
         auto at = static_cast<std::size_t>(offset);
         std::string_view body;

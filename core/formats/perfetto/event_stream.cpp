@@ -13,25 +13,25 @@
 namespace bubblescope::perfetto {
 namespace {
 
-// Streams are not trusted: these bound what is kept. Our own files stay far below.
+// Streams are not trusted, so these limit what is kept. Bubblescope's own files stay far below.
 constexpr std::size_t kLargestPacket = std::size_t{16} << 20;
 constexpr std::size_t kMaxTexts = std::size_t{1} << 18;
 constexpr std::size_t kLongestText = std::size_t{1} << 14;
 constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
 constexpr std::size_t kMaxSequences = 1024;
-constexpr std::size_t kNode = 96; ///< bytes of an entry of a table, beside its text
-/// Bytes of a list of numbered texts, beside its entries.
+constexpr std::size_t kNode = 96; ///< bytes per entry of a table, besides its text
+/// Bytes per list of numbered texts, besides its entries.
 constexpr std::size_t kList = 2 * NumberTable<std::string_view>::kRoom * sizeof(std::string_view);
 constexpr std::size_t kDeepest = 256;
 constexpr std::size_t kMaxArgs = 256;
 constexpr int kMaxParents = 64;
 
-constexpr std::size_t kReused = std::size_t{1} << 12; ///< bytes of a buffer that is kept where nothing waits
+constexpr std::size_t kReused = std::size_t{1} << 12; ///< buffers up to this size are kept when nothing waits
 
-// When searching for the next packet a length is a guess; a larger one would delay what follows.
+// While searching for the next packet, a length is a guess; a larger one would delay the following packets.
 constexpr std::size_t kLargestGuess = std::size_t{1} << 16;
 
-/// Gives back its memory, which neither clear() nor the assignment of an empty one does.
+/// Frees its memory, unlike clear() and the assignment of an empty list.
 template <class List>
 void release(List& list) {
     List().swap(list);
@@ -49,7 +49,7 @@ EventStream::EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& mem
 }
 
 void EventStream::OpenSlice::clearArgs() {
-    constexpr std::size_t kReusedArgs = 16; // whose memory serves the next slice
+    constexpr std::size_t kReusedArgs = 16; // whose memory is reused by the next slice
     constexpr std::size_t kReusedLetters = 256;
     if (args.size() > kReusedArgs)
         release(args);
@@ -82,7 +82,7 @@ void EventStream::feed(std::string_view bytes) {
     keepPending(pending_, next);
 }
 
-/// Keeps what follows `next`, which may be of pending_ itself; skips it if there is no room.
+/// Keeps the bytes after `next`, which may belong to pending_ itself; skips them if there is no room.
 void EventStream::keepPending(std::string_view bytes, std::size_t next) {
     const std::size_t size = bytes.size() - next;
     memory_.give(std::exchange(pending_held_, 0));
@@ -97,7 +97,7 @@ void EventStream::keepPending(std::string_view bytes, std::size_t next) {
     if (bytes.data() == pending_.data() && pending_.capacity() <= 2 * size + kReused)
         pending_.erase(0, next);
     else
-        std::string(bytes.substr(next)).swap(pending_); // no larger than it must be
+        std::string(bytes.substr(next)).swap(pending_); // without spare capacity
 }
 
 std::size_t EventStream::dropPending() {
@@ -109,7 +109,7 @@ std::size_t EventStream::dropPending() {
     return bytes;
 }
 
-/// Of a packet with very many numbers the memory is not kept: no stream would count it.
+/// The memory of a packet with very many numbers is not kept, because no stream would count it.
 void EventStream::clearBatch() {
     batch_.clear();
     const EventLists& lists = batch_.lists;
@@ -122,7 +122,7 @@ void EventStream::clearBatch() {
 }
 
 void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
-    constexpr std::size_t kBatch = 32; // few, so that what they decode to stays in the nearest cache
+    constexpr std::size_t kBatch = 32; // few, so that their decoded form stays in the nearest cache
     clearBatch();
     while (true) {
         std::string_view body;
@@ -145,7 +145,7 @@ void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
     clearBatch();
 }
 
-/// Moves to the next place where a packet can begin; false if more bytes are needed to decide.
+/// Moves to the next place where a packet may begin; false if more bytes are needed to decide.
 bool EventStream::resynchronize(std::string_view bytes, std::size_t& next) {
     if (!torn_) {
         ++counts_.torn;
@@ -253,7 +253,7 @@ void EventStream::addEntry(std::string_view message, Texts& texts) {
     if (!setText(iid, keep(text), texts)) ++counts_.damaged;
 }
 
-/// False, and nothing is kept, if there is no room.
+/// False, without keeping anything, if there is no room.
 bool EventStream::setText(std::uint64_t number, std::string_view text, Texts& texts) {
     const bool is_new = !Texts::isKnown(texts.find(number));
     if (is_new && (texts.size() >= kMaxTexts || !memory_.take(texts.size() == 0 ? kList + kNode : kNode))) return false;
@@ -359,7 +359,7 @@ void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& li
     }
     event_.start = time;
     OpenSlice& slice = open.slices[open.depth++];
-    memory_.give(slice.bytes()); // its buffers serve the next event
+    memory_.give(slice.bytes()); // its buffers are reused by the next event
     std::swap(slice, event_);
 }
 
@@ -373,7 +373,7 @@ void EventStream::end(std::uint64_t track, TimeNs time) {
         ++counts_.unmatched;
         return;
     }
-    constexpr std::size_t kReusedSlices = 4; // of a track: most are not nested deeper
+    constexpr std::size_t kReusedSlices = 4; // per track; most are not nested deeper
     OpenSlice& slice = open->slices[--open->depth];
     ++counts_.slices;
     hand(slice, false, track, std::max(time, slice.start));
@@ -402,12 +402,12 @@ void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const 
     else if (const auto categories = raw.categories.of(lists.categories); !categories.empty())
         event_.category = keep(categories.front());
     if (!raw.has_args) return;
-    // Its texts are parts of the message, so that they never move.
+    // Its texts are parts of the message, so they never move.
     if (event_.letters.capacity() < raw.message.size()) event_.letters.reserve(raw.message.size());
     raw.eachAnnotation([&](std::string_view annotation) {
         if (event_.args.size() >= kMaxArgs) return;
         if (!addPlainArg(annotation, sequence)) addArg(annotation, sequence);
-        // Of several of one name the first counts. Equal names are one text of texts_.
+        // If several have one name, the first counts. Equal names are the same text in texts_.
         const auto same = [&](const Arg& one) { return one.name.data() == event_.args.back().name.data(); };
         if (std::any_of(event_.args.begin(), event_.args.end() - 1, same)) event_.args.pop_back();
     });
@@ -420,7 +420,7 @@ std::string_view EventStream::keepLetters(std::string_view text) {
     return {event_.letters.data() + begin, text.size()};
 }
 
-/// One value under a numbered name, as our writers write nearly all. False for another annotation.
+/// Fast path for one value under a numbered name, which Bubblescope's writers mostly use. False for other annotations.
 bool EventStream::addPlainArg(std::string_view message, const Sequence& sequence) {
     namespace annotation = fields::annotation;
     constexpr char kNameIidTag = annotation::kNameIid << 3U;
@@ -430,18 +430,19 @@ bool EventStream::addPlainArg(std::string_view message, const Sequence& sequence
     if (message.size() <= kValueAt || message[0] != kNameIidTag) return false;
     const auto byteAt = [message](std::size_t at) { return static_cast<unsigned char>(message[at]); };
     const unsigned name = byteAt(1);
-    if (name >= 0x80U) return false; // a number of several bytes
+    if (name >= 0x80U) return false; // a number with several bytes
     if (message[2] == kStringTag) {
         if (byteAt(kValueAt) >= 0x80U || message.size() - kValueAt - 1 != byteAt(kValueAt)) return false;
         event_.args.push_back({find(sequence.arg_names, name), keepLetters(message.substr(kValueAt + 1))});
         return true;
     }
-    constexpr std::size_t kMostBytes = 9; // of a number that is not negative
+    constexpr std::size_t kMostBytes = 9; // for a non-negative number
     if (message[2] != kIntTag || message.size() > kValueAt + kMostBytes) return false;
     std::uint64_t value = 0;
     for (std::size_t at = kValueAt; at < message.size(); ++at) {
         value |= static_cast<std::uint64_t>(byteAt(at) & 0x7fU) << (7 * (at - kValueAt));
-        if ((byteAt(at) >= 0x80U) == (at + 1 == message.size())) return false; // it ends before, or does not
+        if ((byteAt(at) >= 0x80U) == (at + 1 == message.size()))
+            return false; // it ends before the end of the message, or not at all
     }
     event_.args.push_back({find(sequence.arg_names, name), static_cast<std::int64_t>(value)});
     return true;
@@ -466,7 +467,7 @@ void EventStream::addArg(std::string_view message, const Sequence& sequence) {
     }
 }
 
-/// A text of which Texts::isKnown() holds, even if there is no room for it: then an empty one.
+/// A text for which Texts::isKnown() is true; an empty one if there is no room.
 std::string_view EventStream::keep(std::string_view text) {
     text = text.substr(0, kLongestText);
     if (const auto known = texts_.find(text); known != texts_.end()) return *known;

@@ -28,7 +28,7 @@ std::string_view kindText(OpKind kind) {
 
 /// The id of one transfer; `stage` is the consumer's.
 std::uint64_t transferFlowId(int step, Payload payload, const Op& op, Stage stage) {
-    // The top bit keeps it from 0 and separates it from the small ids of other writers.
+    // The top bit keeps it different from 0 and from the small ids of other writers.
     std::uint64_t id = 1;
     const auto append = [&id](std::int32_t value, unsigned bits) {
         id = (id << bits) | (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << bits) - 1));
@@ -124,7 +124,7 @@ std::string_view commTrackName(CommKind kind, Payload payload) {
 
 FlowIds opFlowIds(const Op& op, Stage stage, const StageWays& ways, int step) {
     FlowIds ids;
-    // The first stage's forward and the last stage's backward take nothing from a neighbour.
+    // The first stage's forward and the last stage's backward receive nothing from a neighbour.
     const auto add = [&](Payload payload, std::optional<Stage> producer, std::optional<Stage> consumer) {
         if (producer && consumer) ids.add(transferFlowId(step, payload, op, *consumer));
     };
@@ -144,7 +144,7 @@ std::string hex(std::uint64_t bits) {
     return fmt::format("{:016x}", bits);
 }
 
-/// The args that a check and a digest share. The caller keeps `kind`, since args only refer to texts.
+/// The args shared by checks and digests. The caller keeps `kind`, because args only refer to texts.
 template <class Record>
 std::vector<Arg> commonArgs(const Record& record, std::string_view kind, Stage stage) {
     std::vector<Arg> args{{"kind", kind},

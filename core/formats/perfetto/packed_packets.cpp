@@ -43,7 +43,7 @@ std::optional<std::string> inflatePackets(std::string_view packed) {
 }
 
 std::string deflatePackets(std::string_view packets) {
-    constexpr std::size_t kIncompressible = 1 << 10; // headers and trailer of what cannot be compressed
+    constexpr std::size_t kIncompressible = 1 << 10; // headers and trailer of incompressible data
     std::vector<std::uint8_t> level(ISAL_DEF_LVL3_DEFAULT);
     isal_zstream stream{};
     isal_deflate_init(&stream);

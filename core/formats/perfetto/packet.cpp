@@ -130,7 +130,7 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
         case fields::packet::kSourceFiles: extras().source_files = reader.bytes(); break;
         case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
         default:
-            // Bytes fields hold the data of packet kinds that are not read here; the other fields are bookkeeping.
+            // Bytes fields have the data of packet kinds that are not read here; the other fields are bookkeeping.
             if (reader.isBytes()) extras().other_data = true;
             reader.skip();
         }
@@ -159,7 +159,7 @@ std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& n
         next = static_cast<std::size_t>(cursor - bytes.data()) + body.size();
         return std::nullopt;
     } catch (const protozero::end_of_buffer_exception&) {
-        return PacketBatch::End::Cut; // in the length itself
+        return PacketBatch::End::Cut; // inside the length
     } catch (const protozero::exception&) {
         return PacketBatch::End::BadLength;
     }
@@ -167,7 +167,7 @@ std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& n
 
 std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from) {
     constexpr int kEnough = 3;
-    constexpr std::size_t kLargest = std::size_t{1} << 20; // of packets that a guess may take
+    constexpr std::size_t kLargest = std::size_t{1} << 20; // packets larger than this are not guessed
     constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
     const auto arePackets = [&](std::size_t at) {
         PacketBatch guess;
@@ -180,7 +180,8 @@ std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from)
             const Packet& packet = guess.packets.back();
             const bool says_something = packet.event != Packet::kNone || packet.extras != Packet::kNone;
             const bool damaged = packet.damaged || packet.damaged_event;
-            if (damaged || !says_something || packet.sequence == 0) return false; // messages in packets have none
+            if (damaged || !says_something || packet.sequence == 0)
+                return false; // messages inside packets have no sequence
         }
         return true;
     };
@@ -194,7 +195,7 @@ std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from)
 bool beginsExtract(std::string_view bytes) {
     constexpr std::size_t kMostVarint = 10;
     for (std::size_t at = 1; bytes.starts_with('\n') && at < std::min(bytes.size(), kMostVarint); ++at) {
-        if ((static_cast<unsigned char>(bytes[at]) & 0x80U) != 0) continue; // still the packet's length
+        if ((static_cast<unsigned char>(bytes[at]) & 0x80U) != 0) continue; // still part of the packet's length
         std::string field;
         protozero::add_varint_to_buffer(&field, fields::packet::kExtract << 3U | 2U);
         return bytes.substr(at + 1).starts_with(field);
@@ -222,7 +223,7 @@ void PacketBatch::add(std::size_t offset, std::string_view body) {
 
 namespace {
 
-constexpr std::size_t kRunPackets = 512; // what they decode to stays in a core's cache
+constexpr std::size_t kRunPackets = 512; // so that their decoded form stays in a core's cache
 
 } // namespace
 

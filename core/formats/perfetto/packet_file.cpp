@@ -19,8 +19,8 @@ Error fileError(const std::filesystem::path& path, std::string_view what, int co
     return error;
 }
 
-/// The names of traces can be guessed, and their folder may be open to others: what lies there is not written through a
-/// link, except into a pipe or a device if the link is this user's.
+/// Names of traces can be guessed, and their folder may be writable by others. So never write through an existing link,
+/// except into a pipe or a device if the link belongs to this user.
 bool leadsToDevice(const std::filesystem::path& path, const struct stat& link) {
     struct stat behind {};
     return S_ISLNK(link.st_mode) && link.st_uid == ::geteuid() && ::stat(path.c_str(), &behind) == 0 &&
@@ -81,7 +81,7 @@ PacketFile::~PacketFile() {
 Status PacketFile::reopen() {
     struct stat about {};
     if (::fstat(descriptor_, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_) return {};
-    descriptor_ = -1; // closed, or somebody else's by now
+    descriptor_ = -1; // closed, or reused by now
     BUBBLESCOPE_ASSIGN(PacketFile again, open(path_));
     if (again.device_ != device_ || again.inode_ != inode_)
         return fileError(path_, "the trace file was replaced by another one", ESTALE);
@@ -98,7 +98,7 @@ Status PacketFile::append(std::string_view packets) {
         if (written <= 0) {
             const int code = written < 0 ? errno : ENOSPC;
             // Half a packet at the end would cost readers the last packet and a diagnostic; if truncating fails too,
-            // they still read everything before it.
+            // they can still read everything before it.
             if (rest.size() != packets.size()) {
                 [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, length_);
             }

@@ -8,7 +8,7 @@
 namespace bubblescope::perfetto {
 namespace {
 
-// Deeper than any real tree of tracks; a damaged file may contain a cycle.
+// Deeper than any real tree of tracks, but limited, because a damaged file may contain a cycle.
 constexpr int kDeepestParents = 64;
 
 } // namespace
@@ -117,7 +117,7 @@ void TrackTable::restoreRows(const SourceFiles& sources) {
         track.may_overlap = row.may_overlap;
         if (row.unnamed) track.thread_name = 0;
         const TrackId home = row.spilled_from ? find(*row.spilled_from) : kNoId;
-        if (home == kNoId || home >= id) continue; // a row stands behind the one that it extends
+        if (home == kNoId || home >= id) continue; // a row comes after the one that it extends
         track.spilled_from = home;
         track.thread_name = builder_.track(home).thread_name;
     }

@@ -25,8 +25,8 @@
 namespace bubblescope::perfetto {
 namespace {
 
-/// The lanes of one name below one rank. A span goes to the first lane that is free at its start; spans must come in
-/// order of their starts.
+/// The lanes with one name below one rank. A span goes to the first lane that is free at its start; spans must come in
+/// order of start.
 class Lanes {
 public:
     struct Lane {
@@ -85,7 +85,7 @@ private:
     static constexpr std::size_t kCompute = 0;
     static constexpr std::size_t kReplay = 1;
     static constexpr std::size_t kTransfers = 2; ///< sends and receives, by payload; waits; collectives
-    static constexpr std::size_t kKinds = 8;     ///< of lanes
+    static constexpr std::size_t kKinds = 8;     ///< number of lane names
 
     [[nodiscard]] static std::size_t lanesOf(const CommSpan& span) {
         switch (span.kind) {
@@ -125,7 +125,7 @@ std::vector<Span> byStart(std::vector<Span> spans) {
 
 constexpr std::size_t kMuch = std::size_t{1} << 20;
 
-/// Hands over what was encoded, if that is much: a step may have millions of ops.
+/// Writes out what was encoded, if it is much: a step may have millions of ops.
 void drain(Encoder& encoder, ReplacingFile& out) {
     if (encoder.bytes().size() < kMuch) return;
     out.write(encoder.bytes());
@@ -184,7 +184,7 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
 
 namespace {
 
-/// The encoder's view of a set of args, in memory that is used again for the next one.
+/// The encoder's view of a set of args, in reusable memory.
 class ArgViews {
 public:
     /// Valid until the next call.
@@ -211,7 +211,7 @@ public:
 
 private:
     struct Place {
-        std::size_t name; ///< letters, one after another in text_
+        std::size_t name; ///< offset in text_
         std::size_t text;
         decltype(perfetto::Arg::value) value;
     };
@@ -249,7 +249,7 @@ public:
         writePacket(fields::packet::kSourceFiles, encoded(sources));
         encoder_.clockSnapshot(trace_.origin());
         collectFlows();
-        for (const TrackId id : tracksByRank(trace_)) // viewers show processes in the order in which they come
+        for (const TrackId id : tracksByRank(trace_)) // viewers show processes in the order in which they appear
             (void)processOf(id);
         for (TrackId id = 0; id < trace_.tracks().size(); ++id) {
             describe(id);
@@ -286,14 +286,14 @@ private:
     [[nodiscard]] TimeNs at(TimeNs time) const { return trace_.origin() + time; }
     [[nodiscard]] static std::uint64_t uuidOf(TrackId track) { return kFirstTrackUuid + track; }
 
-    /// Whether it was a thread and the format has such numbers.
+    /// Whether it was a thread and its numbers fit the format.
     [[nodiscard]] bool isThread(TrackId id) const {
         const Track& track = trace_.tracks()[id];
         const RowNumbers::Row& row = rows_.of(id);
         return track.spilled_from == kNoId && !track.may_overlap && row.tid == track.tid && row.tid > 0 &&
                row.tid <= INT32_MAX && row.pid >= 0 && row.pid <= INT32_MAX;
     }
-    /// Whether its description says all that there is.
+    /// Whether its description is complete.
     [[nodiscard]] bool isWhole(TrackId id) const {
         const Track& track = trace_.tracks()[id];
         return isThread(id) ||
@@ -335,9 +335,9 @@ private:
         return known->second;
     }
 
-    // Ids of one file may denote other arrows in another.
+    // Ids of different files may denote different arrows.
     void collectFlows() {
-        std::map<std::uint32_t, std::uint64_t> ids; // of the current id, by file
+        std::map<std::uint32_t, std::uint64_t> ids; // for the current id, by file
         std::uint64_t last = 0;
         std::uint64_t count = 0;
         for (const FlowPoint& point : trace_.flowPoints()) {
@@ -355,7 +355,7 @@ private:
         std::stable_sort(flows_.begin(), flows_.end(), before);
     }
 
-    /// Those of a slice, if all slices before it were asked for.
+    /// The flows of a slice. Slices must be asked for in order, without gaps.
     [[nodiscard]] std::span<const std::uint64_t> flowsOf(SliceId slice) {
         ids_.clear();
         for (; next_flow_ < flows_.size() && flows_[next_flow_].slice <= slice; ++next_flow_)
@@ -408,7 +408,7 @@ private:
     std::map<std::int64_t, std::uint64_t> processes_;
     ArgViews args_;
     std::vector<SliceFlow> flows_; ///< by slice
-    std::size_t next_flow_ = 0;    ///< of the slices that are not written yet
+    std::size_t next_flow_ = 0;    ///< first flow of the slices not written yet
     std::vector<std::uint64_t> ids_;
 };
 

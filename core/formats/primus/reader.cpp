@@ -29,13 +29,13 @@ std::optional<TimeNs> fromMilliseconds(const Json& value) {
     return TimeNs{std::llround(ns)};
 }
 
-/// A small JSON file beside a record; discarded where it is missing or damaged.
+/// A small JSON file next to a record; discarded if missing or damaged.
 Json readBeside(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
     return Json::parse(stream, nullptr, false);
 }
 
-/// The iterations of a record by number, without what is none.
+/// The iterations of a record by number, without other entries.
 std::map<int, const Json*> iterationsOf(const Json& record) {
     std::map<int, const Json*> iterations;
     if (!record.is_object()) return iterations;
@@ -46,7 +46,7 @@ std::map<int, const Json*> iterationsOf(const Json& record) {
     return iterations;
 }
 
-/// When each iteration begins: its predecessors' lengths are those of the rank that ends last.
+/// When each iteration begins: earlier iterations last as long as on the rank that ends last.
 std::map<int, TimeNs> beginsOf(const std::map<int, const Json*>& iterations, const Json& first_rank) {
     std::map<int, const Json*> lengths = iterationsOf(first_rank);
     std::map<int, TimeNs> begins;
@@ -61,7 +61,7 @@ std::map<int, TimeNs> beginsOf(const std::map<int, const Json*>& iterations, con
     return begins;
 }
 
-/// How many ranks, chunks and micro-batches a run has, as its config.json states them.
+/// Number of ranks, chunks and micro-batches of a run, as its config.json states them.
 struct Sizes {
     int pp = 1;
     int vpp = 1;
@@ -79,8 +79,8 @@ struct Sizes {
     }
 };
 
-/// Micro-batch and chunk of the k-th forward of Megatron-core's interleaved schedule: groups of p micro-batches go
-/// through all chunks, the last group may be smaller.
+/// Micro-batch and chunk of the k-th forward in Megatron-core's interleaved schedule: groups of p micro-batches go
+/// through all chunks; the last group may be smaller.
 std::pair<int, int> placeOf(int k, const Sizes& sizes) {
     if (sizes.vpp == 1) return {k, 0};
     const int group = k / (sizes.pp * sizes.vpp);
@@ -138,7 +138,7 @@ private:
 } // namespace
 
 bool looksLikeRecord(std::string_view beginning) {
-    constexpr std::size_t kHead = 512; // the first iteration's other entries
+    constexpr std::size_t kHead = 512; // where the first iteration's other entries are
     const std::string_view head = trimmed(beginning.substr(0, kHead));
     return head.starts_with("{\"") && head.size() > 2 && isDigit(head[2]) &&
            head.find(fmt::format("\"{}\"", kFirstKey)) != std::string_view::npos;

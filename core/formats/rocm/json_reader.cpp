@@ -20,7 +20,7 @@ constexpr std::string_view kTool = "rocprofiler-sdk-tool";
 std::optional<std::int64_t> numberAt(const element& record, std::string_view path) {
     std::int64_t number = 0;
     if (record.at_pointer(path).get(number) == simdjson::SUCCESS) return number;
-    std::uint64_t large = 0; // handles have all bits
+    std::uint64_t large = 0; // handles use all bits
     if (record.at_pointer(path).get(large) == simdjson::SUCCESS) return static_cast<std::int64_t>(large);
     return std::nullopt;
 }

@@ -79,7 +79,7 @@ private:
             symbols_[row.integer(0)] = builder_.intern(row.text(1).empty() ? row.text(2) : row.text(1));
         });
     }
-    /// RPD: which call launched which operation.
+    /// RPD: links calls to the operations that they launched.
     bool ties(const std::string& table) {
         return eachRow(table, {"api_id", "op_id"}, [this](const Row& row) {
             call_of_operation_[row.integer(1)] = row.integer(0);

@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// Memory is given back and moved in such units: one or two large pages.
+/// Memory is released and moved in units of this size, one or two large pages.
 constexpr std::size_t kUnit = std::size_t{4} << 20;
 
 constexpr std::size_t unitsDown(std::size_t bytes) {
@@ -43,7 +43,8 @@ std::optional<ByteBuffer> ByteBuffer::atFixedPlace(std::size_t capacity) {
     void* const place = ::mmap(nullptr, addresses, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (place == MAP_FAILED) return std::nullopt;
 #ifdef MADV_HUGEPAGE
-    ::madvise(place, addresses, MADV_HUGEPAGE); // a wish: most of the time would go into making small ones
+    ::madvise(place, addresses,
+              MADV_HUGEPAGE); // a hint: otherwise most of the time would go into allocating small pages
 #endif
     const std::size_t beyond = reinterpret_cast<std::uintptr_t>(place) % kUnit;
     ByteBuffer buffer;
@@ -53,13 +54,13 @@ std::optional<ByteBuffer> ByteBuffer::atFixedPlace(std::size_t capacity) {
     return buffer;
 }
 
-/// Some megabytes in large pages that buffers are cut from, one behind another.
+/// A few megabytes in large pages that buffers are cut from, one after another.
 class ByteBuffer::SharedPlace {
 public:
     static constexpr std::size_t kBytes = std::size_t{8} << 20;
     static constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
-    /// Null where the system does not say that it has large pages.
+    /// Null if the system does not report large pages.
     static std::shared_ptr<SharedPlace> make() {
 #ifdef MADV_HUGEPAGE
         if (char* const kept = spare().exchange(nullptr); kept != nullptr)
@@ -67,7 +68,7 @@ public:
         void* const place = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (place == MAP_FAILED) return nullptr;
         if (::madvise(place, kBytes, MADV_HUGEPAGE) != 0) {
-            ::munmap(place, kBytes); // nor is it to be kept as a spare one
+            ::munmap(place, kBytes); // nor may it be kept as a spare
             return nullptr;
         }
         return std::shared_ptr<SharedPlace>(new SharedPlace(static_cast<char*>(place)));
@@ -77,8 +78,8 @@ public:
     }
     ~SharedPlace() {
 #ifdef MADV_FREE
-        // One is kept, whose pages the system may take when it needs them. Until then they count as the process's:
-        // these 8 MB stay in what tools show as its memory.
+        // One is kept as a spare, whose pages the system may take when it needs them. Until then its 8 MB count as the
+        // process's memory in monitoring tools.
         char* none = nullptr;
         if (::madvise(place_, kBytes, MADV_FREE) == 0 && spare().compare_exchange_strong(none, place_)) return;
 #endif
@@ -87,7 +88,7 @@ public:
     SharedPlace(const SharedPlace&) = delete;
     SharedPlace& operator=(const SharedPlace&) = delete;
 
-    /// Null if there is no room for so many bytes.
+    /// Null if there is no room for `bytes` more.
     [[nodiscard]] char* cut(std::size_t bytes) {
         constexpr std::size_t kLine = 64;
         if (kBytes - used_ < bytes) return nullptr;
@@ -99,9 +100,9 @@ public:
 private:
     explicit SharedPlace(char* place)
         : place_(place), used_((kLargePage - reinterpret_cast<std::uintptr_t>(place) % kLargePage) % kLargePage) {
-    } // a small page less
+    } // loses a small page
 
-    /// The place of a load that is over, for the next: clearing new pages takes as long as a tenth of a small load.
+    /// The memory of a finished load, for the next one: clearing new pages takes a tenth of the time of a small load.
     static std::atomic<char*>& spare() {
         static std::atomic<char*> kept{nullptr};
         return kept;
@@ -114,7 +115,7 @@ private:
 ByteBuffer ByteBuffer::besideOthers(std::size_t capacity) {
     thread_local std::weak_ptr<SharedPlace> latest;
     constexpr std::size_t kMost = std::size_t{4} << 20;
-    constexpr std::size_t kLeast = std::size_t{512} << 10; // that is worth a large page of its own
+    constexpr std::size_t kLeast = std::size_t{512} << 10; // worth a separate large page
     std::shared_ptr<SharedPlace> place = latest.lock();
     char* bytes = place == nullptr ? nullptr : place->cut(capacity);
     if (bytes == nullptr && capacity >= kLeast && capacity <= kMost) {
@@ -132,7 +133,7 @@ ByteBuffer ByteBuffer::besideOthers(std::size_t capacity) {
     return buffer;
 }
 
-/// There is more than was expected.
+/// There is more data than expected.
 void ByteBuffer::leavePlace(std::size_t capacity) {
     auto* const bytes = static_cast<char*>(std::malloc(capacity)); // NOLINT(cppcoreguidelines-no-malloc)
     if (bytes == nullptr) throw std::bad_alloc{};

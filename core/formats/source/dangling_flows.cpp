@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// Replaces what was seen of extracts, which have few arrows, by what they state of their originals.
+/// Replaces the result for extracts, which contain few arrows, by what they state for their originals.
 void takeFromExtracts(const Trace& trace, FlowEnds& ends) {
     const auto isExtract = [&](std::uint32_t file) { return trace.files()[file].extract != nullptr; };
     std::erase_if(ends.shared, [&](const SharedArrow& arrow) { return isExtract(arrow.file); });
@@ -33,13 +33,13 @@ void takeFromExtracts(const Trace& trace, FlowEnds& ends) {
 FlowEnds flowEnds(const Trace& trace) {
     struct Arrow {
         std::uint32_t file; ///< where it was seen first
-        bool global;        ///< it may have ends in other files
+        bool global;        ///< may have ends in other files
         TimeNs first;
-        int ends; ///< that touch a slice
+        int ends; ///< number of ends that touch a slice
     };
     FlowEnds out;
     out.dangling.resize(trace.files().size());
-    std::vector<Arrow> arrows; // of one id
+    std::vector<Arrow> arrows; // arrows with one id
     const auto points = trace.flowPoints();
     for (std::size_t i = 0; i < points.size(); ++i) {
         const FlowPoint& point = points[i];

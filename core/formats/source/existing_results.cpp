@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> filesWith(std::string_view ending, const fs::path& folder) {
     std::vector<fs::path> found;
-    std::error_code failed; // a folder that is not there, or cannot be read, is reported where it is written
+    std::error_code failed; // a missing or unreadable folder is reported when it is written to
     for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
         std::error_code unknown;
         const auto kind = at->symlink_status(unknown).type();

@@ -17,10 +17,10 @@ namespace bubblescope {
 namespace {
 
 constexpr std::size_t kReadPiece = std::size_t{1} << 20;
-/// Smaller files are read: whatever happens to the file then, the content stays. Of larger ones a copy takes longer
-/// than parsing it, where the system has to make pages for it.
+/// Smaller files are read, so that later changes to the file do not matter. Copying larger ones would take longer than
+/// parsing them, because the system has to allocate pages.
 constexpr std::size_t kMappedFrom = std::size_t{256} << 10;
-/// Packed files that are smaller are unpacked at once.
+/// Smaller compressed files are unpacked at once.
 constexpr std::size_t kUnpackedAheadFrom = std::size_t{256} << 10;
 
 Error systemError(const std::string& where, std::string_view what) {
@@ -28,8 +28,8 @@ Error systemError(const std::string& where, std::string_view what) {
                       "check the name and that you may read it");
 }
 
-/// `expected`: how long the content is, if known. What has no end, as a device may have none, is given up at a limit,
-/// and before that if its beginning is not `plausible`: then it is not read further.
+/// `expected` is the length of the content, if known. Endless input, for instance from a device, is abandoned at a
+/// limit, or at once if its beginning is not `plausible`.
 Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string& where,
                             const PlausibleBeginning& plausible, LoadProgress& progress) {
     auto buffer = std::make_shared<ByteBuffer>();

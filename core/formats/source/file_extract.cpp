@@ -48,10 +48,10 @@ void fields(Wire& wire, FileExtract::Packed& value) {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x78655362; // "bSex" as the bytes lie
-constexpr std::uint32_t kVersion = 3;        // of everything below, the values included
+constexpr std::uint32_t kMagic = 0x78655362; // "bSex" in byte order
+constexpr std::uint32_t kVersion = 3;        // of everything below, including the values
 
-/// Of what follows it, so that what a disk or a network damaged is not taken for a trace.
+/// Checksum of the bytes after it, so that damage by a disk or a network is detected.
 std::uint64_t checksum(std::string_view bytes) {
     std::uint64_t hash = 0xcbf29ce484222325U ^ bytes.size();
     while (!bytes.empty()) {
@@ -64,14 +64,14 @@ std::uint64_t checksum(std::string_view bytes) {
     return hash;
 }
 
-/// Values are texts and numbers that repeat: a hundred and fifty times as much is more than any extract holds.
+/// Values are repetitive texts and numbers, but no extract compresses more than 150 times.
 std::uint64_t mostUnpacked(std::size_t packed) {
     constexpr std::uint64_t kLeast = std::uint64_t{16} << 20;
     constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
     return std::min(kMost, std::max<std::uint64_t>(kLeast, std::uint64_t{150} * packed));
 }
 
-/// `head` is all of an extract but its values.
+/// `head` is everything in an extract except its values.
 template <class Wire, class Extract>
 void wireHead(Wire& wire, Extract& extract) {
     wire(extract.file, extract.extent, extract.slices, extract.read_problems, extract.problems, extract.flows);
@@ -93,7 +93,7 @@ bool isSound(const FileExtract& extract) {
 
 void FileExtract::put(const std::string& key, std::string_view value) {
     Packed packed{value.size(), std::string(ZSTD_compressBound(value.size()), '\0')};
-    constexpr int kLevel = 9; // a tenth smaller than the usual 3, and still faster than reading the trace
+    constexpr int kLevel = 9; // ten per cent smaller than with the usual 3, and still faster than reading the trace
     const std::size_t size =
         ZSTD_compress(packed.bytes.data(), packed.bytes.size(), value.data(), value.size(), kLevel);
     if (ZSTD_isError(size) != 0) throw std::bad_alloc{};

@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Entries are never freed, only used again, since a signal may come at any time. A free one begins at 0.
+/// Entries are never freed, only reused, because a signal may come at any time. A free one has `begin` 0.
 struct MappedFile::Pages {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::uintptr_t> end{0};
@@ -27,7 +27,7 @@ struct MappedPages {
 
     static std::atomic<Pages*> first;
     static struct sigaction previous;
-    static std::mutex mutex; ///< held while entries are taken and files unmapped
+    static std::mutex mutex; ///< held while entries are taken and files are unmapped
 
     static void onBusError(int signal, siginfo_t* info, void* context) {
         const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -36,7 +36,7 @@ struct MappedPages {
             if (address < each->begin.load() || address >= end) continue;
             const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
             const std::uintptr_t from = address - address % page;
-            // All behind it is gone as well.
+            // Everything after it is gone as well.
             void* const zeros = mmap(reinterpret_cast<void*>(from), end - from, PROT_READ,
                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
             if (zeros == MAP_FAILED) break;
@@ -48,7 +48,7 @@ struct MappedPages {
         if ((previous.sa_flags & SA_SIGINFO) == 0 && previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
             return previous.sa_handler(signal);
         std::signal(signal, SIG_DFL);
-        std::raise(signal); // ends the process when this returns
+        std::raise(signal); // ends the process when this handler returns
     }
 
     static Pages* take(std::uintptr_t begin, std::uintptr_t end) {
@@ -94,7 +94,7 @@ std::shared_ptr<const MappedFile> MappedFile::map(int descriptor) {
 
 MappedFile::~MappedFile() {
     const std::scoped_lock lock(MappedPages::mutex);
-    // First, since the same addresses may be mapped for something else as soon as they are free.
+    // First, because the addresses may be mapped for something else as soon as they are free.
     pages_->begin.store(0);
     munmap(const_cast<char*>(text_.data()), text_.size());
 }

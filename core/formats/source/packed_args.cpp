@@ -15,7 +15,7 @@
 namespace bubblescope {
 namespace {
 
-// An offset is the number of a block and the place there. A block ends with what passes its size.
+// An offset combines the number of a block and the place in it. A block is full when it exceeds its size.
 constexpr int kBlockShift = 17;
 constexpr std::size_t kBlock = std::size_t{1} << kBlockShift;
 
@@ -32,7 +32,7 @@ std::string compressed(std::string_view text) {
     room.resize(std::max(room.size(), ZSTD_compressBound(text.size())));
     const std::size_t size =
         ZSTD_compressCCtx(context.get(), room.data(), room.size(), text.data(), text.size(), kFastest);
-    if (ZSTD_isError(size) != 0) throw std::bad_alloc{}; // there is no other reason
+    if (ZSTD_isError(size) != 0) throw std::bad_alloc{}; // the only possible reason
     return {room.data(), size};
 }
 
@@ -47,7 +47,7 @@ std::string decompressed(std::string_view packed) {
 
 using BlockText = std::shared_ptr<const std::string>;
 
-/// The blocks that a thread read last: neighbours on a row stand in one, an arrow's two ends in two.
+/// The blocks that a thread read last: neighbours on a row are usually in one block, an arrow's two ends in two.
 class RecentBlocks {
 public:
     template <class Read>

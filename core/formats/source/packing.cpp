@@ -19,7 +19,7 @@ constexpr std::size_t kSmallLimit = std::size_t{256} << 20;
 constexpr std::size_t kRatioLimit = 150;
 constexpr std::size_t kTotalLimit = std::size_t{16} << 30;
 
-/// Three quarters of the machine's memory, if it is known.
+/// Three quarters of the machine's memory, if known.
 std::size_t memoryLimit() {
 #ifdef _SC_PHYS_PAGES
     const long pages = sysconf(_SC_PHYS_PAGES);
@@ -29,8 +29,8 @@ std::size_t memoryLimit() {
     return kTotalLimit;
 }
 
-// The last four bytes of a gzip file are the size of its last member, modulo 2^32, and a zstd frame may state its size:
-// hints, not guarantees.
+// The last four bytes of a gzip file are the size of its last member, modulo 2^32, and a zstd frame may state its size.
+// These are only hints.
 std::size_t firstGuess(std::string_view packed, Packing packing) {
     std::size_t size = 0;
     if (packing == Packing::Gzip && packed.size() >= 18) {
@@ -124,7 +124,7 @@ private:
     std::vector<std::uint8_t> piece_;
 };
 
-/// Frames of some megabytes each, which are unpacked in parallel.
+/// Frames of a few megabytes each, which can be unpacked in parallel.
 class ZstdPacker final : public Packer {
 public:
     ZstdPacker() : context_(ZSTD_createCCtx()) {

@@ -31,7 +31,7 @@ void ReplacingFile::open() {
         return;
     }
     struct stat status {};
-    if (::lstat(target_.c_str(), &status) != 0) return openBeside(); // it is new, or opening tells why not
+    if (::lstat(target_.c_str(), &status) != 0) return openBeside(); // it is new, or opening will report why not
     if (S_ISLNK(status.st_mode)) {
         if (::stat(target_.c_str(), &status) != 0) {
             problem_ = "it is a symbolic link that leads nowhere";
@@ -49,7 +49,7 @@ void ReplacingFile::open() {
     if (S_ISREG(status.st_mode)) {
         existed_ = true;
         openBeside();
-        constexpr mode_t kPermissions = 0777; // of which the owner's are kept, too, where a mask took some
+        constexpr mode_t kPermissions = 0777; // the owner's permissions are kept, too, where a mask removed some
         if (file_.isOpen()) [[maybe_unused]]
             const int ignored = ::fchmod(file_.get(), status.st_mode & kPermissions);
         return;
@@ -59,7 +59,7 @@ void ReplacingFile::open() {
 }
 
 void ReplacingFile::openBeside() {
-    constexpr int kTries = 100; // a program that was killed may have left its own
+    constexpr int kTries = 100; // a killed program may have left its own
     for (int i = 0; i < kTries && !file_.isOpen(); ++i) {
         temporary_ = place_;
         temporary_ += i == 0 ? std::string(".part") : fmt::format(".{}-{}.part", ::getpid(), i);
@@ -68,7 +68,7 @@ void ReplacingFile::openBeside() {
     }
     if (!file_.isOpen()) {
         problem_ = std::strerror(errno);
-        temporary_.clear(); // it is another's
+        temporary_.clear(); // it belongs to another program
     }
 }
 
@@ -110,7 +110,7 @@ Status ReplacingFile::finish() {
         packing_failed_ = !packer_->finish(packed) || packing_failed_;
         put(packed);
     }
-    // Where others hold the disk, as over NFS, a full one shows only now.
+    // With remote disks (NFS), a full disk may only be reported now.
     if (problem_.empty() && !temporary_.empty() && ::close(file_.release()) != 0 && errno != EINTR)
         problem_ = std::strerror(errno);
     if (packing_failed_) return inputError(target_.string(), "cannot be packed: there is not enough memory");
@@ -169,7 +169,7 @@ Status makeWritableFolder(const std::filesystem::path& folder) {
         ::unlink(name.c_str());
         return {};
     }
-    if (errno == ENOSPC || errno == EDQUOT) return {}; // whoever writes says so, and may find room by then
+    if (errno == ENOSPC || errno == EDQUOT) return {}; // the writer reports it, and there may be room by then
     return inputError(folder.string(), fmt::format("cannot be written to: {}", std::strerror(errno)),
                       "name a folder that can be written");
 }

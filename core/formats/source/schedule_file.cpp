@@ -34,7 +34,7 @@ bool looksLikeScheduleCsv(std::string_view text) {
         cell = cell.substr(0, cell.find_last_not_of(kSpace) + 1);
         at = comma + 1;
         if (cell.empty()) continue;
-        // The beginning of a file may end within a cell.
+        // The beginning of a file may end inside a cell.
         if (!isAction(cell)) return any && comma == text.size();
         any = true;
     }

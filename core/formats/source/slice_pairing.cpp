@@ -60,10 +60,10 @@ void SlicePairing::addAsync(const SliceMark& mark, std::uint64_t id) {
 
 bool SlicePairing::finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress) {
     LoadPreview::Part* const preview = builder_.preview();
-    builder_.setPreview(nullptr); // it has them already
+    builder_.setPreview(nullptr); // the preview has them already
     Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}};
     if (!finishTracks(job)) return false;
-    // Arrows of the reader's own keep the order in which it found them.
+    // Arrows that the reader added itself keep their order.
     if (!builder_.sortFlowsByTrack(any_flow_ ? flows_ : builder_.flowCount(), job.control)) return false;
     if (!pairAsync(job)) return false;
     builder_.setPreview(preview);
@@ -107,7 +107,7 @@ void SlicePairing::reportOpen(const TrackMarks& track, Finishing& job) const {
         for (const LooseEnd& end : track.odd->unmatched)
             reportEnd(job.log, job.where, end.time);
     }
-    // The innermost first: of all of them the report names that one.
+    // The innermost first, because the report names it as the representative.
     for (auto slice = track.open.rbegin(); slice != track.open.rend(); ++slice)
         leaveOpen(*slice, job);
 }
@@ -118,7 +118,7 @@ void SlicePairing::leaveOpen(SliceId slice, Finishing& job) const {
 }
 
 bool SlicePairing::finishDisordered(const std::vector<TrackId>& tracks, Finishing& job) {
-    // The slices of all of them, found in one pass.
+    // The slices of all tracks, found in one pass.
     std::vector<std::vector<SliceId>> slices(tracks.size());
     std::vector<std::uint32_t> index(tracks_.size(), kNoId);
     for (std::size_t i = 0; i < tracks.size(); ++i)
@@ -149,7 +149,7 @@ bool SlicePairing::finishDisordered(const std::vector<TrackId>& tracks, Finishin
     return true;
 }
 
-/// All marks of a track in the order in which they came, made out of what is left of them.
+/// All marks of a track in their original order, reconstructed from what is left of them.
 std::vector<SlicePairing::Mark> SlicePairing::marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
                                                       const std::unordered_map<SliceId, ArgSetId>& end_args) {
     std::vector<Mark> marks;
@@ -193,7 +193,7 @@ bool SlicePairing::pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit
             job.open.push_back(i);
             continue;
         }
-        constexpr std::size_t kDeepest = 64; // searched, of what one id has open
+        constexpr std::size_t kDeepest = 64; // open slices of one id to search
         const auto deepest = job.open.rbegin() + static_cast<std::ptrdiff_t>(std::min(job.open.size(), kDeepest));
         const auto begin =
             std::find_if(job.open.rbegin(), deepest, [&](std::uint32_t open) { return fit(marks[open], marks[i]); });
@@ -271,7 +271,7 @@ void SlicePairing::addSlices(const std::vector<AsyncSlice>& slices) {
     }
 }
 
-/// By outermost slice; none if no slice is nested in another. Rows that the builder makes itself would mix slices of
+/// Rows by outermost slice; none if no slice is nested in another. Rows made by the builder itself would mix slices of
 /// different ids.
 std::vector<TrackId> SlicePairing::rowsFor(const std::vector<AsyncSlice>& slices) {
     std::vector<std::size_t> outer;
@@ -281,7 +281,7 @@ std::vector<TrackId> SlicePairing::rowsFor(const std::vector<AsyncSlice>& slices
     if (outer.size() == slices.size()) return {};
     std::ranges::stable_sort(outer, {}, [&](std::size_t i) { return slices[i].begin->mark.time; });
     constexpr std::size_t kMostRows = 512;
-    using Free = std::pair<TimeNs, TrackId>; // from when on a row is
+    using Free = std::pair<TimeNs, TrackId>; // when a row becomes free
     std::priority_queue<Free, std::vector<Free>, std::greater<>> free;
     std::size_t count = 1;
     free.emplace(TimeNs::min(), slices.front().begin->mark.track);

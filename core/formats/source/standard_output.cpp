@@ -16,7 +16,7 @@ int standardOutput() {
 
 void reserveStandardOutput() {
     const int kept = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (kept < 0) return; // it is closed, or descriptors are used up: writing reports it
+    if (kept < 0) return; // it is closed, or there are no more descriptors: writing will report it
     reserved = kept;
     [[maybe_unused]] const int ignored = ::dup2(STDERR_FILENO, STDOUT_FILENO);
 }

@@ -6,7 +6,7 @@
 namespace bubblescope {
 namespace {
 
-/// What is unpacked ahead of the reader.
+/// How much to unpack ahead of the reader.
 constexpr std::size_t kAhead = std::size_t{4} << 20;
 
 } // namespace
@@ -53,7 +53,7 @@ Status UnpackedText::extend(std::size_t size) {
         complete_ = true;
         Status ended = chunk.state == Unpacking::State::Failed ? Status{unpacking_->failure(where_)}
                                                                : reportFault(out_, where_, log_);
-        unpacking_.reset(); // waits for pieces that nobody wants any more, but that still read the packed bytes
+        unpacking_.reset(); // waits for pieces that are no longer needed but still read the compressed bytes
         out_.bytes.giveBackReleased();
         owner_.reset();
         BUBBLESCOPE_TRY(std::move(ended));

@@ -16,7 +16,7 @@
 namespace bubblescope {
 namespace {
 
-// Decompressed at a time: a few milliseconds, between which the job is checked for a stop.
+// Bytes to decompress at a time, which takes a few milliseconds; in between, the job checks for a stop.
 constexpr std::size_t kStep = std::size_t{2} << 20;
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
@@ -61,13 +61,13 @@ private:
         state_->crc_flag = ISAL_GZIP;
     }
 
-    /// ISA-L 2.30 follows references that lead before the stream's beginning, which only damaged data hold, before it
-    /// notices. The farthest end in `before`.
+    /// ISA-L 2.30 follows references to before the stream's beginning, which only damaged data has, before it detects
+    /// them. The farthest ones end in `before`.
     struct Guarded {
         std::array<char, std::size_t{1} << 15> before{};
         inflate_state state{};
     };
-    /// One for the next file that this thread unpacks: the pages of another would take longer than a small file.
+    /// Kept for the next file that this thread unpacks, because new pages would take longer than a small file.
     static std::unique_ptr<Guarded>& spare() {
         thread_local std::unique_ptr<Guarded> kept;
         return kept;
@@ -156,7 +156,7 @@ Unpacking::State Unpacking::next(Unpacked& out) {
     return nextStep(out);
 }
 
-/// Nothing: the rest is to be unpacked in order.
+/// Nothing: the rest must be unpacked in order.
 std::optional<Unpacking::State> Unpacking::nextPiece(Unpacked& out) {
     const std::size_t ahead = 2 * coreCount();
     while (ends_.size() < ahead && next_piece_ < packed_.size()) {
@@ -223,7 +223,7 @@ Error Unpacking::failure(const std::string& where) const {
 }
 
 std::size_t Unpacking::endOfPiece(std::size_t begin) const {
-    constexpr std::size_t kLeast = std::size_t{128} << 10; // packed
+    constexpr std::size_t kLeast = std::size_t{128} << 10; // compressed
     for (std::size_t at = begin + kLeast; at < packed_.size(); ++at) {
         at = packed_.find(magicOf(packing_), at);
         if (at == std::string_view::npos) break;

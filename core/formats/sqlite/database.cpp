@@ -14,7 +14,7 @@
 namespace bubblescope::sqlite {
 namespace {
 
-constexpr std::size_t kSmallestRow = 6;     // a cell of four bytes and its place in the page
+constexpr std::size_t kSmallestRow = 6;     // a cell of four bytes and its entry in the page
 constexpr std::int64_t kRowsOfPiece = 1024; // rows; those of the widest table fit into a core's cache
 
 } // namespace
@@ -27,7 +27,7 @@ void Rows::add(std::span<sqlite3_value*> values) {
         case SQLITE_NULL: cell.text = kNull; break;
         case SQLITE_TEXT:
         case SQLITE_BLOB: {
-            cell.integer = sqlite3_value_int64(value); // some exporters write numbers as texts
+            cell.integer = sqlite3_value_int64(value); // some exporters write numbers as text
             const unsigned char* const text = sqlite3_value_text(value);
             const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
             if (text == nullptr || texts_.size() + size >= kNull) break;
@@ -42,8 +42,8 @@ void Rows::add(std::span<sqlite3_value*> values) {
     }
 }
 
-/// A query in progress on one connection, which has one at a time. Rows are taken by an aggregate function, which
-/// SQLite calls from within its loop: that costs about half of stepping from row to row and fetching each column.
+/// A query in progress on one connection, which has one at a time. An aggregate function takes the rows, called by
+/// SQLite from within its loop; that takes half the time of stepping from row to row and fetching each column.
 class Database::Walk {
 public:
     /// More rows than `max_rows` count as damage.
@@ -66,7 +66,7 @@ public:
         (void)use(rows);
     }
 
-    /// Replaces `rows` by those of one piece of the table. The query takes a piece's first and last rowid.
+    /// Replaces `rows` by those of one piece of the table. The query's parameters are the piece's first and last rowid.
     void piece(std::int64_t begin, std::int64_t last_row, Rows& rows) {
         const bool is_last = begin + kRowsOfPiece > last_row;
         rows.clear();
@@ -85,7 +85,7 @@ private:
         void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
     };
     using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
-    static constexpr int kInstructionsOfCheck = 10'000'000;          // of SQLite's machine, about a second
+    static constexpr int kInstructionsOfCheck = 10'000'000; // instructions of SQLite's virtual machine, about a second
     static constexpr std::size_t kBatchBytes = std::size_t{1} << 18; // stays in a core's cache
 
     [[nodiscard]] Statement prepared(const std::string& query) const {
@@ -96,7 +96,7 @@ private:
 
     [[nodiscard]] bool step() {
         if (!statement_) return false;
-        // Computed columns may be programs that take ages for a row. A row's instructions are counted, not its time.
+        // Computed columns may be programs that run for ages per row. Counts a row's instructions, not its time.
         rows_at_check_ = taken_;
         sqlite3_progress_handler(connection_, kInstructionsOfCheck, &Walk::check, this);
         const int result = sqlite3_step(statement_.get());
@@ -122,7 +122,7 @@ private:
     }
     static void end(sqlite3_context*) {}
 
-    /// Nonzero ends the query: no row came since the last check.
+    /// Nonzero ends the query: no row has come since the last check.
     static int check(void* walk) {
         auto& self = *static_cast<Walk*>(walk);
         const bool stuck = self.taken_ == self.rows_at_check_;
@@ -173,7 +173,7 @@ Database::Connection Database::connect(std::string_view bytes) {
 std::optional<Database> Database::open(std::string_view bytes) {
     Database database(bytes);
     if (!database.connection_ || !database.other_) return std::nullopt;
-    // Pragmas that list tables resolve the views among them, which takes ages where each names another one twice.
+    // Pragmas that list tables resolve the views among them, which takes ages if each refers twice to another one.
     const auto add = [&database](const Row& row) {
         if (row.text(1) != "table" && row.text(1) != "view") return true;
         const bool is_stored = row.text(1) == "table" && row.integer(2) > 0; // others have no page
@@ -185,7 +185,7 @@ std::optional<Database> Database::open(std::string_view bytes) {
     return database;
 }
 
-/// Consumes batches; remembers how that ended.
+/// Consumes batches and remembers how that ended.
 class Database::Taker {
 public:
     explicit Taker(const Take& take) : take_(take) {}

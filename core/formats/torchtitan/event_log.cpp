@@ -27,7 +27,7 @@ std::string textOf(const Arg* arg) {
     return text == nullptr ? std::string{} : *text;
 }
 
-/// Microseconds since 1970, whole or with decimals; as a double accurate to a quarter of one.
+/// Microseconds since 1970, possibly with decimals; a double is accurate to a quarter of a microsecond.
 std::optional<TimeNs> timeOf(const Arg* arg) {
     if (arg == nullptr) return std::nullopt;
     if (const auto* const whole = std::get_if<std::int64_t>(&arg->value))
@@ -59,7 +59,7 @@ public:
         }
         const std::string name = type.substr(0, type.size() - (begins ? kStart.size() : kEnd.size()));
         const StringId id = builder_.intern(name);
-        // Events of different names need not nest; those of one name do.
+        // Events with different names need not nest; those with one name do.
         pairing_.addAsync({track, !begins, *time, id, category_, storedArgs(args)}, id);
         return true;
     }

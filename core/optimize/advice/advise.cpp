@@ -20,7 +20,7 @@ namespace bubblescope {
 namespace {
 
 constexpr double kMinGain = 0.005;
-/// Larger orders are not tried: hundreds are simulated.
+/// Larger orders are not tried, because hundreds are simulated.
 constexpr std::size_t kMaxOps = 400'000;
 /// For the search for the best split of layers: a fraction of a second each.
 constexpr std::int64_t kPartitionEffort = 20'000'000;
@@ -95,7 +95,7 @@ public:
         return {};
     }
 
-    /// A step of half as many micro-batches, each op taking as long as now, scales with that time.
+    /// With half as many micro-batches, each op taking as long as now, the step scales with that time.
     Result<std::optional<LargerMicrobatches>> larger(const Candidate& present) {
         if (run_.microbatches % 2 != 0) return std::optional<LargerMicrobatches>{};
         PipelineChange change;
@@ -105,11 +105,11 @@ public:
         LargerMicrobatches result{*change.microbatches, 1, std::move(half->memory)};
         result.break_even = static_cast<double>(present.wall.count()) / static_cast<double>(half->wall.count());
         result.memory.activations *= 2;
-        result.memory.bytes.reset(); // sizes are those of a micro-batch as it ran
+        result.memory.bytes.reset(); // sizes are for the observed micro-batch
         return std::optional(std::move(result));
     }
 
-    /// The shortest first; of equals those with the fewest changes.
+    /// The shortest first; if equal, those with the fewest changes.
     void sort() {
         const auto weight = [](const Candidate& c) {
             return std::tuple(c.wall, c.change.split, c.schedule.vpp, c.memory.activations);
@@ -235,7 +235,7 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const 
         return whole(c) && c.memory.activations <= present.memory.activations + 1e-9;
     };
     const std::size_t third = std::max<std::size_t>(max_suggestions / 3, 1);
-    take(1, [&](const Candidate& c) { return c.change.schedule.empty(); }); // layers alone
+    take(1, [&](const Candidate& c) { return c.change.schedule.empty(); }); // only layers change
     take(third, withinPresentMemory);
     take(third, whole);
     take(1, [&](const Candidate& c) { return !oneModel(c); });
@@ -250,7 +250,7 @@ Effort effortOf(const Candidate& candidate, const Candidate& present) {
     return same_size ? Effort::Order : Effort::Chunks;
 }
 
-/// Work moved between the stages, in shares of the stages' times; none if that gains nothing.
+/// Moves work between the stages, as fractions of the stages' times; none if that gains nothing.
 Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& order, const ModelCut& cut,
                                            const HeldMemory& present) {
     Suggestion suggestion;
@@ -265,10 +265,11 @@ Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& 
     return std::optional(std::move(suggestion));
 }
 
-/// Whether `a` is as good as `b` in everything, and better in something: if in nothing else, in who ships it.
+/// Whether `a` is at least as good as `b` in everything and better in something, possibly only in being shipped by more
+/// frameworks.
 bool dominates(const Suggestion& a, const Suggestion& b) {
-    if (a.effort == Effort::Balance || b.effort == Effort::Balance) return false; // another kind of work
-    if (a.searched && !b.searched) return false;                                  // it has to be loaded from a file
+    if (a.effort == Effort::Balance || b.effort == Effort::Balance) return false; // a different kind of work
+    if (a.searched && !b.searched) return false;                                  // it must be loaded from a file
     const auto costs = [](const Suggestion& s) {
         return std::array<double, 5>{static_cast<double>(s.prediction.after.count()), s.memory.activations,
                                      static_cast<double>(s.memory.copies), static_cast<double>(s.change.split),
@@ -286,7 +287,7 @@ bool isWithinError(const Suggestion& suggestion) {
     return -suggestion.prediction.change() <= suggestion.prediction.bar.time;
 }
 
-/// The shortest without a catch; if all have one, the shortest.
+/// The shortest one without a catch; if all have one, the shortest.
 void recommend(Advice& advice) {
     if (advice.suggestions.empty()) return;
     const HeldMemory& now = advice.present;
@@ -306,7 +307,7 @@ void recommend(Advice& advice) {
                                          : say("it is the shortest that needs no more memory and that a framework has");
 }
 
-/// Adds the orders that were searched: the second, with another split, only where that makes the step shorter.
+/// Adds the orders that were searched; the second, with another split, only if that makes the step shorter.
 Status adviseSearched(const MeanPipeline& pipeline, const Search& memory, const RunModel& run, const Schedule& order,
                       const ModelCut& cut, const AdviceOptions& options, const JobControl& control, Advice& advice) {
     BUBBLESCOPE_ASSIGN(std::vector<SearchedChange> found,
@@ -339,7 +340,7 @@ Status adviseSearched(const MeanPipeline& pipeline, const Search& memory, const 
     return {};
 }
 
-/// Adds what other orders would do.
+/// Adds predictions for other orders.
 Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Schedule& order, const ModelCut& cut,
                     const AdviceOptions& options, const JobControl& control, Advice& advice) {
     Search search(pipeline, run, cut, options, control);

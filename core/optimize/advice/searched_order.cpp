@@ -13,8 +13,8 @@ namespace bubblescope {
 namespace {
 
 constexpr std::size_t kMostSearchedOps = 60'000;
-constexpr int kRounds = 2;     ///< so that small problems have the same answer on any machine
-constexpr int kMostSplits = 4; ///< each follows from an order found for the one before
+constexpr int kRounds = 2;     ///< so that small problems have the same result on any machine
+constexpr int kMostSplits = 4; ///< each follows from an order found for the previous one
 constexpr double kLeastStep = 0.001;
 constexpr std::int64_t kSplitEffort = 20'000'000; ///< a fraction of a second
 
@@ -23,7 +23,7 @@ public:
     AlternatingSearch(const MeanPipeline& pipeline, const Schedule& order, TimeNs time, const JobControl& control)
         : pipeline_(pipeline), order_(order), time_(time), control_(control) {}
 
-    /// For one split of the layers; none = today's. Nothing where no order is found.
+    /// For one split of the layers; none = today's. Nothing if no order is found.
     Result<std::optional<SearchedChange>> search(const std::vector<int>& layers) {
         SearchedChange result;
         result.change.layers = layers;
@@ -45,7 +45,7 @@ public:
         return std::optional(std::move(result));
     }
 
-    /// The best split for an order; empty where there is none that differs from `layers`.
+    /// The best split for an order; empty if it equals `layers`.
     [[nodiscard]] std::vector<int> split(const SearchedChange& found, const std::vector<int>& layers) const {
         std::vector<Layer> times;
         for (const OpTimes& each : pipeline_.layerTimes(found.change))

@@ -16,9 +16,9 @@ namespace bubblescope {
 namespace {
 
 constexpr double kSureShare = 0.1;  ///< 9 of 10 steps have a bubble at least this long
-constexpr double kLateShare = 0.95; ///< of the delays
+constexpr double kLateShare = 0.95; ///< quantile of the delays
 constexpr double kLeastGain = 0.005;
-constexpr double kMostDelay = 0.01;  ///< of a step, that is still worth the work done
+constexpr double kMostDelay = 0.01;  ///< fraction of a step that the work is still worth
 constexpr double kLeastShare = 0.05; ///< of the idle time
 constexpr double kHardlyIdle = 0.01; ///< of the ranks' time
 
@@ -119,7 +119,7 @@ private:
         study_.idle_share = whole > TimeNs{0} ? fractionOf(study_.idle, whole) : 0;
     }
 
-    /// The least memory that is free from `start` to `end`.
+    /// The minimum free memory from `start` to `end`.
     [[nodiscard]] std::int64_t freeIn(const std::vector<MemoryPoint>& curve, TimeNs start, TimeNs end) const {
         std::int64_t most = 0;
         for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -158,7 +158,7 @@ private:
         return pieces;
     }
 
-    /// Each forward again, while its activations are there or before they are needed.
+    /// Re-executions of each forward, while its activations exist or before they are needed.
     [[nodiscard]] RankPieces forwardsAgain(std::size_t rank) const {
         RankPieces pieces;
         const auto& ops = typical_.ranks[rank];
@@ -200,7 +200,7 @@ private:
         case FillKind::Optimizer: return optimizer(rank);
         case FillKind::Encoder:
         case FillKind::Checkpoint:
-        case FillKind::SideJob: break; // run anywhere
+        case FillKind::SideJob: break; // may run anywhere
         }
         return {};
     }
@@ -242,7 +242,7 @@ private:
                 idle_least_ = Rank{r};
             }
         }
-        if (work.kind == FillKind::Optimizer) work.gain = least_done; // all ranks begin the next step together
+        if (work.kind == FillKind::Optimizer) work.gain = least_done; // all ranks start the next step together
         return work.offered > 0;
     }
 
@@ -251,7 +251,7 @@ private:
         const FillBubble& bubble = study_.bubbles[index];
         const std::size_t r = bubble.rank.index();
         std::erase_if(open, [&](const FillPiece& piece) { return piece.last < bubble.next_op; });
-        // Deferred work holds tensors until it has run: what does not fit is not deferred.
+        // Deferred work holds tensors until it has run; work whose tensors do not fit is not deferred.
         std::int64_t held = 0;
         std::erase_if(open, [&](const FillPiece& piece) {
             if (piece.first > bubble.next_op || piece.bytes == 0) return false;
@@ -313,8 +313,8 @@ private:
         return true;
     }
 
-    /// The next piece that fits into what is left of a bubble; 0 if there is none. `done` and `count` are what the rank
-    /// has done of it.
+    /// The next piece that fits into the rest of a bubble; 0 if there is none. `done` and `count` are what the rank has
+    /// done of it so far.
     TimeNs nextAnywhere(const FilledWork& work, const FillBubble& bubble, TimeNs done, std::size_t count, TimeNs left) {
         std::int64_t bytes = 0;
         std::int64_t free = bubble.free_bytes.value_or(std::numeric_limits<std::int64_t>::max());
@@ -323,7 +323,7 @@ private:
         case FillKind::Encoder:
             if (work.placed >= work.offered) return time;
             time = *options_.encoder;
-            bytes = options_.encoder_bytes * static_cast<std::int64_t>(count + 1); // the results stay
+            bytes = options_.encoder_bytes * static_cast<std::int64_t>(count + 1); // the results are kept
             free = spare_[bubble.rank.index()];
             break;
         case FillKind::Checkpoint: {
@@ -417,10 +417,10 @@ private:
     const FillOptions& options_;
     std::vector<FillReplay> replays_;
     std::vector<TimeNs> base_;        ///< length of each step's replay without changes
-    std::vector<std::int64_t> spare_; ///< bytes that are free on a rank all the time
+    std::vector<std::int64_t> spare_; ///< bytes that are always free on a rank
     TimeNs busiest_idle_{0};
     FillStudy study_;
-    // Of the work that is being tried:
+    // State of the work being tried:
     TimeNs least_piece_{0};
     Rank idle_least_; ///< the rank that did least of it
     std::optional<ShortOfMemory> short_of_memory_;

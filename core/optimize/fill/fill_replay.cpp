@@ -42,7 +42,7 @@ TimeNs FillReplay::run(const FillChanges& changes) {
     TimeNs length{0};
     forwardPass(graph_.tasks(), ends_, lag, [&](TaskIndex task, TimeNs ready) {
         const std::size_t unit = StepGraph::at(task);
-        // The first unit of a rank has nobody before it on its rank, so its work begins with the step.
+        // The first unit of a rank has no predecessor on its rank, so its work starts with the step.
         if (graph_.previous(unit) == kNoUnit) ready = std::max(ready, before[unit]);
         const TimeNs end = ready + graph_.delay[unit] + durations[unit];
         length = std::max(length, end);
@@ -52,7 +52,7 @@ TimeNs FillReplay::run(const FillChanges& changes) {
         if (graph_.last[r] == kNoUnit || changes.before[r].back() == TimeNs{0}) continue;
         TimeNs end = ends_[graph_.last[r]] + changes.before[r].back();
         for (const TrailingOp& op : graph_.trailing[r]) {
-            // Those behind the step's end are no part of it.
+            // Ops after the step's end are not part of it.
             if (graph_.end[StepGraph::at(graph_.last[r])] + op.after < graph_.wall) end += op.duration;
         }
         length = std::max(length, end);

@@ -12,7 +12,7 @@ int size(const Operators& ops) {
     return static_cast<int>(ops.size());
 }
 
-/// `cuts` holds, for each pass, where its pieces but the last end.
+/// `cuts` has, for each pass, the ends of all pieces except the last.
 Plan inTurn(Operators backward, Operators forward, const PerPass<std::vector<int>>& cuts) {
     Plan plan{{std::move(backward), std::move(forward)}, {}};
     PerPass<int> at{};
@@ -158,7 +158,7 @@ public:
             std::vector<Node> next(columns);
             for (std::size_t j = 0; j < columns; ++j) {
                 if (i == 0 && j == 0) {
-                    // Nothing issued: which pass was last does not matter.
+                    // Nothing is issued yet, so it does not matter which pass was last.
                     next[0][0].push_back({});
                     trail_.push_back({});
                     continue;
@@ -175,8 +175,8 @@ public:
 
 private:
     using Node = PerPass<std::vector<Way>>;
-    /// Compute time from a step of a pass on: of all its steps, and of those from the first one that waits for the
-    /// pass's last all-reduce.
+    /// Remaining compute time of a pass from a step on: of all its steps, and of those from the first one that waits
+    /// for the pass's last all-reduce.
     struct Left {
         TimeNs all{0};
         TimeNs waiting{0};
@@ -198,7 +198,7 @@ private:
         return std::max({state.compute, state.reduced[0], state.reduced[1]});
     }
 
-    /// A plan without search: always the op that can start first, of the backward if both can.
+    /// A plan without search: always the op that can start first; if equal, the backward's.
     [[nodiscard]] TimeNs readyFirst() const {
         StreamState state;
         PerPass<std::size_t> at{};

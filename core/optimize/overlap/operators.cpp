@@ -128,7 +128,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kShape = R"(an operator is {"op":"matmul","time":"399us"}, and times have a unit)";
 
-/// One object of the document. Its members are read once each; unread members are an error at the end.
+/// An object of the document. Each member is read once; unread members are an error at the end.
 class Members {
 public:
     Members(const Json& object, std::string where, std::string path)

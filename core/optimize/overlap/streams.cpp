@@ -26,7 +26,7 @@ void StreamState::issueAllReduce(Pass pass, TimeNs time, bool high_priority) {
     grantQueued(compute);
     queued_pass = static_cast<int>(pass);
     queued_time = time;
-    // An all-reduce that follows another of its pass needs that one.
+    // An all-reduce that follows another of its pass depends on it.
     if (high_priority) grantQueued(std::max(compute, reduced[passIndex(pass)]));
 }
 

@@ -155,7 +155,7 @@ Plan searchWithSlices(const OpCosts& costs, const Operators& backward, const Ope
         const auto split = [&](const Operators& ops) {
             Operators out;
             for (const Operator& op : ops) {
-                // As many slices as tried, whatever their length.
+                // As many slices as being tried, whatever their length.
                 const Operators one =
                     splitLongOps({op}, op.time > longest ? TimeNs{0} : op.time, slices, costs.slice_loss);
                 out.insert(out.end(), one.begin(), one.end());

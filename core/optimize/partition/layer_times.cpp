@@ -24,7 +24,7 @@ constexpr double kLongestLayer = 1e12; // nanoseconds, a quarter of an hour
 constexpr std::array<std::string_view, 8> kLayerFields{"name",        "forward", "backward", "input_grad",
                                                        "weight_grad", "memory",  "count",    "kind"};
 
-/// A layer's fields as text, from either format; times are digits with or without a unit.
+/// A layer's fields as text, from either format; times are digits, possibly with a unit.
 using Fields = std::map<std::string, std::string, std::less<>>;
 
 std::optional<double> nanosecondsIn(std::string_view unit) {
@@ -84,7 +84,7 @@ Result<LayerKind> kindOf(const Fields& fields, const std::string& where) {
     return inputError(where, fmt::format("kind is '{}'", found->second), "one of embedding, transformer, mtp and head");
 }
 
-/// Units that are given beside the fields: by field, or for all under "".
+/// Units given separately from the fields: per field, or for all under "".
 Status addLayer(const Fields& fields, const Fields& units, const std::string& where, std::vector<Layer>& layers) {
     const auto unitOf = [&](std::string_view field) -> std::string_view {
         const auto own = units.find(field);

@@ -14,8 +14,8 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::int64_t kMaxRuns = 30'000'000; ///< runs of layers times stages that hold them, 8 bytes each
-constexpr double kLongestStep = 1e16; ///< nanoseconds of all ops one after another, so that sums stay far below 2^63
+constexpr std::int64_t kMaxRuns = 30'000'000; ///< layer ranges times stages that hold them, 8 bytes each
+constexpr double kLongestStep = 1e16;         ///< nanoseconds of all ops in sequence, so that sums stay far below 2^63
 
 class Search {
 public:
@@ -28,7 +28,7 @@ public:
             memory_[i + 1] = memory_[i] + layers[i].memory;
         for (int k = 0; k < stages_; ++k)
             rank_of_.push_back(locate(schedule.placement, schedule.pp, Stage{k}).rank.index());
-        // No split is as long as one that has all layers in every stage.
+        // No split is longer than one with all layers in every stage.
         best_ = evaluator.length(std::vector<StageDurations>(index(stages_), sums.of(0, sums.layers()))) + 1;
     }
 
@@ -101,15 +101,15 @@ private:
         sum.transfers += path.transfers;
     }
 
-    /// Bounds the step by the mean of some paths, now and in the exact search.
+    /// Bounds the step by the mean of some paths, for this and for the exact search.
     void addMean(const StepPath& sum, std::int64_t count) {
         if (bounds_.room() == 0) return;
         bounds_.add(sum, count);
         raise(bounds_.bound(bounds_.rows() - 1));
     }
 
-    /// Finds the best bound from a mean of paths by fictitious play: one side answers with the split that is best for
-    /// the mean of all paths so far, the other with the longest path for the mean of all splits so far.
+    /// Finds the best bound from a mean of paths by fictitious play: one side responds with the best split for the mean
+    /// of all paths so far, the other with the longest path for the mean of all splits so far.
     void playFictitiously(const Cuts& start) {
         StepPath paths;
         paths.counts.resize(index(stages_));
@@ -138,7 +138,7 @@ private:
         }
     }
 
-    /// If ranks have several chunks, whole layers are counted by rank: see RankBounds.
+    /// If ranks have several chunks, counts whole layers by rank: see RankBounds.
     void boundByRanks() {
         if (schedule_.vpp == 1 || RankBounds::steps(sums_.layers(), rank_of_) > budget_ / 2) return;
         RankBounds ranks(sums_, rank_of_, options_.comm.count());
@@ -181,7 +181,7 @@ private:
         return true;
     }
 
-    /// Moves single layers as long as that shortens the step.
+    /// Moves single layers while that shortens the step.
     void improve() {
         bool better = !best_cuts_.empty();
         while (better && budget_ > 0) {
@@ -200,7 +200,7 @@ private:
 
     /// The state of the search for the stages before the current one.
     struct Level {
-        std::vector<std::int64_t> before; ///< by row: what they add
+        std::vector<std::int64_t> before; ///< by row: their contributions
         std::vector<std::int64_t> held;   ///< by rank: memory
     };
 
@@ -211,13 +211,13 @@ private:
         cuts_.back() = sums_.layers();
         reserve_ = budget_ / 2;
         if (bound_ < best_) descend(0);
-        exhaustive_ = budget_ > reserve_; // nothing shorter was left out
+        exhaustive_ = budget_ > reserve_; // no shorter split was skipped
         if (exhaustive_) bound_ = best_;
         reserve_ = 0;
     }
 
-    /// For when the search would take too long: random but reproducible splits near the best. At first they may be a
-    /// little worse than the previous one, in the end not.
+    /// For when the search would take too long: random but reproducible splits near the best. At first they may be
+    /// slightly worse than the previous one, in the end not.
     void wander() {
         if (best_cuts_.empty()) return;
         std::minstd_rand random(1);
@@ -249,7 +249,7 @@ private:
         }
     }
 
-    /// The largest row's bound when `to` ends stage k; kNever if it is of no use.
+    /// The largest row's bound if stage k ends at `to`; kNever if it is useless.
     std::int64_t estimate(int k, int to) {
         const int from = cuts_[index(k)];
         budget_ -= static_cast<std::int64_t>(bounds_.rows());
@@ -308,10 +308,10 @@ private:
     PathBounds bounds_;
     std::int64_t ops_;
     std::int64_t budget_;
-    std::int64_t reserve_ = 0; ///< part of the budget that the exact search leaves
+    std::int64_t reserve_ = 0; ///< part of the budget that the exact search leaves unused
     std::vector<std::int64_t> memory_;
     std::vector<std::size_t> rank_of_;
-    std::int64_t best_ = 0; ///< the step to beat, of best_cuts_ if there are any
+    std::int64_t best_ = 0; ///< the step to beat, that of best_cuts_ if there are any
     Cuts best_cuts_;
     std::int64_t bound_ = 0;
     bool exhaustive_ = false;

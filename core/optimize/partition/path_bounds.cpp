@@ -70,7 +70,7 @@ void PathBounds::add(const StepPath& path, std::int64_t count) {
             }
             rest_[at(k, i) * most_rows_ + row] = best == kNever ? kNever : best - part(k, i);
         }
-        if (k == stages_ - 1) { // the last stage holds all that is left
+        if (k == stages_ - 1) { // the last stage holds the rest
             for (int i = firstOf(k); i <= lastOf(k); ++i)
                 rest_[at(k, i) * most_rows_ + row] = part(k, layers_) - part(k, i);
         }
@@ -154,7 +154,7 @@ Cuts PathBounds::bestWorstStageSplit() const {
 RankBounds::RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm)
     : sums_(sums), rank_of_(rank_of_stage), comm_(comm) {
     const std::size_t ranks = *std::ranges::max_element(rank_of_) + 1;
-    // Beyond twice its part a rank is far too long anyway.
+    // Beyond twice its share a rank takes far too long anyway.
     max_layers_ = 2 * (static_cast<std::size_t>(sums.layers()) / ranks + 1);
     min_length_.assign(ranks, std::vector<std::int64_t>(max_layers_ + 1, 0));
 }
@@ -175,7 +175,7 @@ void RankBounds::add(const StepPath& path, std::size_t rank) {
         const StageDurations& sum = sums_.upTo(upto);
         return counts[0] * sum[0] + counts[1] * sum[1] + counts[2] * sum[2];
     };
-    // By first layer and the rank's layers from there on: the least contribution of the stages from `k` on.
+    // By first layer and the rank's layers from there on: the minimum contribution of the stages from `k` on.
     std::vector<std::int64_t> after((static_cast<std::size_t>(layers) + 1) * width, kNever);
     std::vector<std::int64_t> now(after.size());
     const auto cell = [width](int layer, std::size_t held) { return static_cast<std::size_t>(layer) * width + held; };
@@ -216,7 +216,7 @@ void RankBounds::add(const StepPath& path, std::size_t rank) {
 }
 
 std::int64_t RankBounds::bound() const {
-    // Lengths at which some rank may hold one layer more; the first at which all layers fit.
+    // Lengths at which some rank may hold one more layer; find the first at which all layers fit.
     std::vector<std::int64_t> lengths;
     for (const auto& min_length : min_length_)
         lengths.insert(lengths.end(), min_length.begin(), min_length.end());

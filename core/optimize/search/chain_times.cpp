@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::int64_t kLong = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr int kPasses = 12;              ///< over all queues, while times still grow
-constexpr std::size_t kMostLanes = 4096; ///< beyond, ops of a rank are not counted against each other
+constexpr std::size_t kMostLanes = 4096; ///< above this, ops of a rank are not counted against each other
 constexpr std::size_t kNoLane = std::numeric_limits<std::size_t>::max();
 
-/// One op of a lane waits for one of another, or of its own.
+/// An op of a lane that waits for an op of another or the same lane.
 struct Arc {
     std::size_t from = 0;
     std::int32_t shift = 0; ///< op k waits for op k - shift
@@ -29,9 +29,9 @@ struct Lane {
     std::int64_t work = 0;  ///< of its rank
     std::int64_t least = 0; ///< the first op's start, if it waits for nothing
     std::vector<Arc> waits;
-    std::int64_t held = 0;      ///< what an op adds to the memory of its rank, or takes away (negative)
+    std::int64_t held = 0;      ///< how much an op adds to the memory of its rank (negative if it frees memory)
     std::int64_t workspace = 0; ///< additional, while it runs
-    /// The lane of the same rank, micro-batches and stage whose ops come before; none where that is this one.
+    /// The lane of the same rank, micro-batches and stage whose ops come before; none if that is this one.
     std::size_t own = kNoLane;
 };
 
@@ -40,7 +40,7 @@ using Lanes = std::vector<Lane>;
 /// Per lane and op.
 using LaneTimes = std::vector<std::vector<std::int64_t>>;
 
-/// The completion of a growing set of jobs on one machine: the largest of "one job's release, and all work released
+/// The completion of a growing set of jobs on one machine: the maximum of "one job's release plus all work released
 /// then or later".
 class MachineSet {
 public:
@@ -49,7 +49,7 @@ public:
             leaves_ *= 2;
         nodes_.assign(2 * leaves_, {});
     }
-    /// `place` by ascending release.
+    /// `place` must be in order of release.
     void add(std::size_t place, std::int64_t release, std::int64_t work) {
         std::size_t node = leaves_ + place;
         nodes_[node] = {work, release + work};
@@ -84,7 +84,7 @@ private:
     std::vector<Node> nodes_;
 };
 
-/// The smallest shift at which an op of a lane must come after one of another, over any way; -1 where it need not.
+/// The smallest shift at which an op of one lane must come after an op of another, along any path; -1 if it need not.
 std::vector<std::int32_t> shiftsTo(const Lanes& lanes, std::size_t lane) {
     std::vector<std::int32_t> shifts(lanes.size(), -1);
     using Entry = std::pair<std::int32_t, std::size_t>;
@@ -104,7 +104,7 @@ std::vector<std::int32_t> shiftsTo(const Lanes& lanes, std::size_t lane) {
 /// Finds the earliest starts in lanes.
 class EarliestStarts {
 public:
-    /// `capacity`: of memory, per rank; empty = there is no limit.
+    /// `capacity` is the memory per rank; empty = no limit.
     EarliestStarts(const Lanes& lanes, std::vector<std::int64_t> capacity)
         : lanes_(lanes), capacity_(std::move(capacity)) {
         std::size_t ranks = 0;
@@ -153,7 +153,7 @@ private:
         }
     }
 
-    /// Ops that must come before an op on its rank have all run when it starts.
+    /// All ops that must come before an op on its rank have run when it starts.
     bool countRank(const std::vector<std::size_t>& rank) {
         std::vector<std::tuple<std::int64_t, std::size_t, std::int32_t>> jobs; // release, place in `rank`, op
         std::vector<std::vector<std::size_t>> place(rank.size());
@@ -193,13 +193,14 @@ private:
         return grew;
     }
 
-    /// Work beyond what must come before an op, but of which so much must, for there would be no memory for the op.
+    /// Work that is not required before an op as such, but some of which must come first, because otherwise there would
+    /// be no memory for the op.
     struct ForcedWork {
-        std::int64_t release = 0; ///< none of it can begin earlier
+        std::int64_t release = 0; ///< it cannot start earlier
         std::int64_t work = 0;
     };
 
-    /// `done`: of each lane of the rank, how many ops must come before the op that is about to start in `lane`.
+    /// `done`: for each lane of the rank, how many ops must come before the op that is about to start in `lane`.
     [[nodiscard]] ForcedWork forcedWork(const std::vector<std::size_t>& rank, std::size_t lane,
                                         const std::vector<std::int32_t>& done) const {
         if (capacity_.empty()) return {};
@@ -209,12 +210,12 @@ private:
         for (std::size_t i = 0; i < rank.size(); ++i)
             over += std::int64_t{done[i]} * lanes_[rank[i]].held;
         if (over <= 0) return {};
-        // Ways to free memory, the cheapest first. Each is an op that frees some, with the one before it where that
-        // still has to run and frees less for its time. Of a chain of three only the first, which takes, is left out.
+        // Ways to free memory, the cheapest first. Each is an op that frees some, with the previous one if that still
+        // has to run and frees less for its time. In a chain of three, only the first, which takes memory, is left out.
         struct Way {
-            long double price = 0; ///< work for what it frees
+            long double price = 0; ///< work per unit of freed memory
             std::int64_t frees = 0;
-            std::int64_t most = 0; ///< times
+            std::int64_t most = 0; ///< number of times
         };
         std::vector<Way> ways;
         ForcedWork result{kLong, 0};
@@ -231,7 +232,7 @@ private:
                 result.release = std::min(result.release, times_[rank[i]][static_cast<std::size_t>(done[i])]);
             offer(last.work, -last.held, done[own] - done[i]);
             if (before.own == kNoLane) continue;
-            // The middle one and the last: together, and the last alone where it frees more for its time.
+            // The middle one and the last: together, and the last alone if it frees more for its time.
             const auto first = static_cast<std::size_t>(std::ranges::find(rank, before.own) - rank.begin());
             if (done[own] < before.count)
                 result.release = std::min(result.release, times_[last.own][static_cast<std::size_t>(done[own])]);
@@ -240,7 +241,7 @@ private:
                 before.held < 0 && static_cast<long double>(before.work) * static_cast<long double>(-last.held) <=
                                        static_cast<long double>(last.work) * static_cast<long double>(-before.held);
             if (alone) {
-                offer(last.work, -last.held, most); // after the middle one, which its own entry offers
+                offer(last.work, -last.held, most); // after the middle one, which has its own entry
             } else {
                 offer(before.work + last.work, -(before.held + last.held), most);
             }
@@ -315,7 +316,7 @@ ProblemLanes lanesOf(const OrderProblem& problem, bool memory) {
         if (forward.kind != OpKind::Forward || forward.takes <= 0) continue;
         const std::int64_t window = (problem.capacity(forward.rank) - forward.workspace) / forward.takes;
         if (window < 1 || window >= result.lanes[i].count) continue;
-        // With halves that free their part the first of them is the least that must have run.
+        // If each half frees its part, the first half is the minimum that must have run.
         OpNumber release = forward.own_next;
         if (problem.op(release).frees == 0) release = problem.op(release).own_next;
         result.lanes[i].waits.push_back(
@@ -324,7 +325,7 @@ ProblemLanes lanesOf(const OrderProblem& problem, bool memory) {
     return result;
 }
 
-/// The same with time running backwards: op k is the last but k, and its start is what follows after it.
+/// The same lanes with time running backwards: op k is the last but k, and its start is the time that follows it.
 Lanes mirrored(const ProblemLanes& problem_lanes, const OrderProblem& problem) {
     const Lanes& lanes = problem_lanes.lanes;
     const std::size_t last = lanes.size() - 1;
@@ -375,7 +376,7 @@ ChainTimes chainTimes(const OrderProblem& problem) {
         if (needs.own_next != kNoNumber) tail = std::max(tail, needs.time + times.tail[numberOf(needs.own_next)]);
         times.tail[numberOf(op)] = tail;
     };
-    std::vector<OpNumber> order; // topological: forwards up, gradients down, weights
+    std::vector<OpNumber> order; // topological: forwards up, gradients down, then weights
     for (OpNumber op = 0; op < problem.size(); ++op)
         if (problem.op(op).kind == OpKind::Forward) order.push_back(op);
     for (OpNumber op = problem.size(); op-- > 0;)

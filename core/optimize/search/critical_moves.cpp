@@ -6,9 +6,9 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::int32_t kReach = 6;      ///< places from the border of a block that are tried
-constexpr int kFarMoves = 2;            ///< weight gradients in the midst of a block that are tried
-constexpr std::size_t kMostMoves = 160; ///< of one call
+constexpr std::int32_t kReach = 6;      ///< number of places tried from the border of a block
+constexpr int kFarMoves = 2;            ///< weight gradients tried inside a block
+constexpr std::size_t kMostMoves = 160; ///< per call
 constexpr std::int32_t kFarthest = 64;  ///< distance of a move
 
 } // namespace
@@ -58,7 +58,7 @@ void CriticalMoves::add(const OrderEvaluator& order, std::int32_t rank, std::int
     if (from == to || std::abs(from - to) > kFarthest) return;
     const OrderProblem& problem = order.problem();
     if (problem.uniform() && std::abs(from - to) == 1) {
-        // Two micro-batches of one kind and stage are the same to each other.
+        // Two micro-batches of one kind and stage are equivalent.
         const auto& list = order.orders()[static_cast<std::size_t>(rank)];
         const NeededOp& a = problem.op(list[static_cast<std::size_t>(from)]);
         const NeededOp& b = problem.op(list[static_cast<std::size_t>(to)]);
@@ -84,7 +84,7 @@ void CriticalMoves::proposeIn(const OrderEvaluator& order, const Block& block, s
         const auto from = block.first + static_cast<std::int32_t>(random() % length);
         if (order.problem().op(list[static_cast<std::size_t>(from)]).kind != OpKind::BackwardWeight) continue;
         add(order, block.rank, from, block.last);
-        // Behind the block its rank may be idle.
+        // After the block its rank may be idle.
         const auto count = static_cast<std::int32_t>(list.size());
         const auto behind = static_cast<std::int32_t>(random() % 8);
         add(order, block.rank, from, std::min(count - 1, block.last + behind));

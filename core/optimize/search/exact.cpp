@@ -15,7 +15,7 @@ namespace bubblescope {
 namespace {
 
 constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kKeptPerState = 24; ///< partial orders of the same ops that others are compared with
+constexpr std::size_t kKeptPerState = 24; ///< partial orders of the same ops kept for comparison
 constexpr std::size_t kKeptAtMost = 400'000;
 
 /// The ops of one kind and stage, in the order of micro-batches.
@@ -23,8 +23,8 @@ struct OpQueue {
     std::vector<OpNumber> ops;
     std::size_t rank = 0;
     bool forward = false;
-    std::size_t next = 0; ///< the first that has not been placed
-    bool waits = false;   ///< put off until its rank has run something else
+    std::size_t next = 0; ///< the first one not placed yet
+    bool waits = false;   ///< postponed until its rank has run something else
 };
 
 class BranchAndBound {
@@ -68,7 +68,7 @@ private:
                 }
             }
         }
-        // In an order in which ops of one micro-batch follow each other, for the pass over what is left.
+        // Sorted so that ops of one micro-batch follow each other, for the pass over the remaining ops.
         for (const OpQueue& queue : queues_)
             sorted_.push_back(&queue);
         const auto head = [&](const OpQueue* queue) { return chains_.head[at(queue->ops.front())]; };
@@ -82,7 +82,7 @@ private:
 
     static std::size_t at(OpNumber op) { return static_cast<std::size_t>(op); }
 
-    /// When an op's inputs are there; kOpen where one has not been placed.
+    /// When an op's inputs have arrived; kOpen if one has not been placed.
     [[nodiscard]] std::int64_t ready(OpNumber number) const {
         const NeededOp& op = problem_.op(number);
         std::int64_t time = 0;
@@ -129,7 +129,7 @@ private:
         return longest;
     }
 
-    /// Whether another partial order with the same ops is at least as far; else it is kept for others.
+    /// Whether another partial order with the same ops is at least as far; otherwise keeps this one for comparison.
     [[nodiscard]] bool dominated() {
         std::string key;
         std::vector<std::int64_t> times(free_);
@@ -159,7 +159,7 @@ private:
         return false;
     }
 
-    /// All completions of the partial order. False if it gave up.
+    /// Visits all completions of the partial order. False if it was stopped.
     bool visit(OpNumber placed) {
         if (++nodes_ > most_nodes_ || stop_.requested()) return false;
         if (placed == problem_.size()) {
@@ -255,11 +255,11 @@ private:
     std::int64_t nodes_ = 0;
     std::vector<OpQueue> queues_;
     std::vector<const OpQueue*> sorted_;
-    std::vector<std::int64_t> end_;             ///< per op; kOpen where it has not been placed
+    std::vector<std::int64_t> end_;             ///< per op; kOpen if not placed
     std::vector<std::int64_t> earliest_;        ///< per op that has not been placed
     std::vector<std::int64_t> free_;            ///< per rank
     std::vector<std::int64_t> held_;            ///< per rank
-    std::vector<std::vector<MachineJob>> jobs_; ///< per rank, what has not been placed
+    std::vector<std::vector<MachineJob>> jobs_; ///< per rank, ops that have not been placed
     RankOrders orders_;
     std::unordered_map<std::string, std::vector<std::vector<std::int64_t>>> seen_;
     std::size_t kept_ = 0;
@@ -270,7 +270,7 @@ private:
 
 ExactAnswer exactOrder(const OrderProblem& problem, std::int64_t known, std::int64_t most_nodes,
                        const JobControl& control) {
-    constexpr int kMostMicrobatches = 100; // counted in a byte
+    constexpr int kMostMicrobatches = 100; // counted in one byte
     if (!problem.plain() || !problem.uniform() || problem.sizes().microbatches > kMostMicrobatches)
         return {{}, known, false, 0};
     return BranchAndBound(problem, known, most_nodes, control).run();

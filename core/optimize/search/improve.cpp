@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kTries = 8; ///< moves tried in turn where they deadlock
+constexpr std::size_t kTries = 8; ///< moves tried in turn if they deadlock
 
 struct Judged {
     OrderMove move;
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    /// One move; false where there is none.
+    /// One move; false if there is none.
     bool step() {
         found_.clear();
         for (const OrderMove& move : critical_.propose(now_, random_)) {
@@ -119,7 +119,7 @@ private:
     StopCheck stop_;
     std::mt19937_64 random_;
     OrderEvaluator now_;
-    std::vector<std::int64_t> rests_; ///< per op: number of the move until which it stays
+    std::vector<std::int64_t> rests_; ///< per op: number of the move until which it is left alone
     CriticalMoves critical_;
     std::vector<Judged> found_;
     RankOrders best_;

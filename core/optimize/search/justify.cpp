@@ -7,14 +7,14 @@
 namespace bubblescope {
 namespace {
 
-/// Ops that were placed on a rank, by start.
+/// Ops placed on a rank, by start.
 struct PlacedOp {
     OpNumber op = kNoNumber;
     std::int64_t start = 0;
-    std::int64_t held = 0; ///< by the rank while it runs, with workspace
+    std::int64_t held = 0; ///< memory held by the rank while it runs, with workspace
 };
 
-/// Moves the ops of an order towards the begin of the step, or towards its end.
+/// Moves the ops of an order towards the start of the step, or towards its end.
 class Justification {
 public:
     Justification(const OrderEvaluator& evaluator, bool to_the_end)
@@ -22,11 +22,11 @@ public:
           start_(static_cast<std::size_t>(problem_.size()), 0), ranks_(static_cast<std::size_t>(problem_.sizes().pp)),
           held_(ranks_.size(), 0) {}
 
-    /// Empty where memory is in the way, which an order that keeps to it rules out.
+    /// Empty if memory is in the way, which cannot happen for an order within its limits.
     RankOrders run() {
         std::vector<std::pair<std::int64_t, OpNumber>> turns;
         turns.reserve(start_.size());
-        // Ties are broken by an order in which ops can run: times may be 0.
+        // Ties are broken by an order in which ops can run, because times may be 0.
         const auto& sorted = evaluator_.sorted();
         for (std::size_t i = 0; i < sorted.size(); ++i) {
             const OpNumber op = sorted[reversed_ ? sorted.size() - 1 - i : i];
@@ -48,11 +48,11 @@ public:
 private:
     static std::size_t at(OpNumber op) { return static_cast<std::size_t>(op); }
     [[nodiscard]] std::int64_t busy(OpNumber op) const { return problem_.op(op).busy; }
-    /// Memory: what an op takes and frees, with time running backwards where the ops move to the end.
+    /// Memory that an op takes and frees, with time running backwards if the ops move to the end.
     [[nodiscard]] std::int64_t takes(const NeededOp& op) const { return reversed_ ? op.frees : op.takes; }
     [[nodiscard]] std::int64_t frees(const NeededOp& op) const { return reversed_ ? op.takes : op.frees; }
 
-    /// When what an op waits for is there, on the way that time runs.
+    /// When an op's inputs have arrived, in the direction in which time runs.
     [[nodiscard]] std::int64_t ready(OpNumber number) const {
         const NeededOp& op = problem_.op(number);
         const OpNumber other = reversed_ ? op.output : op.input;
@@ -75,7 +75,7 @@ private:
         const std::int64_t taken = takes(op);
         const std::int64_t change = taken - frees(op);
         std::int64_t& end_held = held_[op.rank.index()];
-        // Places from the last one back; `before` is what the rank holds when an op at that place begins.
+        // Tries places from the last one back; `before` is what the rank holds when an op at that place begins.
         std::size_t best = placed.size() + 1;
         std::int64_t best_start = 0;
         std::int64_t before = end_held;
@@ -89,7 +89,7 @@ private:
             }
             ++touched_;
             if (i == 0 || free <= earliest) break;
-            // Further back the op before runs later, with what this one takes.
+            // Further back, the previous op runs later, with the memory that this one takes.
             const NeededOp& passed = problem_.op(placed[i - 1].op);
             if (problem_.limited() && change > 0 && placed[i - 1].held + change > capacity) break;
             before -= takes(passed) - frees(passed);
@@ -114,7 +114,7 @@ private:
     bool reversed_;
     std::vector<std::int64_t> start_;
     std::vector<std::vector<PlacedOp>> ranks_;
-    std::vector<std::int64_t> held_; ///< per rank, after all that was placed
+    std::vector<std::int64_t> held_; ///< per rank, after everything that was placed
     std::int64_t touched_ = 0;
 };
 
@@ -130,7 +130,7 @@ bool justify(OrderEvaluator& evaluator, int most, const JobControl& control) {
             const RankOrders orders = pass.run();
             evaluator.touch(pass.touched());
             if (orders.empty() || !evaluator.assign(orders) || evaluator.makespan() > before) {
-                if (!evaluator.assign(kept)) return shorter; // it was one
+                if (!evaluator.assign(kept)) return shorter; // it was valid before
                 return shorter;
             }
         }

@@ -60,16 +60,16 @@ private:
         std::int64_t free = 0;
         std::int64_t held = 0;
         std::int64_t next = kNever; ///< start of its next op
-        bool stale = true;          ///< `next` has to be searched again
+        bool stale = true;          ///< `next` must be searched again
         int in_flight = 0;          ///< forwards without their input gradient
         int most_in_flight = 0;
-        /// Ops whose inputs will be there, by kind and chunk, the first arrival first.
+        /// Ops whose inputs will have arrived, by kind and chunk, in order of arrival.
         std::vector<std::deque<OpNumber>> forwards, gradients;
         std::deque<OpNumber> weights;
-        std::vector<std::int64_t> reserve; ///< per chunk: what its forward must leave
+        std::vector<std::int64_t> reserve; ///< per chunk: memory that its forward must leave free
     };
 
-    /// The ops that wait for nothing, as the rule arranges their micro-batches.
+    /// The ops that wait for nothing, with their micro-batches arranged by the rule.
     [[nodiscard]] std::vector<OpNumber> firstOps() {
         std::vector<OpNumber> first;
         for (OpNumber op = 0; op < problem_.size(); ++op) {
@@ -96,7 +96,7 @@ private:
         return first;
     }
 
-    /// A forward leaves room for one of each later chunk, and for what runs beside it.
+    /// A forward leaves room for one of each later chunk, and for ops that run at the same time.
     void findReserves() {
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             RankState& rank = ranks_[r];
@@ -131,7 +131,7 @@ private:
             const NeededOp& needs = problem_.op(op);
             busy[needs.rank.index()] += needs.busy;
             if (needs.kind != OpKind::Forward) continue;
-            // The chain from this forward to the end, less that from its gradient's end.
+            // The chain from this forward to the end, minus that from its gradient's end.
             const NeededOp& gradient = problem_.op(needs.own_next);
             const std::int64_t way = chains_.head[at(needs.own_next)] + gradient.time - chains_.head[at(op)];
             away[needs.rank.index()] += way;
@@ -165,7 +165,7 @@ private:
         return rank.held + needs.takes + rank.reserve[needs.chunk.index()] <= problem_.capacity(needs.rank);
     }
 
-    /// As many as are wanted are in flight; later chunks have room as in memory.
+    /// Enough are in flight; later chunks have room as far as memory allows.
     [[nodiscard]] bool heldBack(const RankState& rank, OpNumber op) const {
         const int later = problem_.sizes().vpp - 1 - problem_.op(op).chunk.value;
         return rank.in_flight + later >= rank.most_in_flight;
@@ -234,7 +234,7 @@ private:
         return chosen;
     }
 
-    /// A forward beyond the number in flight, where nothing else can run.
+    /// A forward beyond the number in flight, if nothing else can run.
     [[nodiscard]] OpNumber firstForward(const RankState& rank, OpNumber other) const {
         OpNumber chosen = other;
         for (const auto& queue : rank.forwards) {
@@ -264,7 +264,7 @@ private:
         if (needs.own_next != kNoNumber) release(needs.own_next);
     }
 
-    /// An op whose inputs have all been placed will be ready when they have arrived.
+    /// An op whose inputs have all been placed is ready when they have arrived.
     void release(OpNumber op) {
         const NeededOp& needs = problem_.op(op);
         std::int64_t time = 0;

@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// A mixed hash of draw and op, as an even draw from -1 to 1.
+/// A mixed hash of draw and op, as a uniform number from -1 to 1.
 double evenDraw(std::uint64_t seed, std::uint64_t draw, std::uint64_t op) {
     const std::uint64_t x = mix64(seed + 0x9E3779B97F4A7C15U * (draw * 0x100000001B3U + op + 1));
     return static_cast<double>(x >> 11U) * 0x1p-52 - 1;
@@ -111,12 +111,12 @@ private:
             sum += draw.touched();
         return sum;
     }
-    /// Deadlocks are those of the order, the same in all draws.
+    /// Deadlocks depend on the order, so they are the same in all draws.
     bool carryOut(const OrderMove& move) {
         return std::ranges::all_of(draws_, [&](OrderEvaluator& draw) { return draw.apply(move); });
     }
 
-    /// Of what the longest chain of a random draw proposes, the move with the least estimate over all draws.
+    /// Of the moves proposed by the longest chain of a random draw, the one with the smallest estimate over all draws.
     std::optional<OrderMove> choose() {
         OrderEvaluator& draw = draws_[random_() % draws_.size()];
         std::optional<OrderMove> best;
@@ -140,7 +140,7 @@ private:
             idle_ = 0;
         }
         if (best || ++idle_ > 50) return best;
-        turn_ += 5; // all of them rest
+        turn_ += 5; // all of them are to be left alone
         return choose();
     }
 
@@ -151,9 +151,9 @@ private:
     std::vector<OrderProblem> problems_;
     std::vector<OrderEvaluator> draws_;
     CriticalMoves critical_;
-    std::vector<std::int64_t> rests_; ///< per op: the turn until which it stays
+    std::vector<std::int64_t> rests_; ///< per op: the turn until which it is left alone
     std::int64_t turn_ = 0;
-    int idle_ = 0; ///< calls without a move, in a row
+    int idle_ = 0; ///< consecutive calls without a move
     std::int64_t moves_ = 0;
     std::int64_t judged_ = 0;
 };
@@ -166,7 +166,7 @@ NoisySteps noisySteps(const OrderProblem& problem, const RankOrders& orders, con
     if (noise.draws < 1 || !evaluator.assign(orders)) return {};
     const auto count = static_cast<std::size_t>(problem.size());
     std::vector<std::int64_t> time;
-    std::vector<std::int64_t> end(count); // of the op
+    std::vector<std::int64_t> end(count); // end of the op
     std::vector<std::int64_t> free(static_cast<std::size_t>(problem.sizes().pp));
     std::vector<std::int64_t> steps;
     for (int draw = 0; draw < noise.draws; ++draw) {

@@ -97,7 +97,7 @@ bool OrderEvaluator::sort() {
 void OrderEvaluator::computeAll() {
     for (const OpNumber op : sorted_)
         start_[at(op)] = startOf(op);
-    // By their starts, ops that a move shifts past each other are close to each other in `sorted_`, too.
+    // Sorted by start, so that ops that a move shifts past each other are also close in `sorted_`.
     std::ranges::stable_sort(sorted_, {}, [this](OpNumber op) { return start_[at(op)]; });
     for (std::size_t i = 0; i < sorted_.size(); ++i)
         position_[at(sorted_[i])] = static_cast<std::int32_t>(i);
@@ -123,7 +123,7 @@ bool OrderEvaluator::allowed(const OrderMove& move) const {
     const OpNumber bound = move.to > move.from ? op.own_next : op.own;
     if (bound != kNoNumber && place_[at(bound)] >= low && place_[at(bound)] <= high) return false;
     if (!problem_->limited()) return true;
-    // What is held before the shifted ops is what all before them took and did not free; later ops see no difference.
+    // Before the shifted ops, memory is what all earlier ops took and did not free; later ops see no difference.
     const std::int64_t capacity = problem_->capacity(Rank{move.rank});
     const bool later = move.to > move.from;
     if (op.takes == 0 && op.frees == 0 && op.workspace == 0) return true;
@@ -171,7 +171,7 @@ std::int64_t OrderEvaluator::estimate(const OrderMove& move) {
     return longest;
 }
 
-/// `moved` goes behind `last`, which comes later in `sorted_`: so must all that waits for it.
+/// `moved` goes after `last`, which comes later in `sorted_`, and so must everything that waits for it.
 bool OrderEvaluator::resortRight(OpNumber moved, OpNumber last) {
     const std::int32_t begin = position_[at(moved)];
     const std::int32_t end = position_[at(last)];
@@ -198,7 +198,7 @@ bool OrderEvaluator::resortRight(OpNumber moved, OpNumber last) {
     }
     for (const OpNumber op : after_)
         marked_[at(op)] = 0;
-    // A shifted op that waits for `moved` makes `last` wait for it too, by the order of the rank.
+    // Because of the order of the rank, a shifted op that waits for `moved` makes `last` wait for it too.
     if (!runs) return false;
     std::int32_t position = begin;
     for (const auto* list : {&before_, &after_}) {
@@ -210,12 +210,12 @@ bool OrderEvaluator::resortRight(OpNumber moved, OpNumber last) {
     return true;
 }
 
-/// `moved` goes before `first`, which comes earlier in `sorted_`: so must all that it waits for.
+/// `moved` goes before `first`, which comes earlier in `sorted_`, and so must everything that it waits for.
 bool OrderEvaluator::resortLeft(OpNumber moved, OpNumber first) {
     const std::int32_t begin = position_[at(first)];
     const std::int32_t end = position_[at(moved)];
     touched_ += end - begin;
-    const OpNumber skipped = previous(moved); // is followed by the op behind `moved` from now on
+    const OpNumber skipped = previous(moved); // is followed by the op after `moved` from now on
     before_.clear();
     after_.clear();
     before_.push_back(moved);
@@ -288,7 +288,7 @@ bool OrderEvaluator::apply(const OrderMove& move) {
     shift(move);
     const std::int32_t low = std::min(move.from, move.to);
     const std::int32_t high = std::max(move.from, move.to);
-    // Whose neighbours changed: the ends of the shifted range and the ops beside it.
+    // Ops with new neighbours: the ends of the shifted range and the ops next to it.
     const auto touch = [&](std::int32_t place) {
         if (place < 0 || at(place) >= order.size()) return;
         dirty(late_, order[at(place)]);
@@ -335,7 +335,7 @@ void OrderEvaluator::updateTails() {
 }
 
 void OrderEvaluator::fuseSlack(const std::vector<OpNumber>& input_grads) {
-    // Let every op start as late as it may: outputs that then still arrive in time may all leave later together.
+    // Let every op start as late as possible: outputs that still arrive in time then may all leave later together.
     const auto late = [this](OpNumber op) { return makespan_ - tail_[at(op)]; };
     for (const OpNumber input_grad : input_grads) {
         const NeededOp& op = problem_->op(input_grad);
@@ -355,7 +355,7 @@ void OrderEvaluator::fuse(OpNumber input_grad, bool whole) {
     const NeededOp& op = problem_->op(input_grad);
     const NeededOp& weight_grad = problem_->op(op.own_next);
     fused_[at(input_grad)] = whole ? 1 : 0;
-    // The whole backward takes the time of both, after which its output leaves.
+    // The whole backward takes the time of both; then its output leaves.
     reach_[at(input_grad)] = op.time + op.arrival + (whole ? weight_grad.time : 0);
     if (sorted_.empty()) return;
     dirty(late_, op.output);

@@ -28,7 +28,7 @@ TimeNs timeOf(const CostModel& costs, Rank rank, const Op& op, Stage stage) {
     return costs.opTime(op.kind, stage);
 }
 
-/// Which copy of the second pipeline's model a micro-batch of it passes.
+/// Which copy of the second pipeline's model one of its micro-batches passes.
 int copyOf(const OrderProblem::Sizes& sizes, Microbatch microbatch) {
     return (microbatch.value - (sizes.microbatches - sizes.second)) / (sizes.second / sizes.second_copies);
 }
@@ -180,7 +180,7 @@ Status OrderProblem::addPairs() {
     if (!costs_->overlapped)
         return usageError("the time of an overlapped pair is missing", fmt::format("give {}", Field("overlapped")));
     const std::int64_t pair = costs_->overlapped->count();
-    // Per rank, the longest forward and gradient: no pair saves more than they do.
+    // Per rank, the longest forward and gradient: no pair saves more than that.
     std::vector<std::array<std::int64_t, 2>> longest(static_cast<std::size_t>(sizes_.pp), {0, 0});
     for (const NeededOp& op : ops_) {
         if (op.kind == OpKind::BackwardWeight) continue;
@@ -209,7 +209,7 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
     if (bytes && !limits.activations.empty())
         return usageError("memory is limited in activations and in bytes", "give one of the two");
     if (!limited_) return {};
-    const auto least = [&](int rank) { // what a micro-batch holds that has passed all chunks of the rank
+    const auto least = [&](int rank) { // memory of a micro-batch that has passed all chunks of the rank
         std::int64_t sum = 0;
         std::int64_t workspace = 0;
         for (int chunk = 0; chunk < sizes_.vpp; ++chunk) {

@@ -27,27 +27,27 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::size_t kElite = 8;   ///< orders that are kept from round to round
-constexpr std::size_t kTasks = 8;   ///< of a round
-constexpr int kPassesAtLeast = 24;  ///< of a task, over all ops, where there are many
-constexpr int kPassesAtMost = 2000; ///< where there are few: rounds stay short
+constexpr std::size_t kElite = 8;   ///< orders kept from round to round
+constexpr std::size_t kTasks = 8;   ///< per round
+constexpr int kPassesAtLeast = 24;  ///< per task, over all ops, if there are many
+constexpr int kPassesAtMost = 2000; ///< if there are few, so that rounds stay short
 constexpr std::int64_t kMaxOps = 2'000'000;
-constexpr OpNumber kExactOps = 400; ///< up to so many ops all orders may be ruled out
+constexpr OpNumber kExactOps = 400; ///< up to this many ops, all orders may be ruled out
 constexpr std::int64_t kExactNodes = 200'000;
-constexpr std::int64_t kFuseEffort = 4'000'000; ///< ops examined for the sake of whole backwards
-constexpr int kNoisyEffort = 8;                 ///< times the effort, for tasks that look at many draws
+constexpr std::int64_t kFuseEffort = 4'000'000; ///< ops examined for introducing whole backwards
+constexpr int kNoisyEffort = 8;                 ///< times the effort, for tasks that evaluate many draws
 constexpr int kDefaultRounds = 200;
 constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
 
-/// An order and what is known of it.
+/// An order and what is known about it.
 struct Candidate {
     std::size_t problem = 0;
     RankOrders orders;
     bool paired = false; ///< neighbours run as overlapped pairs
     std::int64_t makespan = kNoStep;
-    NoisySteps noisy = {};        ///< under noise, where it is asked for
-    std::int64_t score = kNoStep; ///< what counts: the makespan, or what scoreOf() makes of it under noise
-    std::int64_t activations = 0; ///< most of a rank
+    NoisySteps noisy = {};        ///< under noise, if requested
+    std::int64_t score = kNoStep; ///< what counts: the makespan, or under noise scoreOf()
+    std::int64_t activations = 0; ///< maximum over ranks
 };
 
 bool shorter(const Candidate& a, const Candidate& b) {
@@ -144,7 +144,7 @@ private:
         return OrderProblem::make(sizes, request_.costs, limits);
     }
 
-    /// The bound of all placements is the least of theirs.
+    /// The bound over all placements is the smallest of theirs.
     void findBound() {
         for (const OrderProblem& problem : problems_) {
             StepBound bound = stepBound(problem);
@@ -218,14 +218,14 @@ private:
         return true;
     }
 
-    /// The mean, and what the late steps lose to the best family's: an order is to be no worse in either.
+    /// The mean, plus how much the late steps are worse than the best family's: an order must not be worse in either.
     [[nodiscard]] std::int64_t scoreOf(const NoisySteps& noisy) const {
         const auto& family = result_.best_family;
         const std::int64_t late = family && family->noisy ? family->noisy->late : noisy.late;
         return noisy.mean + std::max<std::int64_t>(0, noisy.late - late);
     }
 
-    /// Keeps the best, no two of one makespan and placement.
+    /// Keeps the best, but no two with the same makespan and placement.
     void keep(std::vector<Candidate> found) {
         for (Candidate& candidate : found) {
             if (candidate.score == kNoStep) continue;
@@ -343,7 +343,7 @@ private:
                 }
             }
         }
-        // Large problems have time for fewer; those that differ most come first.
+        // Large problems have time for fewer; the most different ones come first.
         const auto ops = static_cast<std::size_t>(problems_.front().size());
         const std::size_t most = std::clamp<std::size_t>(6'000'000 / std::max<std::size_t>(ops, 1), 24, rules.size());
         if (rules.size() > most) {
@@ -359,12 +359,12 @@ private:
             const std::size_t which = i % problems_.size();
             found[i] = ruled(which, rules[i / problems_.size()]);
         });
-        if (!elite_.empty() && startsEnd()) return; // which of them were made depends on the machine: none counts
+        if (!elite_.empty() && startsEnd()) return; // how many were made depends on the machine, so none counts
         keep(std::move(found));
         justifyStarts();
     }
 
-    /// No more starts are made: the caller wants an end, or the time is up and there is an order.
+    /// No more starts are made: the caller wants to end, or the time is up and there is an order.
     [[nodiscard]] bool startsEnd() const {
         return control_.stopRequested() || (!elite_.empty() && limited_.stopRequested());
     }
@@ -391,7 +391,7 @@ private:
     }
 
     /// One round: from the best orders, and from a new one made by a random rule. False if the job was stopped or the
-    /// time is up, and then nothing has changed.
+    /// time is up; nothing has changed then.
     bool playRound() {
         std::vector<Candidate> found(kTasks);
         std::vector<Improved> spent(kTasks);
@@ -409,7 +409,7 @@ private:
         return true;
     }
 
-    /// Small problems: all orders that are not shorter than the best are ruled out, if that takes no long time. The
+    /// For small problems: rules out all orders that are not shorter than the best, if that does not take long. The
     /// bound is then the step itself.
     void ruleOut() {
         if (request_.noise || done()) return;
@@ -459,7 +459,7 @@ private:
         return improved;
     }
 
-    /// Where only simulate() knows the times: random moves that it finds no worse.
+    /// If only simulate() knows the times: random moves that do not make it worse.
     void adjust(const Candidate& from, Candidate& candidate, std::mt19937_64& random) const {
         if (shorter(from, candidate)) candidate = from;
         const OrderProblem& problem = problems_[candidate.problem];
@@ -499,7 +499,8 @@ private:
                           fmt::format("allow more memory, or use {} or batched", Field("sends").is("async")));
     }
 
-    /// Weight gradients that follow their input gradients at once and whose split gains nothing become whole backwards.
+    /// Weight gradients that follow their input gradients at once and gain nothing from the split become whole
+    /// backwards.
     [[nodiscard]] std::vector<char> fuse(const Candidate& best) const {
         const OrderProblem& problem = problems_[best.problem];
         if (request_.split != SplitBackward::Auto || !problem.plain()) return {};
@@ -512,7 +513,7 @@ private:
                 adjacent.push_back(number);
         }
         evaluator.fuseSlack(adjacent);
-        // More of them fit one by one, which takes its time where there are many.
+        // Fusing them one by one finds more, but takes time if there are many.
         const std::int64_t most = evaluator.touched() + kFuseEffort;
         for (const OpNumber number : adjacent) {
             if (evaluator.fused()[static_cast<std::size_t>(number)] != 0) continue;
@@ -523,7 +524,7 @@ private:
         return evaluator.fused();
     }
 
-    /// Of all placements, the least.
+    /// The smallest over all placements.
     void findNoisyBound() {
         for (const OrderProblem& problem : problems_) {
             const auto bound = noisyBound(problem, *request_.noise, control_);
@@ -540,7 +541,7 @@ private:
         const OrderProblem& problem = problems_[best.problem];
         std::vector<char> fused = fuse(best);
         if (request_.noise && problem.plain()) {
-            // Under noise a split that gains nothing by the given times may still help.
+            // Under noise, a split that gains nothing at the given times may still help.
             const NoisySteps split = noisySteps(problem, best.orders, {}, *request_.noise);
             const NoisySteps whole = noisySteps(problem, best.orders, fused, *request_.noise);
             const bool split_helps = scoreOf(whole) > scoreOf(split);
@@ -551,7 +552,7 @@ private:
         result_.schedule = scheduleFor(problem, best.orders, best.paired, fused);
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(result_.schedule, request_.costs));
         result_.makespan = stepLength(problem, step);
-        // A family whose pairs take less than their halves, or whose whole backwards suit the sends better.
+        // For a family whose pairs take less than their halves, or whose whole backwards suit the sends better.
         if (!request_.noise && result_.best_family && result_.best_family->makespan < result_.makespan) {
             result_.schedule = family_order_;
             result_.makespan = result_.best_family->makespan;
@@ -566,9 +567,9 @@ private:
     const SearchWatch& watch_;
     SteadyClock::time_point begin_;
     std::stop_source ends_;
-    JobControl limited_; ///< for rounds: stops at the time limit as well; what a stopped round found is dropped
-    std::vector<OrderProblem> problems_; ///< one a placement
-    std::vector<std::int64_t> bounds_;   ///< likewise
+    JobControl limited_; ///< for rounds: also stops at the time limit; the result of a stopped round is dropped
+    std::vector<OrderProblem> problems_; ///< one per placement
+    std::vector<std::int64_t> bounds_;   ///< one per placement
     std::vector<Candidate> elite_;       ///< the best first
     Schedule family_order_;              ///< of the best family
     FoundOrder result_;

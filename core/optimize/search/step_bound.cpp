@@ -71,7 +71,7 @@ private:
         const std::vector<MachineBound> bounds = machineBounds(times_);
         std::size_t most = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
-            // Of equal bounds, the one with the most work says the most.
+            // Of equal bounds, the one with the most work is the most informative.
             if (std::tie(bounds[r].time, bounds[r].work) > std::tie(bounds[most].time, bounds[most].work)) most = r;
         }
         const MachineBound& bound = bounds[most];
@@ -115,9 +115,9 @@ private:
         return problem_.bytes() ? formatBytes(capacity) : std::to_string(capacity);
     }
 
-    /// What is held over time fits into the capacity times the step: memory is a machine that what an activation holds
-    /// for how long keeps busy. Activations are held at least until their input gradient has run, which others must
-    /// follow, or until the last that frees them has.
+    /// What is held over time fits into the capacity times the step: memory is like a machine that each activation
+    /// keeps busy while it is held. Activations are held at least until their input gradient has run, which others must
+    /// follow, or until the last op that frees them.
     void byHolding() {
         for (const bool until_last : {false, true}) {
             if (until_last && !problem_.sizes().split) continue;
@@ -152,19 +152,19 @@ private:
         }
     }
 
-    /// A moment of a rank, and how much of its work at most lies on the other side of it.
+    /// A moment of a rank, and how much of its work can be on the other side of it.
     struct Moment {
-        std::int64_t time = 0; ///< since the step's begin at least, or until its end
-        std::int64_t work = 0; ///< that may come before, or behind
+        std::int64_t time = 0; ///< minimum time since the step's start, or until its end
+        std::int64_t work = 0; ///< work that may come before, or after
     };
-    /// Ops that may be on the other side, alike in each group.
+    /// Ops that may be on the other side, equal within each group.
     struct Group {
-        std::int64_t work = 0; ///< of one
-        std::int64_t held = 0; ///< by one
+        std::int64_t work = 0; ///< of one op
+        std::int64_t held = 0; ///< by one op
         std::int64_t count = 0;
     };
 
-    /// The most work of ops that together hold no more than `room`. Parts of ops count, so it may be too much.
+    /// The maximum work of ops that together hold at most `room`. Fractions of ops count, so it may be too much.
     static std::int64_t mostWork(std::vector<Group> groups, std::int64_t room) {
         const auto worth = [](const Group& group) {
             return group.held == 0 ? std::numeric_limits<long double>::max()
@@ -183,7 +183,7 @@ private:
         return most;
     }
 
-    /// Of a rank's stages, the one nearest to the loss and the one farthest from it.
+    /// Of a rank's stages, the one closest to the loss and the one farthest from it.
     struct EndStages {
         Stage near, far;
     };
@@ -191,7 +191,7 @@ private:
     [[nodiscard]] OpNumber gradientOf(Microbatch microbatch, Stage stage) const {
         return problem_.find(OpKind::Backward, microbatch, stage);
     }
-    /// The work of all ops of some micro-batches on a rank; without their forwards if so asked.
+    /// The work of all ops of some micro-batches on a rank, optionally without their forwards.
     [[nodiscard]] std::int64_t workOf(Rank rank, int microbatches, bool forwards) const {
         std::int64_t work = 0;
         for (int chunk = 0; chunk < problem_.sizes().vpp; ++chunk) {
@@ -204,9 +204,9 @@ private:
         return work * microbatches;
     }
 
-    /// Before the first gradient of a rank's last stage, and the forward that it needs, the rank runs nothing but
-    /// forwards, and no more than there is memory for. Before those of the k-th micro-batch, the earlier micro-batches
-    /// may have left.
+    /// Before the first gradient of a rank's last stage, and the forward that it needs, the rank only runs forwards,
+    /// and only as many as fit into memory. Before those of the k-th micro-batch, the earlier micro-batches may have
+    /// left.
     [[nodiscard]] std::vector<Moment> begins(Rank rank, EndStages ends) const {
         std::vector<Moment> moments{{kMost, 0}};
         for (OpNumber number = 0; number < problem_.size(); ++number) {
@@ -234,8 +234,8 @@ private:
         return moments;
     }
 
-    /// Behind the last gradient of a rank's first stage only weight gradients are left, and no more than memory holds;
-    /// behind that of an earlier micro-batch, all of the later ones may be left.
+    /// After the last gradient of a rank's first stage only weight gradients are left, and only as many as memory
+    /// holds; after that of an earlier micro-batch, all of the later ones may be left.
     [[nodiscard]] std::vector<Moment> endings(Rank rank, EndStages ends) const {
         std::vector<Moment> moments{{kMost, 0}};
         for (OpNumber number = 0; number < problem_.size(); ++number) {
@@ -259,8 +259,8 @@ private:
         return moments;
     }
 
-    /// Forwards fill the memory before the first gradient is there. All other work of the rank comes later, and what
-    /// follows its last gradients leaves only so many weight gradients to the end. Micro-batches take turns.
+    /// Forwards fill the memory before the first gradient arrives. All other work of the rank comes later, and after
+    /// its last gradients only a limited number of weight gradients is left. Micro-batches take turns.
     void byFilling() {
         const auto& sizes = problem_.sizes();
         for (int r = 0; r < sizes.pp; ++r) {
@@ -277,7 +277,8 @@ private:
             const std::vector<Moment> end = endings(rank, ends);
             for (std::size_t i = 0; i < begin.size(); ++i) {
                 for (std::size_t j = 0; j < end.size(); ++j) {
-                    // The moments are of the micro-batches (i − 1) / 2 and m − j: the first must not be behind.
+                    // The moments belong to the micro-batches (i − 1) / 2 and m − j: the first must not come after the
+                    // second.
                     const std::size_t passed = i == 0 ? 0 : (i - 1) / 2;
                     if (passed + j > static_cast<std::size_t>(sizes.microbatches)) continue;
                     const std::int64_t work = all - begin[i].work - end[j].work;
@@ -292,8 +293,8 @@ private:
     }
 
     const OrderProblem& problem_;
-    ChainTimes chains_; ///< of a micro-batch
-    ChainTimes times_;  ///< of all that is known
+    ChainTimes chains_; ///< from one micro-batch alone
+    ChainTimes times_;  ///< from everything known
     StepBound best_;
 };
 
