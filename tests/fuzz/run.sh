@@ -58,7 +58,9 @@ learnt=$build/corpus/$name
 mkdir -p "$learnt" "$build/findings" "$seeds"
 folders=("$learnt" "$here/corpus/$name" "$seeds")
 if [[ -d $here/findings/$name ]]; then folders+=("$here/findings/$name"); fi
-if [[ -d /dev/shm ]]; then export TMPDIR=/dev/shm; fi # some targets write files
+# Some targets write files. A container's /dev/shm may be too small for them.
+shared_memory=$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1 || true)
+if ((${shared_memory:-0} > 1000000)); then export TMPDIR=/dev/shm; fi
 # Entropic scheduling costs more than the readers themselves.
 exec "$program" -max_total_time="$seconds" -dict="$here/dictionaries/$words" -artifact_prefix="$build/findings/$name-" \
     -timeout=20 -rss_limit_mb=3000 -entropic=0 -max_len="$longest" -print_final_stats=1 -verbosity=0 "$@" "${folders[@]}"

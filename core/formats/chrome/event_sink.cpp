@@ -297,8 +297,7 @@ void EventSink::metadata(const Event& event) {
         return;
     }
     if (kind == "trace_files") { // of our own writer too
-        sources_ = decodedSourceFiles(argsText(event));
-        if (!sources_) log_.add("damaged-sources", where_, say("what the file states of its origin is damaged"));
+        sources_ = decodedSourceFiles(argsText(event), where_, log_);
         return;
     }
     if (kind == "process_sort_index" || kind == "thread_sort_index") return takeOrder(event, kind.starts_with('p'));

@@ -546,8 +546,7 @@ void Reader::takeExtract(std::string_view bytes) {
 /// Our writer puts them before all events, as it does an extract.
 void Reader::takeSourceFiles(std::string_view json) {
     if (builder_.trackCount() > 0 || sources_) return;
-    sources_ = decodedSourceFiles(json);
-    if (!sources_) log_.add("damaged-sources", where_, say("what the file states of its origin is damaged"));
+    sources_ = decodedSourceFiles(json, where_, log_);
 }
 
 /// The files from `first` on are what was extracted.

@@ -198,13 +198,12 @@ bool flagIn(Json object, const char* name) {
     return object[name].get(flag) == simdjson::SUCCESS && flag;
 }
 
-/// Calls `visit` for each object of a list, which may be absent.
-template <class Visit>
-void eachIn(Json object, const char* name, const Visit& visit) {
+/// Calls `take` for each entry of a list, which may be absent. Returns how many are no objects, or were not taken.
+template <class Take>
+std::int64_t eachIn(Json object, const char* name, const Take& take) {
     simdjson::dom::array list;
-    if (object[name].get(list) != simdjson::SUCCESS) return;
-    for (const Json item : list)
-        if (item.is_object()) visit(item);
+    if (object[name].get(list) != simdjson::SUCCESS) return 0;
+    return std::count_if(list.begin(), list.end(), [&take](Json item) { return !item.is_object() || !take(item); });
 }
 
 std::optional<std::int32_t> rankIn(Json object, const char* name) {
@@ -212,7 +211,7 @@ std::optional<std::int32_t> rankIn(Json object, const char* name) {
     return rank && *rank >= 0 ? rank : std::nullopt;
 }
 
-TraceFile fileIn(Json object) {
+TraceFile fileIn(Json object, std::int64_t& damaged) {
     TraceFile file;
     file.format = textIn(object, "format");
     file.rank = rankIn(object, "rank");
@@ -220,46 +219,65 @@ TraceFile fileIn(Json object) {
     file.host = textIn(object, "host");
     file.process = textIn(object, "process");
     file.world_size = rankIn(object, "world_size");
-    eachIn(object, "groups", [&](Json group) {
+    damaged += eachIn(object, "groups", [&](Json group) {
         ProcessGroup& added = file.groups.emplace_back();
         added.description = textIn(group, "description");
         simdjson::dom::array ranks;
-        if (group["ranks"].get(ranks) != simdjson::SUCCESS) return;
+        if (group["ranks"].get(ranks) != simdjson::SUCCESS) return false;
         for (const Json item : ranks) {
             std::int64_t rank = 0;
             if (item.get(rank) == simdjson::SUCCESS) added.ranks.push_back(rank);
         }
+        return true;
     });
     return file;
 }
 
+/// Nothing if it lacks what every problem says.
+std::optional<Diagnostic> problemIn(Json object) {
+    const Diagnostic problem{textIn(object, "kind"), numberIn<std::int64_t>(object, "count").value_or(0),
+                             textIn(object, "where"), textIn(object, "message")};
+    if (problem.kind.empty() || problem.count < 1 || problem.where.empty() || problem.message.empty())
+        return std::nullopt;
+    return problem;
+}
+
 } // namespace
 
-std::optional<SourceFiles> decodedSourceFiles(std::string_view json) {
+std::optional<SourceFiles> decodedSourceFiles(std::string_view json, const Sentence& where, DiagnosticLog& log) {
+    constexpr std::size_t kMostProblems = 64; // more than the readers of one file report together
     simdjson::dom::parser parser;
     Json object;
-    if (parser.parse(simdjson::padded_string(json)).get(object) != simdjson::SUCCESS || !object.is_object())
-        return std::nullopt;
     SourceFiles sources;
-    eachIn(object, "files", [&](Json file) { sources.files.push_back(fileIn(file)); });
-    eachIn(object, "processes", [&](Json process) {
-        const auto number = numberIn<std::int64_t>(process, "number");
-        const auto file = numberIn<std::uint32_t>(process, "file");
-        if (!number || !file || *file >= sources.files.size()) return;
-        sources.processes[*number] = {*file, numberIn<std::int64_t>(process, "pid").value_or(*number)};
-    });
-    eachIn(object, "rows", [&](Json row) {
-        const auto id = numberIn<TrackId>(row, "row");
-        if (!id) return;
-        sources.rows[*id] = {numberIn<TrackId>(row, "of"), numberIn<std::int64_t>(row, "tid").value_or(0),
-                             flagIn(row, "unnamed"), flagIn(row, "overlaps")};
-    });
-    eachIn(object, "problems", [&](Json problem) {
-        const auto count = numberIn<std::int64_t>(problem, "count");
-        const std::string kind = textIn(problem, "kind");
-        if (kind.empty() || !count || *count < 1) return;
-        sources.problems.push_back({kind, *count, textIn(problem, "where"), textIn(problem, "message")});
-    });
+    std::int64_t damaged = 0;
+    if (parser.parse(simdjson::padded_string(json)).get(object) == simdjson::SUCCESS && object.is_object()) {
+        damaged += eachIn(object, "files", [&](Json file) {
+            sources.files.push_back(fileIn(file, damaged));
+            return true;
+        });
+        damaged += eachIn(object, "processes", [&](Json process) {
+            const auto number = numberIn<std::int64_t>(process, "number");
+            const auto file = numberIn<std::uint32_t>(process, "file");
+            if (!number || !file || *file >= sources.files.size()) return false;
+            sources.processes[*number] = {*file, numberIn<std::int64_t>(process, "pid").value_or(*number)};
+            return true;
+        });
+        damaged += eachIn(object, "rows", [&](Json row) {
+            const auto id = numberIn<TrackId>(row, "row");
+            if (!id) return false;
+            sources.rows[*id] = {numberIn<TrackId>(row, "of"), numberIn<std::int64_t>(row, "tid").value_or(0),
+                                 flagIn(row, "unnamed"), flagIn(row, "overlaps")};
+            return true;
+        });
+        damaged += eachIn(object, "problems", [&](Json item) {
+            auto problem = problemIn(item);
+            if (!problem || sources.problems.size() == kMostProblems) return false;
+            sources.problems.push_back(std::move(*problem));
+            return true;
+        });
+    }
+    if (sources.files.empty()) damaged = std::max<std::int64_t>(damaged, 1);
+    if (damaged > 0) log.add("damaged-sources", where, say("what the file states of its origin is damaged"), damaged);
     return sources.files.empty() ? std::nullopt : std::optional(std::move(sources));
 }
 

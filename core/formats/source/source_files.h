@@ -67,9 +67,10 @@ struct SourceFiles {
 /// Without rows: which of them a format cannot describe its writer knows.
 [[nodiscard]] SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows,
                                         std::span<const Diagnostic> problems);
-/// As a JSON object, and back: nothing if it is damaged.
+/// As a JSON object, and back. Damaged entries are left out, counted and reported; without any file there is no result.
 [[nodiscard]] std::string encoded(const SourceFiles& sources);
-[[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json);
+[[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json, const Sentence& where,
+                                                            DiagnosticLog& log);
 
 /// The builder's current file becomes the first of them, the others are added with its path. Its tracks and counters
 /// get the files and numbers of their processes.
