@@ -1,4 +1,4 @@
-# Finds what the build needs and what it can use, and says at the end what is on and what is off.
+# Finds the libraries that the build needs or can use, and prints at the end which features are on and off.
 include_guard()
 
 find_package(fmt REQUIRED)
@@ -52,8 +52,8 @@ else()
   set(BUBBLESCOPE_WITH_MPI OFF)
 endif()
 
-# The CUDA backend: the toolkit with nvcc, and the header of cuBLASLt, which is loaded at run time.
-# CMake before 3.25.2 stops at toolkits without nvToolsExt, which are those from CUDA 13 on, unless the target is there.
+# The CUDA backend: the toolkit with nvcc, and the header of cuBLASLt, which is loaded at run time. CMake before 3.25.2
+# fails with toolkits without nvToolsExt, which are those from CUDA 13 on, unless the target exists.
 if(CMAKE_VERSION VERSION_LESS 3.25.2 AND NOT TARGET CUDA::nvToolsExt)
   add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
 endif()
@@ -69,7 +69,7 @@ if(BUBBLESCOPE_CUDA AND CUDAToolkit_FOUND)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER AND CUBLASLT_INCLUDE_DIR)
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      # 8.6 and 8.9 run what is compiled for 8.0.
+      # 8.6 and 8.9 run code that was compiled for 8.0.
       set(CMAKE_CUDA_ARCHITECTURES 75 80 90 100 120)
     endif()
     enable_language(CUDA)

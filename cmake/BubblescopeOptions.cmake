@@ -27,8 +27,8 @@ set(host_warnings -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${BUBBLESCOPE_WER
 target_compile_options(bubblescope_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${host_warnings}>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra;$<$<BOOL:${BUBBLESCOPE_WERROR}>:-Werror=all-warnings>>")
-# GCC 12 sees overlaps, overflows and uninitialised bytes in inlined std::string code that are not there (GCC bugs 105651,
-# 105329 and 105562), and with precompiled headers forgets that such code is not ours.
+# GCC 12 reports overlaps, overflows and uninitialised bytes in inlined std::string code that do not exist (GCC bugs
+# 105651, 105329 and 105562), and with precompiled headers treats such code as ours.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(bubblescope_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow>"
@@ -39,7 +39,7 @@ endif()
 # more, 1.3 GB at most.
 target_compile_options(bubblescope_options INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:CXX>>:--param=ggc-min-heapsize=1200000>")
-# GCC says that its thread sanitizer does not see the fences in Asio, which come beside atomics that it sees.
+# GCC warns that its thread sanitizer does not see the fences in Asio; they are used together with atomics that it sees.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND BUBBLESCOPE_SANITIZE STREQUAL "thread")
   target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>")
 endif()
@@ -58,8 +58,8 @@ if(BUBBLESCOPE_SANITIZE)
   target_link_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE})
 endif()
 
-# What turns many a fault in memory into an end of the program. Sanitizers find the same and more, and do without; dev does
-# without for speed. FORTIFY needs optimised code.
+# Options that end the program at many memory errors. Sanitizers find the same errors and more, so they are built
+# without these options, and dev without them for speed. FORTIFY needs optimised code.
 if(BUBBLESCOPE_HARDENED AND NOT BUBBLESCOPE_SANITIZE)
   include(CheckCXXCompilerFlag)
   set(hardening -fstack-protector-strong)
@@ -75,7 +75,7 @@ if(BUBBLESCOPE_HARDENED AND NOT BUBBLESCOPE_SANITIZE)
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,${optimised}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
 endif()
 
-# bubblescope_linked_safely(<name>…): what is loaded cannot be changed behind the linker's back, and no stack is code. For
+# bubblescope_linked_safely(<name>…): loaded tables cannot be changed after linking, and stacks are not executable. For
 # everything that users run or load.
 function(bubblescope_linked_safely)
   foreach(name IN LISTS ARGN)
@@ -84,8 +84,9 @@ function(bubblescope_linked_safely)
   endforeach()
 endfunction()
 
-# libFuzzer wants to see which branches of the readers are taken, not those of tests. Of undefined behaviour this build
-# leaves out what the address sanitizer tells as well, or the compiler: a third less to compile. The asan preset has all.
+# libFuzzer needs the branches of the readers, not those of tests. This build leaves out the checks for undefined
+# behaviour that the address sanitizer or the compiler makes as well: a third less to compile. The asan preset has all
+# of them.
 if(BUBBLESCOPE_FUZZ)
   target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=\
 null,pointer-overflow,object-size,vptr,function,return,nonnull-attribute,returns-nonnull-attribute>")
@@ -113,8 +114,8 @@ if(BUBBLESCOPE_FUZZ)
   target_link_options(bubblescope_options INTERFACE ${bubblescope_fast_linker})
 endif()
 
-# bubblescope_compile_quickly(<name>…): for tests and the headers they precompile, without optimising, which saves time,
-# above all with sanitizers. What they test is compiled as the preset says.
+# bubblescope_compile_quickly(<name>…): for tests and the headers they precompile: compiled without optimisation, which
+# saves time, above all with sanitizers. The code under test is compiled as the preset states.
 function(bubblescope_compile_quickly)
   foreach(name IN LISTS ARGN)
     if(TARGET ${name})
@@ -135,8 +136,8 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-# bubblescope_together(<name>): the files of each of its folders are compiled eight at a time where BUBBLESCOPE_UNITY asks for
-# it. No two files of such a folder may have helpers of one name.
+# bubblescope_together(<name>): the files of each of its folders are compiled eight at a time if BUBBLESCOPE_UNITY is
+# set. No two files of such a folder may have helpers with the same name.
 function(bubblescope_together name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${BUBBLESCOPE_UNITY} UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${name} SOURCES)
@@ -156,9 +157,9 @@ function(bubblescope_together name)
 endfunction()
 
 # ---- Libraries ------------------------------------------------------------------------------------------
-# libraries.txt is the one table of what may depend on what. A folder with a CMakeLists.txt is a library of its own; all
-# others belong to the library of their first two names: core/analysis/clocks to core/analysis. The table gives libraries
-# their links, and tests/architecture compares the includes of every folder with it.
+# libraries.txt is the only table of allowed dependencies. A folder with a CMakeLists.txt is a library of its own; all
+# others belong to the library of their first two names: core/analysis/clocks to core/analysis. Libraries get their
+# links from the table, and tests/architecture compares the includes of every folder with it.
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt bubblescope_library_table REGEX "^[a-z]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt)
 
@@ -234,8 +235,9 @@ function(bubblescope_libraries top out)
   set(${out} ${targets} PARENT_SCOPE)
 endfunction()
 
-# bubblescope_library([NAME …] [FOLDERS …] [SOURCES …] [LINK …] [LINK_PRIVATE …] [PRECOMPILED …]): a library of all sources of
-# these folders, or of this one, unless sources are given. LINK and LINK_PRIVATE name what is not in the table.
+# bubblescope_library([NAME …] [FOLDERS …] [SOURCES …] [LINK …] [LINK_PRIVATE …] [PRECOMPILED …]): a library of all
+# sources of these folders, or of the current one, unless sources are given. LINK and LINK_PRIVATE name libraries that
+# are not in the table.
 function(bubblescope_library)
   cmake_parse_arguments(arg "" "NAME;PRECOMPILED" "FOLDERS;SOURCES;LINK;LINK_PRIVATE" ${ARGN})
   if(NOT arg_FOLDERS)

@@ -1,4 +1,4 @@
-# What is installed beside the programs, and packages of all of it: `./bootstrap package` makes a .deb.
+# Rules for the files installed besides the programs, and for packages: `./bootstrap package` makes a .deb.
 include_guard()
 
 set(resources ${PROJECT_SOURCE_DIR}/resources)
@@ -14,7 +14,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} 
 install(DIRECTORY ${resources}/manual ${resources}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
         PATTERN make EXCLUDE PATTERN cells EXCLUDE)
 
-# What the program itself writes at installation: completion for shells, and manual pages.
+# Files that the program writes at installation: completion for shells, and manual pages.
 set(shell ${PROJECT_BINARY_DIR}/shell)
 install(CODE "
   set(program \"$<TARGET_FILE:bubblescope>\")
@@ -40,10 +40,10 @@ install(DIRECTORY ${shell}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-
 install(DIRECTORY ${shell}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(DIRECTORY ${shell}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
-# cpack packs what was built, and does not build the tests.
+# cpack packs the files that were built, and does not build the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
-# A wheel: all in the package's folder, laid out as where it is installed otherwise.
+# A wheel: all files are in the package's folder, with the same layout as an installation.
 if(SKBUILD)
   if(NOT BUBBLESCOPE_WITH_PYTHON)
     message(FATAL_ERROR "a wheel needs Python's headers and pybind11 (Debian: python3-dev pybind11-dev)")

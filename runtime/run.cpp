@@ -14,7 +14,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Null if the run goes on with the whole device for all ranks; the summary receives why.
+/// Null if the run uses the whole device for all ranks; the summary then has the reason.
 std::unique_ptr<DividedDevice> divideDevice(const RunConfig& config, int ranks, RunSummary& summary) {
     if (!config.divide_device || !config.backend || ranks == 1) return nullptr;
     DeviceDivision& division = summary.division.emplace();

@@ -77,7 +77,7 @@ Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& pla
     return rank;
 }
 
-/// What the root must know of each rank, besides losses.
+/// What the root must know about each rank, besides losses.
 struct RankSummary {
     MemoryUse memory;
     std::int64_t ops = 0;
@@ -220,7 +220,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     BUBBLESCOPE_ASSIGN(RunSummary summary, summarise(ran.value(), recorder.get(), config, team));
     if (!checks) return summary;
     summary.checks = checks->summary();
-    // Each process may know only the plan of its own rank.
+    // Each process may only know the plan of its own rank.
     constexpr int kNever = 0;
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> all,
                        team.gather(bytesOfValue(summary.checks->steps_to_full.value_or(kNever))));

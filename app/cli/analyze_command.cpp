@@ -54,7 +54,7 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
     return thresholds;
 }
 
-/// What the diagnosis takes besides the run, but for what is estimated of it.
+/// What the diagnosis needs in addition to the run, except what is estimated from the run.
 Result<DiagnosisOptions> diagnosisOptions(const AnalyzeArguments& options) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
@@ -152,7 +152,7 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
     BUBBLESCOPE_TRY(writePage(document, options));
     BUBBLESCOPE_TRY(writeTables(report::activityTables(files), options));
     print(options.summary ? report::activitySummary(loaded, files) : document, options.json);
-    if (loaded.holds_ops) return exitCode(ErrorKind::Input); // a pipeline is there, but could not be analysed
+    if (loaded.holds_ops) return exitCode(ErrorKind::Input); // A pipeline was found but could not be analysed.
     const bool over =
         typical && options.budgets.exceeded(typical->duration, fractionOf(typical->times.idle(), typical->duration));
     return over ? 1 : 0;

@@ -85,7 +85,7 @@ Error CaptureForward::incomplete(const std::string& why) const {
                     "send the folder later: bubblescope monitor DIR --forward ADDRESS");
 }
 
-/// An error once there is no hope for the rest, or too long a time has passed.
+/// An error when the rest cannot be sent any more, or when it has taken too long.
 Status CaptureForward::lost(const Ending& ending, TimeNs now) const {
     pollfd stop{ending.wait.stop, POLLIN, 0};
     if (stop.fd >= 0 && ::poll(&stop, 1, 0) > 0) return incomplete("a signal ended the sending");
@@ -121,7 +121,7 @@ Status CaptureForward::send() {
         if (end) {
             const TimeNs now = forwardTime();
             const bool all = !more && !sender_.wantsToWrite() && sender_.unacknowledged() == 0;
-            // What a process writes after the job's end belongs to nobody.
+            // Data that a process writes after the job has ended is not part of the job.
             if (sender_.connected() && all && now - end->began >= end->wait.patience) return {};
             BUBBLESCOPE_TRY(lost(*end, now));
             tellLeft(*end, now);

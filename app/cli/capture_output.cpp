@@ -20,7 +20,7 @@ std::int64_t lossesOf(const perfetto::CaptureCounts& counts) {
     return sum;
 }
 
-/// "3 lost_in_rings, 1 untimed", every one of them, since each has another cause.
+/// "3 lost_in_rings, 1 untimed": all kinds of loss, since each has another cause.
 std::string lossText(const perfetto::CaptureCounts& counts) {
     std::string text;
     for (std::size_t i = perfetto::kFirstLoss; i < perfetto::kCaptureCounts.size(); ++i) {
@@ -30,7 +30,7 @@ std::string lossText(const perfetto::CaptureCounts& counts) {
     return text.empty() ? "nothing" : text;
 }
 
-/// "at least 3 lost_in_rings" of a process that did not tell the end.
+/// "at least 3 lost_in_rings" for a process that did not report its final counts.
 std::string lossText(const CapturedProcess& process) {
     std::string text = lossText(process.counts);
     if (process.gpu_unknown) text += "; GPU work unknown";
@@ -47,7 +47,7 @@ std::string_view accountName(CapturedProcess::Account account) {
     return "none";
 }
 
-/// "nothing lost", only where it is true.
+/// "nothing lost", if that is known to be true.
 std::string lossHeadline(const profiler::CaptureReport& captured) {
     std::int64_t lost = 0;
     std::size_t open = 0;

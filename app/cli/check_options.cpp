@@ -30,7 +30,7 @@ void warn(const CheckRecord& check, const CheckedDevice& device) {
     printError(mismatchText(check, device));
 }
 
-/// What is wrong goes to the command in BUBBLESCOPE_MISMATCH.
+/// The command receives the mismatch in BUBBLESCOPE_MISMATCH.
 void callCommand(const std::string& command, const CheckRecord& check, const CheckedDevice& device) {
     const std::lock_guard lock(speaks());
     const std::string text = mismatchText(check, device);
@@ -42,7 +42,7 @@ void callCommand(const std::string& command, const CheckRecord& check, const Che
     if (!child || child->wait() != 0) printError(fmt::format("aadiff: '{}' failed", command));
 }
 
-/// What an unpaced run is going to check, once that is known.
+/// Prints what an unpaced run is going to check, as soon as it is known.
 void announce(const runtime::PlannedCoverage& plan) {
     const std::lock_guard lock(speaks());
     const std::string ranks = plan.first_rank == plan.last_rank

@@ -35,7 +35,7 @@ struct CommandTraits {
 
 class Outputs;
 
-/// What CLI11 does not keep.
+/// Data about commands that CLI11 does not keep.
 struct CommandRegistry {
     std::unique_ptr<Outputs> outputs;
     std::map<const CLI::Option*, OptionTraits> options;
@@ -159,7 +159,7 @@ std::string unknownCommand(const CommandInfo& command, const std::string& word) 
     return fmt::format("unknown command '{}'{}", word, didYouMean(word, commandNames(command)));
 }
 
-/// What is wrong with the first word that nothing takes.
+/// Describes the error in the first word that no option accepts.
 std::string unexpectedWord(const CommandInfo& command, const std::vector<std::string>& left) {
     const auto option = std::ranges::find_if(left, [](const std::string& word) { return !optionName(word).empty(); });
     if (option != left.end())
@@ -225,7 +225,7 @@ private:
         return {};
     }
 
-    std::map<CLI::App*, Of> of_; // whose values the options refer to
+    std::map<CLI::App*, Of> of_; // the options that refer to these values
 };
 
 Option Option::typeName(const std::string& name) const {
@@ -264,7 +264,7 @@ Option Option::excludes(Option other) const {
 }
 
 Option Option::delimiter(char between) const {
-    // Otherwise an option before the files would take them as values.
+    // Without this an option before the files would take them as its values.
     option_->delimiter(between)->allow_extra_args(false);
     return *this;
 }
@@ -280,7 +280,7 @@ Option Option::expected(int least, int most) const {
 }
 
 Option Option::repeatable() const {
-    // Otherwise an option before the files would take them as values.
+    // Without this an option before the files would take them as its values.
     option_->expected(1)->take_all()->allow_extra_args(false);
     return *this;
 }
@@ -489,7 +489,7 @@ std::optional<int> CommandLine::parse(const std::vector<std::string>& words, boo
             fmt::format("{} needs one of its commands: {}", command->name, fmt::join(commandNames(*command), ", ")),
             speaks);
     std::vector<std::string> all = withDefaults(words);
-    std::ranges::reverse(all); // as CLI11 takes them
+    std::ranges::reverse(all); // the order in which CLI11 takes them
     try {
         app_->parse(std::move(all));
         return std::nullopt;

@@ -12,7 +12,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// What a shell offers for a value.
+/// The kind of value that a shell suggests.
 enum class Offer { Nothing, Files, Folders, Choices };
 
 Offer offerFor(const OptionInfo& option) {
@@ -169,7 +169,7 @@ std::string fishOption(const CommandInfo& command, const OptionInfo& option, con
     return text + fmt::format(" -d {}\n", inQuotes(briefly(option.about)));
 }
 
-/// True in fish where the line so far names the command and none of its own.
+/// A condition that is true in fish if the line so far names the command and no subcommand of it.
 std::string fishCondition(const CommandInfo& command) {
     const auto first = command.path.find(' ');
     if (first == std::string::npos) return "__fish_use_subcommand";

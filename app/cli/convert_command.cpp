@@ -47,7 +47,7 @@ Result<std::string> formatOf(const std::string& out) {
         "or .svg, packed also in .gz or .zst");
 }
 
-/// What is written is the last of the files, and a folder for some formats: CommandLine::prepare() cannot know.
+/// The output is the last of the files, and for some formats a folder: CommandLine::prepare() cannot check it.
 Status prepareOutput(const std::string& format, const std::filesystem::path& out, bool force) {
     const std::string_view in_folder = format == "kineto" ? ".json" : format == "chakra" ? ".et" : "";
     if (out == kStandardOutput) {

@@ -16,7 +16,7 @@ struct EnvArguments {
     bool json = false;
 };
 
-/// As a POSIX shell takes it for one word.
+/// Quoted so that a POSIX shell reads it as one word.
 std::string quoted(const std::string& text) {
     std::string out = "'";
     for (const char c : text)

@@ -19,7 +19,7 @@ std::string row(const std::string& name, const std::string& about, std::size_t c
     return report::wrapped(head + std::string(column - report::characters(head), ' '), about, width);
 }
 
-/// What an option accepts, where its description does not name it.
+/// The values that an option accepts, if its description does not name them.
 std::string aboutText(const OptionInfo& option, bool all) {
     constexpr std::size_t kFewChoices = 12;
     const bool named = option.choices.empty() || option.about.find(option.choices.front()) != std::string::npos ||

@@ -29,14 +29,14 @@ struct InfoArguments {
     bool json = false;
 };
 
-/// Of a file's rank in the job's mesh, where it is known.
+/// The position of a file's rank in the job's mesh, if it is known.
 std::optional<MeshNumbers> placeOf(const TraceFile& file, const std::optional<RankPlaces>& places) {
     if (!places || !file.rank) return std::nullopt;
     const auto place = places->ranks.find(*file.rank);
     return place == places->ranks.end() ? std::nullopt : std::optional(place->second);
 }
 
-/// The problems of one file are those whose place is its path, or begins with it and goes on.
+/// The problems of one file: those whose place is its path or begins with it.
 std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diagnostic>& all) {
     const std::string name = file.path == kStandardInput ? "standard input" : file.path.string();
     std::vector<Diagnostic> own;
@@ -76,7 +76,7 @@ report::Table transfersTable(const Trace& trace, std::uint32_t file) {
     return table;
 }
 
-/// What one file holds: an object of "files" and, for people, a paragraph.
+/// The content of one file: an object of "files" and, for people, a paragraph.
 report::Section fileSection(const FileSummary& summary, std::uint32_t file, const ReadTraces& read,
                             const std::optional<RankPlaces>& places) {
     using report::Align;
@@ -94,7 +94,7 @@ report::Section fileSection(const FileSummary& summary, std::uint32_t file, cons
     section.data("slices", summary.slices);
     section.data("open_slices", summary.open_slices);
     const FileExtract* const extract = summary.file.extract.get();
-    if (extract != nullptr) section.data("slices_before", extract->slices); // what the raw trace had
+    if (extract != nullptr) section.data("slices_before", extract->slices); // the content of the raw trace
     if (usable) {
         section.line(fmt::format("  {}{}{}: {} slices{}, {} flows, {} instants, {} counters", summary.file.format,
                                  extract != nullptr ? fmt::format(" extract ({} slices before)", extract->slices) : "",

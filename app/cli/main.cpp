@@ -57,8 +57,8 @@ int execute(const Action& action, const LaunchSession& session, const CommandLin
     return result.value();
 }
 
-/// Whether the run is to join processes that find each other by themselves. That must be known before the line is
-/// parsed, since of several processes only the root reports what is wrong with it.
+/// Whether the run is to join processes that find each other without arguments. That must be known before the line is
+/// parsed, since only the root of several processes reports errors of the line.
 bool joinsByItself(std::span<char*> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
@@ -75,8 +75,8 @@ public:
 };
 
 Result<std::unique_ptr<LaunchSession>> startSession(std::span<char*> words) {
-    // Of a launcher's job the program that is recorded is part, not the one that records it: MPI cannot start twice.
-    // Processes that extract have nothing to do with each other, whatever started them.
+    // In a launcher's job the recorded program takes part, not `record` itself: MPI cannot start twice. Processes that
+    // extract are independent of each other, whatever started them.
     const std::string_view command = words.size() > 1 ? words[1] : "";
     if (command == "record" || command == "extract")
         return std::unique_ptr<LaunchSession>(std::make_unique<NoSession>());

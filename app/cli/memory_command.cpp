@@ -65,7 +65,7 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
 
 CommandResult estimate(const MemoryArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
-    // An order with missing ops would release what it never took.
+    // An order with missing ops would release memory that it never allocated.
     BUBBLESCOPE_TRY(completeGraph(planned.schedule));
     BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
     if (!memory)

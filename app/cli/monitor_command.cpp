@@ -130,7 +130,7 @@ private:
         return false;
     }
 
-    /// Senders that left before what they send had ended, and those that are back.
+    /// Senders that left before the end of their data, and those that are back.
     void reportSenders() {
         constexpr TimeNs kReturns = live::StreamReceiver::kReturns;
         for (const live::StreamReceiver::SenderNews& sender : receiver_->takeNews(analyzer_, monitorNow(), kReturns)) {
@@ -144,7 +144,7 @@ private:
         }
     }
 
-    /// Files that state nothing, and folders that do not come, are reported once. An error where there is nothing else
+    /// Files without any statement and folders that do not appear are reported once. An error if there is nothing else
     /// to wait for.
     Status lookForSilence() {
         const TimeNs now = monitorNow();
@@ -177,7 +177,7 @@ private:
     }
 
     void wait(int stop) {
-        // Many ranks write all the time: what they wrote in some milliseconds is read together.
+        // Many ranks write all the time: what they wrote within some milliseconds is read together.
         constexpr int kTogether = 10;
         constexpr int kLongest = 200; ///< steps are closed, and files of other hosts read
         std::array<pollfd, 4> waited{{{stop, POLLIN, 0},
@@ -207,7 +207,7 @@ private:
         }
     }
 
-    /// The typical one of the last steps counts, so that a single long step breaks no budget. Told once.
+    /// The typical duration of the last steps counts, so that a single long step exceeds no limit. Reported once.
     void checkBudgets() {
         constexpr std::size_t kFewest = 3;
         constexpr std::size_t kMost = 24;
@@ -271,7 +271,7 @@ private:
     std::optional<live::MetricsEndpoint> metrics_;
     live::Alert alert_;
     Screen screen_;
-    std::string told_; ///< of the receiver's problems
+    std::string told_; ///< the problems of the receiver that were reported
     TimeNs shown_{0};
     std::int64_t bytes_ = -1;    ///< received at the last look
     TimeNs grew_ = monitorNow(); ///< when that changed last
@@ -304,7 +304,7 @@ CommandResult monitor(MonitorArguments& options) {
     }
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
     if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower));
-    // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
+    // Recorded jobs report their events only in their traces, so streams from the network are written to a folder, too.
     std::optional<TemporaryFolder> scratch;
     std::vector<std::filesystem::path> captured = folders;
     if (!options.streams.listen.empty()) {

@@ -141,7 +141,7 @@ void addStep(report::Table& table, const LiveStep& step) {
         table.row(step.index, "unknown", "", "", "", checks, step.fault);
         return;
     }
-    std::size_t worst = 1; // the schedule's own is no news
+    std::size_t worst = 1; // bubbles that the schedule itself causes are expected
     for (std::size_t cause = 1; cause < kCauseCount; ++cause) {
         if (step.causes[cause] > step.causes[worst]) worst = cause;
     }

@@ -106,7 +106,7 @@ Result<live::StreamSender::Options> StreamOptions::senderOptions() const {
 
 namespace {
 
-/// A sender, and how long it is to go on.
+/// A sender, and how long it may continue.
 class Sending {
 public:
     explicit Sending(live::StreamSender::Options options) : sender_(std::move(options)) {}
@@ -117,7 +117,7 @@ public:
     Result<bool> turn() {
         BUBBLESCOPE_TRY(sender_.poll(monitorNow()));
         const bool arrived = sender_.done();
-        // A collector that has heard all may end before this does.
+        // A collector that has received everything may end before the sender does.
         if (arrived && !sender_.connected()) return true;
         if (sender_.problem() != told_) {
             told_ = sender_.problem();
@@ -129,13 +129,13 @@ public:
             return runError(
                 fmt::format("the collector left before it acknowledged the last {} bytes", sender_.unacknowledged()),
                 "the traces are complete where they were recorded");
-        constexpr TimeNs kStopped{std::chrono::minutes(1)}; // in which a collector that is held up goes on
+        constexpr TimeNs kStopped{std::chrono::minutes(1)}; // time within which a paused collector continues
         if (sender_.connected() && sender_.hasEnded() && !arrived &&
             monitorNow() - sender_.acknowledgedAt() >= kStopped)
             return runError(fmt::format("the collector takes nothing any more; it has not acknowledged {} bytes",
                                         sender_.unacknowledged()),
                             "the traces are complete where they were recorded");
-        constexpr TimeNs kRoom{std::chrono::minutes(1)}; // for who can make some
+        constexpr TimeNs kRoom{std::chrono::minutes(1)}; // how long a user has to free space
         if (sender_.unkeptSince() && sender_.hasEnded() && monitorNow() - *sender_.unkeptSince() >= kRoom)
             return runError(fmt::format("{} bytes were not stored: {}", sender_.unacknowledged(), sender_.problem()),
                             "the traces are complete where they were recorded");

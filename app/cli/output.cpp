@@ -38,7 +38,7 @@ std::size_t styleAt(std::string_view text) {
     return style == report::kStyles.end() ? 0 : style->size();
 }
 
-/// Names in traces come from whoever wrote them, and a terminal obeys what control characters say.
+/// Names in traces come from other programs, and a terminal would execute control characters in them.
 std::string withoutControls(std::string_view text, bool styles = false) {
     std::string out;
     out.reserve(text.size());
@@ -59,7 +59,7 @@ bool isChart(std::string_view line) {
     return line.starts_with("rank ") && line.find(" | ") != std::string_view::npos;
 }
 
-/// The beginning of `line` that has `width` characters, the last of which says that there is more.
+/// The beginning of `line`, `width` characters long; the last of them shows that the line was cut.
 std::string cutLine(std::string_view line, std::size_t width) {
     if (report::characters(line) <= width) return std::string(line);
     std::size_t shown = 0;

@@ -39,7 +39,7 @@ struct OverlapArguments {
     bool json = false;
 };
 
-/// What the `overlap` command found.
+/// The results of the `overlap` command.
 struct OverlapStudy {
     struct Entry {
         PairStudy pair;
@@ -145,7 +145,7 @@ std::string timesText(const std::vector<TimeNs>& times) {
     return times.size() > kMost ? out + fmt::format(" … {} in all", times.size()) : out;
 }
 
-/// Why the cutting rule stopped where it did.
+/// The reason why the cutting rule stopped.
 std::string stopText(const PairStudy& pair, const OpCosts& costs) {
     if (pair.stop == CutStop::ForwardUsedUp) return "no forward op is left to run beside them";
     if (pair.stop == CutStop::None) return "nothing is cut";

@@ -52,7 +52,7 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
 struct GivenSplit {
     std::string name; ///< the option and its value; empty if none is given
     Partition partition;
-    std::vector<LayerKind> kinds; ///< of the units in turn; empty where the syntax does not state them
+    std::vector<LayerKind> kinds; ///< the kind of each unit in order; empty if the syntax does not state them
 };
 
 Result<GivenSplit> givenSplit(const PartitionArguments& options, int pp) {
@@ -152,7 +152,7 @@ CommandResult printRule(const PartitionArguments& options) {
     return 0;
 }
 
-/// The times of a stage in the mean, for orders that depend on times.
+/// The mean times of each stage, for orders that depend on times.
 CostModel meanCosts(const std::vector<Layer>& layers, int stages, TimeNs comm) {
     CostModel costs;
     costs.comm = comm;

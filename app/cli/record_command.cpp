@@ -38,12 +38,12 @@ struct RecordArguments {
     std::vector<std::string> command;
 };
 
-/// Of a job's processes, each with a `record` of its own, the first one speaks.
+/// If each process of a job has its own `record`, only the first one prints.
 bool isFirstOfJob() {
     return profiler::identify(profiler::ownVariable).rank.value_or(0) == 0;
 }
 
-/// Of the processes that each have a `record` of their own, one on each machine sends what all of them there write.
+/// If each process has its own `record`, one on each machine sends what all processes there write.
 bool sends(const RecordArguments& options) {
     return !options.streams.forward.empty() && profiler::identify(profiler::ownVariable).local_rank.value_or(0) == 0;
 }
@@ -80,9 +80,10 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
     if (const Status written = file.commit(); !written.ok()) printError(written.error().text());
 }
 
-/// What the monitor has not got, which is in the folder too. `hurried`: the job was asked to stop, and so is this.
+/// Sends what the monitor has not received; the folder has it, too. `hurried`: the job was asked to stop, and this must
+/// be quick as well.
 void sendRest(CaptureForward& forward, TimeNs patience, bool hurried, const StopSignals& stop) {
-    constexpr int kSlow = 10; // times the patience for who takes nothing
+    constexpr int kSlow = 10; // factor on the patience for a slow collector
     constexpr TimeNs kHurry{std::chrono::milliseconds(500)};
     const TimeNs most = hurried ? kHurry : kSlow * patience;
     const Status sent = forward.finish({std::min(patience, most), most, stop.descriptor()});

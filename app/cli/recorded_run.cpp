@@ -26,7 +26,7 @@ Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobC
     runtime::ProcessRun ran = runtime::runOverProcesses(config, control, team);
     if (ran.summary.ok()) return std::move(ran.summary);
     const Error& error = ran.summary.error();
-    // main() lets the root speak for all, but each process may have its own view of what ended a run.
+    // main() lets only the root print, but each process may know another reason why a run ended.
     const bool says = error.kind == ErrorKind::Run && (!team.isRoot() || !ran.all_alive);
     if (says) printError(fmt::format("rank {}: {}", team.rank(), error.text()));
     if (!ran.all_alive) { // MPI would wait for the dead
@@ -125,7 +125,7 @@ void addTraining(report::Section& document, const runtime::RunSummary& training)
     document.line("");
 }
 
-/// Of a run that checked itself: what it did step by step.
+/// The results of the checks that a run made, step by step.
 report::Section checksByStepSection(const RecordedRun& recorded, report::Reader reader) {
     using report::column;
     report::Section section;

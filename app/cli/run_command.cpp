@@ -37,13 +37,13 @@ public:
     void add(Command command);
 
     [[nodiscard]] bool isCpu() const { return name_ == "cpu"; }
-    /// Starts the recording of kernels, unless it is switched off or nothing runs on a GPU; to be called before open().
-    /// Null if nothing is recorded; `reason` then receives why, if the user did not ask for it.
+    /// Starts the recording of kernels, unless it is switched off or no rank uses a GPU; to be called before open().
+    /// Null if nothing is recorded; `reason` then receives the cause, unless the user switched it off.
     [[nodiscard]] std::shared_ptr<profiler::KernelRecorder> recordKernels(std::string& reason) const;
-    /// Whether ranks that share a GPU get processors of their own, if its driver can.
+    /// Whether ranks that share a GPU get separate multiprocessors, if its driver supports that.
     [[nodiscard]] bool dividesGpu() const { return !isCpu() && partition_ == "auto"; }
-    /// Null for the CPU. `own_process`: the rank is a process, which takes a GPU by its number on the host. Errors:
-    /// Usage for a backend that this build does not have, Run where there is no GPU.
+    /// Null for the CPU. `own_process`: the rank is a process, which selects a GPU by its number on the host. Errors:
+    /// Usage for a backend that this build does not have, Run if there is no GPU.
     [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
 
 private:
@@ -194,7 +194,7 @@ Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTea
     return config;
 }
 
-/// What of a shared GPU each rank had.
+/// Records which part of a shared GPU each rank had.
 void noteDivision(const runtime::RunSummary& summary) {
     if (!summary.division) return;
     const auto& [processors, of, why_not] = *summary.division;
@@ -225,7 +225,7 @@ Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, con
     return planComparison({options.schedule, options.compare, options.model}, base.times, base);
 }
 
-/// Processes may see different files: all can go on or none does.
+/// Processes may see different files: either all of them continue or none.
 template <class Outcome>
 Outcome agreed(Outcome outcome, ProcessTeam* team) {
     if (team == nullptr) return outcome;

@@ -17,7 +17,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// With --vpp, or else with the smallest number of chunks that the schedule takes.
+/// The schedule with the chunks of --vpp, or with the smallest number that it accepts.
 Result<Schedule> withChunks(const ScheduleRequest& options, const std::string& name, const CostModel& times) {
     Result<Schedule> asked = options.sibling(name, times);
     if (asked.ok()) return asked;

@@ -49,7 +49,7 @@ Result<std::vector<std::int64_t>> parseSizes(std::string_view text) {
     return sizes;
 }
 
-/// Of the words that the option takes.
+/// The value for the words that the option accepts.
 Result<SplitBackward> splitBackward(std::string_view word) {
     return word == "on" ? SplitBackward::On : word == "off" ? SplitBackward::Off : SplitBackward::Auto;
 }
@@ -83,7 +83,7 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
     return searchOrder(request, control, [&view](const SearchProgress& progress) { return view(progress); });
 }
 
-/// The order with PyTorch's actions, where actions are asked for.
+/// The order with PyTorch's actions, if actions are asked for.
 Result<LoweredSchedule> loweredOrder(const SearchArguments& options, const Schedule& order) {
     LoweringRequest lowering = options.lowering;
     if (options.asksForActions() && !lowering.wanted()) lowering.lower = "torch";

@@ -38,7 +38,7 @@ bool statesTransfers(const TransferModel& transfers) {
            transfers.on_compute_stream;
 }
 
-/// With its actions where it has any and no other kind of transfers is asked for, or where actions are asked for.
+/// With its actions if it has any and another kind of transfers is not asked for, or if actions are asked for.
 Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, const CostModel& costs) {
     const bool asked = options.lowering.wanted() || options.queues.given();
     if (statesTransfers(costs.transfers)) {

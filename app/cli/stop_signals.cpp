@@ -25,7 +25,7 @@ void EndOnSignal::watch() {
     }
     ask_.request_stop();
     fmt::print(stderr, "bubblescope: the run ends with this step; once more ends it at once\n");
-    // From now on the system does with the process what it does without us.
+    // From now on the signals have their default effect.
     sigset_t deadly;
     ::sigemptyset(&deadly);
     ::sigaddset(&deadly, SIGINT);

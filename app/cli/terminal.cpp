@@ -22,7 +22,7 @@ constexpr std::size_t kLeastWidth = 40;
 
 struct Terminal {
     TerminalOptions options;
-    // Launchers give processes a terminal that nobody sits at.
+    // Launchers give processes a terminal that no user watches.
     bool output = isatty(STDOUT_FILENO) != 0 && !launchedAs();
     bool error = isatty(STDERR_FILENO) != 0;
     pid_t pager = -1;
@@ -53,7 +53,7 @@ Size sizeOf(int file) {
     return size;
 }
 
-/// As standard output was when the process started, since a pager takes its place.
+/// The size of standard output when the process started, since a pager replaces it.
 const Size& outputSize() {
     static const Size size = terminal().output ? sizeOf(STDOUT_FILENO) : Size{};
     return size;
@@ -123,7 +123,7 @@ void startPager(std::size_t lines) {
     if (pipe(ends) != 0) return;
     const std::string line = command + " || exec cat"; // a pager that is not installed
     setenv("LESS", "FRX", 0);                          // NOLINT(concurrency-mt-unsafe): nothing reads it meanwhile
-    signal(SIGPIPE, SIG_IGN);                          // who leaves the pager early has read enough
+    signal(SIGPIPE, SIG_IGN); // a user who closes the pager early has read enough
     const pid_t child = fork();
     if (child < 0) {
         close(ends[0]);

@@ -14,7 +14,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// Beside this program, as installed; in the sibling folder, as built; else wherever PATH finds it.
+/// In the folder of this program, if installed; in the sibling folder, in a build; else in PATH.
 std::string findGui() {
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -164,7 +164,7 @@ void CentralArea::teach(bool by_schedule) {
     if (!already && item.kind == ItemKind::Slice) teach_->setExample(static_cast<SliceId>(item.index));
 }
 
-/// Of an op, bubble, transfer, check or slice, which is selected. Deletes itself when it closes.
+/// The context menu of the selected op, bubble, transfer, check or slice. Deletes itself when it closes.
 QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     MenuEntries entries("itemMenu", *timeline_, this);
     const SessionPtr session = from_.state.session();
@@ -211,7 +211,7 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     entries.add("itemSame", tr("&Find the same"),
                 [search = search_, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
     entries.addSeparator();
-    // The text of a bubble takes a while: it is made when it is asked for.
+    // The text of a bubble takes a while to make, so it is made only when it is asked for.
     entries.add("itemCopyText", tr("&Copy as text"),
                 [session, item] { QApplication::clipboard()->setText(copyAsText(*session, item)); });
     entries.addCopy("itemCopyJson", tr("Copy as &JSON"), copyAsJson(*session, item));

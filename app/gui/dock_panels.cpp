@@ -157,7 +157,7 @@ void DockPanels::showStatement(const Statement& statement) {
 
 bool DockPanels::show(const QString& name) {
     auto* dock = window_.findChild<QDockWidget*>(name + QStringLiteral("Dock"));
-    // Without a pipeline there is less to show, but for a run that is watched.
+    // Without a pipeline fewer panels are needed, unless the run is watched.
     const bool there =
         content_ == Content::Pipeline ? dock != devices_ : content_ == Content::Trace && !isOfPipelines(dock);
     if (dock != nullptr && (there || dock == live_)) bringUp(dock);

@@ -51,7 +51,7 @@ std::string colourText(std::string_view name, const QColor& colour) {
     return out;
 }
 
-/// Joins attributes, some of which may be empty, with blanks.
+/// Joins attributes with blanks; some of them may be empty.
 std::string joined(std::initializer_list<std::string> attributes) {
     std::string out;
     for (const std::string& attribute : attributes) {
@@ -245,7 +245,7 @@ protected:
 
 private:
     QSize size_;
-    mutable SvgEngine engine_; ///< a painter gets the engine of a constant device, and draws with it
+    mutable SvgEngine engine_; ///< a painter requests the engine from a constant device, and changes it
 };
 
 constexpr double kPngScale = 2;

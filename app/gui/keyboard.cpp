@@ -54,7 +54,7 @@ FocusPlace focusPlaceOf(const QMainWindow& window, const QWidget& widget) {
     return {left ? Left : Docks, corner.x(), corner.y()};
 }
 
-/// Qt keeps the docks behind the one in front visible, but outside the window.
+/// Qt keeps docks behind the front one visible, but outside the window.
 bool takesTab(const QMainWindow& window, const QWidget& widget) {
     return (widget.focusPolicy() & Qt::TabFocus) == Qt::TabFocus && widget.isVisible() && widget.isEnabled() &&
            widget.focusProxy() == nullptr && widget.window() == &window &&

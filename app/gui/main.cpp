@@ -54,7 +54,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
         },
         Qt::SingleShotConnection);
     if (options.sized) window.resize(options.size);
-    // A size that was remembered from another screen, or asked for, must not put controls out of reach.
+    // A size that was remembered from another screen, or requested, must not move controls outside the screen.
     window.resize(window.size().boundedTo(window.screen()->availableSize()));
     window.show();
     gui::openAsAsked(window, options);

@@ -193,7 +193,7 @@ void MenuBuilder::addCopy(QMenu& edit) {
             if (state.selection()) QApplication::clipboard()->setText(content(*state.session(), state.selection()));
         });
         action->setObjectName(QString::fromLatin1(name));
-        // Tables and text fields copy what is selected in them.
+        // Tables and text fields copy their selected text.
         action->setShortcutContext(Qt::WidgetShortcut);
         to_.timeline.addAction(action);
         actions.push_back(action);

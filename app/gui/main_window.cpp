@@ -130,7 +130,7 @@ void MainWindow::clear() {
     explorer_ = nullptr;
 }
 
-/// Rebuilds all widgets in the current language. What they show lives in the state and is kept.
+/// Rebuilds all widgets in the current language. Their content is part of the state and is kept.
 void MainWindow::rebuild() {
     tabs_.saveViews();
     state_.setReference(nullptr);
@@ -198,7 +198,7 @@ void MainWindow::showSession() {
                                                : DockPanels::Content::Trace;
     if (docks_->show(content) && live().active() && !live().parked()) docks_->showLive();
     showHovered({});
-    // Problems are known of all steps, not of those that are there first.
+    // Problems are known for all steps, but not for the first steps of a trace that still loads.
     const bool known = session != nullptr && !tabs_.front().first_steps_only;
     status_->showProblems(known ? std::optional(session->run.problems.size()) : std::nullopt);
 }

@@ -233,7 +233,7 @@ RunLoader loaderOf(const Options& options) {
                                LoadOptions wanted) -> Result<LoadedTrace> {
         for (const QString& file : options.rules) {
             BUBBLESCOPE_ASSIGN(RulesFile rules, readRules(file.toStdString()));
-            std::ranges::move(rules.ops, std::back_inserter(wanted.rules)); // what was taught comes first
+            std::ranges::move(rules.ops, std::back_inserter(wanted.rules)); // taught rules take precedence
             std::ranges::move(rules.lanes, std::back_inserter(wanted.reading.lanes));
         }
         if (!options.mesh.isEmpty()) {

@@ -45,13 +45,13 @@ TraceTab tabOf(const QStringList& paths, SessionPtr session, Taught taught) {
     return tab;
 }
 
-/// Leaves out what means something else once more of the trace is loaded.
+/// Removes the parts of a view that have another meaning once more of the trace is loaded.
 void forgetPartOfTrace(ViewSnapshot& view) {
     view.reference = nullptr;
     if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
 }
 
-/// Of a trace of which slices of the beginning were shown; empty where these were all.
+/// The view of a trace whose first slices were shown; empty if these were all slices.
 ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const Session& whole) {
     ViewSnapshot view;
     if (seen && whole.run.trace) view.range = rangeInWhole(*seen, *whole.run.trace).value_or(TimeRange{});
@@ -215,7 +215,7 @@ void TraceTabs::showLive(const QString& title) {
         tab.live = false; // only one run is watched at a time
         tab.alert.clear();
     }
-    // A run of which nothing was seen leaves nothing behind.
+    // Tabs of a run that never showed anything are closed.
     for (int tab = count() - 1; tab >= 0; --tab) {
         if (tab == current_ || !tabs_[static_cast<std::size_t>(tab)].empty()) continue;
         tabs_.erase(tabs_.begin() + tab);
@@ -339,7 +339,7 @@ TraceTab* TraceTabs::tabOfFirstSteps() {
     return found == tabs_.end() ? nullptr : &*found;
 }
 
-/// Closes the tab with the first steps of what is no longer loaded, if there is one.
+/// Closes the tab with the first steps of a load that was given up, if there is one.
 void TraceTabs::dropFirstSteps() {
     first_steps_.cancel();
     if (const TraceTab* const tab = tabOfFirstSteps()) remove(static_cast<int>(tab - tabs_.data()));
@@ -370,7 +370,7 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
     emit loaded();
 }
 
-/// Shows what was loaded: in place of the beginning, if the tab in front has it, with the view that it has now.
+/// Shows the loaded trace: if the front tab has its beginning, in place of that and with the current view.
 void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     const bool goes_on = front().first_steps_only;
     const bool keeps_view = goes_on && front().session->hasSteps() && session->hasSteps() && viewIsUsed();
@@ -399,7 +399,7 @@ void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     if (!comparison.paths.isEmpty()) compare_->restore(comparison);
 }
 
-/// Replaces the first steps in a tab that is not in front by what was loaded.
+/// Replaces the first steps by the complete trace, in a tab that is not in front.
 void TraceTabs::fillBehind(TraceTab& tab, const Request& request, SessionPtr session) {
     const TraceTab begun = std::exchange(tab, tabOf(request.paths, std::move(session), request.taught));
     const bool steps = begun.session->hasSteps() && tab.session->hasSteps();

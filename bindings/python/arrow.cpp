@@ -50,7 +50,8 @@ struct ArrowArrayStream {
     void* private_data;
 };
 
-/// What an exported structure keeps alive. A consumer may move children out, which then have no release function.
+/// The data that an exported structure keeps alive. A consumer may move children out, which then have no release
+/// function.
 template <class Structure>
 struct Kept {
     std::string name;
@@ -94,7 +95,7 @@ const void* addressOf(const void* data) {
 const char* formatOf(ColumnType type) {
     switch (type) {
     case ColumnType::Int32:
-    case ColumnType::Text: return "i"; // of a dictionary, its indices
+    case ColumnType::Text: return "i"; // indices of a dictionary
     case ColumnType::Int64: return "l";
     case ColumnType::Float64: return "g";
     case ColumnType::Bool: return "b";
@@ -224,7 +225,7 @@ struct CapsuleName<ArrowArrayStream> {
     static constexpr const char* kName = "arrow_array_stream";
 };
 
-/// Releases what nobody took.
+/// Releases the structure if it was not consumed.
 template <class Structure>
 void endCapsule(PyObject* capsule) {
     auto* const structure = static_cast<Structure*>(PyCapsule_GetPointer(capsule, CapsuleName<Structure>::kName));

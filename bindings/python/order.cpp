@@ -32,7 +32,7 @@ namespace py = pybind11;
 
 constexpr TimeNs kUsualForward{1'000'000};
 
-/// A simulated step, with what it was made of.
+/// A simulated step with the order and the times from which it was made.
 struct SimulatedStep {
     report::Simulated run;
     CostModel costs;

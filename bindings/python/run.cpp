@@ -34,7 +34,7 @@ namespace {
 
 namespace py = pybind11;
 
-/// What a load ends in.
+/// The result of a load.
 struct Loaded {
     std::optional<DiagnosedRun> diagnosed;
     std::unique_ptr<LoadedTrace> trace;

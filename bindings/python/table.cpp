@@ -80,7 +80,7 @@ std::optional<std::size_t> findColumn(const TableView& view, std::string_view na
     return static_cast<std::size_t>(found - columns.begin());
 }
 
-/// Of a Python index, which may count from the end.
+/// The row for a Python index, which may count from the end.
 std::size_t rowAt(const TableView& view, py::ssize_t index) {
     const auto count = static_cast<py::ssize_t>(view.count);
     const py::ssize_t row = index < 0 ? index + count : index;

@@ -73,8 +73,8 @@ TimeNs lengthOf(const Bars::Bar& bar) {
     return length;
 }
 
-/// What fills the width: the longest bar's length, or less where one bar would make all others too short to read. One
-/// that is longer fades out at the edge.
+/// The time that fills the width: the longest bar's length, or less if one bar would make all others too short to read.
+/// A longer bar fades out at the edge.
 double fullLength(const std::vector<Bars::Bar>& bars) {
     std::vector<double> lengths;
     for (const Bars::Bar& bar : bars)
@@ -107,7 +107,7 @@ HtmlGrid gridOf(const Table& table) {
     return grid;
 }
 
-/// Unchanged if its columns fit the page, else with a row for each of them.
+/// Unchanged if its columns fit the page; otherwise with one row per column.
 HtmlGrid gridOf(const Matrix& matrix) {
     constexpr std::size_t kMaxColumns = 8;
     std::vector<const Matrix::Row*> lines;

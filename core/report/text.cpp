@@ -210,7 +210,7 @@ std::string wrapped(std::string_view head, std::string_view text, std::size_t wi
     const std::size_t indent = characters(head);
     std::string out(head);
     std::size_t column = indent;
-    bool begun = false; // the line holds a word
+    bool begun = false; // whether the line has a word
     while (!text.empty()) {
         const std::string_view word = text.substr(0, text.find(' '));
         text.remove_prefix(std::min(word.size() + 1, text.size()));

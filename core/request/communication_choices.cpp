@@ -31,7 +31,7 @@ std::set<Edge> edgesOf(const Schedule& order) {
     return edges;
 }
 
-/// Puts each edge into the first communicator with which all stays safe. Edges that have no rule yet have a
+/// Puts each edge into the first communicator with which everything stays safe. Edges that have no rule yet have one
 /// communicator each, which adds no wait to those of one per edge.
 std::vector<CommunicatorRule> mergedEdges(const LoweredSchedule& lowered, QueueModel queues) {
     const std::set<Edge> edges = edgesOf(lowered.order);

@@ -39,7 +39,7 @@ public:
                 elementwise("add residual", 3 * hidden_)};
     }
 
-    /// Matrix products are two of the forward's size, one of which makes the weight's gradient.
+    /// The matrix products are two of the forward's size, one of which computes the weight gradient.
     [[nodiscard]] Operators backward() const {
         return {elementwise("residual grad", 2 * hidden_),
                 gradient(matmul("matmul ffn2 grad", ffn_ / ranks_, hidden_)),
@@ -59,7 +59,7 @@ private:
     static double real(std::int64_t number) { return static_cast<double>(number); }
 
     static TimeNs time(double seconds) {
-        constexpr double kLeast = 2e-6; // what launching a kernel takes
+        constexpr double kLeast = 2e-6; // time to launch a kernel
         return TimeNs{std::llround(std::fmax(seconds, kLeast) * 1e9)};
     }
 
@@ -85,7 +85,7 @@ private:
         return made;
     }
 
-    /// Scores and their product with the values, of which causal attention needs half.
+    /// Scores and their product with the values; causal attention needs half of them.
     [[nodiscard]] Operator attention(double products) const {
         return op(products > 1 ? "attention grad" : "attention",
                   time(products * 2 * tokens_ * sequence_ * hidden_ / ranks_ / speed_.flops));

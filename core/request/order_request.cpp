@@ -23,7 +23,7 @@
 namespace bubblescope {
 namespace {
 
-/// Any valid order of what is searched: each rank runs all forwards, then all backwards.
+/// Any valid order of the searched problem: each rank runs all forwards, then all backwards.
 Schedule someOrder(const SearchRequest& request) {
     Schedule schedule;
     schedule.name = "custom";

@@ -26,7 +26,7 @@ struct StagePlace {
     int rank = 0;
 };
 
-/// Nothing where the line is not two whole numbers.
+/// Nothing if the line is not two integers.
 std::optional<StagePlace> placeFrom(std::string_view text, std::size_t line) {
     const auto comma = text.find(',');
     if (comma == std::string_view::npos) return std::nullopt;

@@ -37,7 +37,7 @@ Result<Schedule> ScheduleRequest::schedule(const CostModel& times) const {
     if (order) return *order;
     if (!file.empty()) {
         BUBBLESCOPE_ASSIGN(const Schedule read, readScheduleFile(file));
-        return matchSchedule(read).schedule; // what a file calls itself need not be its order
+        return matchSchedule(read).schedule; // the name in a file need not match its order
     }
     if (spec.name.empty()) {
         return usageError("no schedule given",
@@ -91,7 +91,7 @@ Result<CostModel> ScheduleRequest::operatorCosts() const {
     BUBBLESCOPE_ASSIGN(const overlap::Variant variant, overlap::variantNamed(pair_cuts));
     const overlap::PairStudy study = overlap::studyPair(read, variant);
     CostModel model;
-    std::optional<TimeNs> weights; // evenly split where the model does not say
+    std::optional<TimeNs> weights; // split evenly if the model does not specify it
     if (overlap::weightGradTime(read).count() > 0) weights = std::min(study.backward, overlap::weightGradTime(read));
     BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(study.forward, study.backward, {}, weights));
     model.overlapped = study.pairTime();
@@ -127,7 +127,7 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
                           fmt::format("leave {} out", Field("loss")));
     }
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
-    if ((family == nullptr && !spec.name.empty()) || stages < 1) return {}; // the schedule reports what is wrong
+    if ((family == nullptr && !spec.name.empty()) || stages < 1) return {}; // the schedule reports the problem
     const int pipelines = family == nullptr ? 1 : routes(family->placement);
     model.stages.assign(static_cast<std::size_t>(stages), model.times);
     for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {

@@ -152,7 +152,7 @@ const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position p
 }
 
 FormComparison compareWithForm(const StepAnalysis& analysis, const Bubble& bubble) {
-    // By so much consolidation may change a position's idle time before its bubbles stop being comparable.
+    // Consolidation may change a position's idle time by this much before its bubbles stop being comparable.
     constexpr double kSamePosition = 0.01;
     if (!analysis.positionsKnown()) return {};
     const std::size_t position = positionIndex(bubble.position);

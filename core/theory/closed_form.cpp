@@ -69,7 +69,7 @@ namespace {
 // out can only make the longest path shorter, so the longest path that follows the list of one rank only, and data
 // dependencies before and after it, is a lower bound.
 //
-// For an op i let head(i) be the longest chain of dependencies that must run before it can start, and tail(i) the
+// For an op i, let head(i) be the longest chain of dependencies that must run before it can start, and tail(i) the
 // longest that must run after it ends. On a rank with the list x_0 … x_n, any stretch from x_i to x_j takes at least
 // the time of its ops, so
 //
@@ -110,7 +110,7 @@ public:
 private:
     [[nodiscard]] TimeNs alone(OpIndex op) const { return costs_.opTime(ops_.op(op).kind, ops_.stage(op)); }
 
-    /// The time for which a unit occupies its rank; 0 for the optimizer, which lies outside the window.
+    /// The time for which a unit occupies its rank; 0 for the optimizer, which is outside of the window.
     [[nodiscard]] TimeNs duration(UnitIndex unit) const {
         const OpIndex op = units_.op[static_cast<std::size_t>(unit)];
         if (ops_.op(op).kind == OpKind::Optimizer) return TimeNs{0};
@@ -157,7 +157,7 @@ private:
     const OpGraph& ops_;
     const UnitGraph& units_;
     const CostModel& costs_;
-    TaskGraph data_; ///< its edges are data dependencies alone
+    TaskGraph data_; ///< its edges are only data dependencies
     std::vector<TimeNs> lags_;
     TaskTimes ends_;   ///< head and duration
     TaskTimes latest_; ///< the latest end where the step ends at 0, so less than 0 by the tail
@@ -190,8 +190,8 @@ struct Size {
     int vpp;
 };
 
-// At p = 4 every family's limits and every form's domain include some of these. General times come first, so that no
-// two symbols coincide in a form that holds for all times.
+// With p = 4, some of these are within every family's limits and every form's domain. General times come first, so that
+// no two symbols coincide in a form that is valid for all times.
 constexpr int kRanks = 4;
 constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2},
                             Size{4, 2},  Size{4, 4},  Size{3, 1},  Size{3, 2}};

@@ -21,16 +21,16 @@ namespace {
 constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< CUPTI does not deliver buffers that are not full
 constexpr TimeNs kShortest{std::chrono::milliseconds(1)};
 constexpr TimeNs kTryAgain{std::chrono::seconds(1)};           ///< after a write that failed
-constexpr TimeNs kExit{std::chrono::milliseconds(900)};        ///< what the job's exit waits for at most
-constexpr TimeNs kExitOfCupti{std::chrono::milliseconds(400)}; ///< of it, for CUPTI
+constexpr TimeNs kExit{std::chrono::milliseconds(900)};        ///< the job's exit waits at most this long
+constexpr TimeNs kExitOfCupti{std::chrono::milliseconds(400)}; ///< of that, for CUPTI
 constexpr std::size_t kMostQueued = std::size_t{1} << 16;
 constexpr std::size_t kWordsAtOnce = 1024; ///< between two looks at how much waits to be flushed
 constexpr std::string_view kLogName = "capture.log";
 
 Capture* the_capture = nullptr;
 
-/// Blocks signals in the recording thread: they are meant for the job. A write beyond the limit of a file's size would
-/// end the job by one.
+/// Blocks signals in the recording thread, because they are meant for the job. A write beyond the file size limit would
+/// otherwise end the job with one.
 class NoSignals {
 public:
     NoSignals() {
@@ -42,7 +42,7 @@ public:
     NoSignals& operator=(const NoSignals&) = delete;
     ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-    /// Takes the signals that our own writes caused before they may reach the job.
+    /// Removes pending signals caused by our own writes, before they can reach the job.
     static void dropOwn() {
         sigset_t ours;
         ::sigemptyset(&ours);
@@ -65,7 +65,7 @@ Capture* Capture::ofThisProcess() noexcept {
             CaptureOptions options = captureOptionsFrom(ownVariable, problems);
             if (options.dir.empty()) return false;
             the_capture = new Capture(std::move(options), std::move(problems));
-            // These locks are held for moments only, never over a file, a library or CUPTI.
+            // These locks are held only for moments, never during a file operation, loading a library or a CUPTI call.
             ::pthread_atfork(
                 [] {
                     the_capture->recorder_.beforeFork();
@@ -123,7 +123,7 @@ EventMemory* Capture::beginProcess(bool forked) noexcept {
         }
         const auto bytes = static_cast<std::size_t>(options_.buffer);
         std::unique_ptr<EventMemory> memory = link_.sharedMemory(bytes);
-        // Else what a killed process leaves is lost, and not known.
+        // Otherwise what a killed process leaves is lost, without a count.
         if (memory == nullptr) memory = EventMemory::create(bytes);
         if (memory == nullptr) return nullptr;
         memory->closeDescriptor();
@@ -161,7 +161,7 @@ void Capture::makeWriter(EventMemory& memory, TimeNs began) {
     writer_->addReading(readAllClocks(recorder_.clock()));
 }
 
-/// Writes a message into capture.log, for a reader who wonders why there is no trace.
+/// Writes a message into capture.log, for users who wonder why there is no trace.
 void Capture::log(const std::string& message) const {
     std::error_code ignored;
     std::filesystem::create_directories(options_.dir, ignored);
@@ -184,7 +184,7 @@ void Capture::state(std::string_view name, std::string_view value) noexcept {
         }
         wake();
     } catch (const std::exception&) {
-        // The job continues; its place is then taken from its launcher.
+        // The job continues; its launcher's data identifies it instead.
     }
 }
 
@@ -227,7 +227,7 @@ void Capture::message(std::string_view text) noexcept {
         }
         wake();
     } catch (const std::exception&) {
-        // Nobody learns of it.
+        // The error cannot be reported anywhere.
     }
 }
 
@@ -258,7 +258,8 @@ void Capture::startCuda() noexcept {
         if (!started) return;
         if (memory != nullptr) memory->header().on_devices = 1;
         gpu_ = gpu.release();
-        // CUPTI registered its destructors for the exit when it was loaded: what is registered now runs before them.
+        // CUPTI registered its destructors for the exit when it was loaded, so functions registered now run before
+        // them.
         std::atexit([] { the_capture->askToStopGpu(); });
         wake();
     } catch (const std::exception&) {
@@ -359,10 +360,10 @@ void Capture::lookAtRunQueue(CaptureWriter& writer, const EventMemory& memory, T
     looked_at_ = now;
 }
 
-/// Takes all records, and writes as often as enough of them wait. Whether all could be written.
+/// Takes all records, and writes whenever enough of them wait. Returns whether all could be written.
 bool Capture::drain(CaptureWriter& writer, TimeNs now, bool last) {
     bool more = true;
-    // As much as there is room for: what comes meanwhile may have no end.
+    // At most one buffer's worth, because records that arrive meanwhile may never end.
     const std::int64_t rounds = options_.buffer / static_cast<std::int64_t>(kWordsAtOnce * sizeof(std::uint64_t)) + 1;
     for (std::int64_t round = 0; more && round < rounds; ++round) {
         if (writer.isFilled() && !write(writer, now, last ? Flush::Retry : Flush::Usual)) return false;
@@ -405,7 +406,7 @@ TimeNs Capture::cycle(bool last) {
         const bool written = all && write(writer, reading.monotonic, last ? Flush::Last : Flush::Usual);
         if (last && written) memory->header().ended = 1;
         if (writer.isOver(reading.monotonic)) recorder_.setOn(false);
-        // What came while this was written may be much.
+        // Much may have arrived while this was written.
         constexpr double kFull = 0.05;
         if (written && memory->fullness() > kFull) return kShortest;
         return options_.flush;
@@ -416,7 +417,7 @@ TimeNs Capture::cycle(bool last) {
     }
 }
 
-/// Where CUPTI hangs, the job's exit does not.
+/// If CUPTI hangs, the job's exit does not.
 void Capture::askToStopGpu() noexcept {
     if (recorder_.memory() == nullptr || thread_ != ThreadState::Runs) return; // a forked child has no session
     const TimeNs until = readSystemClock(CLOCK_MONOTONIC) + kExitOfCupti;
@@ -431,7 +432,7 @@ void Capture::askToStopGpu() noexcept {
     }
 }
 
-/// At exit. Where a disk hangs, the job's exit does not: what is left is then written by `record`, or counted by it.
+/// At exit. If a disk hangs, the job's exit does not: `record` then writes what is left, or counts it.
 void Capture::stop() noexcept {
     if (recorder_.memory() == nullptr) return; // nothing was recorded, or a child that recorded nothing
     stopping_ = true;

@@ -90,7 +90,7 @@ void CaptureFile::setClocks(TimeNs monotonic, TimeNs realtime) {
     if (begun_) encoder_.clockSnapshot(monotonic_, realtime_);
 }
 
-/// Writes what a reader must know of a part before its events.
+/// Writes what a reader must know about a part before its events.
 void CaptureFile::beginPart() {
     if (begun_) return;
     begun_ = true;
@@ -192,7 +192,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part, const BeforeWrit
     }
     part_bytes_ += static_cast<std::int64_t>(unwritten_.size());
     unwritten_.clear();
-    constexpr std::size_t kMostInterned = std::size_t{4} << 20; // a job may give each range a name of its own
+    constexpr std::size_t kMostInterned = std::size_t{4} << 20; // because a job may give each range its own name
     if (encoder_.internedBytes() > kMostInterned) {
         encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(info_.process.pid));
         encoder_.clockSnapshot(monotonic_, realtime_);

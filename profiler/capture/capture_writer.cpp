@@ -10,10 +10,10 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// What a checkpoint holds of the file and the process as a whole.
+/// The part of a checkpoint about the file and the process as a whole.
 struct Notes {
     perfetto::CaptureCounts counts;
-    std::int64_t waiting = 0; ///< ranges and events that have begun and are not in the file
+    std::int64_t waiting = 0; ///< ranges and events that have begun but are not in the file
     CaptureWindow::State window;
     std::uint32_t tracks = 0;
     std::uint32_t name_bytes = 0;
@@ -27,7 +27,8 @@ static_assert(std::is_trivially_copyable_v<Notes> && sizeof(Notes) <= sizeof(eve
 
 constexpr TimeNs kTotalsEvery{std::chrono::seconds(1)};
 constexpr TimeNs kClocksEvery{std::chrono::seconds(5)};
-constexpr TimeNs kStands{std::chrono::seconds(2)}; ///< a process that recorded nothing for so long tells so, as often
+constexpr TimeNs kStands{
+    std::chrono::seconds(2)}; ///< a process without records for this long reports that, and repeats it as often
 
 CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
     info.size = options.size;
@@ -101,8 +102,9 @@ void CaptureWriter::take(const StatedEvent& event) {
 }
 
 void CaptureWriter::addWaitForCore(TimeInterval looks, TimeNs waited) {
-    constexpr TimeNs kLeast{std::chrono::milliseconds(1)}; // less is usual, and would cost more than it tells
-    constexpr std::int32_t kOrder = 501;                   // below threads and checks
+    constexpr TimeNs kLeast{
+        std::chrono::milliseconds(1)};   // shorter waits are usual, and reporting them would cost more than it reveals
+    constexpr std::int32_t kOrder = 501; // below threads and checks
     if (waited < kLeast || !host_.namesOps() || !window_.contains(looks.end)) return;
     const std::string name(perfetto::kCaptureWaitForCore);
     Lanes& lanes = stated_tracks_.try_emplace(name, name, kOrder).first->second;
@@ -139,14 +141,14 @@ void CaptureWriter::tellTotals(TimeNs now) {
     told_at_ = now;
 }
 
-/// Counts the ranges that will have no end; again, where the end of the file could not be written before.
+/// Counts the ranges that will not end; repeats that if the end of the file could not be written before.
 void CaptureWriter::countOpen() {
     const std::int64_t open = openRanges();
     counts_.unmatched += open - open_counted_;
     open_counted_ = open;
 }
 
-/// Where all ranks wait for one, only this tells which: the one that waits for nothing, or tells nothing.
+/// If all ranks wait for one, only this reveals which: the one that does not wait, or does not report.
 void CaptureWriter::tellWhereItStands(TimeNs now) {
     if (active_) active_at_ = now;
     active_ = false;
@@ -161,7 +163,7 @@ void CaptureWriter::keepCheckpoints(EventMemory& memory, const EventReader& read
     reader_ = &reader;
 }
 
-/// Fills in the checkpoints that are not in use. They hold once the file has the length.
+/// Fills in the unused checkpoints. They become valid when the file has the stated length.
 void CaptureWriter::prepareCheckpoint(std::int64_t file_bytes) {
     if (memory_ == nullptr) return;
     event_memory::Header& header = memory_->header();
@@ -269,7 +271,7 @@ Status CaptureWriter::writeOut(TimeNs now) {
             prepareCheckpoint(length);
             wrote = true;
         }));
-    if (!wrote) prepareCheckpoint(0); // what was taken has nothing to be written
+    if (!wrote) prepareCheckpoint(0); // what was taken produces no output
     useCheckpoint();
     return {};
 }

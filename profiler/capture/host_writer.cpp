@@ -10,7 +10,7 @@ namespace {
 std::string_view categoryOf(const HostRecord& record) {
     return record.domain == nvtx::Names::kPipelineDomain ? perfetto::kPipelineCategory : std::string_view("nvtx");
 }
-constexpr std::size_t kSavedRanges = 64; ///< of a stack, in a checkpoint
+constexpr std::size_t kSavedRanges = 64; ///< per stack in a checkpoint
 constexpr std::int32_t kThreadOrder = 0;
 constexpr std::int32_t kRangesOrder = 1000;
 constexpr std::size_t kMaxHostWaiting =
@@ -111,8 +111,8 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
     }
 }
 
-/// Times of records that come behind the last reading of the clocks are estimated, and the next reading corrects later
-/// ones: an end must not lie before its begin.
+/// Times of records after the last reading of the clocks are estimates, and the next reading corrects later ones: an
+/// end must not be before its begin.
 TimeNs HostWriter::inOrder(Stack& stack, TimeNs time) {
     constexpr TimeNs kCorrection{std::chrono::milliseconds(10)}; // a longer one is none
     const bool before = time < stack.latest && stack.latest <= time + kCorrection;
@@ -261,7 +261,7 @@ void HostWriter::start(const HostRecord& record, TimeNs time) {
 void HostWriter::end(const HostRecord& record, TimeNs time) {
     const auto known = started_.find(record.id);
     if (known == started_.end()) {
-        // Threads are drained in turn: the begin may still come, or it lies before the window.
+        // Threads are drained in turn, so the begin may still come, or it is before the window.
         if (ended_early_.size() < kMaxHostWaiting) ended_early_.emplace(record.id, time);
         return;
     }

@@ -26,7 +26,7 @@ void WatcherLink::connect(std::string_view name) noexcept {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (name.empty() || name.size() + 1 > sizeof address.sun_path) return;
-    std::memcpy(address.sun_path + 1, name.data(), name.size()); // a zero in front: it is no file
+    std::memcpy(address.sun_path + 1, name.data(), name.size()); // the leading zero marks an abstract socket
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     const int made = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (made < 0) return;

@@ -6,7 +6,8 @@
 namespace bubblescope::profiler::cupti {
 namespace {
 
-// The offsets hold for all versions of a record since CUDA 8; tests compare them with the CUPTI headers that are found.
+// The offsets are valid for all versions of a record since CUDA 8; tests compare them with the CUPTI headers that they
+// find.
 constexpr std::uint32_t kGraphsInKernels = 12; ///< cuptiGetVersion() of CUDA 11.0, which added them
 
 /// Reads numbers at fixed offsets.

@@ -70,7 +70,7 @@ struct SubscriberParameters {
 
 void ignoreCallback(void*, int, std::uint32_t, const void*) {}
 
-/// CUPTI's own clock; a callback cannot be taken back.
+/// CUPTI's own clock, because a callback cannot be unset.
 std::uint64_t realtimeNow() {
     return static_cast<std::uint64_t>(readSystemClock(CLOCK_REALTIME).count());
 }

@@ -93,7 +93,7 @@ std::unique_ptr<EventMemory> EventMemory::createIn(Descriptor file) noexcept {
 
 std::unique_ptr<EventMemory> EventMemory::attach(Descriptor memory) {
     struct stat about {};
-    constexpr int kNeeded = F_SEAL_SHRINK; // else the mapping could go away below us
+    constexpr int kNeeded = F_SEAL_SHRINK; // otherwise the mapping could shrink while in use
     const int seals = ::fcntl(memory.get(), F_GET_SEALS);
     if (seals < 0 || (seals & kNeeded) == 0 || ::fstat(memory.get(), &about) != 0) return nullptr;
     const auto bytes = static_cast<std::size_t>(about.st_size);

@@ -11,7 +11,7 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// A number in memory that is zero in a forked child, even where its handlers for forks were not called.
+/// A number in memory that is zero in a forked child, even if its fork handlers were not called.
 std::atomic<std::uint64_t>* forgottenInChildren() {
     const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     void* const page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -68,7 +68,7 @@ EventMemory* HostRecorder::begin() noexcept {
 
 HostRecorder::Thread* HostRecorder::join() noexcept {
     if (local_.ending) return nullptr; // a record made while the thread ends
-    // Where there was no room, looking for it at each record would cost the job time.
+    // If there was no room, searching for it at each record would cost the job time.
     if (isOwn() && local_.refused != 0) {
         --local_.refused;
         return nullptr;
@@ -85,7 +85,7 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
         }
         thread->chunk = event_memory::Place::of(thread->slot->begin).chunk;
         thread->words = memory->words(thread->chunk);
-        if (local_.lost != 0) { // the reader must not take an end for that of another begin
+        if (local_.lost != 0) { // the reader must not match an end with another begin
             thread->words[thread->at++] = EventReader::gapWord(local_.lost);
             const event_memory::Place behind{thread->chunk, static_cast<std::uint32_t>(thread->at)};
             thread->slot->tail.store(behind.packed(), std::memory_order_release);
@@ -115,7 +115,7 @@ bool HostRecorder::nextChunk(Thread& thread) noexcept {
     using namespace event_memory;
     const std::uint32_t next = thread.memory->takeChunk();
     if (next == thread.memory->chunks()) return false;
-    // The link holds where the old chunk ends, too.
+    // The link is also valid where the old chunk ends.
     std::atomic_ref(thread.words[0]).store(std::uint64_t{next + 1} << 32 | thread.at, std::memory_order_release);
     thread.words = thread.memory->words(next);
     thread.chunk = next;

@@ -67,9 +67,9 @@ BUBBLESCOPE_EXPORT int InitializeInjectionNvtxExtension(nvtx::abi::ExtensionModu
     return captureForNvtx() != nullptr && nvtx::attachExtension(module) ? kDone : kNotForUs;
 }
 
-/// What profiler/python/bubblescope_ranges.py calls: ranges on the calling thread, which must nest, marks, and what is
-/// stated once. Texts are UTF-8 and end with a zero. Any thread.
-/// Returns a sum: 1 if the process is recorded, 2 if ops are those that the job states itself, not its framework's.
+/// Called by profiler/python/bubblescope_ranges.py: ranges on the calling thread, which must nest, marks, and one-time
+/// statements. Texts are zero-terminated UTF-8. Any thread. Returns a sum: 1 if the process is recorded, 2 if the ops
+/// are stated by the job itself, not its framework.
 BUBBLESCOPE_EXPORT int bubblescope_recording() {
     const Capture* const capture = captureForPython();
     if (capture == nullptr) return 0;
@@ -79,7 +79,7 @@ BUBBLESCOPE_EXPORT void bubblescope_push(const char* name) {
     Capture* const capture = captureForPython();
     if (capture != nullptr && name != nullptr) capture->recorder().push(name, kOps);
 }
-/// `bytes`: the size of what a transfer carries.
+/// `bytes`: the size of a transfer's payload.
 BUBBLESCOPE_EXPORT void bubblescope_push_bytes(const char* name, std::uint64_t bytes) {
     Capture* const capture = captureForPython();
     if (capture == nullptr || name == nullptr) return;
@@ -111,7 +111,7 @@ BUBBLESCOPE_EXPORT void bubblescope_message(const char* text) {
     if (capture != nullptr && text != nullptr) capture->message(text);
 }
 
-/// What the framework knows of a step that is over. Without `has_loss` the loss is unknown; so is what is below 0.
+/// What the framework reports about a finished step. Without `has_loss` the loss is unknown; so is any value below 0.
 BUBBLESCOPE_EXPORT void bubblescope_step_values(std::int64_t step, int has_loss, double loss, std::int64_t tokens,
                                                 std::int64_t samples, std::int64_t sequence_length) {
     Capture* const capture = captureForPython();
@@ -131,8 +131,8 @@ BUBBLESCOPE_EXPORT void bubblescope_release_cupti(const char* tool) {
     if (capture != nullptr && tool != nullptr) capture->releaseCupti(tool);
 }
 
-/// Whether the process is to check in its bubbles what it computes, and how: the margin as a fraction, the bytes that
-/// it may keep for that, below 0 if there is no limit, and the fraction of a step's time that it may take from the job.
+/// Whether and how the process should check its computations in bubbles: the margin as a fraction, the bytes that it
+/// may keep for that (below 0 for no limit), and the fraction of a step's time that it may take from the job.
 BUBBLESCOPE_EXPORT int bubblescope_checks(double* margin, std::int64_t* memory, double* cost) {
     const Capture* const capture = captureForPython();
     if (capture == nullptr || !capture->options().checks) return 0;

@@ -1,6 +1,6 @@
 // The library is loaded into jobs on clusters whose C library may be years older than that of the machine it was built
-// on. Functions that got a new version since glibc 2.28 are taken here in their old one, or are built on what was there
-// before. Everything in this file is hidden: the job's own calls do not see it.
+// on. For functions that got a new version since glibc 2.28, this file selects the old version, or implements them with
+// what existed before. Everything in this file is hidden: the job's own calls do not see it.
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -51,7 +51,7 @@ BUBBLESCOPE_OLD_NUMBER(unsigned long, strtoul)
 BUBBLESCOPE_OLD_NUMBER(long long, strtoll)
 BUBBLESCOPE_OLD_NUMBER(unsigned long long, strtoull)
 
-// The runtime of C++ calls this one by the name that it has since 2.34.
+// The runtime of C++ calls it by the name that it has had since 2.34.
 asm(".symver bubblescope_old_pthread_key_create, pthread_key_create@GLIBC_2.2.5");
 extern "C" int bubblescope_old_pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) noexcept;
 BUBBLESCOPE_HIDDEN int __pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) noexcept {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kTogether = 50; ///< ms in which the signals of one kill() reach all of a group
 
-/// What the other process does: only calls that are allowed after a fork of a process with threads.
+/// Code of the other process: only calls that are allowed after a fork of a process with threads.
 [[noreturn]] void report(int to, pid_t parent) {
     sigset_t all;
     ::sigfillset(&all);

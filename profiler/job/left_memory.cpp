@@ -38,7 +38,7 @@ std::int64_t written(const perfetto::CaptureCounts& counts) {
     return counts.ranges + counts.marks + counts.comm_events;
 }
 
-/// Takes what is left; flushes until that fails, if it may be written at all, and counts the rest.
+/// Takes everything that is left; flushes until that fails, if writing is possible at all, and counts the rest.
 Status takeAll(CaptureWriter& writer, EventReader& reader, TimeNs now, Status flushed) {
     constexpr std::size_t kWords = 1024;
     bool more = true;
@@ -73,7 +73,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
         std::max<std::int64_t>(static_cast<std::int64_t>(header.stated.load() - header.stated_written.load()), 0);
 
     CaptureOptions options;
-    // Only what the process itself accepted is in there.
+    // Contains only what the process itself accepted.
     static_cast<void>(parseCaptureOptions(left.described.options, options));
     CaptureFileInfo info;
     info.dir = dir;
@@ -97,7 +97,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     left.counts = writer.counts();
     left.written = flushed.ok();
     if (!flushed.ok()) {
-        // What the checkpoint counts is in the file, as far as that can be read; the rest is not.
+        // Everything that the checkpoint counts is in the file, as far as it can be read; the rest is not.
         left.counts.not_written += written(left.counts) - written(before) + writer.openRanges();
         left.counts.unmatched = before.unmatched;
         left.counts.ranges = before.ranges;

@@ -33,7 +33,7 @@ std::string unguessableName() {
     return name;
 }
 
-/// Readable when the process is gone; not open if it is already.
+/// Readable when the process has ended; not open if it already has.
 Descriptor processOf(int pid) {
     return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
@@ -143,7 +143,7 @@ void ProcessWatcher::receive(const Descriptor& connection, bool& over) {
     }
 }
 
-/// Hands a process memory that it may not make itself; without a descriptor there is none.
+/// Gives memory to a process that may not make it itself; without a descriptor there is none.
 void ProcessWatcher::answer(const Descriptor& connection, int memory) {
     WatcherLink::Message message;
     iovec text{&message, sizeof message};

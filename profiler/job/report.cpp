@@ -94,7 +94,7 @@ Status readFiles(const fs::path& dir, JobControl& control, CaptureReport& report
     return {};
 }
 
-/// What was written of it is in the files already; what could not be is known here alone.
+/// What was written of it is in the files already; only this knows what could not be written.
 void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
     if (left.regular) return;
     const ProcessInfo& info = left.described.process;
@@ -130,7 +130,7 @@ Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control, st
         return inputError(dir.string(), "cannot be read: " + failed.message(), "name the folder of a recording");
     if (const Status read = any ? readFiles(dir, control, report) : Status(); !read.ok()) {
         if (left.empty()) return read.error();
-        report.log.push_back(read.error().text()); // files that hold nothing, of a disk that is full
+        report.log.push_back(read.error().text()); // empty files, because a disk is full
     }
     for (const LeftByProcess& process : left)
         addLeft(process, report.processes);

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLibrary = "libbubblescope_inject.so";
 constexpr std::string_view kChecksLibrary = "libbubblescope_aadiff.so";
 constexpr std::string_view kChecksLibraryVariable = "BUBBLESCOPE_AADIFF_LIBRARY";
-constexpr std::string_view kAdapters = "python"; ///< folder beside the library, filled by profiler/inject
+constexpr std::string_view kAdapters = "python"; ///< folder next to the library, filled by profiler/inject
 constexpr std::string_view kPythonPath = "PYTHONPATH";
 constexpr std::string_view kLibraryVariable = "BUBBLESCOPE_INJECT_LIBRARY";
 
@@ -92,14 +92,14 @@ public:
 
 private:
     std::atomic<bool> over_{false};
-    GroupWatch group_; ///< begins before the handlers are there
+    GroupWatch group_; ///< starts before the handlers are installed
     Descriptor from_;
     Descriptor to_;
     std::array<struct sigaction, kForwarded.size()> before_{};
     std::thread thread_;
 };
 
-/// The file that a variable names, or else the first of `places` that is there.
+/// The file named by a variable, otherwise the first existing one of `places`.
 Result<fs::path> firstThere(std::vector<fs::path> places, const ReadVariable& variable, std::string_view named_by,
                             std::string_view problem) {
     if (const auto named = variable(named_by); named && !named->empty()) places = {*named};

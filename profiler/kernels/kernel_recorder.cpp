@@ -27,7 +27,7 @@ bool isCall(const cupti::Activity& activity) {
     return activity.kind == cupti::Activity::Kind::Runtime || activity.kind == cupti::Activity::Kind::Driver;
 }
 
-/// Of a call of the runtime and the driver's call inside it, the outer one is kept.
+/// If a runtime call contains a driver call, keeps the outer one.
 void leaveOutInnerCalls(std::vector<cupti::OwnedActivity>& activities) {
     std::unordered_set<std::uint32_t> outer;
     for (const cupti::OwnedActivity& one : activities) {
@@ -58,14 +58,14 @@ std::shared_ptr<KernelRecorder> KernelRecorder::start(std::string& reason) {
     const std::shared_ptr<KernelRecorder> made(new KernelRecorder(std::move(api)));
     if (!made->collector_.start(cupti::Scope::Work, reason)) return nullptr;
     current = made;
-    // CUPTI registered its destructors for the exit when it was loaded: what is registered now runs before them.
+    // CUPTI registered its destructors for the exit when it was loaded, so functions registered now run before them.
     std::atexit([] {
         if (const std::shared_ptr<KernelRecorder> left = current.lock()) left->stopAtExit();
     });
     return made;
 }
 
-/// A program that exits in the middle of a run leaves what its devices did until then.
+/// A program that exits in the middle of a run keeps the device records up to then.
 void KernelRecorder::stopAtExit() noexcept {
     try {
         collector_.stop();
@@ -77,7 +77,7 @@ void KernelRecorder::stopAtExit() noexcept {
         if (into != nullptr) [[maybe_unused]]
             const Status told_nobody = into->close();
     } catch (const std::exception&) {
-        // The process ends; there is nobody to tell.
+        // The process is ending, so the error cannot be reported.
     }
 }
 
@@ -85,7 +85,7 @@ void KernelRecorder::recordInto(Recorder& recorder, std::optional<Rank> only) {
     collector_.flush();
     collected_.clear();
     perfetto::CaptureCounts lost;
-    collector_.collect(collected_, lost); // what was left since the run before belongs to none
+    collector_.collect(collected_, lost); // records left from the previous run belong to none
     waiting_.clear();
     labels_.clear();
     streams_.clear();
@@ -163,7 +163,7 @@ bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batc
         rank = label->second.rank;
         op = label->second.op ? &*label->second.op : nullptr;
     } else if (id != 0 && id < first_of_run_) {
-        return true; // of the run before
+        return true; // from the previous run
     } else if (!rank && isCall(activity)) {
         if (const auto thread = threads_.find(activity.thread); thread != threads_.end()) rank = thread->second;
     } else if (!rank) {
@@ -187,8 +187,8 @@ void KernelRecorder::collect(bool last) {
     collected_.clear();
     perfetto::CaptureCounts lost;
     collector_.collect(collected_, lost);
-    // Ranks take the lock before each op: it is held only to take what they registered, after the records of what they
-    // started.
+    // Ranks take the lock before each op, so it is held only to take their registrations, after the records of what
+    // they started.
     Recorder* into = nullptr;
     Registrations registered;
     {

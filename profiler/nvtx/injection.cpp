@@ -39,7 +39,7 @@ Result guarded(Result otherwise, const Work& work) noexcept {
     }
 }
 
-/// Converts a wide text to UTF-8, truncated to what a record holds.
+/// Converts a wide text to UTF-8, truncated to the maximum size in a record.
 class Narrow {
 public:
     explicit Narrow(const wchar_t* text) noexcept {
@@ -111,7 +111,7 @@ void setPayload(HostRecord& record, const abi::EventAttributes& event) noexcept 
     }
 }
 
-/// Fills in the attributes, and calls `use` with the record while the texts that were made for it exist.
+/// Fills in the attributes, and calls `use` with the record while the texts made for it exist.
 template <class Use>
 auto withEvent(abi::Handle domain, const abi::EventAttributes* event, const Use& use) noexcept {
     HostRecord record;
@@ -300,8 +300,7 @@ Entry<Id> entry(Id id, Function* function) {
     return {id, reinterpret_cast<abi::Function>(function)};
 }
 
-/// Returns false if a module has no table. A program with an older NVTX does not call the functions that it does not
-/// know.
+/// Returns false if a module has no table. A program with an older NVTX does not call functions that it does not know.
 template <class Entries>
 bool fill(const abi::Callbacks& callbacks, std::int32_t module, const Entries& entries) {
     abi::FunctionTable table = nullptr;

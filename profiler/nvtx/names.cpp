@@ -23,7 +23,7 @@ std::string_view bounded(std::string_view name) {
 
 std::uint16_t Names::domain(std::string_view name) {
     const std::lock_guard lock(mutex_);
-    name = bounded(name); // as it is shared: who replays the log counts the same domains
+    name = bounded(name); // as it is shared, so that replaying the log gives the same domains
     const auto known = domain_numbers_.find(name);
     if (known != domain_numbers_.end()) return known->second;
     if (domains_.size() >= std::min<std::size_t>(kNoDomain, kMaxNames)) return kNoDomain;

@@ -106,7 +106,7 @@ std::optional<Value> valueOf(Kind kind, std::string_view bytes) {
 }
 
 constexpr std::size_t kMaxEntries = 256; ///< limit for a plausible schema
-constexpr int kMaxFields = 256;          ///< of a payload, nested schemas included
+constexpr int kMaxFields = 256;          ///< per payload, including nested schemas
 
 } // namespace
 
@@ -150,7 +150,7 @@ PayloadSchemas::Extent PayloadSchemas::extentOf(std::uint16_t domain, const Entr
         extent = {nested->second.size, nested->second.align};
     }
     if ((entry.flags & abi::kEntryArray) == 0) return extent;
-    // Lists without a fixed length follow what gives their length: no entry can be placed after them.
+    // Lists without a fixed length follow the entry with their length: no entry can be placed after them.
     constexpr std::uint64_t kFixed = 1U << 4;
     const bool fixed = (entry.flags & abi::kEntryArray) == kFixed && entry.array_length < (1U << 16);
     extent.size = fixed ? extent.size * entry.array_length : 0;
@@ -188,7 +188,7 @@ std::vector<PayloadField> PayloadSchemas::decode(std::uint16_t domain, std::uint
 
 void PayloadSchemas::decode(std::uint16_t domain, const Schema& schema, std::string_view bytes, int depth, int& budget,
                             std::vector<PayloadField>& out) const {
-    constexpr int kMaxDepth = 8; // a schema may be registered again so that it contains itself
+    constexpr int kMaxDepth = 8; // because a schema may be registered again so that it contains itself
     if (depth > kMaxDepth) return;
     for (const Entry& entry : schema.entries) {
         if (--budget < 0) return;

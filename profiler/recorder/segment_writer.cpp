@@ -239,14 +239,15 @@ bool TraceSegmentWriter::Row::take(TimeNs start, TimeNs end) {
     constexpr std::size_t kKept = 1 << 16;
     if (start < free_from) return false;
     if (start < last_end) {
-        // Readers order begins and ends of one time as they come in the file: what comes late must not touch others.
+        // Readers order begins and ends with equal times as they come in the file, so late slices must not touch
+        // others.
         const auto after = taken.lower_bound(start);
         if (after != taken.end() && after->first <= end) return false;
         if (after != taken.begin() && std::prev(after)->second >= start) return false;
     }
     last_end = std::max(last_end, end);
     const auto [place, is_new] = taken.try_emplace(start, end);
-    if (!is_new) place->second = end; // behind one that took no time
+    if (!is_new) place->second = end; // after an empty one
     if (taken.size() > kKept) {
         free_from = taken.begin()->second;
         taken.erase(taken.begin());
@@ -317,7 +318,7 @@ void TraceSegmentWriter::encode(const SliceRecord& record) {
     if (record.category == SliceRecord::Category::Digest)
         return perfetto::writeDigest(encoder_, track, record.asDigest(), record.stage);
     if (record.category == SliceRecord::Category::Op) {
-        // Replicas, and ranks that share stages, run the same ops: their transfers get distinct ids, as if each had
+        // Replicas, and ranks that share stages, run the same ops, so their transfers get distinct ids, as if each had
         // separate steps.
         const int step_of_all = record.step * alike_ + rank_.value % alike_;
         const TimelineOp op = record.asOp();

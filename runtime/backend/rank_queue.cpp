@@ -226,7 +226,7 @@ void RankQueue::gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency
         }
     }
     if (copied.empty()) return;
-    // All parts are on their way at the same time.
+    // All parts are in transit at the same time.
     if (latency) device().stamp(parts_.begin_stamp.as<std::uint64_t>(), parts_.stream);
     std::vector<Buffer> here;
     for (DeviceArray* const array : copied)

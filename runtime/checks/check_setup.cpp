@@ -47,7 +47,7 @@ bool writeNpy(const std::filesystem::path& path, std::span<const float> values) 
     begin += static_cast<char>(header.size() >> 8U);
     std::error_code ignored;
     std::filesystem::create_directories(path.parent_path(), ignored);
-    // The name can be guessed: what lies there is replaced, and no link of somebody's is followed ("x").
+    // The name can be guessed, so an existing file is removed, and the file is opened without following links ("x").
     std::filesystem::remove(path, ignored);
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbx"), &std::fclose);
     if (!file) return false;

@@ -71,7 +71,7 @@ bool LayerCapture::begin(const LayerCall& call) {
 void LayerCapture::touch(CheckedTensor tensor, LiveTensor& values) {
     injection_->inject(tensor, values);
     if (!context_.active()) return;
-    // A device has only the sum so far of the weights' gradients, which depends on the order of ops: runs cannot be
+    // A device only has the current sum of the weights' gradients, which depends on the order of ops: runs cannot be
     // compared by it.
     const bool needed = tensor == CheckedTensor::WeightGradient
                             ? context_.setup.options.digests && context_.device == nullptr
@@ -98,7 +98,7 @@ void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
         }
     }
     if (!captures_) return;
-    // Copies into memory that is used again; how long they took is not known here.
+    // Copies into reused memory; how long that took is unknown here.
     constexpr std::int64_t kBytesInNs = 4;
     context_.repeat_cost.spend(TimeNs{layer.computation->bytes() / kBytesInNs});
     captured_bytes_ += layer.computation->bytes();

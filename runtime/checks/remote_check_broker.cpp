@@ -279,7 +279,7 @@ void RemoteCheckBroker::handle(CheckMessage mail, const Mail& from) {
 void RemoteCheckBroker::handleResult(CheckMessage mail, const Mail& from) {
     auto sent = takeSent(mail.ticket, from.peer);
     if (!sent || !sent->offer) return;
-    // Executions of one layer show the same tensors: anything else is an invalid message.
+    // Executions of one layer have the same tensors: anything else is an invalid message.
     const auto like = [](const ShownTensor& a, const ShownTensor& b) {
         return a.tensor == b.tensor && a.type == b.type && a.count == b.count;
     };

@@ -81,7 +81,7 @@ void StateChecks::checkWeights(Stage stage, StageModel& model, int layer, TimeNs
         setOutcome(record, record.first, runtime::digestOf(now));
     }
     if (record.outcome != CheckOutcome::Mismatch) return context_.write(record, CheckedTensor::Weights, stage);
-    // A second reading decides: either the weights have changed, or the first reading was wrong.
+    // A second reading decides whether the weights have changed or the first reading was wrong.
     LayerResult again;
     static_cast<void>(clock.spend(TimeNs{0}, [&] { again = weightsNow(model, layer); }));
     record.verdict = runtime::digestOf(again) == record.first ? Verdict::Transient : Verdict::Device;
@@ -148,7 +148,7 @@ void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const
     CheckRecord record = context_.recordOf(CheckKind::Transfer, op, layer, what);
     const ShownTensor came = tensor.live()->show(what, false);
     const ShownTensor sent = asSent(came, *arrival.digests, arrival.late);
-    // On a device the tensor has been used by the time that this is known: it cannot be read again.
+    // On a device the tensor has been used by the time that this is known, so it cannot be read again.
     Tensor* const here = context_.device == nullptr ? &tensor : nullptr;
     context_.whenKnown(op, arrival.time, [=, this, theirs = arrival.late](TimeNs at) mutable {
         setOutcome(record, sent.digestNow(), came.digestNow());

@@ -75,7 +75,7 @@ private:
 
 namespace {
 
-/// What a process tells the others: where its entry is, and which cores it may use.
+/// What a process publishes: where its entry is, and which cores it may use.
 struct Card {
     std::string machine; ///< also of its process numbers
     std::int64_t pid = 0;
@@ -146,7 +146,8 @@ void ActivityBoard::write(const Activity& activity) noexcept {
     if (!entries_[own_]) return;
     Entry& entry = entries_[own_]->entry();
     const std::uint64_t next = entry.version.load(std::memory_order_relaxed) + 1;
-    // The copy was last named two versions ago: who reads it now sees a newer version afterwards, and reads again.
+    // The copy was last published two versions ago: a process that reads it now sees a newer version afterwards, and
+    // reads again.
     std::atomic_thread_fence(std::memory_order_release);
     std::memcpy(static_cast<void*>(&entry.copies[next % 2]), &activity, sizeof activity);
     entry.version.store(next, std::memory_order_release);

@@ -26,7 +26,7 @@ void DeviceOps::beginStep(TimeNs time, int step) {
     free_at_ = time;
     step_ = step;
     device_->beginStep();
-    if (kernels_ != nullptr) nameStreams(); // that of checks comes later than the others
+    if (kernels_ != nullptr) nameStreams(); // the stream for checks is created later than the others
 }
 
 void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {

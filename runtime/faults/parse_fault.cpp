@@ -260,7 +260,7 @@ Result<std::map<std::string_view, std::string_view>> splitWords(const FaultText&
     return values;
 }
 
-/// All that is missing in one error, so that nobody has to ask key by key.
+/// Reports everything that is missing in one error, so that users need not find out key by key.
 Status checkComplete(const FaultText& text, const KindRule& rule,
                      const std::map<std::string_view, std::string_view>& values) {
     std::vector<std::string_view> missing;

@@ -40,9 +40,9 @@ struct Frame {
 };
 static_assert(std::is_trivially_copyable_v<Frame>);
 
-/// Of a text between processes of a job: what they tell each other besides tensors is far less.
+/// Maximum length of a text between processes of a job, which is far more than they need besides tensors.
 constexpr std::size_t kLongestText = std::size_t{1} << 30;
-constexpr std::size_t kMaxConnections = 4096; ///< that are let in at once
+constexpr std::size_t kMaxConnections = 4096; ///< admitted at once
 
 std::string nameOf(int rank) {
     return "rank " + std::to_string(rank);
@@ -62,7 +62,7 @@ Result<std::vector<std::string>> unpack(const std::string& all, std::size_t coun
     return texts;
 }
 
-/// What a process states that joins a job.
+/// The statement of a process that joins a job.
 struct JoiningRank {
     std::int32_t rank = 0;
     std::int32_t size = 0;
@@ -79,7 +79,7 @@ std::string rootOf(const TcpJob& job) {
     return "rank 0 at " + job.host + ", port " + std::to_string(job.port);
 }
 
-/// Retries until the deadline, since rank 0 may not listen yet.
+/// Retries until the deadline, because rank 0 may not listen yet.
 Result<net::Socket> connectTo(const TcpJob& job, net::Clock::time_point deadline) {
     constexpr auto kNap = 50ms;
     std::string why;
@@ -97,7 +97,7 @@ Result<net::Socket> connectTo(const TcpJob& job, net::Clock::time_point deadline
                     "chooses another port");
 }
 
-/// One try. `again`: nobody refused, but the connection ended.
+/// One attempt. `again`: the connection ended without a refusal.
 Result<TeamSocket> joinOnce(const TcpJob& job, const JoiningRank& who, net::Clock::time_point deadline, bool& again) {
     again = false;
     BUBBLESCOPE_ASSIGN(net::Socket socket, connectTo(job, deadline));
@@ -178,7 +178,7 @@ Result<std::string> TeamSocket::readText(std::size_t most, const std::string& wh
     std::uint64_t length = 0;
     BUBBLESCOPE_TRY(read(&length, sizeof length, who, deadline));
     if (length > most) return runError(who + " sends what cannot be from this program");
-    constexpr std::size_t kPiece = std::size_t{1} << 20; // memory follows what has come, not what is announced
+    constexpr std::size_t kPiece = std::size_t{1} << 20; // memory grows with what arrives, not with what is announced
     std::string text;
     while (text.size() < length) {
         const std::size_t before = text.size();
@@ -230,7 +230,7 @@ void TcpControl::deliver(ControlConnection& connection) {
     for (; connection.in.size() - at >= sizeof(Frame); at += sizeof(Frame)) {
         Frame frame;
         std::memcpy(&frame, connection.in.data() + at, sizeof frame);
-        // A message of another's is forwarded by rank 0 alone, and nobody speaks in another's name.
+        // Only rank 0 forwards messages of others, and no process may send under another's rank.
         if (rank_ == 0 && (frame.from < 0 || &connectionTo(frame.from) != &connection)) continue;
         if (frame.to == rank_) {
             inbox_.push_back({Rank{frame.from}, frame.message});

@@ -125,7 +125,7 @@ typename CapturedGptLayer<T>::Block::Saved CapturedGptLayer<T>::copyForBackward(
     typename Block::Saved copy = copyOfSlice(from, on);
     copy.ln1 = {on.copyOf(from.ln1.values), on.copyOf(from.ln1.inverse_deviations)};
     copy.weights = on.copyOf(from.weights);
-    // Only fused attention reads what it computed, and only of rounded numbers.
+    // Only fused attention reads what it computed, and only for rounded numbers.
     if constexpr (std::is_same_v<T, Bf16>) copy.attended = on.copyOf(from.attended);
     copy.ln2 = {on.copyOf(from.ln2.values), on.copyOf(from.ln2.inverse_deviations)};
     copy.hidden = on.copyOf(from.hidden);

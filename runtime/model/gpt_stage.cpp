@@ -215,7 +215,7 @@ std::vector<typename GptStage<T>::Block::Saved*> GptStage<T>::earlierSlices(Piec
     return earlier;
 }
 
-// The layers of the stage. Each is shown to the watch, and captured if the watch asks for it.
+// The layers of the stage. Each is shown to the watch, and captured if the watch requests it.
 
 template <class T>
 class GptStage<T>::Watched {
@@ -243,14 +243,14 @@ public:
     [[nodiscard]] CapturedGptLayer<T>* captured() { return captured_.get(); }
     [[nodiscard]] LayerPlace place() { return {queue_, queue_, sums_ ? &*sums_ : nullptr, watch_}; }
 
-    /// To be called before the weights' gradients are added to the target.
+    /// Call it before adding the weights' gradients to the target.
     void beginWeights(GradientSum::Target target) {
         if (!captured_ || !target.accumulate) return;
         Buffer& sum = captured_->gradient_sum;
         sum = queue_.pool().take(weights_.size * bytesOf(Storage::Float));
         queue_.device().copy(sum.template as<void>(), target.column + weights_.first, sum.bytes(), queue_.stream());
     }
-    /// To be called after that.
+    /// Call it after that.
     void endWeights(GradientSum::Target target) {
         place().show(CheckedTensor::WeightGradient, target.column + weights_.first, weights_.size);
     }

@@ -58,7 +58,7 @@ void FlameGraph::layOut() {
     for (int at = frames_.empty() ? -1 : zoomed_; at >= 0; at = frames_[static_cast<std::size_t>(at)].parent)
         rects_[static_cast<std::size_t>(at)] = whole;
     std::vector<bool> inside(frames_.size()); // the zoomed frame
-    std::vector<double> used(frames_.size()); // of a frame's width by its children so far
+    std::vector<double> used(frames_.size()); // part of a frame's width that its children have used so far
     double bottom = 0;
     for (std::size_t i = 0; i < frames_.size(); ++i) {
         inside[i] = static_cast<int>(i) == zoomed_;
@@ -143,7 +143,8 @@ void FlameGraph::mouseDoubleClickEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton) zoomTo(frameAt(event->position()));
 }
 
-/// The frame around the current one, its first child, or the one beside it that is drawn; itself if there is none.
+/// The frame around the current one, its first child, or the drawn neighbour at its side; the frame itself if there is
+/// none.
 int FlameGraph::neighbour(int key) const {
     const auto drawn = [this](int frame) { return !rects_[static_cast<std::size_t>(frame)].isEmpty(); };
     const auto parentOf = [this](int frame) { return frames_[static_cast<std::size_t>(frame)].parent; };

@@ -25,7 +25,7 @@ constexpr double kFromMark = 4;
 constexpr double kBetween = 8;
 constexpr double kMinMarkLabelWidth = 48; ///< narrower elided labels are useless
 
-/// The free interval around `x`, with a margin to the labels beside it.
+/// The free interval around `x`, with a margin to the labels next to it.
 struct FreeRoom {
     double left = 0;
     double right = 0;
@@ -337,7 +337,7 @@ void StepChart::paintMarks(QPainter& painter, const StepLayout& layout) const {
         painter.setPen(QPen(colourOf(mark), 1, Qt::DashLine));
         painter.drawLine(QPointF(x, layout.plot(0).top()), QPointF(x, layout.plot(layout.curves() - 1).bottom()));
     }
-    // Labels get a background, since they are near the peaks that they name.
+    // Labels get a background, since they are close to the peaks that they name.
     QColor background = themes_.theme().timeline;
     background.setAlpha(kLabelGround);
     for (const MarkLabel& label : labelsOn(layout)) { // the others are in the tooltip

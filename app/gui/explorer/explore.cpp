@@ -82,7 +82,7 @@ Result<std::vector<ExplorerResult>> exploreFamilies(const ScheduleSpec& spec, co
 
 void SearchNews::put(State state) {
     const std::scoped_lock lock(mutex_);
-    // An order that nobody has taken yet counts as new.
+    // An order that was not fetched yet counts as new.
     if (state_ && state_->better && !state.better) state.better = std::move(state_->better);
     state_ = std::move(state);
 }

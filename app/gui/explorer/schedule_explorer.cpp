@@ -287,7 +287,7 @@ void ScheduleExplorer::finish(Result<ExplorerResult> result) {
         emit computed();
         return;
     }
-    // An old drawing beside new fields would be taken for theirs.
+    // An old drawing next to new values would be read as their result.
     result_.reset();
     for (QPushButton* button : {keep_, export_, run_})
         button->setEnabled(false);
@@ -371,7 +371,7 @@ void ScheduleExplorer::showNews() {
     emit improved();
 }
 
-/// Gives up the search in progress and forgets what it found.
+/// Cancels the running search and discards its result.
 void ScheduleExplorer::endSearch() {
     search_job_.cancel();
     news_timer_.stop();
@@ -407,7 +407,7 @@ void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
     emit searchEnded();
 }
 
-/// The comparison then lists what is shown and all families that take the sizes.
+/// The comparison then lists the current schedule and all families that accept the sizes.
 void ScheduleExplorer::compareFamilies() {
     families_->setEnabled(false);
     families_job_.start([spec = spec()](JobControl& control) { return exploreFamilies(spec, control); },

@@ -140,7 +140,7 @@ void LiveBar::refresh() {
     colours.setColor(QPalette::WindowText,
                      lost ? severityColour(themes_.theme(), Severity::Warning) : themes_.theme().text_dim);
     records_->setPalette(colours);
-    // What is wrong with the run; else with the recording of it.
+    // The alert about the run; if there is none, the one about its recording.
     const LiveAlert* const worst = snapshot ? worstOpen(*snapshot) : nullptr;
     message_ = worst != nullptr                          ? alertText(*worst, *snapshot)
                : snapshot && !snapshot->problems.empty() ? translatedText(snapshot->problems.front())

@@ -166,7 +166,7 @@ TimeRange LiveController::followed(const Session& session) const {
     return span_ > TimeNs{0} ? TimeRange{shown.end - span_, shown.end} : shown;
 }
 
-/// `again`: also if the session is shown already, since the view may have moved.
+/// `again`: also if the session is already shown, since the view may have moved.
 void LiveController::show(bool again) {
     const SessionPtr session = snapshot_->session;
     if (!session || (!again && session == shown_.lock())) return;

@@ -98,7 +98,7 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     return std::shared_ptr<LiveFeed>(new LiveFeed(target, std::move(parts), std::move(clock)));
 }
 
-/// Reads a part of what is available; true if there is more.
+/// Reads a part of the available data; true if there is more.
 bool LiveFeed::read(const JobControl& control) {
     constexpr TimeNs kMaxReadTime{std::chrono::milliseconds(100)}; // until the next snapshot
     const TimeNs began = steadyNow();
@@ -180,7 +180,7 @@ void LiveFeed::add(LiveAlert alert) {
     if (alerts_.size() > kMaxAlerts) alerts_.pop_front();
 }
 
-/// Senders that left before what they send had ended, and those that are back.
+/// Reports senders that left before the end of their data, and those that are back.
 void LiveFeed::takeSenders() {
     if (!receiver_) return;
     const int step = analyzer_.steps().empty() ? 0 : analyzer_.steps().back().index;
@@ -216,8 +216,8 @@ void LiveFeed::resolveLate(const live::LiveRank& rank, int step) {
     }
 }
 
-/// All views are updated with a new session, so there are at most four a second. With large steps at most a quarter of
-/// the time is spent on them.
+/// All views are updated with a new session, so there are at most four sessions per second. With large steps at most a
+/// quarter of the time is spent on them.
 void LiveFeed::refreshSession(const JobControl& control) {
     const TimeNs began = steadyNow();
     if (analyzer_.window() == nullptr || began < next_session_) return;

@@ -158,7 +158,7 @@ void ComparisonModel::show(ComparisonPtr comparison) {
         rows_ = result.changes;
         rows_.insert(rows_.end(), result.ops.begin(), result.ops.end());
         alpha_ = result.limits.alpha;
-        // Ops and transfers first, of which idle time is the consequence; each by cost.
+        // Ops and transfers first, since idle time results from them; each group by cost.
         std::ranges::stable_sort(rows_, [&](const Change& a, const Change& b) {
             if (isIdle(a.key) != isIdle(b.key)) return isIdle(b.key);
             return std::chrono::abs(a.per_step) > std::chrono::abs(b.per_step);

@@ -94,7 +94,7 @@ Result<DepthRows> DepthRows::build(std::shared_ptr<const Trace> trace, const std
 
 void DepthRows::divide(TrackId track, Rows& rows) const {
     const Track& of = trace_->tracks()[track];
-    std::vector<TimeNs> ends; // of the slices around the next one
+    std::vector<TimeNs> ends; // ends of the slices around the next one
     for (SliceId slice = of.first_slice; slice < of.end_slice; ++slice) {
         while (!ends.empty() && ends.back() <= trace_->start(slice))
             ends.pop_back();

@@ -97,7 +97,7 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
     }
 }
 
-/// The times of what is like a thing, and where it lies among them.
+/// The durations of similar items, and the position of this item among them.
 void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const QString& what) {
     constexpr std::size_t kFewest = 3;
     constexpr std::size_t kBars = 16;
@@ -117,7 +117,7 @@ void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const
                          ItemText::tr("%1 to %2, %Ln in all", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),
                          what});
-    // A histogram of one line; ▼ stands before the bar of this one.
+    // A histogram of one line; ▼ stands before the bar of this item.
     const TimeNs low = likes.front();
     const TimeNs span = likes.back() - low;
     if (span <= TimeNs{0}) return;

@@ -36,7 +36,7 @@ std::int32_t asIndex(T value) {
     return static_cast<std::int32_t>(value);
 }
 
-/// What views sum up of a lane.
+/// The sums that views need of a lane.
 Lane::Sums sumsOf(LaneKind kind) {
     switch (kind) {
     case LaneKind::Compute: return Lane::Sums::ByRole;
@@ -91,7 +91,7 @@ bool Lane::startsPair(std::size_t at) const {
     return a.paired && b.paired && a.start == b.start && a.end == b.end;
 }
 
-/// What a span adds to the covered time; of a pair each half adds a half.
+/// The time that a span adds to the covered time; each half of a pair adds one half.
 TimeNs Lane::gain(std::size_t at) const {
     const auto added = [this](std::size_t i) { return i == 0 ? covered_[0] : covered_[i] - covered_[i - 1]; };
     if (!spans_[at].paired) return added(at);
@@ -266,8 +266,8 @@ void Lanes::addReplicaWaits(const std::vector<StepTimeline>& steps) {
     }
 }
 
-/// A transfer is under way from when its payload was sent until it was received; a rank that waits for a payload that
-/// nobody has sent yet is idle.
+/// A transfer is under way from the time when its payload was sent until it was received; a rank that waits for a
+/// payload that was not sent yet is idle.
 void Lanes::addExposed(const std::vector<StepTimeline>& steps) {
     std::vector<std::vector<TimeRange>> under_way(lines_.size());
     // Only what touches a bubble: most transfers are under way while the rank computes.
@@ -291,7 +291,7 @@ void Lanes::addExposed(const std::vector<StepTimeline>& steps) {
         std::vector<TimeRange>& ranges = under_way[line];
         std::ranges::sort(ranges, {}, [](const TimeRange& range) { return std::pair(range.begin, range.end); });
         const Lane& bubbles = lane(line, LaneKind::Bubble);
-        TimeNs done = TimeNs::min(); // parts before it are there already
+        TimeNs done = TimeNs::min(); // parts before it were already added
         for (const TimeRange& range : ranges) {
             const TimeNs begin = std::max(range.begin, done);
             for (std::size_t i = bubbles.firstEndingAfter(begin);

@@ -34,7 +34,7 @@ QString laneText(LaneKind lane) {
     return {};
 }
 
-/// Adds up what lies in the range.
+/// Adds up the items in the range.
 class RangeSum {
 public:
     RangeSum(const Session& session, const TimeRange& range, std::stop_token stop)

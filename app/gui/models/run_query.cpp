@@ -98,7 +98,7 @@ private:
                 if (fitsOp(op.op, step.stageOf(Rank{at}, op.op.chunk).value))
                     add({ItemKind::Op, place, rank, static_cast<std::int32_t>(i)}, op.start, op.end, step.begin);
             }
-            // Bubbles and transfers have no op of their own.
+            // Bubbles and transfers are not ops.
             if (query_.op) continue;
             addBubbles(place, rank);
             if (at < step.comm.size()) addComm(step, place, rank);

@@ -193,7 +193,7 @@ Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control) {
         session->answer = answerOf(loaded, session->activity);
     }
     session->run = std::move(loaded.run);
-    session->run.steps.clear(); // of part of a pipeline
+    session->run.steps.clear(); // steps that contain only a part of the pipeline
     session->no_pipeline = std::move(loaded.no_pipeline);
     const std::shared_ptr<const Trace>& trace = session->run.trace;
     if (trace == nullptr || (trace->sliceCount() == 0 && trace->counters().empty()))

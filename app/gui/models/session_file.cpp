@@ -159,7 +159,7 @@ Taught taughtIn(const Place& place) {
     ScheduleSpec spec;
     spec.name = family.at("name").text();
     if (findScheduleFamily(spec.name) == nullptr) family.at("name").fail("is not a schedule");
-    constexpr std::int64_t kMost = 65'536; // a file of somebody else must not ask for all memory
+    constexpr std::int64_t kMost = 65'536; // a file from another user must not allocate all memory
     const auto size = [&](const char* name) { return static_cast<int>(family.at(name).number(0, kMost, 0)); };
     spec.pp = size("pp");
     spec.microbatches = size("microbatches");

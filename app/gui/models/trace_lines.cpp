@@ -15,7 +15,7 @@ struct LineText {
     Q_DECLARE_TR_FUNCTIONS(TraceLine)
 };
 
-/// A rank, or a process: those that have a text for a number are distinguished by it.
+/// A rank, or a process: processes with a text as their number are distinguished by this text.
 using LineKey = std::tuple<std::uint32_t, std::int64_t, StringId>;
 
 class LineBuilder {
@@ -64,7 +64,7 @@ private:
         }
     }
 
-    /// Those of processes without slices get a line of their own.
+    /// Counters of processes without slices get a separate line.
     void addCounters() {
         for (const CounterSeries& series : trace_.counters()) {
             if (series.times.empty()) continue;

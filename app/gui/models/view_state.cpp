@@ -310,7 +310,7 @@ void ViewState::completeSession(SessionPtr session) {
 /// Views are notified only when both the session and the range are new.
 void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible, bool keeps_rows) {
     const bool had_steps = !session_ || session_->hasSteps();
-    const bool selected = static_cast<bool>(selection_); // what is known of it is new, even if it has the same place
+    const bool selected = static_cast<bool>(selection_); // the data about it is new, even if it has the same place
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = step;
@@ -484,7 +484,7 @@ void ViewState::reveal(const ItemRef& item) {
     if (!session_ || !item) return;
     const TimeRange target = session_->range(item);
     const TimeRange now = range_.range();
-    constexpr std::int64_t kInvisible = 400; // slices so much shorter than the view are about a pixel wide
+    constexpr std::int64_t kInvisible = 400; // slices that are so much shorter than the view are about a pixel wide
     if (item.kind == ItemKind::Slice && target.length() * kInvisible < now.length()) return zoomTo(item);
     if (target.begin < now.begin || target.end > now.end) {
         const TimeNs length = std::max(now.length(), target.length());

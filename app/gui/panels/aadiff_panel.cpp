@@ -24,7 +24,7 @@ namespace bubblescope::gui {
 namespace {
 
 enum ResultColumn : int { VerdictResult, RankResult, StepResult, OpResult, LayerResult, TensorResult, WhatResult };
-constexpr std::size_t kMaxResults = 2000; ///< with more mismatches the list is no more useful
+constexpr std::size_t kMaxResults = 2000; ///< a longer list of mismatches would not be more useful
 
 } // namespace
 

@@ -270,7 +270,7 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     return text;
 }
 
-/// Takes back what is shown while a piece waits.
+/// Hides the old content while a piece is being computed.
 void AccountingPanel::stopWaiting() {
     if (!waiting_) return;
     waiting_.reset();

@@ -80,7 +80,7 @@ void AnswerBar::show(const Answer& answer) {
     statements_.clear();
     if (answer.statements.empty()) return hide();
     for (const Statement* const statement : report::headline(answer)) {
-        // Without a pipeline nothing else says what the devices did.
+        // Without a pipeline this is the only text about the time of the devices.
         if (!isDoubt(*statement) && answer.step_time == TimeNs{0}) statements_.push_back(verdictOf(answer));
         statements_.push_back(*statement);
     }

@@ -146,7 +146,7 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
     });
     bar_->setRange(0, 0);
     since_.start();
-    setVisible(job.running()); // in a window that is rebuilt a load may go on
+    setVisible(job.running()); // a load may continue in a window that is rebuilt
 }
 
 void LoadIndicator::setName(const QString& name) {

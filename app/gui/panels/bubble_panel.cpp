@@ -17,7 +17,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Gives totals a background of their own, and colours differences by sign.
+/// Gives totals a different background, and colours differences by sign.
 class BubbleDelegate : public QStyledItemDelegate {
 public:
     BubbleDelegate(ThemeManager& themes, QObject* parent) : QStyledItemDelegate(parent), themes_(themes) {}
@@ -28,7 +28,7 @@ protected:
         const Theme& theme = themes_.theme();
         if (index.data(BubbleTableModel::kTotalRole).toBool()) option->backgroundBrush = theme.header;
         if (index.column() != BubbleTableModel::Difference && index.column() != BubbleTableModel::Percent) return;
-        // Within one percent of the closed form counts as equal, since its inputs are medians.
+        // A difference of up to one percent from the closed form counts as equal, since its inputs are medians.
         const QVariant fraction = index.siblingAtColumn(BubbleTableModel::Percent).data(BubbleTableModel::kSortRole);
         if (!fraction.isValid()) return;
         constexpr double kSame = 0.01;

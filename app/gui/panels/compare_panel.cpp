@@ -188,7 +188,7 @@ QString scheduleText(const Run& run) {
     return run.schedule.name == "custom" && !run.closest.empty() ? ComparePanel::tr("like %1").arg(text) : text;
 }
 
-/// What differs, the cause first: the schedule, its sizes, the order of ops; then ops and transfers; then idle time.
+/// The differences, the cause first: the schedule, its sizes, the order of ops; then ops and transfers; then idle time.
 QString whatChanged(const Comparison& comparison) {
     const Run& a = comparison.before->run;
     const Run& b = *comparison.after;
@@ -273,8 +273,8 @@ void ComparePanel::showOther(bool on) {
         state_.setReference(nullptr);
 }
 
-/// The other run's step of the same number, on the same replica where there is one; else its typical step. Begins where
-/// the open run's does. Kept: steps come back into sight.
+/// The other run's step with the same number, on the same replica if it exists; else its typical step. Begins at the
+/// same time as the open run's step. Kept, since the user returns to steps.
 const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
     std::shared_ptr<const ReferenceStep>& part = parts_[step];
     if (part) return part;

@@ -42,7 +42,7 @@ int dataPlace(const Session& session, int replica) {
     return line < 0 ? replica : facts[static_cast<std::size_t>(line)].place.at(MeshAxis::Data);
 }
 
-/// The replicas of a step, the one that takes longest first.
+/// The replicas of a step, the slowest first.
 std::vector<int> bySlowness(const Session& session, int place) {
     std::vector<std::pair<TimeNs, int>> all;
     for (const StepTimeline& step : session.run.steps) {
@@ -186,7 +186,7 @@ bool RowsBar::eventFilter(QObject* watched, QEvent* event) {
             return true;
         }
         if (key == Qt::Key_Return || key == Qt::Key_Enter) {
-            // An invalid filter stays editable, with the error beside it.
+            // An invalid filter stays editable, with the error next to it.
             if (parseRowFilter(line_->text().toStdString()).ok()) apply(line_->text());
             return true;
         }

@@ -98,7 +98,7 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
     showSession();
 }
 
-/// A search goes on in the whole of a trace whose beginning was searched.
+/// A search continues in the complete trace after its beginning was searched.
 void SearchBar::showSession() {
     const SessionPtr& session = state_.session();
     const std::vector<std::filesystem::path> before =
@@ -241,7 +241,7 @@ void SearchBar::step(int direction) {
     if (count == 0) return open();
     at_ = at_ < 0 ? (direction > 0 ? 0 : count - 1) : (at_ + direction + count) % count;
     if (at_ < list_->count()) list_->setCurrentRow(at_);
-    // The list would cover what is shown; the arrow keys bring it back.
+    // The list would cover the result; the arrow keys bring it back.
     list_->hide();
     resize(width(), sizeHint().height());
     if (items.empty()) {

@@ -58,7 +58,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     both->addWidget(tabs_);
     both->setSizes({600, 500});
     both->setChildrenCollapsible(false);
-    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // other panels beside it may be low
+    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // other panels next to it may be low
     QVBoxLayout* column = tightColumn(*this);
     column->addWidget(title_);
     column->addWidget(both, 1);
@@ -69,7 +69,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     for (const auto change : {&ViewState::sessionChanged, &ViewState::measuredChanged, &ViewState::selectionChanged,
                               &ViewState::stepChanged})
         connect(&state_, change, this, [this] {
-            if (!goes_) fill_->markStale(); // a slice of the list is no other subject
+            if (!goes_) fill_->markStale(); // choosing a slice in the list does not change the subject
         });
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         name_.reset();

@@ -160,7 +160,7 @@ enum FigureIndex : std::size_t {
 
 constexpr int kMinFindingWidth = 90; ///< pixels
 constexpr int kMinBarWidth = 320;
-/// What is hidden first where there is no room.
+/// The order in which items are hidden if there is not enough room.
 constexpr std::array kLeast{PacedFigure, TimesFigure, StepsFigure, ShapeFigure, ScheduleFigure};
 
 /// The title without the alternative names in brackets.

@@ -34,7 +34,7 @@ constexpr std::array kTaughtKinds{OpKind::Forward, OpKind::Backward, OpKind::Bac
                                   OpKind::Optimizer};
 constexpr std::array kTaughtRanks{RankSource::File, RankSource::Processes, RankSource::Process, RankSource::Thread};
 
-/// What a name is likely to mean.
+/// The most likely meaning of a name.
 OpKind likelyKind(std::string_view name) {
     const QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())).toLower();
     const auto has = [&](const char* word) { return text.contains(QLatin1String(word)); };
@@ -45,7 +45,7 @@ OpKind likelyKind(std::string_view name) {
     return OpKind::Forward;
 }
 
-/// The first number in a name, else the micro-batch that an arg states; 0 if there is neither.
+/// The first number in a name, else the micro-batch in an arg; 0 if there is neither.
 int likelyMicrobatch(const Trace& trace, SliceId slice) {
     std::string_view name = trace.name(slice);
     while (!name.empty()) {
@@ -276,7 +276,7 @@ void TeachPanel::setExample(SliceId slice) {
     propose();
 }
 
-/// Makes a pattern of what is stated about the example.
+/// Makes a pattern from the statements about the example.
 void TeachPanel::propose() {
     if (!session_ || example_ == kNoId) return;
     const Trace& trace = *session_->run.trace;

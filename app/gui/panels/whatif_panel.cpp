@@ -27,7 +27,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kChangeRole = Qt::UserRole; ///< of a list item: the change in the syntax of `whatif --if`
+constexpr int kChangeRole = Qt::UserRole; ///< role of a list item: the change in the syntax of `whatif --if`
 
 enum Value : int { Usual, Steady, Faster, Slower };
 enum BarPiece : int { Remains, Saved, Added };

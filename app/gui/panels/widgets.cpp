@@ -115,7 +115,7 @@ bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
             fillIfVisible();
         }
     }
-    // For all other ways to become visible. Queued, since filling changes what is being painted.
+    // For all other ways to become visible. Queued, since filling changes widgets that are being painted.
     if (event->type() == QEvent::Paint) fillIfVisible();
     return false;
 }

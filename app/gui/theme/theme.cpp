@@ -288,7 +288,7 @@ bool namesDocks(const QWidget* widget) {
            qobject_cast<const QMainWindow*>(widget->parentWidget()) != nullptr;
 }
 
-/// Fusion, but for the tabs of docks, of which there are many: they are narrow, and their names stay whole.
+/// Fusion, except for the tabs of docks, since there are many: they are narrow, and their names are not shortened.
 class AppStyle : public QProxyStyle {
 public:
     AppStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
@@ -303,7 +303,7 @@ public:
     }
     [[nodiscard]] int pixelMetric(PixelMetric metric, const QStyleOption* option,
                                   const QWidget* widget) const override {
-        constexpr int kRoom = 12; // beside a name, both sides together
+        constexpr int kRoom = 12; // around a name, both sides together
         if (metric == PM_TabBarTabHSpace && namesDocks(widget)) return kRoom;
         return QProxyStyle::pixelMetric(metric, option, widget);
     }

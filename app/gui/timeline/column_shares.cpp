@@ -16,7 +16,7 @@ std::size_t placeOfRole(Role role) {
 
 namespace {
 
-/// A part of a column; the last of all is what is outside of steps.
+/// A part of a column; the last one is the time outside of steps.
 struct StackPart {
     std::size_t role;
     bool op;
@@ -27,8 +27,8 @@ struct StackPart {
     int pixels;
 };
 
-/// Ops as a whole, or what is no op, get a pixel if there are some: from what is outside of steps, else from the part
-/// of the other kind that is most too high.
+/// All ops together, and all idle parts together, get a pixel if their time is not 0: from the part outside of steps,
+/// else from the part of the other kind that is most too high.
 void keepVisible(std::span<StackPart> all, bool ops) {
     StackPart* largest = nullptr;
     StackPart* from = &all.back();
@@ -55,12 +55,12 @@ void keepVisible(std::span<StackPart> all, bool ops) {
 
 namespace {
 
-/// The same as stackHeights() for N parts, which most columns have: loops of fixed length. False if it has to be done
-/// the long way since a kind of time would be invisible.
+/// The same as stackHeights() for N parts, which most columns have: loops of fixed length. False if the general
+/// function must be used, since a kind of time would be invisible.
 template <std::size_t N>
 bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, TimeNs length, int pixels,
                   StackHeights& heights) {
-    std::array<double, N + 1> rest; // the last is what is outside of steps
+    std::array<double, N + 1> rest; // the last is the part outside of steps
     std::array<int, N + 1> high;
     const double scale = pixels / static_cast<double>(length.count());
     double outside = pixels;
@@ -99,8 +99,7 @@ bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, Tim
 StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     StackHeights heights{};
     if (length <= TimeNs{0} || pixels <= 0) return heights;
-    // Only the parts that are there are gone through. Which these are is found without branches: it changes from column
-    // to column.
+    // Loops only over the existing parts. They are found without branches, since they change from column to column.
     std::array<Role, kStackOrder.size()> present;
     std::size_t some = 0;
     bool positive = true;

@@ -122,7 +122,7 @@ private:
 
 /// The strip of a folded group; `out` is empty.
 void buildStrip(const GeometryInput& input, const std::vector<TimeNs>& borders, int row, std::vector<StackPiece>& out) {
-    constexpr std::size_t kMostParts = 60'000; // of lines and columns; more would take longer than a frame
+    constexpr std::size_t kMostParts = 60'000; // product of lines and columns; more would take longer than a frame
     const std::vector<int>& lines = input.rows.row(row).members;
     if (lines.empty()) return;
     const std::size_t columns = borders.size() - 1;
@@ -195,7 +195,7 @@ std::vector<StackPiece> StackRows::pieces() const {
 }
 
 void StackRows::write(int row, const RoleFills& fills, PixelCanvas& pixels) const {
-    static thread_local std::vector<StackPiece> pieces; // of some tens of kilobytes, for every row of a frame
+    static thread_local std::vector<StackPiece> pieces; // some tens of kilobytes, reused for every row of a frame
     static thread_local ColumnBand band;
     build(row, pieces);
     const int bottom = pixels.device(input_.rows.rowTop(row) + band_.top + band_.height - input_.scroll_y);
@@ -271,7 +271,7 @@ void CompactRowPainter::paintNames(const QRect& column) {
         paintBusyBar(row, area);
         if (row % every != 0) continue;
         p_.setPen(f_.theme.text);
-        // In the middle of the rows up to the next name: above the first row there is no room.
+        // In the middle of the rows up to the next name: above the first row there is not enough room.
         const int top = area.top() + (every * rows.rowHeight() - line) / 2;
         p_.drawText(QRect(kCompactNameLeft, top, area.width() - kCompactNameLeft, line),
                     Qt::AlignLeft | Qt::AlignVCenter, lineName(f_.session, rows.lineAt(row)));

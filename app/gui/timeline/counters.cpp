@@ -24,7 +24,7 @@ constexpr std::int64_t kHalves = 2;
 
 void addValue(CounterLane& lane, TimeNs time, double value) {
     if (!lane.times.empty() && lane.times.back() >= time) {
-        // Of two values at the same time the later one counts, but the maximum includes both.
+        // If two values have the same time, the later one counts, but the maximum includes both.
         lane.maximum = std::max(lane.maximum, value);
         lane.minimum = std::min(lane.minimum, value);
         lane.values.back() = value;

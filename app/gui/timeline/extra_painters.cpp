@@ -100,8 +100,8 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
     });
 }
 
-/// Ops of a reference are half transparent, since they did not happen here; those that differ from the open run's stand
-/// out.
+/// Ops of a reference are half transparent, since they did not happen here; those that differ from the open run's are
+/// opaque.
 QColor ExtraPainter::referenceColour(const TimelineShape& shape) const {
     switch (shape.change) {
     case OpChange::Longer: return f_.theme.bad;
@@ -151,7 +151,7 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
-        // In the ruler, where it covers no row.
+        // In the ruler, so that it does not cover a row.
         QRectF box(end + 2, 1 - kRulerHeight, width, kStepBandHeight - 2);
         if (box.right() > f_.plot.width()) box.moveRight(end - 2);
         p_.setClipping(false);
@@ -405,7 +405,7 @@ void FlowPainter::paintCaption(const QString& caption, const QColor& colour) {
     const double width = std::min(metrics.horizontalAdvance(caption) + 16, f_.plot.width() - 8.0);
     const int place = captions_++;
     if (f_.pinned) return; // the scrolled part draws it
-    // Where it covers no row: below them, or in the ruler as far as that has room.
+    // Where it does not cover a row: below the rows, or in the ruler if there is room.
     constexpr int kInRuler = 2;
     QRectF box(6, f_.plot.height() - (height + 4) * (place + 1), width, height);
     if (edge_ == Qt::TopEdge && place < kInRuler) {

@@ -15,7 +15,7 @@ namespace {
 constexpr int kLaneMargin = 6; ///< above and below a row's lanes
 constexpr int kLaneGap = 2;
 constexpr int kCommHeight = 12;
-constexpr int kReferenceHeight = 16; ///< at least; else a third of the op band
+constexpr int kReferenceHeight = 16; ///< minimum; else a third of the op band
 constexpr int kMaxReferenceHeight = 40;
 constexpr int kMaxViews = 4;       ///< number of screens to scroll; with more, rows become compact
 constexpr int kMinFreeHeight = 80; ///< pixels that must be free below pinned rows; otherwise these scroll too
@@ -61,7 +61,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     if (pinned <= view_height - kMinFreeHeight) sticky_ = pinned;
 }
 
-/// The ops of that many rows, as high as fits, or as wanted.
+/// Sets the height of the op bands for this number of rows: the height that fits, or the wanted one.
 void RowLayout::layOps(const Lanes& lanes, int rows, int view_height) {
     const int for_rows = view_height - (rowCount() - rows) * kGroupHeight;
     layBands(lanes, 0);
@@ -248,7 +248,7 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
             const Span& span = lane.spans()[i];
             if (span.start > time + reach || distance == TimeNs{0}) break;
             const TimeNs away = std::max({TimeNs{0}, span.start - time, time - span.end});
-            // Of two adjacent spans the one that contains the point wins; ends are exclusive.
+            // If a point lies on the border of two spans, the later span is chosen; ends are exclusive.
             const TimeNs penalty{away == TimeNs{0} && span.end == time ? 1 : 0};
             if (away + penalty >= distance) continue;
             distance = away + penalty;

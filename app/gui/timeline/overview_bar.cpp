@@ -134,7 +134,7 @@ void OverviewBar::mousePressEvent(QMouseEvent* event) {
     grip_ = gripAt(at);
     moved_ = false;
     const TimeRange& range = state_.range().range();
-    // A click beside the frame centres it under the pointer, ready to be dragged.
+    // A click outside the frame centres it under the pointer, ready to be dragged.
     if (grip_ == Grip::Move && !frame().adjusted(-1, 0, 1, 0).contains(at, height() / 2.0)) {
         const TimeNs begin = time(at) - range.length() / 2;
         state_.range().show({begin, begin + range.length()});

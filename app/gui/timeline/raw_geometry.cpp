@@ -203,7 +203,7 @@ RawRows::RawRows(const GeometryInput& input) {
 RawRows::~RawRows() = default;
 
 void RawRows::read(int row, const std::function<void(const LaneShapes&)>& write) {
-    static thread_local LaneShapes lane; // of some tens of kilobytes, for every lane of a frame
+    static thread_local LaneShapes lane; // some tens of kilobytes, reused for every lane of a frame
     const auto at = static_cast<std::size_t>(row);
     if (at >= ends_.size()) return;
     for (std::size_t i = at == 0 ? 0 : ends_[at - 1]; i < ends_[at]; ++i) {

@@ -31,7 +31,7 @@ QColor rawColour(const Theme& theme, StringId name) {
     return QColor(rawRgb(theme, name));
 }
 
-/// Of names that are not marked, while others are, three quarters are background.
+/// If some names are marked, all others are mixed with three quarters of background.
 QRgb RawPainter::colourOf(StringId name) const {
     const QRgb own = rawRgb(f_.theme, name);
     if (f_.marked_names == nullptr || (*f_.marked_names)[name]) return own;
@@ -90,7 +90,7 @@ void RawPainter::paintColumns(const LaneShapes& lane) {
 void RawPainter::writeColumns(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const {
     static thread_local ColumnBand band;
     const int bottom = pixels.device(top + RowLayout::kRawHeight);
-    std::array<int, RowLayout::kRawHeight + 1> heights{}; // of a run of that height
+    std::array<int, RowLayout::kRawHeight + 1> heights{}; // by the height of a run
     for (std::size_t high = 0; high < heights.size(); ++high)
         heights[high] = bottom - pixels.device(top) - pixels.device(RowLayout::kRawHeight - static_cast<double>(high));
     band.begin(pixels, bottom, pixels.width());

@@ -89,7 +89,7 @@ void RoleFills::stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& p
 void RoleFills::whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const {
     if (role != Role::Bubble && box.right - box.left < ColumnBand::kNarrow)
         return band.replace(box.left, box.right, box.bottom - box.top, colour(role, chunk));
-    band.replace(box.left, box.right, 0, 0); // what is below it is not seen
+    band.replace(box.left, box.right, 0, 0); // hides everything below it
     fill(pixels, box, role, chunk);
 }
 

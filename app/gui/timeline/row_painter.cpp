@@ -84,7 +84,7 @@ TimelineShape RowPainter::clearOf(const TimelineShape& bubble, const std::vector
     return clear;
 }
 
-/// Each row on its own; what is below them, and headers of groups, in some parts.
+/// One piece per row; the space below the rows and headers of groups are further pieces.
 std::vector<RowPainter::Lines> RowPainter::divided() const {
     constexpr int kLines = 128;
     const RowLayout& rows = f_.geometry.rows;
@@ -173,7 +173,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
             });
         }
     } else {
-        // Lines stay in the cache from their ground to what is drawn upon it.
+        // Each line of pixels stays in the cache from its background to the last shape.
         const auto write = [&](std::size_t i) {
             const auto [begin, end, row] = parts[i];
             if (row < 0) return ground(parts[i]);
@@ -211,7 +211,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
 /// `large` gets the shapes that may bear labels, which need the metrics of fonts.
 void RowPainter::writeFullRow(int row, const Sources& from, PixelCanvas& pixels,
                               std::vector<TimelineShape>& large) const {
-    static thread_local RowShapes shapes; // of some hundred kilobytes, for every row of a frame
+    static thread_local RowShapes shapes; // some hundred kilobytes, reused for every row of a frame
     static thread_local ColumnBand columns;
     from.full.build(row, shapes);
     const LaneBand& band = f_.geometry.rows.bands().front();
@@ -268,7 +268,7 @@ void RowPainter::paintLabel(const TimelineShape& shape) {
     const bool line = !shape.label.contains(QLatin1Char('\n'));
     const QRectF body = bodyOf(shape);
     if (shape.role == Role::Bubble) {
-        // A plain background behind the text: hatching through letters is hard to read.
+        // A plain background behind the text: hatching behind letters is hard to read.
         QRectF background({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
         background.moveCenter(body.center());
         p_.fillRect(background & body, f_.theme.bubble_background);

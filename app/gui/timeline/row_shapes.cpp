@@ -44,7 +44,7 @@ public:
         }
     }
 
-    /// Adds a span as a shape of its own; edges in logical pixels.
+    /// Adds a span as a separate shape; edges in logical pixels.
     void addOne(const Span& span, double left, double right) {
         TimelineShape shape;
         shape.item = itemOf(span);
@@ -111,8 +111,8 @@ private:
     std::size_t first_shape_ = out_.size(); ///< index of this lane's first shape; earlier ones belong to other lanes
 };
 
-/// What a rank computes, its bubbles and its waits for other replicas, in one band. Spans at least kOwnFrom device
-/// pixels wide are shapes; the columns of narrower ones are stacks of exact shares.
+/// The ops of a rank, its bubbles and its waits for other replicas, in one band. Spans at least kOwnFrom device pixels
+/// wide are shapes; the columns of narrower ones are stacks of exact shares.
 class ComputeBand {
 public:
     ComputeBand(const GeometryInput& input, const std::vector<TimeNs>& borders, int row, const QRectF& band,
@@ -167,7 +167,7 @@ private:
                 wide.push_back({&spans[i++], left, right});
                 continue;
             }
-            // All that begin in this column, but for a wide one or a wide pair that begins there last.
+            // All spans that begin in this column, except a wide one or a wide pair that begins there last.
             const double first = std::floor(left);
             const TimeNs column_end = std::max(border(first + 1), spans[i].start + TimeNs{1});
             std::size_t next = std::max(i + 1, lane.firstStartingFrom(column_end, i + 1));

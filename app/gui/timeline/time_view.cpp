@@ -18,10 +18,10 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kWheelZoom = 0.85;  ///< per notch
-constexpr double kWheelPan = 0.1;    ///< of the view, per notch
+constexpr double kWheelPan = 0.1;    ///< part of the view, per notch
 constexpr double kWheelNotch = 120;  ///< Qt's eighths of a degree
 constexpr double kKeyZoom = 0.8;     ///< per key press
-constexpr double kKeyPan = 0.1;      ///< of the view
+constexpr double kKeyPan = 0.1;      ///< part of the view
 constexpr int kFocusFrame = 2;       ///< pixels
 constexpr int kGesturePauseMs = 600; ///< wheel events closer than this form one entry of the zoom history
 

@@ -26,7 +26,7 @@ QString selectionText(const TimelineView& view) {
     return state.session() && state.selection() ? oneLine(*state.session(), state.selection()) : QString();
 }
 
-/// What a screen reader reads of each row.
+/// The texts that a screen reader reads for each row.
 enum Cell : int { kNameCell, kBubbleCell, kShareCell, kPiecesCell, kOpsCell, kLongestCell, kCellCount };
 
 QString cellColumnName(int column) {
@@ -84,7 +84,7 @@ QString cellText(const Session& session, int current, int line, int column) {
     }
 }
 
-/// A cell of a row. Lives as long as its timeline's interface.
+/// A cell of a row. Exists as long as its timeline's interface.
 class CellAccess : public QAccessibleInterface, public QAccessibleTableCellInterface {
 public:
     CellAccess(TimelineView& view, int row, int column) : view_(view), row_(row), column_(column) {}
@@ -295,8 +295,7 @@ void installTimelineAccess(TimelineView& view) {
         return true;
     }();
     static_cast<void>(installed);
-    // With a screen reader running, the constructors of the base classes may have created an interface of their own
-    // type.
+    // If a screen reader runs, the constructors of the base classes may have created an interface of their own type.
     QAccessibleInterface* made = QAccessible::queryAccessibleInterface(&view);
     if (made != nullptr && dynamic_cast<TimelineAccess*>(made) == nullptr)
         QAccessible::deleteAccessibleInterface(QAccessible::uniqueId(made));

@@ -84,7 +84,7 @@ QString TimelineView::instantAt(const QPointF& position) const {
     return fromUtf8(std::string(trace.text(trace.instants()[*at].name)));
 }
 
-/// What the pixel column under the pointer shows, where it stands for more than one op or bubble.
+/// The content of the pixel column under the pointer, if it stands for more than one op or bubble.
 QString TimelineView::sharesAt(const QPointF& position, const ItemRef& item) const {
     constexpr double kOwnShape = 3; // device pixels, as in row_shapes.cpp
     if (!state_.session() || !plot().contains(position.toPoint())) return {};
@@ -218,7 +218,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 bool TimelineView::selectStepAt(const QPointF& position) {
     if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth || !state_.pipeline()) return false;
     const TimeNs time = scale().time(position.x() - kHeaderWidth);
-    // Of several replicas the one that is shown.
+    // If there are several replicas, the one that is shown.
     const int replica = state_.session()->step(std::max(0, state_.step())).replica;
     int found = -1;
     for (int step = 0; step < state_.session()->stepCount(); ++step) {
@@ -267,14 +267,15 @@ const RawLane& TimelineView::laneOf(const RowLayout::RawPlace& place) const {
         rows_.lineAt(place.row))[static_cast<std::size_t>(rows_.rawLane(place.row, place.lane))];
 }
 
-/// Shows a track's stacks in one row, or each depth in a row of its own.
+/// Shows a track's stacks in one row, or each depth in a separate row.
 void TimelineView::setFlat(TrackId track, bool flat) {
     RowChoice rows = state_.rows();
     rows.setFlat(track, flat);
     state_.setRows(std::move(rows));
 }
 
-/// The menu of the item under the pointer, or of the row whose name is there. The menu key asks for the selection's.
+/// The menu of the item under the pointer, or of the row whose name is there. The menu key opens the menu of the
+/// selection.
 void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
     if (const ItemRef item = by_key ? state_.selection() : itemAt(event->pos()); item) {
@@ -408,7 +409,7 @@ void TimelineView::run(Command command) {
 
 void TimelineView::moveReference(double by) {
     if (!state_.reference()) return;
-    // Rounded to whole steps, so that going back and forth ends where it began.
+    // Rounded to whole steps, so that moving it back and forth ends at the same value.
     state_.setReferenceBlend(std::round((state_.referenceBlend() + by) / kReferenceStep) * kReferenceStep);
 }
 
@@ -454,7 +455,7 @@ void TimelineView::showRank(int rank) {
     if (item.kind == ItemKind::Slice && state_.session()->lanes.lineOf(item) == line) showSlice(item);
 }
 
-/// Unfolds what hides a slice, and scrolls to its row.
+/// Unfolds the groups that hide a slice, and scrolls to its row.
 void TimelineView::showSlice(const ItemRef& item) {
     const Session& session = *state_.session();
     const int line = session.lanes.lineOf(item);

@@ -156,7 +156,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, name);
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    // The full caption if there is room beside the name.
+    // The full caption if there is room next to the name.
     const QString word = TimelineText::tr("bubble %1").arg(percent(bubble));
     const int room = text.width() - QFontMetrics(bold_).horizontalAdvance(name) - 4;
     const bool fits = QFontMetrics(small_).horizontalAdvance(word) <= room;
@@ -259,7 +259,7 @@ void TimelinePainter::paintGroups() {
     p_.restore();
 }
 
-/// Of ranks or processes without a pipeline: above their tracks, across names and plot.
+/// Names of ranks or processes without a pipeline: above their tracks, across names and plot.
 void TimelinePainter::paintLineNames() {
     const RowLayout& rows = f_.geometry.rows;
     p_.save();

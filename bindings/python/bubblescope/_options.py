@@ -15,37 +15,37 @@ Size = Union[int, str]  # integer bytes, or "80GiB"
 
 class SizeKeywords(TypedDict, total=False):
     pp: int  # pipeline ranks
-    microbatches: int  # of a step
+    microbatches: int # per step
     vpp: int  # chunks a rank (1; 2 of families that need two)
 
 
 class OrderKeywords(SizeKeywords, total=False):
     schedule_file: Path  # JSON, or PyTorch's CSV, in place of a name
-    flavor: str  # whose order, where frameworks differ
+    flavor: str # the framework whose order is meant, where frameworks differ
     group_size: int  # micro-batches that pass a chunk together
     memory_limit: int  # activations a rank may hold, in forward ops of one chunk
-    activation_sizes: Sequence[int]  # what a forward takes, and its input and weight gradients free
-    sequence_slices: int  # of each sequence
+    activation_sizes: Sequence[int] # activations that a forward keeps, and that its input and weight gradients free
+    sequence_slices: int # per sequence
 
 
 class TimeKeywords(TypedDict, total=False):
     op_costs: Path  # cost model of a layer's operators
     pair_cuts: str  # how it interleaves a pair ("paddle")
     stage_times: Path  # times of each stage's ops, JSON or CSV
-    forward: Time  # of one forward op (1 ms)
-    backward: Time  # of one whole backward op (twice the forward)
+    forward: Time # duration of one forward op (1 ms)
+    backward: Time # duration of one whole backward op (twice the forward)
     input_grad: Time
     weight_grad: Time
-    overlapped: Time  # of an overlapped forward and backward (their sum)
+    overlapped: Time # duration of an overlapped forward and backward (their sum)
     comm: Time  # latency of a transfer between ranks (0)
     loss: Time  # by which the last stage takes longer (0)
 
 
 class TransferKeywords(TypedDict, total=False):
-    activation_bytes: Size  # what a stage hands to the next
-    gradient_bytes: Size  # what it hands back (as much)
+    activation_bytes: Size # size of the tensor that a stage sends to the next stage
+    gradient_bytes: Size # size of the gradient that it sends back (the same size)
     bandwidth: str  # "50GB/s" (unlimited)
-    links: Path  # links with a latency or bandwidth of their own, JSON or CSV
+    links: Path # links with a different latency or bandwidth, JSON or CSV
     comm_streams: str  # which transfers queue: "unlimited", "direction", "link", "rank"
     sends: str  # "async", "blocking", "paired", "batched"
     comm_overlap: bool  # False: transfers hold up the rank that sends them
@@ -53,7 +53,7 @@ class TransferKeywords(TypedDict, total=False):
 
 class MemoryKeywords(TypedDict, total=False):
     memory_model: Path  # tensor sizes of the model's layers, JSON
-    memory_budget: Size  # of a rank
+    memory_budget: Size # per rank
 
 
 class ScheduleKeywords(OrderKeywords, TimeKeywords, TransferKeywords, total=False):
@@ -70,7 +70,7 @@ class ValidateKeywords(MemoryKeywords, total=False):
 
 
 class LoadKeywords(OrderKeywords, MemoryKeywords, total=False):
-    schedule: str  # that the trace is meant to show; sizes may be left open
+    schedule: str # the schedule that the trace should show; sizes may be left open
     rules: Union[Path, Sequence[Path]]  # files of further rules for names of ops, and for lanes
     rank_of: Union[str, Sequence[str]]  # "PATTERN=RANK": of files and processes by name
     mesh: str  # how the job spreads over its ranks, "pp=4,dp=2,tp=2"
@@ -79,7 +79,7 @@ class LoadKeywords(OrderKeywords, MemoryKeywords, total=False):
     replicas: Union[int, Sequence[int]]  # only these data-parallel replicas
     ranks: Union[int, Sequence[int]]  # tables and documents show these pipeline ranks only
     clocks: str  # "auto", "align", "off"
-    thresholds: Union[Path, "dict[str, Any]"]  # of findings: a JSON file, or names and values
+    thresholds: Union[Path, "dict[str, Any]"] # thresholds of findings: a JSON file, or names and values
 
 
 class ModelKeywords(TypedDict, total=False):
@@ -104,7 +104,7 @@ class SearchKeywords(SizeKeywords, TimeKeywords, TransferKeywords, total=False):
     placement: str  # "any", "loop", "v"
     op_times: Path  # times of single ops, JSON or CSV
     second: Path  # stage times of a second model in the opposite direction; of fewer stages: in copies
-    second_microbatches: int  # of each copy (together as many as of the first)
+    second_microbatches: int # micro-batches of each copy (together as many as the first model has)
     overlap_pairs: bool  # a forward and a backward may run as an overlapped pair
     split_backward: str  # "auto", "on", "off"
     noise: str  # ops take up to this share longer or shorter, "5%"

@@ -18,7 +18,7 @@
 namespace bubblescope::chrome {
 namespace {
 
-// Kineto's names, of today and of 2021.
+// Kineto's names, the current ones and those of 2021.
 constexpr std::array<std::string_view, 6> kDeviceCategories{"kernel", "gpu_memcpy", "gpu_memset",
                                                             "Kernel", "Memcpy",     "Memset"};
 
@@ -107,7 +107,7 @@ void EventSink::add(const Event& event) {
     case 'S': // the older spelling of these three
     case 'p':
     case 'F': async(event); break;
-    case 'T': // likewise; with a duration, what state a thread was in
+    case 'T': // also older; with a duration, the state of a thread
         if (event.has_duration)
             complete(event, stateTrackFor(event));
         else
@@ -127,8 +127,8 @@ void EventSink::add(const Event& event) {
     }
 }
 
-// PaddlePaddle's dynamic graph writes milliseconds instead of microseconds: for today's dates one is a thousandth of
-// the other, so the two cannot be confused.
+// PaddlePaddle's dynamic graph writes milliseconds instead of microseconds. For current dates one is a thousandth of
+// the other, so they cannot be confused.
 TimeNs EventSink::timeOf(const Event& event) {
     constexpr TimeNs kYear2001{1'000'000'000'000'000}; // in milliseconds, read as microseconds
     if (*event.time < kYear2001 || *event.time > kFarthestTime / 1000) return *event.time;
@@ -149,7 +149,7 @@ TimeNs EventSink::startOf(const Event& event) {
     return start && *start >= time && *start < time + TimeNs{1000} ? *start : time;
 }
 
-/// CUPTI leaves records without times when it runs out of buffers; they would stretch the trace to 1970.
+/// CUPTI leaves records without times when it runs out of buffers; these would stretch the trace back to 1970.
 bool EventSink::lostItsTimes(const Event& event) const {
     if (own_ || *event.time > TimeNs{0} || event.duration.value_or(TimeNs{0}) > TimeNs{0}) return false;
     const std::string_view category = builder_.text(text(event.category));
@@ -199,14 +199,14 @@ bool EventSink::orderStreams(const JobControl& control) {
     return true;
 }
 
-/// Arrows that slices themselves name; those without a direction are ignored.
+/// Arrows that slices name themselves. Those without a direction are ignored.
 void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
     if (!event.flows_in && !event.flows_out) return;
     constexpr std::uint64_t kOfSlices = 0x62696e645f696400; // separates their ids from those of flow events
     builder_.addFlow({event.bind ^ kOfSlices, timeOf(event), track, slice, false});
 }
 
-/// NCCL's profiler plugin writes 0 for a begin that it did not see, which would stretch the trace to the machine's
+/// NCCL's profiler plugin writes 0 for a start that it did not see, which would stretch the trace back to the machine's
 /// start.
 bool EventSink::beginsUnknown(const Event& event, const AsyncId& id, bool begins, bool ends) {
     constexpr std::array<std::string_view, 6> kOfNccl{"GROUP_API",     "COLL_API", "P2P_API",
@@ -227,7 +227,7 @@ void EventSink::async(const Event& event) {
     const std::uint64_t number = event.has_global_id ? event.id ^ kOfAll : event.id;
     const AsyncId id{event.has_global_id ? RowId{} : rowId(event.pid), text(event.category), number};
     if (beginsUnknown(event, id, begins, ends)) return;
-    const auto known = open_async_.find(id); // what happens while it is open belongs to its row
+    const auto known = open_async_.find(id); // events that happen while it is open belong to its row
     const TrackId track = known != open_async_.end() ? known->second.front().track : asyncTrackFor(event);
     if (!begins && !ends) {
         builder_.addInstant({track, timeOf(event), text(event.name), text(event.category), argsOf(event)});
@@ -261,7 +261,7 @@ TrackId EventSink::trackFor(const Event& event) {
     return known->second;
 }
 
-// Slices that have an id instead of a thread: one row for each process, category and name, where they may overlap.
+// Slices with an id instead of a thread: one row per process, category and name, where they may overlap.
 TrackId EventSink::asyncTrackFor(const Event& event) {
     const RowId process = rowId(event.pid);
     const AsyncRow key{process, text(event.category), text(event.name)};
@@ -274,7 +274,7 @@ TrackId EventSink::asyncTrackFor(const Event& event) {
     return known->second;
 }
 
-/// Beside the slices of the thread, with which they do not nest.
+/// Separate from the slices of the thread, because they do not nest with them.
 TrackId EventSink::stateTrackFor(const Event& event) {
     const TrackId thread = trackFor(event);
     const auto [known, is_new] = state_tracks_.try_emplace({rowId(event.pid), rowId(event.tid)}, kNoId);
@@ -287,7 +287,7 @@ TrackId EventSink::stateTrackFor(const Event& event) {
 
 void EventSink::metadata(const Event& event) {
     const std::string_view kind = builder_.text(text(event.name));
-    if (kind == "trace_origin") { // of our own writer, whose times count from it
+    if (kind == "trace_origin") { // from Bubblescope's writer, whose times count from it
         own_ = true;
         const auto origin = findJsonArg(argsText(event), "origin_ns");
         if (origin && std::holds_alternative<std::int64_t>(*origin)) {
@@ -296,7 +296,7 @@ void EventSink::metadata(const Event& event) {
         }
         return;
     }
-    if (kind == "trace_files") { // of our own writer too
+    if (kind == "trace_files") { // from Bubblescope's writer too
         sources_ = decodedSourceFiles(argsText(event), where_, log_);
         return;
     }
@@ -328,7 +328,7 @@ namespace {
 
 constexpr int kDeepestCounter = 8;
 
-/// The number that a text states, also as JSON does not write it.
+/// The number in a text, even if it is not valid JSON.
 std::optional<double> numberIn(std::string_view text) {
     text = trimmed(text);
     if (text.starts_with('+')) text.remove_prefix(1);
@@ -345,7 +345,7 @@ std::optional<double> numberOf(const ArgValue& value) {
 
 } // namespace
 
-/// The id of an event as its text states it.
+/// The id of an event as written in the file.
 std::string EventSink::idText(const Event& event) const {
     const std::string_view text = mended_.empty() ? bytes_.text().substr(event.offset) : mended_;
     const auto id = findJsonArg(JsonScanner(text).value().value_or(std::string_view{}), "id");
@@ -357,7 +357,7 @@ std::string EventSink::idText(const Event& event) const {
 
 void EventSink::counter(const Event& event) {
     std::string name(builder_.text(text(event.name)));
-    if (event.has_id) name += fmt::format("[{}]", idText(event)); // as in the viewers of this format
+    if (event.has_id) name += fmt::format("[{}]", idText(event)); // as the viewers of this format do
     counterValues(event, name, parseJsonArgs(argsText(event)), 0);
 }
 
@@ -380,7 +380,7 @@ void EventSink::counterValues(const Event& event, const std::string& name, const
 void EventSink::flow(const Event& event) {
     // Ids are unique within a category only.
     std::uint64_t id = event.id ^ (static_cast<std::uint64_t>(text(event.category)) << 48);
-    // If processes came from several files, arrows may connect processes of one file, but not of different ones.
+    // If processes came from several files, arrows may connect processes of one file, but not of different files.
     const bool merged = sources_.has_value();
     if (merged) id ^= std::hash<std::string>{}(where_);
     if (event.phase == 'f' && !event.binds_enclosing) {
@@ -390,7 +390,7 @@ void EventSink::flow(const Event& event) {
     builder_.addFlow({id, timeOf(event), trackFor(event), kNoId, merged});
 }
 
-/// After all slices are known. False if the job is stopped.
+/// Call it when all slices are known. False if the job is stopped.
 bool EventSink::resolvePointers(const JobControl& control) {
     if (pointers_.empty()) return true;
     StopCheck stop(control);

@@ -79,7 +79,7 @@ private:
     [[nodiscard]] bool resume();
     void packet(const Packet& packet, const PacketBatch& batch);
     void packed(std::string_view bytes);
-    /// Converts a packet's time to the trace's clock; false if it cannot, which is counted if something is lost.
+    /// Converts a packet's time to the trace clock. If it cannot, returns false and counts what is lost.
     [[nodiscard]] bool putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time);
     SequenceState& stateOf(std::uint32_t sequence);
     void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
@@ -107,9 +107,9 @@ private:
     };
 
     const FileBytes& file_;
-    ArgSource args_in_file_;          ///< for the sources of all sequences, if the args stay there
-    std::optional<ArgPacker> packer_; ///< of what would have to be kept in memory for its args
-    std::array<std::string, 3> kept_; ///< one of them, while it is written
+    ArgSource args_in_file_;          ///< for the sources of all sequences, if their args stay there
+    std::optional<ArgPacker> packer_; ///< for what would have to be kept in memory for its args
+    std::array<std::string, 3> kept_; ///< one packet, while it is written
     const std::string& where_;
     TraceBuilder& builder_;
     DiagnosticLog& log_;
@@ -122,20 +122,20 @@ private:
     std::map<std::tuple<TrackId, StringId, StringId>, TrackId> legacy_rows_; ///< by thread, category and name
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
     std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< successive packets often share a sequence
-    Event event_;                                                        ///< the current one
-    std::vector<StoredArg> args_;                                        ///< likewise, if they do not stay in the file
-    std::string categories_;                                             ///< of the current event, if several
+    Event event_;                                                        ///< the current event
+    std::vector<StoredArg> args_; ///< the current event's args, if they do not stay in the file
+    std::string categories_;      ///< categories of the current event, if there are several
     bool joined_ = false;
     std::vector<CounterPoint> counters_;
-    std::optional<SourceFiles> sources_;                       ///< of a conversion
-    std::size_t offset_ = 0;                                   ///< of the current packet
-    std::size_t released_ = 0;                                 ///< what was read and given back to the system
-    std::vector<std::shared_ptr<const FileExtract>> extracts_; ///< of the files, in their order
+    std::optional<SourceFiles> sources_;                       ///< of a converted file
+    std::size_t offset_ = 0;                                   ///< offset of the current packet
+    std::size_t released_ = 0;                                 ///< read and returned to the system up to here
+    std::vector<std::shared_ptr<const FileExtract>> extracts_; ///< one per file, in order
     Status extracts_are_sound_;
     bool expected_ = false;                          ///< room for all slices was reserved
     bool ended_ = false;                             ///< there are no more packets
-    std::size_t searched_ = 0;                       ///< behind damage no packets begin up to here
-    PacketBatch::End end_ = PacketBatch::End::Whole; ///< and why
+    std::size_t searched_ = 0;                       ///< no packets begin between the damage and this offset
+    PacketBatch::End end_ = PacketBatch::End::Whole; ///< why there are no more
     std::int64_t packets_ = 0;
 };
 
@@ -159,8 +159,8 @@ bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
     return true;
 }
 
-/// Reserves room for the slices and arrows of the whole file as its beginning has them: columns that grow by copying
-/// would take half as much memory again, while room that is not used takes none.
+/// Reserves room for the slices and arrows of the whole file, extrapolated from its beginning: columns that grow by
+/// copying would need half as much memory again, while unused room costs nothing.
 void Reader::expectAll() {
     constexpr std::size_t kMore = 8; // an eighth
     expected_ = true;
@@ -188,9 +188,9 @@ void Reader::reportEnd(PacketBatch::End end) {
     }
 }
 
-/// Goes on behind damage where packets begin again; false if none do, so far.
+/// Continues after damage where packets begin again; false if none do so far.
 bool Reader::resume() {
-    constexpr std::size_t kSeenAgain = std::size_t{256} << 10; // when more of the file came
+    constexpr std::size_t kSeenAgain = std::size_t{256} << 10; // once more of the file has come
     const std::size_t size = file_.text().size();
     if (end_ == PacketBatch::End::Whole) return false;
     const auto next = findPackets(file_.text(), std::min(std::max(offset_ + 1, searched_), size));
@@ -202,7 +202,7 @@ bool Reader::resume() {
     return true;
 }
 
-/// The packets that there are by now; false if the job is stopped.
+/// Reads the packets available so far; false if the job is stopped.
 bool Reader::readRuns(LoadProgress& progress) {
     constexpr std::size_t kMinThreadedBytes = std::size_t{1} << 20;
     bool stopped = false;
@@ -228,7 +228,8 @@ bool Reader::readRuns(LoadProgress& progress) {
     return !stopped;
 }
 
-/// A packed file is read as it is unpacked: what was read is given back, so that only some megabytes are in memory.
+/// A compressed file is read as it is unpacked, and read parts are released, so that only a few megabytes are in
+/// memory.
 Status Reader::read(LoadProgress& progress) {
     while (true) {
         const bool whole = file_.complete();
@@ -246,7 +247,7 @@ Status Reader::read(LoadProgress& progress) {
     BUBBLESCOPE_TRY(extracts_are_sound_);
     tracks_.finish();
     nameLegacyRows();
-    DiagnosticLog known; // an extract states what was odd in the original
+    DiagnosticLog known; // an extract states the problems of the original
     if (!pairing_.finish(extracts_.empty() ? log_ : known, where_, progress)) return cancelledError();
     addCounters();
     const std::uint32_t first = builder_.currentFile();
@@ -259,7 +260,7 @@ Status Reader::read(LoadProgress& progress) {
     return {};
 }
 
-/// Takes packets that were compressed into one; those cannot contain compressed packets in turn.
+/// Reads packets that were compressed into one; these cannot contain compressed packets themselves.
 void Reader::packed(std::string_view bytes) {
     const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
     if (!unpacked) return addBadPacket();
@@ -345,7 +346,7 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
     if (extras.interned) state.addInterned(*extras.interned, builder_);
     if (extras.defaults) state.setDefaults(*extras.defaults);
     if (extras.descriptor) tracks_.addDescriptor(*extras.descriptor);
-    constexpr std::uint64_t kOfSequence = 0x7365710000000000; // uuids of tracks that have none
+    constexpr std::uint64_t kOfSequence = 0x7365710000000000; // uuids for tracks that have none
     if (extras.process) tracks_.addProcess(kOfSequence | packet.sequence, *extras.process);
     if (extras.thread) {
         tracks_.addThread(kOfSequence | packet.sequence, *extras.thread);
@@ -372,7 +373,7 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
         break;
     }
     case fields::event::kTypeInstant:
-        // An extract and a conversion state what came of it.
+        // For an extract or a conversion, they were applied when it was made.
         if (builder_.text(event.category) == kCaptureCategory && extracts_.empty() && !sources_) {
             if (builder_.text(event.name) == kCaptureBegins) putOnWallClock(storedArgs(raw, state));
             if (builder_.text(event.name) == kCaptureStates) takeStatedRank(storedArgs(raw, state));
@@ -388,7 +389,7 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
     }
 }
 
-/// An event as Chrome's JSON has it; false if it is of a kind that is not shown.
+/// An event in Chrome's JSON form; false if its kind is not shown.
 bool Reader::legacyEvent(const TrackEvent& raw, const Event& event, std::uint64_t uuid, TimeNs time) {
     const LegacyEvent legacy = LegacyEvent::decoded(raw.legacy);
     const TrackId track = tracks_.trackFor(uuid);
@@ -436,7 +437,7 @@ StringId Reader::known(StringId text) {
     return text;
 }
 
-/// The names of several categories are joined into one, which is bounded: an event may name thousands of long ones.
+/// Joins the names of several categories into one, with a limit: an event may name thousands of long ones.
 void Reader::addCategory(StringId category) {
     constexpr std::size_t kLongest = 256;
     if (category == 0) return;
@@ -473,7 +474,7 @@ const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, Se
     return out;
 }
 
-/// They stay in the file if they can, and are checked now: what cannot be read is no event.
+/// They stay in the file if possible and are validated now: an event with unreadable args is rejected.
 ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
     if (!raw.has_args) return 0;
     const bool all_known = raw.plain_args && (raw.arg_names & ~state.argTexts().knownNames()) == 0;
@@ -489,7 +490,7 @@ ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
     return source ? ArgStore::inSource(*source, keptOffset(raw)) : builder_.args().add(storedArgs(raw, state));
 }
 
-/// Where the event's args will be found: in the file, or in a packet that has nothing else.
+/// Where the event's args will be found: in the file, or in a separate packet.
 std::uint64_t Reader::keptOffset(const TrackEvent& raw) {
     if (!packer_) return offset_;
     const auto field = [](std::uint32_t tag, std::string_view bytes, std::string& out) {
@@ -515,7 +516,7 @@ const std::vector<StoredArg>& Reader::storedArgs(const TrackEvent& raw, const Se
     return args_;
 }
 
-/// Recorded jobs have one file per process, and hosts have only the wall clock in common.
+/// Recorded jobs have one file per process, and hosts only share the wall clock.
 void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
     for (const StoredArg& arg : args) {
         if (arg.type == StoredArg::Type::Int && builder_.text(arg.name) == kCaptureOffset)
@@ -523,7 +524,7 @@ void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
     }
 }
 
-/// Where no launcher told a recorded process its rank, its framework may.
+/// If no launcher gave a recorded process its rank, its framework may state it.
 void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
     std::optional<std::int32_t>& rank = builder_.file(builder_.currentFile()).rank;
     for (const StoredArg& arg : args) {
@@ -533,7 +534,7 @@ void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
     }
 }
 
-/// Our writer puts them before all others: what stands further behind was appended by somebody else.
+/// Bubblescope writes them before all others; later ones were appended by another program.
 void Reader::takeExtract(std::string_view bytes) {
     if (!extracts_are_sound_.ok() || static_cast<std::int64_t>(extracts_.size()) != packets_) return;
     Result<FileExtract> extract = FileExtract::decoded(bytes, where_);
@@ -543,13 +544,13 @@ void Reader::takeExtract(std::string_view bytes) {
         extracts_are_sound_ = extract.error();
 }
 
-/// Our writer puts them before all events, as it does an extract.
+/// Bubblescope writes them before all events, like an extract.
 void Reader::takeSourceFiles(std::string_view json) {
     if (builder_.trackCount() > 0 || sources_) return;
     sources_ = decodedSourceFiles(json, where_, log_);
 }
 
-/// The files from `first` on are what was extracted.
+/// The files from `first` on are the extracted ones.
 Status Reader::assignExtracts(std::uint32_t first) {
     if (extracts_.empty()) return {};
     if (first + extracts_.size() != builder_.fileCount()) return damagedExtract(where_);

@@ -28,7 +28,7 @@ public:
 
 private:
     std::set<std::int64_t> taken_;
-    std::int64_t next_ = 1'000'000; // above most process ids, so that a made-up number is recognisable
+    std::int64_t next_ = 1'000'000; // above most process ids, so that an invented number is recognisable
 };
 
 } // namespace
@@ -99,7 +99,7 @@ SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows, std::span<
 
 namespace {
 
-/// A JSON object or array of which some members may be absent.
+/// A JSON object or array with optional members.
 class JsonList {
 public:
     explicit JsonList(char open) : out_(1, open), close_(open == '{' ? '}' : ']') {}
@@ -126,7 +126,7 @@ private:
     char close_;
 };
 
-/// `alone`: the trace has no other file, and needs no name for it.
+/// `alone`: the trace has no other file, so this one needs no name.
 std::string encoded(const TraceFile& file, bool alone) {
     JsonList object('{');
     object.text("format", file.format);

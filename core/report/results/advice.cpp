@@ -62,7 +62,7 @@ Value::Object adviceLayouts(const Suggestion& suggestion, const RunModel& model)
     };
     if (layers.empty()) return layouts;
     const Partition partition{layers};
-    if (suggestion.searched) { // only what reads orders from files can run it
+    if (suggestion.searched) { // only frameworks that read orders from files can run it
         const auto modules = modulesPerStage(layoutOf(partition), false);
         if (modules.ok()) layouts.push_back({"torchtitan", modules.value()});
         return layouts;
@@ -151,7 +151,7 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
     return table;
 }
 
-/// Which stages would give or take how much.
+/// How much work stages would give or take.
 void addMovedWork(Section& document, const Advice& advice) {
     constexpr double kWorthMoving = 0.02;
     for (const Suggestion& suggestion : advice.suggestions) {
@@ -176,7 +176,7 @@ void addAdvisedLayouts(Section& document, const RunModel& model, const Advice& a
     }
 }
 
-/// What is known of the orders that were searched, and what another split adds.
+/// Results for the orders that were searched, and the gain of another split.
 void addSearchedOrders(Section& document, const Advice& advice, bool orders_written) {
     bool any = false;
     for (const Suggestion& suggestion : advice.suggestions) {

@@ -34,7 +34,7 @@
 namespace bubblescope::report {
 namespace {
 
-/// "7", or "7 of replica 1" where several pipelines ran the same step.
+/// "7", or "7 of replica 1" if several pipelines ran the same step.
 std::string stepName(const StepAnalysis& step) {
     return step.replica == 0 ? fmt::format("{}", step.index)
                              : fmt::format("{} of replica {}", step.index, step.replica);
@@ -42,13 +42,13 @@ std::string stepName(const StepAnalysis& step) {
 
 // ---- Steps ----
 
-/// What the steps say together, in a line.
+/// A summary of all steps, in one line.
 std::string stepTimeText(const StepSelection& selection) {
     return fmt::format("A step takes {}: step {} stands for {}", formatTime(selection.stepTime()),
                        selection.typical().index, selection.summary().text());
 }
 
-/// Those to be listed: by number, those asked for if any were.
+/// The steps to list, by number: only requested ones, if there are any.
 std::vector<const SelectedStep*> listedSteps(const StepSelection& selection) {
     std::vector<const SelectedStep*> listed;
     for (const SelectedStep& step : selection.steps()) {
@@ -57,7 +57,7 @@ std::vector<const SelectedStep*> listedSteps(const StepSelection& selection) {
     return listed;
 }
 
-/// Of replicas of a step the one that takes longest.
+/// If a step has replicas, the one that takes longest.
 Section stepsSection(const Run& run, const RunReport& report) {
     Section section;
     section.heading = "Steps";
@@ -105,7 +105,7 @@ TimeNs meanExpected(const StepAnalysis& step) {
     return step.ranks.empty() ? sum : sum / static_cast<std::int64_t>(step.ranks.size());
 }
 
-/// Steps are joined in groups where there are too many for a bar each: the longest of each group is shown.
+/// If there are too many steps for one bar each, they are grouped; shows the longest of each group.
 Section stepBars(const RunReport& report) {
     constexpr std::size_t kMaxBars = 60;
     const std::vector<const SelectedStep*> listed = listedSteps(report.selection);
@@ -131,7 +131,7 @@ Section stepBars(const RunReport& report) {
     return section;
 }
 
-/// Observed against closed form, as a share of the latter where there is one.
+/// Observed compared with closed form, as a fraction of the latter if there is one.
 std::string difference(TimeNs observed, TimeNs expected) {
     const TimeNs delta = observed - expected;
     if (expected.count() == 0) return formatTimeDelta(delta);
@@ -263,12 +263,12 @@ private:
     const Run& run_;
     const RunReport& report_;
     std::vector<std::size_t> listed_;
-    std::optional<StepDiagnoses> diagnoses_; ///< none where only the typical step was asked for
+    std::optional<StepDiagnoses> diagnoses_; ///< none if only the typical step was requested
     std::size_t first_ = 0;
     std::vector<StepDiagnosis> made_; ///< from the first on
 };
 
-/// A step for programs. `diagnosis` is null for one whose ops are gone.
+/// A step for programs. `diagnosis` is null if its ops were dropped.
 Section stepData(const Run& run, const RunReport& report, std::size_t index, const StepDiagnosis* diagnosis,
                  const StepValues& values) {
     const StepAnalysis& step = report.steps[index];
@@ -295,7 +295,7 @@ Section stepData(const Run& run, const RunReport& report, std::size_t index, con
     return section;
 }
 
-/// Which step people see, and why this one: "Step 12 of replica 3, the typical one, on its longest replica".
+/// Which step people see, and why: "Step 12 of replica 3, the typical one, on its longest replica".
 std::string shownName(const RunReport& report) {
     const SelectedStep& step = report.selection.typical();
     std::string name = fmt::format("Step {}", step.index);
@@ -385,7 +385,7 @@ Section stagesSection(const RunReport& report, Reader reader) {
 
 // ---- Findings, problems, pictures ----
 
-/// What a finding's command is to read: the file, or the folder that holds them all.
+/// The argument for a finding's command: the file, or the folder that contains all files.
 std::string namedFiles(const Run& run) {
     if (run.files.empty()) return {};
     std::filesystem::path common = run.files.front();

@@ -35,12 +35,12 @@ Value::Object objectOf(const Statement& statement) {
             {"change", textOrNone(statement.change)}};
 }
 
-/// A label and its text begin in the same columns on every line.
+/// Pads labels so that labels and texts are aligned on every line.
 std::string padded(const Sentence& label) {
     return fmt::format("{:<9}", label.text());
 }
 
-/// Hints of errors begin small.
+/// Hints of errors begin with a lower-case letter.
 std::string capitalised(std::string text) {
     if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
         text.front() = static_cast<char>(text.front() - 'a' + 'A');

@@ -35,7 +35,7 @@ Cell nameCell(const std::string& name) {
     return brief == name ? Cell(name) : Cell(name).as(std::move(brief));
 }
 
-/// Of all files, by rank.
+/// Activity of all files, by rank.
 struct Activity {
     std::vector<DeviceSummary> devices;
     std::vector<HostSummary> threads;
@@ -80,7 +80,7 @@ Table devicesTable(const std::vector<DeviceSummary>& devices) {
     return table;
 }
 
-/// Marked steps, of a file after the other: wall time, and what its devices did in it.
+/// Marked steps, one file after another: wall time, and what its devices did in it.
 Table stepsTable(const Activity& activity) {
     Table table("device_steps",
                 {column("rank", "rank"), column("index", "step"), column("wall_ns", "time"),
@@ -100,7 +100,7 @@ Table stepsTable(const Activity& activity) {
     return table;
 }
 
-/// "4 steps; the median takes 9.991 ms, the longest, step 12, 10.2 ms."
+/// "4 steps; the median takes 9.99 ms, the longest, step 12, 10.2 ms."
 std::string stepsText(const Activity& activity) {
     std::vector<TimeNs> times;
     const StepActivity* longest = nullptr;
@@ -235,7 +235,7 @@ Sections listOf(std::string key, const std::vector<Item>& items, Of of) {
     return sections;
 }
 
-/// Without the list of what was expected and found, which fills a screen.
+/// Without the list of expected and found names, which fills a screen.
 std::string reasonText(const Error& error) {
     const std::string reason =
         fmt::format("No pipeline was found ({})", error.message.substr(0, error.message.find(':')));
@@ -345,7 +345,7 @@ DataTable streamTable(const Activity& activity) {
     return out;
 }
 
-/// Of devices, or otherwise the operators of threads.
+/// Kernels of devices, or otherwise operators of threads.
 DataTable kernelTable(const Activity& activity) {
     DataTable out({{"rank", ColumnType::Int32},
                    {"where", ColumnType::Text},

@@ -34,7 +34,7 @@ constexpr std::array kOpEntries{OpEntry{OpKind::Forward, "forward (F)", colours:
                                 OpEntry{OpKind::BackwardWeight, "weight gradient (W)", colours::kBackwardWeight},
                                 OpEntry{OpKind::Optimizer, "optimizer (O)", colours::kOptimizer}};
 
-/// Greys for what the schedule asks, warm colours for what should not be.
+/// Greys for the schedule's part, warm colours for avoidable parts.
 constexpr std::array<std::string_view, kCauseCount> kCauseColours{"#9aa3ad", "#d64541", "#a8323e", "#ef8a7d",
                                                                   "#b58900", "#8e5ea2", "#c04f8c", "#6c4ab6",
                                                                   "#4aa3a0", "#a0522d", "#59626d"};
@@ -61,7 +61,7 @@ std::vector<AccountEntry> entriesOf(const StepAccounting& account) {
     return entries;
 }
 
-/// Takes what is negative off the parts before it, so that each bar is as long as the step.
+/// Subtracts negative parts from the parts before them, so that each bar is as long as the step.
 void takeOffNegative(std::vector<Bars::Part>& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
         for (std::size_t k = i; k-- > 0 && parts[i].time < TimeNs{0};) {
@@ -85,7 +85,7 @@ Bars accountBars(const StepAccounting& account, const std::vector<AccountEntry>&
     return bars;
 }
 
-/// With the ranks that were asked for alone.
+/// With the requested ranks only.
 StepAccounting shownRanks(StepAccounting account, const StepRequest& request) {
     std::erase_if(account.ranks.edit(), [&](const RankAccounting& rank) { return !request.shows(rank.rank); });
     return account;
@@ -152,7 +152,7 @@ std::string_view segmentName(PathSegment::Kind kind) {
     return "";
 }
 
-/// How much of the path lies in ops of each rank.
+/// How much of the path is in ops of each rank.
 std::vector<TimeNs> criticalTimes(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     std::vector<TimeNs> times(step.ranks.size(), TimeNs{0});
     for (const PathSegment& segment : diagnosis.path.segments) {
@@ -237,7 +237,7 @@ Table blameRanking(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     return table;
 }
 
-/// The longest of those with a cause.
+/// The longest bubbles with a cause.
 Table blamedBubbles(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     constexpr std::size_t kMaxBubbles = 32;
     const AttributedBubbles& all = diagnosis.attribution.bubbles;

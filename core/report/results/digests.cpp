@@ -31,7 +31,7 @@ void addDigestSide(Section& document, char name, const RecordedChecks& run) {
     document.line(text + pluralize(run.log.digests.size(), "digest"));
 }
 
-/// "step 3, B2.1 of layer 5, input gradient", and who computed it in each run.
+/// "step 3, B2.1 of layer 5, input gradient", and which rank computed it in each run.
 std::string digestPlace(const DigestDifference& difference) {
     const DigestRecord& a = difference.a;
     const DigestRecord& b = difference.b;

@@ -61,7 +61,7 @@ std::string formulaTotals(const Formula& formula) {
     return out;
 }
 
-/// A row a rank, and the same for programs in an array of numbers.
+/// One row per rank, and for programs an array of numbers.
 Table formulaRanks(const ClosedForm& form) {
     Table table({}, {shown("rank s"), shown("bubble")});
     if (form.peaks) table.columns.push_back(shown("peak activations"));

@@ -176,8 +176,9 @@ Document simulationsDocument(const std::vector<Simulated>& runs) {
     for (const Simulated& run : runs) {
         const std::string chart = textChart(run.step);
         document.line(fmt::format("\n{}\n{}", orderName(run.schedule),
-                                  chart.empty() ? "too wide for a chart to scale"
-                                                : chart.substr(0, chart.size() - 1))); // a line ends by itself
+                                  chart.empty()
+                                      ? "too wide for a chart to scale"
+                                      : chart.substr(0, chart.size() - 1))); // the line end is added separately
     }
     return document;
 }

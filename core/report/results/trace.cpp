@@ -145,7 +145,7 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
 Section clocksSection(const RunClocks& clocks) {
     Section section;
     section.key = "clocks";
-    if (clocks.method != ClockMethod::Shared) { // with one clock there is nothing to tell people
+    if (clocks.method != ClockMethod::Shared) { // with one clock there is nothing to report to people
         std::string text = fmt::format("Clocks: {} ({})", clockMethodName(clocks.method), clocks.reason);
         if (clocks.method == ClockMethod::Aligned) {
             text +=

@@ -74,7 +74,7 @@ std::string_view shade(double slowdown) {
     return "█";
 }
 
-/// Where a number for each replica does not fit into a terminal: shades alone.
+/// Only shades, if a number per replica does not fit into a terminal.
 void addShades(Section& section, const RunModel& model, const StragglerStudy& study) {
     constexpr std::size_t kColumns = 80;
     const std::size_t replicas = model.replicas.size();
@@ -90,7 +90,7 @@ void addShades(Section& section, const RunModel& model, const StragglerStudy& st
     }
 }
 
-/// A row a rank, a column a replica.
+/// One row per rank, one column per replica.
 Section workersSection(const RunModel& model, const StragglerStudy& study) {
     constexpr std::size_t kMaxNumbers = 11;
     const std::size_t replicas = model.replicas.size();
@@ -151,7 +151,7 @@ void addStudyData(Section& document, const RunModel& model, const StragglerStudy
 
 // ---- How far it may be off ----
 
-/// What a prediction's error is made of.
+/// The parts of a prediction's uncertainty.
 std::string barReason(const Prediction& prediction) {
     const ErrorBar& bar = prediction.bar;
     std::vector<std::string> reasons;
@@ -189,7 +189,7 @@ void addReplayError(Section& section, const ReplayCheck& check) {
     if (worst != ranks.end() && *worst > TimeNs{0})
         text +=
             fmt::format(" Rank {} has the largest error at its end, {}.", worst - ranks.begin(), formatTime(*worst));
-    // What the error comes from, as far as the trace does not record it.
+    // The sources of the error, as far as the trace does not record them.
     constexpr double kWorthNaming = 0.02;
     constexpr double kUnlike = 1.2;
     if (check.error() > kWorthNaming) {

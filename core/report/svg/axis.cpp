@@ -40,7 +40,7 @@ std::vector<Tick> makeTicks(TimeNs from, TimeNs to, TimeNs least) {
     const auto [major, minor] = TickSpacing::atLeast(least);
     const TimeUnit unit = TimeUnit::of(std::max(std::chrono::abs(from), std::chrono::abs(to)));
     std::vector<Tick> ticks;
-    // Division rounds towards zero, so start one early and skip what lies before the range.
+    // Division rounds towards zero, so start one earlier and skip marks before the range.
     for (TimeNs at = (from / minor - 1) * minor; at <= to; at += minor) {
         if (at >= from) ticks.push_back({at, at % major == TimeNs{0} ? inUnit(at.count(), unit) : std::string{}});
     }

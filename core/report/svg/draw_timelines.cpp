@@ -43,7 +43,7 @@ double rowHeight(std::size_t ranks, bool shared) {
     return shared ? height * 1.3 : height;
 }
 
-/// From the step's begin, with the optimizer's ops.
+/// From the start of the step, including the optimizer's ops.
 TimeNs lastEnd(const StepTimeline& step) {
     TimeNs end = step.end;
     for (const auto& ops : step.ranks) {
@@ -101,7 +101,7 @@ private:
         return {};
     }
 
-    /// What all panels have in common.
+    /// Computes what all panels have in common.
     void measure() {
         bool shared = false;
         for (const Panel& panel : panels_) {
@@ -247,7 +247,7 @@ private:
     const DrawOptions& options_;
     TimeNs to_{0};
     std::vector<Rank> ranks_;
-    Rect plot_; ///< where the range lies from left to right
+    Rect plot_; ///< area of the range from left to right
     double row_height_ = 0;
     double label_size_ = 0;
     LegendContent legend_;

@@ -24,7 +24,7 @@ constexpr double kLabelRoom = 190; ///< at most, for the names of threads
 constexpr double kSliceLabelSize = 9;
 constexpr double kNarrowestSlice = 0.6; ///< pixels; slices below it are gathered
 
-// Apart in hue and in lightness; which one a name gets says nothing.
+// They differ in hue and lightness; which one a name gets has no meaning.
 constexpr std::array<std::string_view, 8> kFills{"#2f6db5", "#f0b13c", "#b5e3cd", "#d9642f",
                                                  "#8fbbe8", "#574785", "#e8b4cb", "#4d8f6b"};
 
@@ -96,7 +96,7 @@ private:
         return trace_.start(slice) < to_ && trace_.end(slice) >= options_.from;
     }
 
-    /// Those of one process together, rows that were split off behind their thread.
+    /// Tracks of one process together, with rows that were split off after their thread.
     [[nodiscard]] std::vector<TrackId> tracksInRange() const {
         std::vector<TrackId> found;
         for (TrackId id = 0; id < trace_.tracks().size(); ++id) {
@@ -197,7 +197,7 @@ private:
     const Trace& trace_;
     const TraceDrawOptions& options_;
     TimeNs to_{0};
-    Rect plot_; ///< where the range lies from left to right
+    Rect plot_; ///< area of the range from left to right
     Document body_;
 };
 

@@ -60,7 +60,7 @@ std::string fillAttribute(const Paint& paint) {
     return fmt::format(R"(fill="{}")", fillOf(paint));
 }
 
-/// Places entries from left to right and begins a new line where one would not fit.
+/// Places entries from left to right and starts a new line if one would not fit.
 class Lines {
 public:
     Lines(Document& document, const Rect& area) : document_(document), area_(area), x_(area.x), y_(area.y) {}
@@ -85,7 +85,7 @@ private:
     double y_;
 };
 
-/// What the shades from full to light mean.
+/// The meaning of the shades, from full to light.
 std::string shadesText(const Shades& shades) {
     const auto range = [](std::string_view what, int count) { return fmt::format("{}s 0 to {}", what, count - 1); };
     if (shades.slices <= 1) return range("chunk", shades.chunks);

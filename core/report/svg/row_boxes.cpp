@@ -91,8 +91,8 @@ private:
         std::ranges::stable_sort(pieces_, {}, &Piece::start);
     }
 
-    /// Gives lanes to the ops from `first` on that overlap one another, directly or through others; returns
-    /// the first op behind them.
+    /// Gives lanes to the ops from `first` on that overlap one another, directly or through others; returns the first
+    /// op after them.
     std::size_t shareRow(std::size_t first) {
         std::vector<TimeNs> free; // per lane
         TimeNs latest = pieces_[first].end;

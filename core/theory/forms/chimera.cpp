@@ -106,8 +106,8 @@ PeakForm chimeraPeaks(const Schedule& schedule) {
                     "m divisible by p", [=](int s) { return least + std::min(s, p - 1 - s); });
 }
 
-/// The bubble rate (p−2)/(units·m+p−2) of a two-way pipeline, in which each rank runs `units`·m ops and fills p−2;
-/// right if the closed form gives the same rate.
+/// The bubble rate (p−2)/(units·m+p−2) of a two-way pipeline in which each rank runs `units`·m ops and fills p−2; right
+/// if the closed form gives the same rate.
 QuotedForm twoWayQuote(const Schedule& schedule, const CostModel& costs, double units, QuoteText text) {
     const double p = schedule.pp;
     const double m = schedule.microbatches;

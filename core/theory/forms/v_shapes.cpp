@@ -33,7 +33,7 @@ int vHalfUnits(int p) {
     return p <= 2 ? p - 1 : 6 * ((p - 1) / 2) - 1;
 }
 
-/// The same of V-Min.
+/// As above, for V-Min.
 int vMinUnits(int p) {
     return p == 1 ? 0 : 4 * p - (p % 3 == 0 ? 7 : 5);
 }

@@ -22,7 +22,7 @@ from .neighbours import Neighbours
 _TRIAL_STEPS = 16  # a layer that found no bubble for its trial until then is left out
 _BACKWARD_TRIAL_STEPS = 4  # and its backward that found none in as many after the trials of forwards
 _SHORTEST = 100_000  # nanoseconds of a wait in which nothing is begun
-_MEASURED_AGAIN = 32  # steps, where no wait holds a check
+_MEASURED_AGAIN = 32 # steps, when no wait has room for a check
 _IDLE_STEPS = 32  # after as many in which its bubbles held no check, a rank leaves them alone
 _BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the weight gradient of "}
 
@@ -81,14 +81,14 @@ class BubbleChecks:
         self._pipeline, self._margin, self._memory = pipeline, margin, memory
         self._budget, self._waits, self._neighbours = Budget(cost / pipeline.pp), Waits(), Neighbours(threads)
         self._spent = 0  # nanoseconds of the job's thread since the step began, what layers count excluded
-        self._overrun = 0  # of the worker, beside the job's thread that goes on
+        self._overrun = 0 # of the worker, while the job's thread continues
         self._chunk_of = {stage: chunk for chunk, (stage, _) in enumerate(pipeline.stages)}
         self._layers = []  # of each chunk
         self._session = None
         self._worker = None
         self._failed = False
         self._working = False  # whether the worker has a call that was not finished
-        self._stop = False  # what the job waits for is there
+        self._stop = False # the input that the job waits for has arrived
         self._stopped = 0  # since when
         self._random = True  # the layer that runs again sets the job's random numbers
         self._process = os.getpid()
@@ -104,11 +104,11 @@ class BubbleChecks:
         self._watched = []
         self._ops = {}  # what Session.prepared() gives, by op
         self._ran = []  # ops that the session does not know yet
-        self.active = True  # whether ops and waits are to be told: not in steps without checks, which so cost nothing
+        self.active = True # whether to report ops and waits: not in steps without checks, which so cost nothing
         self._stated = False
         self._in_session = False  # whether the step is one of the session
         self._number = 0
-        self._arrived = 0  # when what the next op needs was there
+        self._arrived = 0 # when the next op's input arrived
         self._until = 0  # when the wait is expected to end
         self._shortest = 0  # nanoseconds that the last checks took at least; grows slowly
         self._wanted = set()  # (kind, micro-batch, chunk, layer) that is kept for and was not checked yet
@@ -182,7 +182,7 @@ class BubbleChecks:
             self._prepare()
             if self._session is not None:
                 self._begin_in_session(number)
-        elif self._in_session:  # the step was begun when the last one ended
+        elif self._in_session: # the step was begun when the last one ended
             self._join()
         self._spent += time.monotonic_ns() - begin
 
@@ -242,7 +242,8 @@ class BubbleChecks:
         else:
             spent, self._spent = self._spent, 0
             self._budget.begin_step(begin, spent)
-        # Only a step that keeps for checks is one of the session; the savings of several steps pay for its checks.
+        # Only a step that keeps tensors for checks is one of the session; the savings of several steps pay for its
+        # checks.
         goes_on = self._session is not None and self._idle <= _IDLE_STEPS and (self._idle > 0 or self._pays())
         if self._in_session or goes_on:
             self._begin_work(lambda ends=self._in_session: self._end_in_session(ends, goes_on))
@@ -477,7 +478,7 @@ class BubbleChecks:
         self._neighbours.waits(True)
         checks = self._begins_checks(begin)
         begun = time.monotonic_ns()
-        if self._until < begun:  # otherwise the job has nothing to do yet
+        if self._until < begun: # otherwise the job has nothing to do yet
             self._spent += begun - begin
         try:
             return wait()

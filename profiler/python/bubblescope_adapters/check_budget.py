@@ -2,7 +2,7 @@
 
 _SAVED_STEPS = 32  # whose shares can be saved
 _BEGIN_STEPS = 8  # whose shares have to be saved before a step has checks
-_MOST_PAUSE = 16  # steps for which what found no bubble is left alone at most
+_MOST_PAUSE = 16 # maximum number of steps for which a check that found no bubble is paused
 
 
 class Budget:

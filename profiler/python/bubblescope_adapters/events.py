@@ -23,7 +23,8 @@ def _load():
     if not path or not os.environ.get("BUBBLESCOPE_CAPTURE_DIR"):
         return None, None
     try:
-        # The first keeps the interpreter's lock, which is faster and safe for what never waits; the second gives it up.
+        # The first keeps the interpreter's lock, which is faster and safe for functions that never wait; the second
+        # releases it.
         return ctypes.PyDLL(path), ctypes.CDLL(path)
     except OSError:
         return None, None
@@ -274,7 +275,8 @@ def _watch_optimizers():
 
 
 def _on_collection(phase, about):
-    # Of young objects they are short, and there are hundreds per second; at the interpreter's end nobody waits.
+    # Collections of young objects are short, and there are hundreds per second; at the interpreter's end no work waits
+    # for them.
     if about["generation"] < 2 or sys.is_finalizing():
         return
     if phase == "start":

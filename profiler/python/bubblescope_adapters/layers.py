@@ -178,7 +178,7 @@ class KeptGradients(Kept):
         self.got = []  # gradient of each output
         self.to_inputs = [None for _, _, needs in self.inputs if needs]
         self.to_weights = [None for _ in self.trained]
-        self.wanted = frozenset()  # kinds of ops that are to be repeated
+        self.wanted = frozenset() # kinds of ops to re-execute
         self._listeners = []
         self._copies = []
         self._whole = True  # whether each gradient could be copied

@@ -13,7 +13,7 @@ from .step_values import StepValues, first_tensor, sizes
 
 VERSIONS = ("3.3", "3.2")
 
-# As the program calls them: family and flavor.
+# Bubblescope's names: family and flavor.
 SCHEDULES = {
     "PipelineParallel": ("1f1b", None),
     "PipelineParallelWithInterleave": ("interleaved", "paddle-dynamic"),

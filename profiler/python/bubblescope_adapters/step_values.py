@@ -58,7 +58,7 @@ class StepValues:
             events.step_values(step, loss=host.item())
 
 
-_tensors = {}  # by which frameworks are there: their classes
+_tensors = {} # by the frameworks that are loaded: their classes
 
 
 def _is_tensor(value):

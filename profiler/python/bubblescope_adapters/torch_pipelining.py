@@ -9,7 +9,7 @@ from .step_values import StepValues, first_tensor
 
 VERSIONS = ("2.15", "2.14")
 
-# As the program calls them: family and flavor.
+# Bubblescope's names: family and flavor.
 SCHEDULES = {
     "ScheduleGPipe": ("fthenb", None),
     "Schedule1F1B": ("1f1b", None),
@@ -215,7 +215,7 @@ def _wait(checks):
             if not receives:
                 return function(work, *args, **kwargs)
             work.receives = ()
-            # Receives first: a wait in the order of issue would show the end of the slower of both.
+            # Receives first: waiting in the order of issue would show the end of the slower of the two.
             first, then = work.divided or (work, ())
             for label in receives:
                 events.push_bytes(label.name, label.bytes)
@@ -309,7 +309,7 @@ def _step(watch, checks, values, losses, framework, version):
                 waited_for.close()
                 checks.end()
             if trains:
-                # Losses that are not divided by the number of micro-batches are parts of the step's.
+                # Losses that are not divided by the number of micro-batches are parts of the step's loss.
                 added = not getattr(self, "scale_grads", True)
                 values.state(steps.number, losses, _inputs(self, args, kwargs), added)
             del losses[:]

@@ -8,7 +8,7 @@ NAMES_OPS = False
 def prepare(module):
     before = getattr(module, "_prepare_profiler", None)
     if before is None:
-        return  # a version that has none is told by CUPTI that it is in use
+        return # a version that has none gets CUPTI's error that it is in use
 
     def prepare_profiler(config, activities, *args, **kwargs):
         if any(getattr(activity, "name", "") == "CUDA" for activity in activities or ()):

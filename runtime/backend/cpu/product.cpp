@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-// The only file that uses Eigen, on one thread. Results depend on values and shapes alone, so runs can be compared bit
+// The only file that uses Eigen, on one thread. Results only depend on values and shapes, so runs can be compared bit
 // by bit.
 
 namespace bubblescope::runtime::cpu {
@@ -19,7 +19,7 @@ using Stride = Eigen::OuterStride<Eigen::Dynamic>;
 using Factor = Eigen::Map<const Matrix, Eigen::Unaligned, Stride>;
 using Result = Eigen::Map<Matrix, Eigen::Unaligned, Stride>;
 
-/// The factor as it lies in memory, before transposition.
+/// The factor as stored in memory, before transposition.
 Factor factor(const GemmMatrix& matrix, int batch, std::int64_t rows, std::int64_t columns) {
     const float* const data = static_cast<const float*>(matrix.data) + batch * matrix.stride;
     return matrix.transposed ? Factor(data, columns, rows, Stride(matrix.leading))
@@ -58,7 +58,7 @@ void multiplyFloats(const Gemm& gemm) {
     }
 }
 
-/// A matrix of a batch as it lies in memory, converted to float.
+/// A matrix of a batch as stored in memory, converted to float.
 std::vector<float> inFloat(const GemmMatrix& matrix, int batch, std::int64_t rows, std::int64_t columns) {
     const std::int64_t lines = matrix.transposed ? rows : columns;
     const std::int64_t length = matrix.transposed ? columns : rows;

@@ -2,8 +2,8 @@
 
 #include "runtime/backend/cuda/attention_tiles.h"
 
-// Fused attention as in FlashAttention-2 (Dao 2023): scores are made tile by tile and never reach memory. Sums are made
-// in the order of rows, so the same sizes give the same bits.
+// Fused attention as in FlashAttention-2 (Dao 2023): scores are computed tile by tile and never reach memory. Sums are
+// in the order of rows, so equal sizes give equal bits.
 
 namespace bubblescope::runtime {
 namespace {
@@ -17,8 +17,8 @@ using QueriesDivision = Division<(kWidth > 64 ? 1 : 2), 32>;
 template <int kWidth>
 using KeysDivision = Division<1, 16>;
 
-/// Lets the rows from `begin` to `end` pass by: take(tiles, row, first) is called for `kStep` rows at a time, which are
-/// those from `row` on in the tiles and from `first` on in the sequence. The first tiles have been fetched.
+/// Visits the rows from `begin` to `end`: calls take(tiles, row, first) for `kStep` rows at a time, which are those
+/// from `row` on in the tiles and from `first` on in the sequence. The first tiles have been fetched.
 template <int kWidth, int kStep, class Tiles, class Fetch, class Take>
 __device__ void passBy(Tiles (&tiles)[2], int begin, int end, const Fetch& fetch, const Take& take) {
     int now = 0;
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(kTileThreads) queriesGradientKernel(FusedAtten
     writeRows<kWidth>(attention.queries_grad, sizes, own, sums, place, [&](int) { return sizes.scale; });
 }
 
-/// What the keys' gradient needs of two neighbouring queries.
+/// What the keys' gradient needs from two neighbouring queries.
 struct alignas(16) TwoQueries {
     float logs[2];
     float along[2];
@@ -295,7 +295,7 @@ void startTiles(void (*kernel)(Parameters...), std::int64_t blocks, cudaStream_t
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-/// The blocks of a launch for so many rows of each sequence.
+/// The blocks of a launch for this many rows of each sequence.
 template <class OfKernel>
 std::int64_t blocksOf(const AttentionSizes& sizes, std::int64_t rows) {
     return sizes.pairs() * ((rows + OfKernel::kBlockRows - 1) / OfKernel::kBlockRows);

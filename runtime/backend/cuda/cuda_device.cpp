@@ -326,7 +326,7 @@ std::optional<double> peakOf(std::string_view name) {
         std::string_view part;
         double flops;
     };
-    // PCIe cards are slower than modules of the same name, and come first.
+    // PCIe cards are slower than modules with the same name, and come first.
     constexpr std::array kPeaks{Peak{"H100 PCIe", 756e12}, Peak{"H100 NVL", 835e12}, Peak{"H200 NVL", 835e12},
                                 Peak{"H100", 989.4e12},    Peak{"H200", 989.4e12},   Peak{"A100", 311.9e12},
                                 Peak{"B200", 2250e12},     Peak{"L40S", 362e12},     Peak{"L4", 121e12},

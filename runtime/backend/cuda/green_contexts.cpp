@@ -11,8 +11,8 @@
 #include <cuda.h>
 #endif
 
-// The driver's functions are found at run time and declared here, so that the program starts where the driver is older
-// or missing, and so that tests can answer in its place.
+// The driver's functions are found at run time and declared here, so that the program starts with an older driver or
+// without one, and so that tests can replace it.
 
 namespace bubblescope::runtime {
 namespace {
@@ -82,7 +82,7 @@ Result<GreenCalls> findGreenCalls(const DriverFunctions& driver) {
     return calls;
 }
 
-/// The largest number of processors of which the driver makes so many shares, asked without making them.
+/// The largest number of processors that the driver can divide into that many shares, without dividing them.
 std::optional<unsigned> largestShare(const GreenCalls& calls, const DeviceResource& all, unsigned shares) {
     for (unsigned each = all.processors / shares; each > 0; --each) {
         unsigned groups = 0;

@@ -45,8 +45,8 @@ __global__ void gridKernel(Kernel kernel, std::int64_t rows, std::int64_t column
     }
 }
 
-/// As gridKernel. A warp has kAtOnce neighbouring columns for each lane, of every kGridRows'th row from its own on and
-/// kRowsOfLane of them: what is read of columns is read once.
+/// As gridKernel. A warp has kAtOnce neighbouring columns per lane, of every kGridRows'th row from its own on and
+/// kRowsOfLane of them, so that data of columns is read only once.
 constexpr int kGridRows = 8;
 constexpr int kRowsOfLane = 4;
 template <class Kernel>
@@ -137,7 +137,7 @@ __device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part pa
     return total;
 }
 
-/// A block for each row, whose elements are read in each pass.
+/// One block per row, whose elements are read in each pass.
 template <class Kernel>
 __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
     const auto row = static_cast<std::int64_t>(blockIdx.x);
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
 
 constexpr int kHeldRowThreads = kRowWarps * kWarp;
 
-/// What a lane has of a row: runs of kAtOnce elements, in registers.
+/// A lane's part of a row: runs of kAtOnce elements, in registers.
 struct HeldRow {
     std::int64_t row;
     std::int64_t columns;
@@ -232,8 +232,8 @@ __global__ void __launch_bounds__(kHeldRowThreads) heldRowKernel(Kernel kernel, 
     if (held.lane == 0) kernel.finish(held.row, state);
 }
 
-// A block of a ColumnForm has 16 columns: few, so that there are blocks for many processors, but in each row they fill
-// the 32 bytes of which a cache moves no part, with 16-bit numbers too.
+// A block of a ColumnForm has 16 columns: few, so that there are blocks for many processors, but even with 16-bit
+// numbers they fill the 32 bytes per row that are the smallest unit of a cache.
 constexpr int kStripLanes = kWarp / kColumnWarpLanes;
 constexpr int kStrip = kStripLanes * kAtOnce;
 constexpr int kColumnThreads = kColumnLanes * kStripLanes;

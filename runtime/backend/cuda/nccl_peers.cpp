@@ -71,8 +71,8 @@ void NcclLibrary::check(ncclResult_t result, const char* what, ncclComm_t comm) 
     throw std::runtime_error(text);
 }
 
-/// A receive occupies its blocks on the GPU until the message comes. The blocks of all of a rank's links together must
-/// leave most of the GPU's processors to the computation.
+/// A receive occupies its blocks on the GPU until the message arrives. The blocks of all of a rank's links together
+/// must leave most of the GPU's processors to the computation.
 constexpr int kMaxBlocks = 2;
 
 /// Sends one byte each way that the communicator will be used, which loads NCCL's kernels and connects the peers.
@@ -95,8 +95,8 @@ void exchangeFirst(const NcclLibrary& nccl, ncclComm_t comm, int rank, int size,
     checkCuda(cudaFree(memory), "free memory");
 }
 
-/// A communicator that is being joined by a thread of its own: calls of a communicator that blocks take no thread each,
-/// as those of one that does not block do, but the first ones wait for the peers.
+/// A communicator that a separate thread is joining: calls of a blocking communicator need no thread each, unlike those
+/// of a non-blocking one, but the first ones wait for the peers.
 class Joining {
 public:
     Joining(const NcclLibrary& nccl, const ncclUniqueId& id, int rank, int size, bool one_way)
@@ -135,7 +135,7 @@ public:
     }
 
 private:
-    /// From here on abandon() ends what the joining thread waits for.
+    /// From here on abandon() ends whatever the joining thread waits for.
     void keep(ncclComm_t comm) {
         const std::lock_guard lock(mutex_);
         comm_ = comm;
@@ -188,7 +188,7 @@ public:
         return state == ncclSuccess;
     }
 
-    // Also after a successful run: then nothing is in progress, and an orderly end would take all peers.
+    // Even after a successful run: nothing is in progress then, and an orderly shutdown would need all peers.
     void abort() noexcept override {
         if (joining_) joining_->abandon();
         joining_.reset();

@@ -97,7 +97,7 @@ private:
 
     void make(cublasLtMatrixLayout_t& layout, const GemmMatrix& matrix, Storage storage, std::int64_t rows,
               std::int64_t columns, int batch) const {
-        if (matrix.transposed) std::swap(rows, columns); // as the matrix lies in memory
+        if (matrix.transposed) std::swap(rows, columns); // as stored in memory
         lt_.check(lt_.layoutCreate(&layout, typeOf(storage), static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(columns), matrix.leading),
                   "describe a matrix");
@@ -194,7 +194,7 @@ Products::Plans::~Plans() = default;
 std::unique_ptr<Products::Setup> Products::plan(const Gemm& gemm, const Key& key) {
     auto setup = std::make_unique<Setup>(lt_, gemm);
     setup->algorithm = algorithmFor(gemm, key, *setup);
-    // Only now: the algorithm, and so the result, must be the same as without transfers.
+    // Set only now, because the algorithm, and so the result, must be the same as without transfers.
     if (const int processors = processors_; processors > 0) setup->useProcessors(processors);
     return setup;
 }

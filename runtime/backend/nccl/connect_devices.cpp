@@ -24,16 +24,15 @@
 
 namespace bubblescope::runtime {
 
-/// Tensors between the devices of processes, over a PeerLibrary. A transfer is queued on a stream of its link; there it
-/// waits for the computation of the tensor, and the receiver's compute stream waits for it. What is queued in which
-/// order follows from the plan of links, so no rank asks a peer before queueing.
+/// Tensors between the devices of processes, over a PeerLibrary. A transfer is queued on a stream of its link, where it
+/// waits for the computation of the tensor; the receiver's compute stream waits for the transfer. The order of queueing
+/// follows from the plan of links, so no rank asks a peer before queueing.
 ///
-/// A tensor that is sent keeps its memory until the transfer is done: no computation of a rank waits for a transfer to
-/// a peer. Together with receives that are queued at least up to the needed one, this means that transfers cannot block
-/// a valid schedule.
+/// A sent tensor keeps its memory until the transfer is done: no computation of a rank waits for a transfer to a peer.
+/// Because receives are queued at least up to the needed one, transfers cannot block a valid schedule.
 class DeviceDataChannel final : public DataChannel {
 public:
-    /// `ids` holds one result of PeerLibrary::makeId() for each link. Begins to connect; see connected().
+    /// `ids` has one result of PeerLibrary::makeId() per link. Starts connecting; see connected().
     DeviceDataChannel(LinkContext context, std::vector<PeerLink> links, std::vector<std::string> ids, Rank self);
     /// Stages that hold received tensors must have been destroyed.
     ~DeviceDataChannel() override;
@@ -82,7 +81,7 @@ std::string nameOf(const PeerLink& link) {
     return fmt::format("the link between ranks {}", ranks);
 }
 
-/// Calls `work()`, which uses the library. What that throws is passed on with the link's name in front.
+/// Calls `work()`, which uses the library. Rethrows its exceptions with the link's name in front.
 template <class Work>
 auto namingItsLink(const NcclChannel& end, const Work& work) {
     try {
@@ -101,7 +100,7 @@ DeviceDataChannel::DeviceDataChannel(LinkContext context, std::vector<PeerLink> 
 }
 
 DeviceDataChannel::~DeviceDataChannel() {
-    // Received tensors lie in the links' memory, which a run that has ended early may still read.
+    // Received tensors are in the links' memory, which a run that has ended early may still read.
     try {
         context_.queue->bindThread();
         context_.queue->finish();
