@@ -16,7 +16,7 @@
                 op.computed(0, "output", aadiff.digest(out))
     session.close()
 
-The library is loaded from BUBBLESCOPE_AADIFF_LIBRARY, from beside this file, or by the system's loader.
+The library is loaded from BUBBLESCOPE_AADIFF_LIBRARY, from the folder of this file, or by the system's loader.
 """
 
 import contextlib
@@ -227,7 +227,7 @@ class _Running:
         _call("computed", self._session, ctypes.byref(self._op), layer, tensor.encode(), value)
 
     def wanted(self, layer):
-        """Whether the layer is to be computed again in this step, so that its inputs must be kept."""
+        """Whether the layer will be computed again in this step, so that its inputs must be kept."""
         return _call("wanted", self._session, ctypes.byref(self._op), layer) == 1
 
 

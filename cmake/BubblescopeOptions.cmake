@@ -35,7 +35,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     "$<$<AND:$<OR:$<CONFIG:Release>,${sanitized}>,$<COMPILE_LANGUAGE:CXX>>:\
 -Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overread>")
 endif()
-# GCC collects garbage from 128 MB on, which takes up to a quarter of the time to compile. Without it files need up to 300 MB
+# GCC collects garbage from 128 MB on, which takes up to a quarter of the time to compile. Without it files need up to
+# 300 MB
 # more, 1.3 GB at most.
 target_compile_options(bubblescope_options INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:CXX>>:--param=ggc-min-heapsize=1200000>")
@@ -43,7 +44,8 @@ target_compile_options(bubblescope_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND BUBBLESCOPE_SANITIZE STREQUAL "thread")
   target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>")
 endif()
-# Where files are compiled together, a name of one is shadowed by a local one of another, and everything is in an included
+# Where files are compiled together, a name of one is shadowed by a local one of another, and everything is in an
+# included
 # file. The dev preset compiles, and warns, file by file.
 if(BUBBLESCOPE_UNITY)
   target_compile_options(bubblescope_options INTERFACE
@@ -93,9 +95,9 @@ null,pointer-overflow,object-size,vptr,function,return,nonnull-attribute,returns
   set(seen $<NOT:$<BOOL:$<TARGET_PROPERTY:BUBBLESCOPE_QUICKLY>>>)
   target_compile_options(bubblescope_options INTERFACE
     "$<$<AND:${seen},$<COMPILE_LANGUAGE:CXX>>:-fsanitize=fuzzer-no-link>")
-  # Counters of all branches in the readers: their work is measured by them, see tests/fuzz/meter.h. Elsewhere they would
-  # make a fifth more to compile. The fuzz-fast preset, which is for the number of inputs, does without them and without
-  # sanitizers.
+  # Counters of all branches in the readers, by which their work is measured, see tests/fuzz/meter.h. In other code they
+  # would add a fifth to the time of compiling. The fuzz-fast preset, which maximises the number of inputs, has neither
+  # these counters nor sanitizers.
   set(branch_counters $<${sanitized}:-fprofile-instr-generate=/dev/null>)
   target_link_options(bubblescope_options INTERFACE ${branch_counters})
 endif()
@@ -129,8 +131,8 @@ endfunction()
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Without the sloppiness ccache passes by what uses precompiled headers; no source of ours asks for the time of day. With
-  # paths counted from here, checkouts in other folders share what one of them compiled.
+  # Without the sloppiness ccache skips files with precompiled headers; no source of ours uses the time of day. With
+  # paths relative to this folder, checkouts in other folders share their compiled files.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
     CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
@@ -163,7 +165,8 @@ endfunction()
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt bubblescope_library_table REGEX "^[a-z]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt)
 
-# With BUBBLESCOPE_FUZZ these are compiled quickly: no fuzzed reader is among them or uses them, and their tests take little.
+# With BUBBLESCOPE_FUZZ these are compiled quickly: no fuzzed reader is among them or uses them, and their tests take
+# little.
 set(bubblescope_not_fuzzed "^(app/cli|core/(demo|optimize|report|request)|profiler/kernels|runtime/(checks|faults|launch))(/|$)")
 
 # With BUBBLESCOPE_FUZZ the branches of these are counted: the readers, and the trace that they make.
@@ -178,7 +181,8 @@ function(bubblescope_target out folder)
   set(${out} bubblescope_${name} PARENT_SCOPE)
 endfunction()
 
-# bubblescope_dependencies(<out> <folder>…): the targets of what the table allows these folders to use: other folders, and
+# bubblescope_dependencies(<out> <folder>…): the targets of what the table allows these folders to use: other folders,
+# and
 # packages by the names of their targets.
 function(bubblescope_dependencies out)
   set(targets "")
@@ -285,8 +289,8 @@ function(bubblescope_library)
   endif()
 endfunction()
 
-# bubblescope_precompiled(<name> <headers>): compiles a target with what `headers` precompiled. Sources still include all
-# that they use: builds with BUBBLESCOPE_PCH=OFF do without.
+# bubblescope_precompiled(<name> <headers>): compiles a target with what `headers` precompiled. Sources still include
+# all headers that they use: builds with BUBBLESCOPE_PCH=OFF need that.
 function(bubblescope_precompiled name headers)
   get_target_property(sources ${name} SOURCES)
   if(BUBBLESCOPE_PCH AND NOT sources MATCHES "\\.cu(;|$)")

@@ -77,7 +77,7 @@ Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& pla
     return rank;
 }
 
-/// What the root must know about each rank, besides losses.
+/// The data about each rank that the root needs, besides losses.
 struct RankSummary {
     MemoryUse memory;
     std::int64_t ops = 0;

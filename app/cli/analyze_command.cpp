@@ -54,7 +54,7 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
     return thresholds;
 }
 
-/// What the diagnosis needs in addition to the run, except what is estimated from the run.
+/// The options of the diagnosis, except those that are estimated from the run.
 Result<DiagnosisOptions> diagnosisOptions(const AnalyzeArguments& options) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
@@ -73,7 +73,7 @@ Status addMemoryEstimate(DiagnosisOptions& diagnosis, const Run& run, const Anal
     return {};
 }
 
-/// Nothing where the run is to be loaded whole.
+/// Nothing if the complete run must be loaded.
 Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& options, const LoadOptions& known_of,
                                                    const std::vector<std::filesystem::path>& files,
                                                    const DiagnosisOptions& diagnosis) {

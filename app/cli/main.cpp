@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kRunFailed = 4;
 
-/// Commands in which all processes of a job take part. Of the others the root does all.
+/// Commands in which all processes of a job take part. The root executes all other commands.
 constexpr std::array<std::string_view, 2> kTogether{"run", "aadiff run"};
 
 bool isTogether(const CommandLine& line) {

@@ -162,7 +162,7 @@ std::string stopText(const PairStudy& pair, const OpCosts& costs) {
 
 std::string exposuresText(const PairStudy& pair, const OpCosts& costs) {
     struct Group {
-        std::vector<TimeNs> pieces; ///< beside them
+        std::vector<TimeNs> pieces; ///< at the same time
         TimeNs hidden{0};
         TimeNs exposed{0};
         TimeNs surplus{0}; ///< of the pieces over the all-reduces
@@ -321,7 +321,7 @@ Result<OverlapStudy> study(const OverlapArguments& options) {
 
 int chartColumns(const OverlapArguments& options) {
     constexpr std::size_t kUsual = 110;
-    constexpr std::size_t kLabels = 16; // beside the chart
+    constexpr std::size_t kLabels = 16; // next to the chart
     if (options.width) return *options.width;
     return static_cast<int>(std::min(kUsual, chartWidth().value_or(kUsual + kLabels) - kLabels));
 }

@@ -69,7 +69,7 @@ bool colors(bool is_terminal) {
     return is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
 }
 
-/// The pager as a shell runs it; empty if there is to be none.
+/// The pager as a shell runs it; empty without a pager.
 std::string pagerCommand() {
     std::string command = terminal().options.pager;
     if (command.empty()) command = variable("BUBBLESCOPE_PAGER");
@@ -123,7 +123,7 @@ void startPager(std::size_t lines) {
     if (pipe(ends) != 0) return;
     const std::string line = command + " || exec cat"; // a pager that is not installed
     setenv("LESS", "FRX", 0);                          // NOLINT(concurrency-mt-unsafe): nothing reads it meanwhile
-    signal(SIGPIPE, SIG_IGN); // a user who closes the pager early has read enough
+    signal(SIGPIPE, SIG_IGN);                          // a user who closes the pager early has read enough
     const pid_t child = fork();
     if (child < 0) {
         close(ends[0]);

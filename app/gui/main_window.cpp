@@ -218,7 +218,7 @@ void MainWindow::showHovered(const ItemRef& item) {
                                                     : tr("Wheel zooms, drag moves, click selects; ? shows all keys"));
 }
 
-// ---- What users ask for --------------------------------------------------------------------------
+// ---- Requests of users ---------------------------------------------------------------------------
 
 void MainWindow::openEach(const QStringList& paths) {
     for (const QString& path : paths)

@@ -137,7 +137,7 @@ void TraceTabs::updateBar() {
     emit titleChanged(front().empty() ? QString() : titleOf(front()));
 }
 
-// ---- What the views show -------------------------------------------------------------------------
+// ---- Content of the views ------------------------------------------------------------------------
 
 void TraceTabs::saveViews() {
     TraceTab& tab = inFront();
@@ -339,7 +339,7 @@ TraceTab* TraceTabs::tabOfFirstSteps() {
     return found == tabs_.end() ? nullptr : &*found;
 }
 
-/// Closes the tab with the first steps of a load that was given up, if there is one.
+/// Closes the tab with the first steps of a load that was cancelled, if there is one.
 void TraceTabs::dropFirstSteps() {
     first_steps_.cancel();
     if (const TraceTab* const tab = tabOfFirstSteps()) remove(static_cast<int>(tab - tabs_.data()));

@@ -169,7 +169,7 @@ std::vector<TimeInterval> busySpans(std::vector<TimeInterval> work) {
     return spans;
 }
 
-/// What an extract shows of a trace with bulk records.
+/// The part of a trace with bulk records that an extract keeps.
 class ShownTrace {
 public:
     ShownTrace(const Trace& trace, const std::vector<Recognised>& recognised)

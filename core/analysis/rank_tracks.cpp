@@ -107,7 +107,7 @@ private:
 };
 
 /// The process of the file that states this rank, if any: its rank in the job, or in the pipeline if the job's mesh is
-/// unknown. Of several processes, the one with most slices.
+/// unknown. If there are several processes, the one with most slices.
 std::optional<Process> statedBy(const Run& run, const RankKey& key) {
     const Trace& trace = *run.trace;
     const auto is = [&](std::int32_t stated) {

@@ -307,7 +307,7 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     ListToFill<Record>().swap(receives_);
 }
 
-/// What a rank waits for, according to the records of its sends and receives.
+/// The transfers for which a rank waits, according to the records of its sends and receives.
 Hold StepGraph::holdOf(std::size_t unit) const {
     Hold hold;
     const UnitIndex before = previous(unit);

@@ -157,7 +157,8 @@ private:
         OpIndex producer = kNoOp;
     };
 
-    /// What keeps a blocked op, or a pair that begins with it, from starting, in a graph without missing ops. `head` is
+    /// The dependency that a blocked op, or a pair that begins with it, waits for, in a graph without missing ops.
+    /// `head` is
     /// the op that each rank cannot start; earlier ones have run.
     [[nodiscard]] Wait waitOf(OpIndex op, const std::vector<OpIndex>& head) const {
         for (const OpIndex half : {op, graph_.partner(op)}) {

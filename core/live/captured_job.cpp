@@ -15,7 +15,7 @@
 namespace bubblescope::live {
 namespace {
 
-/// Of the ranks that share a stage, or a part of a sequence, the first represents all, as in recognition.
+/// The first of the ranks that share a stage, or a part of a sequence, represents all of them, as in recognition.
 std::optional<std::pair<int, int>> placeInPipeline(const RankPlaces& places, int rank) {
     const auto known = places.ranks.find(rank);
     if (known == places.ranks.end()) return std::nullopt;

@@ -17,7 +17,7 @@ namespace {
 using Node = std::int32_t;
 constexpr Node kNone = -1;
 
-/// What must come before what: the order of each rank, sends before their receives, and receives before whatever
+/// The order constraints: the order of each rank, sends before their receives, and receives before whatever
 /// follows the wait for their send. Kept in a topological order, which narrows searches and is updated as waits move
 /// (Pearce and Kelly's algorithm).
 class WaitGraph {

@@ -39,7 +39,7 @@ WorkKind transferKind(const Trace& trace, SliceId slice) {
     return transfer ? transfer->kind : WorkKind::Collective;
 }
 
-/// What one launch started.
+/// The work that one launch started.
 struct Started {
     WorkKind kind;
     SliceId first;

@@ -18,7 +18,7 @@
 namespace bubblescope {
 namespace {
 
-/// What the name of a host slice means.
+/// The meaning of a host slice's name.
 enum class Role { None, Operator, Autograd, Optimizer, Transfer, CommParams, NamedTransfer, Arrival };
 
 Role roleOf(std::string_view category, std::string_view name) {

@@ -170,7 +170,7 @@ std::vector<int> layersOfStages(const std::vector<ProfilerMarks>& marks) {
     return layers;
 }
 
-/// What the framework of a recorded job calls itself and its schedule, which is the same on all ranks.
+/// The names that the framework of a recorded job gives itself and its schedule, which is the same on all ranks.
 void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explanation) {
     for (const ProfilerMarks& file : marks) {
         const auto value = [&file](const std::string& name) {

@@ -21,7 +21,7 @@ struct Spelled {
     NameParts parts;
 };
 
-/// What the names of thread and process state.
+/// The properties that the names of thread and process state.
 struct RulePlace {
     bool used = false;
     bool named = false; ///< the rank is given by a name

@@ -164,8 +164,8 @@ bool TraceFinisher::findExtent(TraceExtent& extent) const {
     return seen;
 }
 
-// A recorder that writes in parts repeats the start of open slices in each part. Of these starts the last one counts,
-// or the one that has an end.
+// A recorder that writes in parts repeats the start of open slices in each part. The last of these starts counts, or
+// the one that has an end.
 std::vector<SliceId> TraceFinisher::supersededSlices() const {
     std::vector<SliceId> superseded;
     if (trace_.open_.empty() || trace_.files_.size() < 2) return superseded;

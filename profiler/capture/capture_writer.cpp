@@ -242,7 +242,7 @@ Status CaptureWriter::finishResumed(TimeNs now) {
 
 Status CaptureWriter::flush(TimeNs now) {
     if (!begun_) return {}; // no file for a process that does nothing
-    if (file_.isStuck()) {  // nothing was taken since it was to be written for the first time
+    if (file_.isStuck()) {  // no events were taken since the first attempt to write
         BUBBLESCOPE_TRY(writeOut(now));
     }
     host_.nameThreads();

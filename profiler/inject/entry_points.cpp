@@ -111,7 +111,8 @@ BUBBLESCOPE_EXPORT void bubblescope_message(const char* text) {
     if (capture != nullptr && text != nullptr) capture->message(text);
 }
 
-/// What the framework reports about a finished step. Without `has_loss` the loss is unknown; so is any value below 0.
+/// Values that the framework reports about a finished step. Without `has_loss` the loss is unknown; so is any value
+/// below 0.
 BUBBLESCOPE_EXPORT void bubblescope_step_values(std::int64_t step, int has_loss, double loss, std::int64_t tokens,
                                                 std::int64_t samples, std::int64_t sequence_length) {
     Capture* const capture = captureForPython();

@@ -94,7 +94,7 @@ Status readFiles(const fs::path& dir, JobControl& control, CaptureReport& report
     return {};
 }
 
-/// What was written of it is in the files already; only this knows what could not be written.
+/// The written part is already in the files; only this object counts the events that could not be written.
 void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
     if (left.regular) return;
     const ProcessInfo& info = left.described.process;

@@ -6,7 +6,7 @@
 namespace bubblescope::profiler::nvtx {
 namespace {
 
-/// What precedes a name in the log.
+/// The prefix of a name in the log.
 struct Head {
     std::uint8_t kind = 0;
     std::uint8_t size = 0;

@@ -239,7 +239,7 @@ bool TraceSegmentWriter::Row::take(TimeNs start, TimeNs end) {
     constexpr std::size_t kKept = 1 << 16;
     if (start < free_from) return false;
     if (start < last_end) {
-        // Readers order begins and ends with equal times as they come in the file, so late slices must not touch
+        // Readers order begins and ends with equal times by their position in the file, so late slices must not touch
         // others.
         const auto after = taken.lower_bound(start);
         if (after != taken.end() && after->first <= end) return false;

@@ -75,7 +75,7 @@ private:
 
 namespace {
 
-/// What a process publishes: where its entry is, and which cores it may use.
+/// The data that a process publishes: where its entry is, and which cores it may use.
 struct Card {
     std::string machine; ///< also of its process numbers
     std::int64_t pid = 0;

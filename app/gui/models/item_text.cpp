@@ -117,7 +117,7 @@ void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const
                          ItemText::tr("%1 to %2, %Ln in all", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),
                          what});
-    // A histogram of one line; ▼ stands before the bar of this item.
+    // A histogram of one line; ▼ comes before the bar of this item.
     const TimeNs low = likes.front();
     const TimeNs span = likes.back() - low;
     if (span <= TimeNs{0}) return;

@@ -137,7 +137,7 @@ const SessionPtr& ViewState::pipeline() const {
     return session_ && session_->hasSteps() ? session_ : none;
 }
 
-/// The typical one. Of steps that take as long as it, the second that counts: the first is often still a little warm.
+/// The typical one. The second of the steps that take as long: the first is often still affected by the warm-up.
 int ViewState::firstStep() const {
     int first = session_->hasSteps() ? 0 : -1;
     for (int seen = 0; const SelectedStep& step : session_->report.selection.steps()) {

@@ -237,8 +237,8 @@ void WhatIfPanel::showSession() {
     showSlider();
     setEnabled(state_.pipeline() != nullptr);
     ask();
-    // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step. Of
-    // a loaded one the first steps may have been asked about.
+    // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step. If
+    // the run was loaded later, the question may have been about its first steps.
     if (!state_.pipeline()) return;
     const bool is_live = std::holds_alternative<LatestSteps>(state_.pipeline()->report.covers);
     Advised shown{state_.pipeline()->run.files, is_live ? 0 : state_.pipeline()->stepCount()};

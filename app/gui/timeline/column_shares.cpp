@@ -55,7 +55,7 @@ void keepVisible(std::span<StackPart> all, bool ops) {
 
 namespace {
 
-/// The same as stackHeights() for N parts, which most columns have: loops of fixed length. False if the general
+/// As stackHeights(), for N parts, which most columns have: loops of fixed length. False if the general
 /// function must be used, since a kind of time would be invisible.
 template <std::size_t N>
 bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, TimeNs length, int pixels,

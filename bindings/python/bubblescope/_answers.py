@@ -16,7 +16,7 @@ def escaped(text: str) -> str:
 
 
 class Answer(dict):  # type: ignore[type-arg]
-    """What a command prints with --json, as a dict. str() gives its text. Keys that end in _ns are nanoseconds."""
+    """The JSON output of a command, as a dict. str() gives its text. Keys that end in _ns are nanoseconds."""
 
     def __init__(self, answer: "tuple[str, str]") -> None:
         super().__init__(json.loads(answer[0]))

@@ -47,9 +47,8 @@ class Step:
 class Run:
     """A loaded trace, what was recognised in it, and its diagnosis. Immutable. In a notebook it draws its typical step.
 
-    Of a trace without a pipeline there are `document`, `summary`, slices() and the tables of its devices; the rest
-    raises InputError with the reason.
-    """
+    A trace without a pipeline has only `document`, `summary`, slices() and the tables of its devices; all else raises
+    InputError with the reason."""
 
     def __init__(self, handle: _core.RunHandle) -> None:
         self._handle = handle
@@ -74,7 +73,7 @@ class Run:
 
     @property
     def findings(self) -> "list[dict[str, Any]]":
-        """What deserves attention, what costs a step most first: the document's "anomalies"."""
+        """The findings that deserve attention, the most expensive for a step first: the document's "anomalies"."""
         return self.document["anomalies"] if self._handle.has_pipeline else []
 
     def ops(self) -> _core.Table:
@@ -98,7 +97,7 @@ class Run:
 
     def transfers(self) -> _core.Table:
         """A row a transfer as a rank saw it: step, replica, rank, peer, kind, payload, microbatch, sequence, stage,
-        start_ns, end_ns. Of a trace without a pipeline the devices' collectives."""
+        start_ns, end_ns. For a trace without a pipeline, the devices' collectives."""
         return self._handle.table("transfers")
 
     def table(self, name: str) -> _core.Table:
@@ -116,8 +115,8 @@ class Run:
 
     @takes(ModelKeywords)
     def whatif(self, *changes: str, **options: Any) -> Answer:
-        """What the steps would take with other times: "rank:2=usual", "link:2-3=2x", "comm=0", "schedule=zb-v".
-        Several changes add up. Without any, who makes the step slow. Ctrl+C ends it."""
+        """The duration of the steps with other times: "rank:2=usual", "link:2-3=2x", "comm=0", "schedule=zb-v". Several
+        changes add up. Without changes, the causes that make the step slow. Ctrl+C ends it."""
         return Answer(self._handle.whatif(list(changes), options))
 
     @takes(AdviseKeywords)
@@ -164,6 +163,7 @@ def load(*paths: Path, progress: Optional[Callable[[int, int], Any]] = None, **o
 
 @takes(DiffKeywords)
 def diff(before: "Union[Run, Path]", after: "Union[Run, Path]", /, **options: Any) -> Answer:
-    """Compares two runs, or what load() takes, op by op: what changed, by how much, and how surely it is no chance."""
+    """Compares two runs, or the arguments of load(), op by op: the changes, their size, and how certain it is that they
+    are not due to chance."""
     a, b = (each if isinstance(each, Run) else load(each) for each in (before, after))
     return Answer(_core.diff(a._handle, b._handle, options))

@@ -62,7 +62,7 @@ class Schedule(dict):  # type: ignore[type-arg]
 
 
 class Simulation(Answer):
-    """What `bubblescope simulate --json` prints. In a notebook it draws its step."""
+    """The output of `bubblescope simulate --json`. In a notebook it draws its step."""
 
     def __init__(self, step: _core.SimulatedStep) -> None:
         super().__init__(step.answer())
@@ -94,7 +94,7 @@ class Simulation(Answer):
 
 
 class SearchResult(Answer):
-    """What `bubblescope search --json` prints. `order` is the schedule found."""
+    """The output of `bubblescope search --json`. `order` is the schedule found."""
 
     def __init__(self, json_text: str, text: str, order: _core.Order) -> None:
         super().__init__((json_text, text))
@@ -134,8 +134,8 @@ def formula(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Answe
 def validate(order: "Union[str, os.PathLike[str], Schedule, dict[str, Any]]", /, **options: Any) -> Answer:
     """Checks a schedule, the document of one, or a schedule file: dependencies, deadlock, counts, memory.
 
-    The answer's "valid" is False and "problems" lists them where there are any; only what is no schedule raises.
-    """
+    If there are problems, the answer's "valid" is False and "problems" lists them; only an argument that is not a
+    schedule raises an error."""
     if isinstance(order, Schedule):
         checked: "Union[str, _core.Order]" = order._order
     elif isinstance(order, dict):

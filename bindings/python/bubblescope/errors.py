@@ -1,4 +1,4 @@
-"""What can go wrong. The texts are those of the command line, with keywords for options."""
+"""The errors that this package raises. The texts are those of the command line, with keywords for options."""
 
 __all__ = ["Error", "UsageError", "InputError", "RunError", "Cancelled"]
 

@@ -14,7 +14,8 @@
 
 // The waterfall. A step is replayed repeatedly, each time with one more cause, from the ideal step (planned order,
 // typical times, free transfers) to the observed step. A cause adds the difference between two consecutive replays to a
-// rank's bubble, so the causes always sum to the observed bubble. What cannot be replayed is the last difference,
+// rank's bubble, so the causes always sum to the observed bubble. The rest, which cannot be replayed, is the last
+// difference,
 // Cause::Unknown.
 namespace bubblescope {
 namespace {

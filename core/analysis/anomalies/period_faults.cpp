@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-// What makes the period between steps longer than the step: the time between steps, and occasional long steps.
+// The causes of a period that is longer than its step: the time between steps, and occasional long steps.
 namespace bubblescope {
 namespace {
 

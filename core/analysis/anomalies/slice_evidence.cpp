@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kFewestKernels = 2; // a single kernel has no gaps
 
-/// What a file's devices ran within an op.
+/// The slices that a file's devices ran within an op.
 struct DeviceUse {
     TimeNs busy{0};
     std::size_t stretches = 0; ///< stretches of busy time

@@ -24,7 +24,7 @@ double typical(const std::vector<Transferred>& transfers) {
     return statistics::median(std::move(times));
 }
 
-/// What a step would save if the link's transfers, in one direction or both, took at most this time.
+/// The time that a step would save if the link's transfers, in one direction or both, took at most this time.
 TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual, bool both_ways = false) {
     return StepCosts(input.run.steps[s], input.knownOf(s))
         .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)}, both_ways);

@@ -191,7 +191,7 @@ WorstOp worstOf(const AnomalyInput& input, const OpSamples& samples, const OpRow
     return out;
 }
 
-/// Serious means expensive for the run. What happens occasionally but is expensive for a step is still worth a look.
+/// Serious means expensive for the run. An op that is rarely slow, but expensive for a step, is still worth a look.
 Severity severityOf(const AnomalyInput& input, const Anomaly& anomaly, std::size_t step) {
     if (input.fraction(anomaly.meanCost(), step) >= input.limits.serious_cost) return Severity::Serious;
     return anomaly.seen.steps > 1 || input.fraction(anomaly.cost, step) >= input.limits.serious_cost ? Severity::Warning

@@ -52,7 +52,7 @@ PeerLoad loadOf(const std::vector<Peer>& group, std::size_t of) {
     return load;
 }
 
-/// Of a pipeline rank in one replica, over the run's steps.
+/// For a pipeline rank in one replica, over the run's steps.
 double opTime(const AnomalyInput& input, int replica, Rank rank) {
     double sum = 0;
     for (const StepTimeline& step : input.run.steps) {

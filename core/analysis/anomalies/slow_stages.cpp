@@ -176,7 +176,8 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, std::size_t s
     return anomaly;
 }
 
-/// What the typical step would save if this stage's ops took as long as those of the stage it is compared with.
+/// The time that the typical step would save if this stage's ops took as long as those of the stage it is compared
+/// with.
 TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
     return costs.savedByOps([&](Rank rank, const TimelineOp& op) {
         const bool of_stage = slow.rank == rank && slow.chunk == op.op.chunk;

@@ -34,7 +34,7 @@ std::optional<std::size_t> stepToReplay(const AnomalyInput& input, int replica, 
     return *middle;
 }
 
-/// What a step would save if a rank's ops took 1/ratio of their time.
+/// The time that a step would save if a rank's ops took 1/ratio of their time.
 TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, double ratio) {
     return StepCosts(input.run.steps[step], input.knownOf(step)).savedByOps([&](Rank r, const TimelineOp& op) {
         if (r != rank) return op.duration();
@@ -244,8 +244,8 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
 }
 
 /// A rank's level per step: the median of its ops' times relative to their groups' medians, divided by the median of
-/// all ranks' levels in that step, or by the other rank's if there are two. What slows all ranks of a step equally,
-/// such as longer sequences, is not due to a rank.
+/// all ranks' levels in that step, or by the other rank's if there are two. A cause that slows all ranks of a step
+/// equally, such as longer sequences, is not due to a rank.
 struct RankLevels {
     std::vector<std::uint32_t> steps; ///< by index into the run's steps
     std::vector<double> levels;       ///< one per step

@@ -58,7 +58,7 @@ public:
           chunks_(static_cast<std::size_t>(std::max(1, vpp))), stages_(ranks_ * chunks_), links_(ranks_ * 2),
           starts_(ranks_) {}
 
-    /// Of the many slow ops, only keeps those that can get into the ranking, the worst first. Works in two halves by
+    /// Keeps only the slow ops that can get into the ranking, the worst first. Works in two halves by
     /// rank; the sums of a rank's stages are in the order of its units, which are mostly in one half.
     void addOps(std::size_t half) {
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {

@@ -75,7 +75,7 @@ std::optional<std::vector<double>> shortest(std::size_t clocks, int source, std:
     return std::nullopt;
 }
 
-/// What the events imply for two clocks: bounds on offset(second) - offset(first) over time.
+/// The bounds that the events imply for two clocks, on offset(second) - offset(first) over time.
 struct PairBounds {
     std::vector<BoundPoint> upper;
     std::vector<BoundPoint> lower;

@@ -73,7 +73,7 @@ public:
         return low;
     }
 
-    /// What a clock showed in the events from `first` to `last`; nothing if it is in none of them.
+    /// The readings of a clock in the events from `first` to `last`; nothing if it is in none of them.
     [[nodiscard]] std::optional<std::pair<TimeNs, TimeNs>> shown(int clock, std::size_t first, std::size_t last) const {
         std::optional<std::pair<TimeNs, TimeNs>> range;
         const auto take = [&](TimeNs time) {

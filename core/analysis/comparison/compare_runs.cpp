@@ -130,7 +130,7 @@ Change makeChange(const Tables& tables, std::size_t i, std::optional<double> cha
     return change;
 }
 
-/// What the shift is compared with: see CompareLimits::least_share.
+/// The scale for the shift: see CompareLimits::least_share.
 TimeNs yardstick(const Change& change, TimeNs step) {
     switch (change.key.subject) {
     case Subject::StageWork:

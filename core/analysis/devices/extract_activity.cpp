@@ -227,7 +227,7 @@ std::int64_t sizeOfType(std::string_view type) {
     return known == kSizes.end() ? 0 : known->second;
 }
 
-/// What the profiler recorded about one transfer between ranks.
+/// The profiler's record of one transfer between ranks.
 CollectiveTotals collectiveOf(const Trace& trace, const Work& work, const ComputeTime& compute) {
     const ArgSetId args = trace.sliceArgs()[work.slice];
     const auto text = [&](std::string_view name) { return trace.textArg(args, name).value_or(std::string()); };

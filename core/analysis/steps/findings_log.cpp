@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// What a search adds to a known finding.
+/// The data that a search adds to a known finding.
 struct Fresh {
     int steps = 0; ///< steps with a case
     std::int64_t cases = 0;

@@ -176,7 +176,7 @@ bool Reader::haveMore() {
     return have(bytes_.text().size() + std::max(rest, std::size_t{1}));
 }
 
-/// What comes after the events may be damaged as well.
+/// The text after the events may be damaged as well.
 void Reader::readRest() {
     while (haveMore())
         bytes_.discard(bytes_.text().size());

@@ -38,7 +38,7 @@ bool isCall(std::string_view category) {
     return category == "cuda_runtime" || category == "cuda_driver";
 }
 
-/// What a slice is for a tool that only knows kernels.
+/// The kind of a slice for a tool that only knows kernels.
 enum class Work : std::uint8_t {
     None,
     Compute,

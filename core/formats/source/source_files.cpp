@@ -198,7 +198,7 @@ bool flagIn(Json object, const char* name) {
     return object[name].get(flag) == simdjson::SUCCESS && flag;
 }
 
-/// Calls `take` for each entry of a list, which may be absent. Returns how many are no objects, or were not taken.
+/// Calls `take` for each entry of a list, which may be absent. Returns how many are not objects, or were not taken.
 template <class Take>
 std::int64_t eachIn(Json object, const char* name, const Take& take) {
     simdjson::dom::array list;

@@ -131,7 +131,7 @@ private:
 
     [[nodiscard]] TimeNs needed(TimeNs time) const { return fillPart(time, 1 + options_.margin) + options_.latency; }
 
-    // ---- What there is to do -----------------------------------------------------------------------------
+    // ---- The work to place -------------------------------------------------------------------------------
 
     /// The mean time of an op over the steps.
     [[nodiscard]] TimeNs opTime(std::size_t rank, std::size_t op) const {
@@ -345,7 +345,7 @@ private:
         return time;
     }
 
-    // ---- What it costs -----------------------------------------------------------------------------------
+    // ---- The cost ------------------------------------------------------------------------------------------
 
     void judgeDelay(FilledWork& work, const FillChanges& changes) {
         std::vector<double> delays;

@@ -193,8 +193,8 @@ private:
         return grew;
     }
 
-    /// Work that is not required before an op as such, but some of which must come first, because otherwise there would
-    /// be no memory for the op.
+    /// Work that is not required before an op as such, but some of which must come first, because otherwise the op
+    /// would not have enough memory.
     struct ForcedWork {
         std::int64_t release = 0; ///< it cannot start earlier
         std::int64_t work = 0;

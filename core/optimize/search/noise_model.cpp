@@ -116,7 +116,7 @@ private:
         return std::ranges::all_of(draws_, [&](OrderEvaluator& draw) { return draw.apply(move); });
     }
 
-    /// Of the moves proposed by the longest chain of a random draw, the one with the smallest estimate over all draws.
+    /// The move with the smallest estimate over all draws, among those proposed by the longest chain of a random draw.
     std::optional<OrderMove> choose() {
         OrderEvaluator& draw = draws_[random_() % draws_.size()];
         std::optional<OrderMove> best;
@@ -140,7 +140,7 @@ private:
             idle_ = 0;
         }
         if (best || ++idle_ > 50) return best;
-        turn_ += 5; // all of them are to be left alone
+        turn_ += 5; // all of them must stay
         return choose();
     }
 

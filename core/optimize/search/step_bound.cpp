@@ -71,7 +71,7 @@ private:
         const std::vector<MachineBound> bounds = machineBounds(times_);
         std::size_t most = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
-            // Of equal bounds, the one with the most work is the most informative.
+            // If bounds are equal, the one with the most work is the most informative.
             if (std::tie(bounds[r].time, bounds[r].work) > std::tie(bounds[most].time, bounds[most].work)) most = r;
         }
         const MachineBound& bound = bounds[most];
@@ -115,7 +115,8 @@ private:
         return problem_.bytes() ? formatBytes(capacity) : std::to_string(capacity);
     }
 
-    /// What is held over time fits into the capacity times the step: memory is like a machine that each activation
+    /// The memory held, summed over time, is at most the capacity times the step: memory is like a machine that each
+    /// activation
     /// keeps busy while it is held. Activations are held at least until their input gradient has run, which others must
     /// follow, or until the last op that frees them.
     void byHolding() {
@@ -183,7 +184,7 @@ private:
         return most;
     }
 
-    /// Of a rank's stages, the one closest to the loss and the one farthest from it.
+    /// The stage of a rank that is closest to the loss, and the one farthest from it.
     struct EndStages {
         Stage near, far;
     };

@@ -18,7 +18,7 @@ namespace bubblescope::report {
 namespace {
 
 constexpr std::size_t kMostRows = 16;    ///< of ranks and streams, in a terminal
-constexpr std::size_t kMostKernels = 12; ///< the same
+constexpr std::size_t kMostKernels = 12; ///< in a terminal
 
 std::string_view kindName(WorkKind kind) {
     switch (kind) {

@@ -108,7 +108,7 @@ Section accountSection(const StepAccounting& account, TimeNs wall, Reader reader
     return section;
 }
 
-// ---- What made it longer ----
+// ---- Causes of its length ----
 
 Section waterfallSection(const StepAccounting& account, TimeNs wall, bool people) {
     Section section;

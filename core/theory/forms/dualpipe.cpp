@@ -3,13 +3,13 @@
 // Seen from the innermost rank, s = n−1. Its first forward arrives (n−1)·t_f after the start. From then on it never
 // waits until its pairs are done: both sides feed it. Then it has only backwards, of t_b each, while its neighbour
 // still runs a pair between each two backwards. So n−1 times, once for every rank outside it, it waits t_fb−t_b for the
-// next gradient. After its last op the outer ranks still run n−1 times an input gradient with a deferred weight
-// gradient, of which it ran the latter meanwhile: the end is (n−1)(t_i−t_w) away. The sum is
+// next gradient. After its last op the outer ranks still run n−1 input gradients, each with a deferred weight gradient
+// that this rank ran meanwhile: the end is (n−1)(t_i−t_w) away. The sum is
 // (n−1)(t_fb + t_f − 2·t_w), with t_i = t_f also written (n−1)(t_fb + t_b − 3·t_w). Other ranks idle as long or less,
 // since they have fewer pairs and each pair saves t_f+t_b−t_fb of work.
 //
 // Slow input gradients, t_i > t_f, delay the start of the innermost rank instead: each of the n−1 ranks outside it
-// passes gradients on t_i−t_f later than it takes forwards, of which the first forward in stock hides one t_f:
+// passes gradients on t_i−t_f later than it takes forwards; the first forward in stock hides one t_f of that:
 // (n−1)(t_fb + t_i − 2·t_w) − t_f. With t_w ≤ min(t_f, t_i) the larger of the two is the bubble.
 //
 // Positions. Rank s, with b = n−s−1 ranks further in, starts s·t_f late. Inside the steady part each of those ranks

@@ -21,8 +21,8 @@
 // Positions, m = g·p and t_f ≥ t_b, d = t_f−t_b: s·t_f and s·t_b at the outside. Rank s waits (p−s−1)·t_f until the
 // wave returns to it for the first time. That lies inside its warm-up in the first round when there is only one
 // (directly before the first backward where v = 2 lets it turn around at once), and inside the steady part otherwise.
-// It waits (p−s−1)·t_b in cool-down. Of the first
-// round's (p−1)·d, (p−s−1)·d lie before the steady part and s·d after it; those of all further rounds lie inside.
+// It waits (p−s−1)·t_b in cool-down. The first round's (p−1)·d consists of (p−s−1)·d before the steady part and s·d
+// after it; those of all further rounds lie inside.
 
 #include "core/theory/forms/family_theory.h"
 

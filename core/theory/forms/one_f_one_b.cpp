@@ -3,8 +3,9 @@
 // 1F1B (Narayanan et al. 2019, Fan et al. 2021), on the consolidated timeline, where the steady part of each rank is
 // contiguous. Let X(s) be the bubble before it. The first backward of rank s needs that of rank s+1, which ends t_b
 // after rank s+1 could start it: X(s) ≥ X(s+1) + t_b. The forwards of rank s+1 need those of rank s, which allows no
-// more than X(s) ≤ X(s+1) + t_b once the steady part is contiguous. X(p−1) = 0, so X(s) = (p−s−1)·t_b. The rank's total
-// is (p−1)(t_f+t_b), of which s·t_f lie before its first forward and s·t_b after its last backward, as in F-then-B. The
+// more than X(s) ≤ X(s+1) + t_b once the steady part is contiguous. X(p−1) = 0, so X(s) = (p−s−1)·t_b. The rank's
+// total is (p−1)(t_f+t_b): s·t_f of it lie before its first forward and s·t_b after its last backward, as in F-then-B.
+// The
 // remaining (p−s−1)·t_f lie between the steady part and cool-down. (The two are sometimes drawn the other way round;
 // that contradicts the dependencies whenever t_f ≠ t_b.) As executed, without consolidation, the remainder is p−s−1
 // single gaps of t_f in front of the cool-down backwards.
@@ -31,7 +32,7 @@
 // k-th of what 1F1B loses.
 //
 // VPP in balanced memory, with t_f and t_b of one chunk. The v−1 chunks of warm-up run without a gap, since m ≥ p
-// micro-batches keep a rank busy until the first one returns. What follows is 1F1B on the last chunk, with its
+// micro-batches keep a rank busy until the first one returns. The rest is 1F1B on the last chunk, with its
 // positions; the cool-down mirrors the warm-up. Latency makes the wraps between chunks wait where m micro-batches are
 // too few to hide the loop, and the 1F1B of the last chunk loses at its turns as 1F1B does (latency.h).
 

@@ -15,7 +15,7 @@
 // steady part, and the two are one.
 //
 // Latency in the steady part. Pair j of rank s and pair j+2 of rank s+1 exchange a micro-batch, and pair j+2 of rank s
-// waits for the answer, so two pairs take 2·c more. Of the last rank's m·v−n pairs every second one waits 2·c; rank s
+// waits for the answer, so two pairs take 2·c more. Every second one of the last rank's m·v−n pairs waits 2·c; rank s
 // spends 2(p−s−1)·c of that before and after its steady part. With chunks a micro-batch also passes all p borders
 // between two chunks, so that every pair but the first waits c; and warm-up and cool-down pass the p borders once more
 // for each chunk but one.

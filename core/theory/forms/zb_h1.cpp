@@ -31,7 +31,7 @@
 //
 // ZB-H1 in Paddle's order, for m ≥ p. As long as the last rank splits its backwards, p−1 of them, it is faster than the
 // ranks above by t_w a turn and gains (p−1)·t_w. But it depends on the forwards that the ranks above send at their
-// pace, and can keep no more of its lead than the one forward it has in stock, t_f. What remains is (p−1)·t_i before
+// pace, and can keep no more of its lead than the one forward it has in stock, t_f. The rest is (p−1)·t_i before
 // rank 0's first backward and, in its cool-down, t_f for each of p−1 backwards less that lead:
 // (p−1)(t_f+t_i) − min((p−1)·t_w, t_f). The last rank, which starts (p−1)·t_f late and ends with p weight gradients,
 // becomes the longest where both t_w > t_i and t_f > (p−1)·t_i; the papers' span does not count its start. So the gain
@@ -92,7 +92,7 @@ ClosedForm manyDelayed(const Schedule& schedule, const CostModel& costs) {
                              "(p−s−1)·max(0, t_f−min(t_i, t_w)) + s·max(0, min(t_i, t_w)−t_f)",
                              below * std::max(kNoTime, after_forward) + slack});
             terms.push_back({Position::AfterCooldown, "s·max(0, t_i−t_w)", behind});
-        } else { // its cool-down holds nothing but weight gradients
+        } else { // its cool-down contains only weight gradients
             terms.push_back(
                 {Position::AfterCooldown, "s·(max(0, t_i−t_w) + max(0, min(t_i, t_w)−t_f))", behind + slack});
         }

@@ -2,7 +2,7 @@
 //
 // Rank s starts s·(t_f+c) late. From the last rank's first input gradient to rank s's there are p−s−1 borders, t_i+c
 // each, after as many for the forward, c each. Meanwhile rank s runs the forwards that it has in excess of the last
-// rank, of which p−s−1 are not needed for the last rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is positive.
+// rank; p−s−1 of them are not needed for the last rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is positive.
 // Rank 0 runs a weight gradient after every input gradient, while the last rank is 2(p−1) of them behind by the end.
 // So input gradients come up every t_f+t_i early in the step, and rank 0 takes t_f+t_i+t_w a turn: it loses p−1 times
 // the amount by which t_f+t_i+2·c exceeds 2·t_w. The last rank loses its (p−1)(t_f+c) before the first forward. The
@@ -61,7 +61,7 @@ ClosedForm manyH2(const Schedule& schedule, const CostModel& costs) {
         const TimeNs end = s * std::max(none, t.input_grad - 2 * t.weight_grad + c);
         std::vector<PositionTerm> terms{{Position::BeforeWarmup, starts, start},
                                         {Position::WarmupToSteady, waits, wait}};
-        if (s == p - 1) { // its cool-down holds nothing but weight gradients
+        if (s == p - 1) { // its cool-down contains only weight gradients
             terms.push_back({Position::AfterCooldown, total + " − " + starts, bubble - start});
         } else {
             terms.push_back({Position::SteadyToCooldown, fmt::format("{} − {} − {} − {}", total, starts, waits, ends),

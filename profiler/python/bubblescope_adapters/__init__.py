@@ -1,8 +1,7 @@
-"""Names the ops of frameworks in the capture of a job that knows nothing of it.
+"""Names the ops of frameworks in the capture of a job without any change to the job.
 
 Each adapter wraps the functions of one framework that run ops, transfers and steps. An adapter is applied as a whole or
-not at all, and never fails the job: what goes wrong is one line in the capture's log.
-"""
+not at all, and never fails the job: an error becomes one line in the capture's log."""
 
 import importlib
 
@@ -10,7 +9,7 @@ from . import events
 
 
 class Unknown(Exception):
-    """The framework is not one that the adapter knows; the text says why."""
+    """The adapter does not support this framework or version; the text states why."""
 
 
 class Changes:

@@ -1,13 +1,12 @@
 """Checks in the bubbles of a PyTorch pipeline: where a rank waits for a receive, layers of its stages are run again and
-compared with their first execution. The plan, the choice of what fits and the verdicts are those of the library behind
-bubblescope_aadiff.py; the records go into the capture.
+compared with their first execution. The library behind bubblescope_aadiff.py makes the plan, chooses the checks that
+fit and gives the verdicts; the records go into the capture.
 
 A framework's adapter calls begin_step(), around each op began() and ended(), for each wait fill(), and end_step().
 
-What checks cost the job is what its own thread does for them: it keeps what a check needs, above all copies of gradients. That
-time is measured, and only as much is kept for as its share of a step allows; see Budget. A check begins where the wait has
-been long enough for it in the last steps, and while a core is free; see Waits and Neighbours.
-"""
+Checks cost the job the time in which its own thread keeps their data, above all copies of gradients. That time is
+measured and limited to a share of a step; see Budget. A check begins where the wait has been long enough for it in the
+last steps, and while a core is free; see Waits and Neighbours."""
 
 import os
 import threading
@@ -28,8 +27,8 @@ _BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the 
 
 
 class _Worker(threading.Thread):
-    """Checks while the job's own thread waits, which so goes on at once when what it waits for is there; and does between
-    steps what nobody waits for. One call at a time."""
+    """Runs checks while the job's own thread waits, so that this thread continues at once when its data arrives;
+    between steps it does work that is not urgent. One call at a time."""
 
     def __init__(self):
         super().__init__(name="bubblescope checks", daemon=True)
@@ -63,7 +62,7 @@ class _Worker(threading.Thread):
 
 
 class Pipeline:
-    """What checks need to know of a rank's place and schedule."""
+    """A rank's place and schedule, as checks need them."""
 
     def __init__(self, *, rank, pp, microbatches, order, stages, family=None, flavor=None, replica=0, dp=1,
                  tensor_rank=0, tp=1):
@@ -76,8 +75,9 @@ class Pipeline:
 
 class BubbleChecks:
     def __init__(self, pipeline, margin, memory, cost, threads=1):
-        """`cost`: the fraction of a step's time that checks may take from the job's threads. In a pipeline without slack the
-        delays of all ranks add up, so each has its part. `threads`: that compute when the job computes."""
+        """`cost`: the fraction of a step's time that checks may take from the job's threads. In a pipeline without
+        slack the delays of all ranks add up, so each rank has a part of it. `threads`: number of threads that compute
+        when the job computes."""
         self._pipeline, self._margin, self._memory = pipeline, margin, memory
         self._budget, self._waits, self._neighbours = Budget(cost / pipeline.pp), Waits(), Neighbours(threads)
         self._spent = 0  # nanoseconds of the job's thread since the step began, what layers count excluded
@@ -96,7 +96,7 @@ class BubbleChecks:
         self._forwards_known = 0  # steps until then
         self._backwards = [set() for _ in pipeline.stages]  # kinds of backward ops that each chunk has
         self._chosen = []  # (kind, micro-batch, chunk, layer) that the step keeps for
-        self._planned = {}  # the same as (micro-batch, chunk): {layer: kinds}
+        self._planned = {}  # as (micro-batch, chunk): {layer: kinds}
         self._kept = {}  # (micro-batch, chunk, layer): Kept
         self._gradients = {}  # (micro-batch, chunk): {layer: KeptGradients}
         self._taken = []  # KeptGradients whose checks are over, or under way
@@ -116,7 +116,7 @@ class BubbleChecks:
         self._find_layers()
 
     def description(self):
-        """What the reader of the capture must know."""
+        """States data that the reader of the capture needs."""
         return ",".join(
             "%d:%d" % (stage, len(layers)) for (stage, _), layers in zip(self._pipeline.stages, self._layers)
         )
@@ -141,7 +141,7 @@ class BubbleChecks:
         self._leave_out(layer.stage, layer.number, layer.name, why)
 
     def _refuse(self, layer, kind, why):
-        """Leaves out a kind of ops of the layer; without its forward nothing of it is left."""
+        """Leaves out a kind of ops of the layer; without its forward the layer has no checks."""
         if isinstance(why, Exception) and not isinstance(why, CannotRepeat):
             why = "fails when it is run again (%s: %s)" % (type(why).__name__, why)
         if self._layers[self._chunk_of[layer.stage]][layer.number] is not layer:
@@ -187,7 +187,7 @@ class BubbleChecks:
         self._spent += time.monotonic_ns() - begin
 
     def _settle(self, now):
-        """What the step cost is known."""
+        """To be called when the cost of the step is known."""
         spent, self._spent, self._overrun = self._spent + self._overrun, 0, 0
         wanted, chosen, kept = self._wanted, self._chosen, {}
         self._wanted, self._chosen, self._planned = set(), [], {}
@@ -252,7 +252,7 @@ class BubbleChecks:
         self._spent += time.monotonic_ns() - begin
 
     def _pays(self):
-        """Whether the next step may have checks. Where no wait is long enough for any, one step from time to time measures
+        """Whether the next step may have checks. If all waits are too short, one step from time to time measures them
         again."""
         if not self._budget.can_begin():
             return False
@@ -292,7 +292,7 @@ class BubbleChecks:
         del self._fresh[:]
 
     def _untried(self):
-        """(layer, kind) of what no trial has decided yet."""
+        """Each (layer, kind) without a trial so far."""
         return [
             (layer, kind)
             for layers, backwards in zip(self._layers, self._backwards)
@@ -401,7 +401,7 @@ class BubbleChecks:
             self._watched.append(layer)
 
     def _in_trial(self, layer, chunk):
-        """The kinds that the layer's next execution is kept for: those of backwards once its forward is known."""
+        """The kinds for which the layer's next execution is kept: those of backwards once its forward is known."""
         if layer.is_open("F"):
             return {"F"}
         if any([layer.number in kept for (_, at), kept in self._gradients.items() if at == chunk]):
@@ -448,7 +448,7 @@ class BubbleChecks:
         return kept
 
     def _take(self, kind, microbatch, chunk, layer):
-        """What was kept for a check, None if it is not there or not complete."""
+        """The data kept for a check, None if it is missing or incomplete."""
         if kind == "F":
             kept = self._kept.pop((microbatch, chunk, layer), None)
         else:
@@ -472,8 +472,8 @@ class BubbleChecks:
             self._neighbours.waits(False)
 
     def fill(self, wait):
-        """Calls `wait`, which returns when what the rank waits for is there. Until then the worker checks; a layer that it
-        has begun goes on beside the next op, unless it would take the random numbers from it."""
+        """Calls `wait`, which returns when the rank's data has arrived. Until then the worker checks; a layer in
+        progress continues during the next op, unless both need random numbers."""
         self._until = begin = time.monotonic_ns()
         self._neighbours.waits(True)
         checks = self._begins_checks(begin)
@@ -495,7 +495,7 @@ class BubbleChecks:
             self._spent += time.monotonic_ns() - now
 
     def _begins_checks(self, now):
-        """Has the worker begin, if there is anything to do and it is expected to fit."""
+        """Starts the worker if there is work that is expected to fit."""
         if self._failed or not (self._kept or self._gradients) or self._process != os.getpid():  # a fork has no worker
             return False
         if self._working and not self._worker.over:  # with a layer of the bubble before

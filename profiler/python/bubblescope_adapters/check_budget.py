@@ -1,4 +1,4 @@
-"""What checks in bubbles may take from the job: which of the planned ones a step keeps inputs for."""
+"""The time that checks in bubbles may take from the job: decides for which planned checks a step keeps inputs."""
 
 _SAVED_STEPS = 32  # whose shares can be saved
 _BEGIN_STEPS = 8  # whose shares have to be saved before a step has checks
@@ -6,9 +6,9 @@ _MOST_PAUSE = 16 # maximum number of steps for which a check that found no bubbl
 
 
 class Budget:
-    """A step earns a share of its time. What the rank's own thread does for checks uses it up, and so does a check that is
-    still under way when the rank goes on. Units checked longest ago come first; where the savings do not pay for the first
-    of them yet, nothing behind it is kept. Times are in nanoseconds."""
+    """A step earns a share of its time. Work of the rank's own thread for checks uses it up, and so does a check that
+    is still running when the rank continues. Units checked longest ago come first; while the savings do not pay for the
+    first of them, no later one is kept. Times are in nanoseconds."""
 
     def __init__(self, share):
         self._share = share
@@ -34,7 +34,7 @@ class Budget:
         return self._share > 0 and self._saved >= max(_BEGIN_STEPS * self._earned, self._needed)
 
     def choose(self, planned):
-        """Those of (kind, micro-batch, chunk, layer) that the savings pay for."""
+        """Each (kind, micro-batch, chunk, layer) that the savings pay for."""
         left, unknown, chosen, self._needed = self._saved, 0, [], 0
         for what in self._in_turn(planned) if self._share > 0 else []:
             mean = self._mean.get(what[0::2][:2])
@@ -60,7 +60,7 @@ class Budget:
         return [what for _, _, what in sorted(order, key=lambda one: one[:2])]
 
     def took(self, what, time):
-        """What keeping for a check took."""
+        """Records the time that keeping data for a check took."""
         key = what[0::2][:2]
         before = self._mean.get(key, time)
         self._mean[key] = before + (time - before) // 4
@@ -71,7 +71,7 @@ class Budget:
         self._pauses.pop(what, None)
 
     def missed(self, what):
-        """It was kept for, and no bubble held it: it is left alone for twice as many steps as the last time."""
+        """Its data was kept, but no bubble was long enough: it is left out for twice as many steps as the last time."""
         pause = min(2 * self._pauses.get(what, (1, 0))[0], _MOST_PAUSE)
         self._pauses[what] = pause, self._step + pause
 
@@ -81,8 +81,7 @@ class Budget:
 
 
 class Waits:
-    """How long a rank waits at each place of a step: at least as long as the shortest of the last few times, of which a part
-    is used."""
+    """Estimates how long a rank waits at each place of a step: a part of the shortest of the last few waits."""
 
     _LAST, _FEWEST = 8, 4
     _USED = 0.8
@@ -107,7 +106,7 @@ class Waits:
         return self._since + int(min(lengths) * self._USED)
 
     def longest(self):
-        """Of all places, in what is used of them."""
+        """The longest usable wait of all places."""
         return max([int(min(last) * self._USED) for last in self._lengths.values()], default=0)
 
     def over(self, now):

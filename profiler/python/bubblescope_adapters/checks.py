@@ -1,4 +1,4 @@
-"""The checks in the bubbles of what a framework's adapter wraps, if the job is recorded with any."""
+"""Checks in the bubbles of the functions that a framework's adapter wraps, if the job is recorded with checks."""
 
 import sys
 
@@ -7,7 +7,7 @@ from .events import steps
 
 
 class Checks:
-    """Those of the schedule that runs. What fails in them ends them, not the job."""
+    """The checks of the current schedule. An error in them ends the checks, not the job."""
 
     def __init__(self):
         self._settings = events.checks()
@@ -20,7 +20,7 @@ class Checks:
 
     def around(self, op_of, ranges):
         """For Changes.replace(): the calls that `ranges` names are ops of checks too. `op_of` gets the call's arguments
-        and returns kind, stage and micro-batch, or None for a call that is no op."""
+        and returns kind, stage and micro-batch, or None for a call that is not an op."""
         if not self.wanted:
             return ranges
 
@@ -52,7 +52,7 @@ class Checks:
 
     def begin(self, key, describe):
         """A step of the schedule `key` begins. `describe` returns the arguments of bubble_checks.Pipeline; it is called
-        when the schedule is another one than before."""
+        when the schedule has changed."""
         if not self.wanted:
             return
         if self._of != key:

@@ -1,7 +1,6 @@
 """DeepSpeed's pipeline engine: the instructions of its stream are the ops and transfers.
 
-An instruction names a buffer, not a micro-batch: each kind takes the micro-batches of a step in their order.
-"""
+An instruction names a buffer, not a micro-batch: each kind processes the micro-batches of a step in their order."""
 
 import importlib
 
@@ -70,7 +69,7 @@ def _named(function, label):
 
 
 def _values(engine, loss):
-    """The arguments of StepValues.state() behind the step. Every stage knows the loss; the last one states it."""
+    """The arguments of StepValues.state() after the step. Every stage has the loss; the last one states it."""
     known = {}
     if engine.is_first_stage():
         inputs = first_tensor([batch for batch in engine.pipe_buffers.get("inputs", []) if batch is not None])

@@ -1,8 +1,8 @@
-"""What adapters write into the capture: ranges on the calling thread, marks of steps, and what is stated once.
+"""The events that adapters write into the capture: ranges on the calling thread, marks of steps, and statements made
+once.
 
-The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op: they are those of the capture
-library itself. In a process that is not recorded they do nothing.
-"""
+The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op: they are those of the
+capture library itself. In a process that is not recorded they do nothing."""
 
 import ctypes
 import gc
@@ -40,8 +40,8 @@ def _function(library, name, *types, result=None):
 
 
 def _native(library):
-    """push, push_bytes and pop as functions of a module of ours, which Python calls in a third of the time of ctypes; None
-    where there is none, or this is another Python than its library is for."""
+    """push, push_bytes and pop as functions of our own module, which Python calls in a third of the time of ctypes;
+    None if it is missing or was built for another Python."""
     path = os.path.join(os.path.dirname(__file__), "native_ranges.abi3.so")
     if library is None or sys.implementation.name != "cpython" or "t" in sys.abiflags or not os.path.isfile(path):
         return None
@@ -82,8 +82,8 @@ def records_own_ranges():
 
 
 def checks():
-    """The margin (a fraction) and the bytes (None without a limit) of checks in bubbles, and the fraction of a step's time
-    that they may take from the job; None if there are to be none."""
+    """The margin (a fraction) and the bytes (None without a limit) of checks in bubbles, and the fraction of a step's
+    time that they may take from the job; None without checks."""
     margin, memory, cost = ctypes.c_double(), ctypes.c_int64(), ctypes.c_double()
     if not _checks(ctypes.byref(margin), ctypes.byref(memory), ctypes.byref(cost)):
         return None
@@ -91,18 +91,18 @@ def checks():
 
 
 def event_address():
-    """Of the function that takes the records of checks."""
+    """Address of the function that takes the records of checks."""
     return ctypes.cast(_patient.bubblescope_event, ctypes.c_void_p).value
 
 
 def state(name, value):
-    """States something of the job: see the manual's page on recording frameworks for the names."""
+    """States a property of the job: see the manual's page on recording frameworks for the names."""
     _state(str(name).encode(), str(value).encode())
 
 
 def step_values(step, loss=None, tokens=None, samples=None, sequence_length=None):
-    """What the framework knows of a step that is over: None where it does not. Each rank states its own part; counts are
-    those of the rank's replica."""
+    """States the framework's values of a finished step: None if a value is not known. Each rank states its own part;
+    counts are those of the rank's replica."""
     counts = [-1 if count is None else int(count) for count in (tokens, samples, sequence_length)]
     if loss is not None or max(counts) >= 0:
         _step_values(step, loss is not None, 0.0 if loss is None else float(loss), *counts)
@@ -126,8 +126,8 @@ def release_cupti(tool):
 
 
 class Steps:
-    """The steps of a process. Ops are written only inside of one, and each op once: those of a framework that another
-    one calls are left to the outer one."""
+    """The steps of a process. Ops are written only inside a step, and each op once: if one framework calls another,
+    only the outer one writes."""
 
     def __init__(self):
         self.active = False  # inside of a step that trains
@@ -144,13 +144,13 @@ class Steps:
         self.active = True
 
     def pause(self):
-        """What follows belongs to no step: an evaluation."""
+        """Later ops belong to no step: an evaluation."""
         self.end_optimizer()
         mark(b"evaluation")
         self.active = False
 
     def state_once(self, key, describe):
-        """`describe` returns a dictionary of what to state, which is called when `key` changes."""
+        """`describe` returns a dictionary of statements; it is called when `key` changes."""
         if key == self._stated:
             return
         self._stated = key
@@ -176,8 +176,8 @@ steps = Steps()
 
 
 def longest_list(module):
-    """How many layers a stage's module of PyTorch has: the entries of its longest list of modules that are not inside of
-    such an entry; None if it has none."""
+    """The number of layers in a stage's PyTorch module: the entries of its longest list of modules that are not inside
+    of such an entry; None if it has none."""
     nn = sys.modules["torch.nn"]
     lists = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
     level, most = [module], 0
@@ -188,7 +188,7 @@ def longest_list(module):
 
 
 def stage_layers(stages):
-    """"0:4,7:4" of (stage, module): what state() takes under the name "layers"; None if a stage has no list of layers."""
+    """"0:4,7:4" of (stage, module): the value of "layers" for state(); None if a stage has no list of layers."""
     counts = [(stage, longest_list(module)) for stage, module in stages]
     if any(count is None for _, count in counts):
         return None
@@ -196,7 +196,7 @@ def stage_layers(stages):
 
 
 class Range:
-    """An op around whatever is called inside: other ops there are part of it."""
+    """An op around all calls inside: other ops there are part of it."""
 
     __slots__ = ("_name",)
 
@@ -215,7 +215,7 @@ class Range:
 
 def range_around(name_of):
     """For Changes.replace(): calls of the function become ranges. `name_of` gets the call's arguments and returns the
-    name in bytes, or None for a call that is no op. It must be quick."""
+    name in bytes, or None for a call that is not an op. It must be quick."""
 
     def make(function):
         def call(*args, **kwargs):
@@ -241,7 +241,7 @@ def range_around(name_of):
 
 
 def evaluation(function):
-    """For Changes.replace(): what a call of the function runs belongs to no step."""
+    """For Changes.replace(): ops inside a call of the function belong to no step."""
 
     def call(*args, **kwargs):
         steps.pause()
@@ -251,7 +251,8 @@ def evaluation(function):
 
 
 class _Names(dict):
-    """The name in bytes of (spelling, stage, micro-batch), as in names["%dF%d", 2, 3]. The same come in every step."""
+    """The name in bytes of (spelling, stage, micro-batch), as in names["%dF%d", 2, 3]. The same names recur in every
+    step."""
 
     _MOST = 1 << 16
 
@@ -266,7 +267,7 @@ names = _Names()
 
 
 def _watch_optimizers():
-    """Steps of PyTorch's optimizers become ops, whoever calls them."""
+    """Steps of PyTorch's optimizers become ops, regardless of the caller."""
     optimizer = sys.modules.get("torch.optim.optimizer")
     if optimizer is None:
         return
@@ -302,7 +303,7 @@ def _with_wait(function):
 
 
 def _watch_data_loaders():
-    """So do waits for the next batch of PyTorch's data loaders."""
+    """Waits for the next batch of PyTorch's data loaders become ranges."""
     loaders = sys.modules.get("torch.utils.data.dataloader")
     iterator = getattr(loaders, "_BaseDataLoaderIter", None)
     if iterator is None or not hasattr(iterator, "__next__"):
@@ -311,7 +312,7 @@ def _watch_data_loaders():
 
 
 def watch_host():
-    """What a host does besides its ops is recorded from now on."""
+    """Records the host's other activities from now on."""
     _watch_optimizers()
     _watch_collections()
     _watch_data_loaders()

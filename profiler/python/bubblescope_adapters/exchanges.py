@@ -1,15 +1,15 @@
-"""Ops and transfers of schedules that pass tensors from call to call: Megatron-core's, and PaddlePaddle's, which follow them.
+"""Ops and transfers of schedules that pass tensors from call to call: Megatron-core's, and PaddlePaddle's, which follow
+them.
 
-A send is known by its tensor, which a forward or a backward step returned. A receive has nothing to be known by: receives come
-in the order in which the schedule uses them.
-"""
+A send is identified by its tensor, which a forward or a backward step returned. A receive cannot be identified
+directly: receives come in the order in which the schedule uses them."""
 
 from . import events
 from .events import names, steps
 
 
 def first(tensors):
-    """Of what a step takes or returns: a tensor, or several of them."""
+    """The tensor that a step takes or returns, or the first of several."""
     if isinstance(tensors, dict):
         tensors = list(tensors.values())
     return first(tensors[0]) if isinstance(tensors, (list, tuple)) and tensors else tensors
@@ -23,7 +23,7 @@ def _bytes(tensors):
 
 
 class InFlight:
-    """What is on its way in the step that runs."""
+    """The transfers under way in the current step."""
 
     def __init__(self):
         self.rank = 0
@@ -60,8 +60,8 @@ class InFlight:
 
     def exchange(self, fill):
         """For Changes.replace(): a function that sends to both neighbours and receives from them, with the keywords of
-        Megatron-core. It returns both received tensors and requests, and waits for these unless it is told not to. `fill`
-        calls a function that waits: checks may run meanwhile."""
+        Megatron-core. It returns both received tensors and requests, and waits for these unless an argument turns that
+        off. `fill` calls a function that waits: checks may run meanwhile."""
 
         def make(function):
             def call(*args, **kwargs):
@@ -93,7 +93,8 @@ class InFlight:
 
 
 def _show_waits(result, forward, backward, fill):
-    """The requests are a dictionary by what they receive, or a list, whose entries are waited for together."""
+    """The requests are a dictionary with the received tensors as keys, or a list whose entries are waited for
+    together."""
     if len(result) != 3 or not result[2]:
         return result
     requests = result[2]

@@ -1,11 +1,11 @@
-"""Layers of a PyTorch model that are run again: which modules they are, what is kept of a first execution, and how it is
-repeated so that nothing of the job changes.
+"""Layers of a PyTorch model that are run again: finds the modules, keeps data of a first execution, and repeats it
+without changing the job.
 
-A forward is repeated without gradients, a backward from its forward on, with gradients of its own that no weight gets;
-both with the random numbers, the precision and the mode of the first execution. Parameters and buffers stay as they are: a
-layer that changes them, or anything else of its modules, is left out, and so is one whose repetitions differ from each
-other, or that communicates. Its backward alone is left out where only that cannot be repeated.
-"""
+A forward is repeated without gradients, a backward from its forward on, with separate gradients that are not added to
+the weights; both with the random numbers, the precision and the mode of the first execution. Parameters and buffers
+stay as they are: a layer that changes them, or anything else of its modules, is left out, and so is one whose
+repetitions differ from each other, or that communicates. If only its backward cannot be repeated, only that is left
+out."""
 
 import random
 import sys
@@ -23,7 +23,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Size, torch.d
 
 
 class CannotRepeat(Exception):
-    """Why a layer is left out, in words that go on from its name."""
+    """The reason why a layer is left out, as the end of a sentence that begins with its name."""
 
 
 def _splits(module):
@@ -31,7 +31,8 @@ def _splits(module):
 
 
 def split(module, name=""):
-    """(name, module) of the layers of a stage: the entries of its lists of modules, and what stands beside the lists."""
+    """(name, module) of the layers of a stage: the entries of its lists of modules, and the modules next to the
+    lists."""
     children = [(name + "." + key if name else key, child) for key, child in module.named_children()]
     if isinstance(module, _CONTAINERS) and children:
         return children
@@ -44,7 +45,7 @@ def split(module, name=""):
 
 
 def _tensors(value, found):
-    """Adds the tensors inside of a value, in its order. Raises where it holds anything that may change unnoticed."""
+    """Adds the tensors inside of a value, in its order. Raises if it contains an object that may change unnoticed."""
     if isinstance(value, torch.Tensor):
         found.append(value)
     elif isinstance(value, (tuple, list)):
@@ -71,7 +72,7 @@ def _mapped(value, change):
 
 
 def digest(tensors):
-    """Of all together."""
+    """One digest of all tensors together."""
     digests = [aadiff.digest(tensor) for tensor in tensors]
     if len(digests) == 1:
         return digests[0]
@@ -113,7 +114,7 @@ class Kept:
         self.bytes += sum([tensor.nbytes for tensor, _ in self.results])
 
     def _let_go(self):
-        """Of the graph that the inputs belong to."""
+        """Releases the graph to which the inputs belong."""
         self.inputs = [(tensor.detach(), version, needs) for tensor, version, needs in self.inputs]
 
     def unchanged(self):
@@ -126,20 +127,20 @@ class Kept:
         )
 
     def release(self):
-        """Nothing of it is needed any more."""
+        """Its data is not needed any more."""
 
     def has(self, kind):
-        """Whether all is there that a repetition of kind F, B, I or W is compared with."""
+        """Whether all tensors exist with which a repetition of kind F, B, I or W is compared."""
         return kind == "F" and bool(self.results)
 
     def first(self, kind):
-        """What the execution gave: tensors by name."""
+        """The results of the execution: tensors by name."""
         return {OUTPUT: [tensor for tensor, _ in self.results]}
 
 
 class _Spare:
-    """Memory for copies of gradients, used again and again. A gradient is copied, not held: PyTorch would have to take other
-    memory for the next one, whose pages the system first has to provide, which takes many times as long as the copy."""
+    """Reused memory for copies of gradients. A gradient is copied and not kept itself: PyTorch would then allocate
+    other memory for the next one, and the system takes many times as long to provide its pages as the copy takes."""
 
     def __init__(self):
         self._free = {}  # by type and shape
@@ -166,7 +167,8 @@ _repeating = threading.local()  # .here: the thread computes gradients again, wh
 
 
 class KeptGradients(Kept):
-    """One execution of a layer whose backward is repeated: the gradients that it gets, and those that it gives."""
+    """One execution of a layer whose backward is repeated: the gradients that it receives, and those that it
+    returns."""
 
     def __init__(self, layer, args, kwargs):
         super().__init__(layer, args, kwargs)
@@ -184,7 +186,8 @@ class KeptGradients(Kept):
         self._whole = True  # whether each gradient could be copied
 
     def taps(self, args, kwargs):
-        """The arguments with aliases of those tensors that get a gradient, which show the layer's own part of it."""
+        """The arguments, with aliases of the tensors that need a gradient, so that the layer's own part of it can be
+        seen."""
         places = iter(range(len(self.to_inputs)))
 
         def tap(tensor):
@@ -234,7 +237,7 @@ class KeptGradients(Kept):
         return note
 
     def release(self):
-        """Nothing of it is needed any more."""
+        """Its data is not needed any more."""
         self.unlisten()
         copies, self._copies = self._copies, []
         spare.give_back(copies)
@@ -251,7 +254,7 @@ class KeptGradients(Kept):
 
 
 def _named(kind, to_inputs, to_weights):
-    """The gradients that a kind of backward gives; tensors that got none are left out."""
+    """The gradients that a kind of backward returns; tensors without a gradient are left out."""
     gradients = {INPUT_GRADIENT: to_inputs if kind != "W" else [], WEIGHT_GRADIENT: to_weights if kind != "I" else []}
     given = {name: [one for one in list if one is not None] for name, list in gradients.items()}
     return {name: list for name, list in given.items() if list}
@@ -271,7 +274,7 @@ class Layer:
         self.gradients = False  # whether only an execution with gradients gives the same bits
         self.kept_bytes = 0  # of an execution, at most
         self.spent = 0  # nanoseconds of the job's thread for what is kept
-        self.shown = set()  # kinds of ops of which a trial has shown that they can be repeated
+        self.shown = set()  # kinds of ops that can be repeated, as a trial has shown
         self.left_out = set()  # those that cannot
         self._trials = {}  # by kind
         self._watchers = []
@@ -283,8 +286,8 @@ class Layer:
         return kind not in self.shown and kind not in self.left_out
 
     def watch(self, kept, keep):
-        """Keeps the next execution as a `kept`, Kept or KeptGradients: `keep(one)` is called when it has begun, or with an
-        exception, and returns it if it is to be kept."""
+        """Keeps the next execution as a `kept`, Kept or KeptGradients: `keep(one)` is called when it has begun, or with
+        an exception, and returns it if it should be kept."""
         self._watchers.append((kept, keep))
         self.module.__dict__["forward"] = self._watched
 
@@ -318,7 +321,7 @@ class Layer:
         return result
 
     def repeat(self, kept, kind):
-        """What the layer computes from what was kept: tensors by name."""
+        """The results that the layer computes from the kept data: tensors by name."""
         if kept.random is None:
             return self._run(kept, kind)
         before = torch.get_rng_state()
@@ -420,7 +423,7 @@ def _can_be_repeated(module):
 
 
 class _NoCommunication(TorchDispatchMode):
-    """Where a layer communicates in a trial, the others would wait for it in vain, and it for them."""
+    """If a layer communicated in a trial, it and the other ranks would wait for each other forever."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if function.namespace in ("c10d", "_c10d_functional", "_dtensor"):
@@ -429,7 +432,7 @@ class _NoCommunication(TorchDispatchMode):
 
 
 class _HostRandom:
-    """The generators of Python and NumPy, so that a trial takes no numbers from the job."""
+    """The generators of Python and NumPy, so that a trial does not use up random numbers of the job."""
 
     def __init__(self):
         self._python = random.getstate()
@@ -438,7 +441,7 @@ class _HostRandom:
         self._state = self._numpy.get_state() if self._numpy is not None else None
 
     def restore(self):
-        """Returns whose numbers were drawn since; empty if none were."""
+        """Returns the generators that were used since; empty if none were."""
         drew = ""
         if random.getstate() != self._python:
             random.setstate(self._python)
@@ -452,7 +455,7 @@ class _HostRandom:
 
 
 class _State:
-    """What the modules of a layer hold besides parameters, to see whether an execution changes it."""
+    """The state of a layer's modules besides parameters, to detect whether an execution changes it."""
 
     def __init__(self, module):
         self._modules = list(module.modules())
@@ -496,7 +499,7 @@ class _State:
         return type(now[0]) is type(then[0]) and isinstance(now[0], _PLAIN) and now[0] == then[0]
 
     def restore(self):
-        """Puts everything back that can be; returns what had changed, empty if nothing had."""
+        """Restores everything that can be restored; returns the changed parts, empty if nothing had changed."""
         self.compare()
         with torch.no_grad():
             for inner, name, buffer, version, copy in self._buffers:

@@ -1,9 +1,9 @@
-"""Megatron-core: forward_step and backward_step are the ops of all its schedules, P2PCommunicator carries the transfers.
+"""Megatron-core: forward_step and backward_step are the ops of all its schedules, P2PCommunicator carries the
+transfers.
 
-A backward step gets no number: it is known by the output that it starts from. A receive gets none either: they come in
-the order in which the schedule uses them. The output of the last stage's forward step is the loss, divided among the
-micro-batches.
-"""
+A backward step has no number: it is identified by the output from which it starts. A receive has no number either:
+receives come in the order in which the schedule uses them. The output of the last stage's forward step is the loss,
+divided among the micro-batches."""
 
 import importlib
 import sys
@@ -29,8 +29,8 @@ def identity(_):
 
 
 class _Pipeline(InFlight):
-    """What is on its way in the step that runs, and the losses of the last stage's micro-batches, each with the tokens that it
-    counts, as tensors."""
+    """The transfers under way in the current step, and the losses of the last stage's micro-batches, each with its
+    number of tokens, as tensors."""
 
     def __init__(self):
         super().__init__()
@@ -144,7 +144,7 @@ def _stages(models):
 
 
 def _values(config, kwargs):
-    """The arguments of StepValues.state() behind the step, for what this rank knows."""
+    """The arguments of StepValues.state() after the step, for the values that this rank has."""
     known = {}
     if pipeline.rank == 0:
         known["samples"] = kwargs["num_microbatches"] * kwargs["micro_batch_size"]
@@ -161,7 +161,8 @@ def _values(config, kwargs):
 
 
 def _finalized(config):
-    """While a step runs, the reduction of its gradients is an op. Returns what puts the configuration back."""
+    """While a step runs, the reduction of its gradients is an op. Returns a function that restores the
+    configuration."""
     before = getattr(config, "finalize_model_grads_func", None)
     if before is None:
         return lambda: None
@@ -214,7 +215,7 @@ def _step(schedules, watch, checks, values, framework, version, known):
         called = function.__name__
 
         def begin(kwargs):
-            """What is to be done when the step is over; None for a step that has no names."""
+            """The function to call when the step is over; None for a step without names."""
             if kwargs.get("forward_only"):
                 steps.pause()
                 return None

@@ -1,7 +1,8 @@
-"""What the ranks of a job on one machine are doing, so that a check takes no core that another rank needs.
+"""The state of all ranks of a job on one machine, so that a check does not use a core that another rank needs.
 
 Each process states it in a page of memory of its own, which the others find among its open files. It has no name in the
-file system, and goes with the process. Where the pages of the others cannot be opened, a rank takes itself to be alone."""
+file system, and disappears with the process. If the pages of the other ranks cannot be opened, a rank assumes that it
+is alone."""
 
 import mmap
 import os
@@ -12,7 +13,7 @@ _COMPUTING, _CHECKING = 0, 1  # bytes of the page: how many threads do so
 
 class Neighbours:
     def __init__(self, threads):
-        """`threads`: that compute in this process when it computes."""
+        """`threads`: number of threads that compute in this process."""
         self._threads = min(max(threads, 1), 255)
         self._cores = len(os.sched_getaffinity(0))
         self._others = []
@@ -27,7 +28,8 @@ class Neighbours:
         self.waits(False)
 
     def find(self):
-        """Looks for the others: the processes that this one's parent has started. To be called when they have made theirs."""
+        """Finds the pages of the other processes that this one's parent has started. To be called after they created
+        their pages."""
         self._others = [page for page in map(self._page, self._siblings()) if page is not None]
         self.crowded = (len(self._others) + 1) * self._threads > self._cores
 
@@ -35,7 +37,7 @@ class Neighbours:
         self._own[_COMPUTING] = 0 if now else self._threads
 
     def begin_check(self):
-        """Whether a core is free for it. If so, end_check() follows."""
+        """Whether a core is free for a check. If so, call end_check() after it."""
         self._own[_CHECKING] = self._threads
         busy = sum([page[_COMPUTING] + page[_CHECKING] for page in self._others])
         if not self._others or busy + self._threads <= self._cores:

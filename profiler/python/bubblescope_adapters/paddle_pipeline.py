@@ -1,8 +1,8 @@
-"""PaddlePaddle's pipelines of the dynamic graph: their forward and backward steps are the ops, the exchanges of their p2p
-helper the transfers.
+"""PaddlePaddle's pipelines of the dynamic graph: their forward and backward steps are the ops, the exchanges of their
+p2p helper the transfers.
 
-A step of a chunk gets no number that is a micro-batch: each chunk takes the micro-batches of a step in their order.
-"""
+A step of a chunk does not get the number of its micro-batch: each chunk processes the micro-batches of a step in their
+order."""
 
 import importlib
 
@@ -75,7 +75,7 @@ def prepare(module, changes, framework, version):
 
 
 def _op(letter, made):
-    """`made` gives what goes on to a neighbour, of the result."""
+    """`made` returns the part of the result that goes to a neighbour."""
     spelling = "%d" + letter + "%d"
 
     def make(function):
@@ -123,8 +123,8 @@ class _Values:
         self._values.state_as(steps.number, lambda: known)
 
     def behind(self, function):
-        """For Changes.replace(): the function in which the first stage waits for the last one. What is on the device from the
-        step before can be read then without another wait."""
+        """For Changes.replace(): the function in which the first stage waits for the last one. The previous step's
+        values on the device can then be read without another wait."""
 
         def call(self, *args, **kwargs):
             result = function(self, *args, **kwargs)
@@ -138,7 +138,7 @@ class _Values:
 
 
 def _number(loss, apart):
-    """`apart`: of micro-batches, each divided by their number."""
+    """`apart`: the losses of micro-batches were already divided by their number."""
     total = float(loss.sum().item())
     return total if apart else total / max(1, int(loss.size))
 
@@ -170,13 +170,14 @@ def _safely(function, *args):
 
 
 def _unknown(pipeline):
-    """Pipelines whose steps are others, such as DualPipeV's, and overlapped pairs."""
+    """Pipelines with other steps, such as DualPipeV's, and overlapped pairs."""
     events.message("%s of PaddlePaddle is recorded without names of ops" % type(pipeline).__name__)
     return {}
 
 
 def _layers(pipeline):
-    """Of this rank's stages: those of the class of which the model has most."""
+    """"0:4,2:4": the number of layers in each of this rank's stages, which are the modules of the model's most frequent
+    class."""
     model = pipeline._layers
     classes = [_class_name(layer) for layer in model._layers_desc]
     most = max(set(classes), key=classes.count)
@@ -187,7 +188,7 @@ def _layers(pipeline):
 
 
 def _class_name(layer):
-    """Of a description or of a layer."""
+    """The class of a description or of a layer."""
     made = getattr(layer, "layer_func", layer)
     return getattr(made, "__name__", type(made).__name__)
 

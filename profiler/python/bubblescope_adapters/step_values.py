@@ -1,4 +1,4 @@
-"""What frameworks know of a step besides its times: its loss, tokens, samples and sequence length."""
+"""Values that frameworks have of a step besides its times: its loss, tokens, samples and sequence length."""
 
 import sys
 
@@ -6,16 +6,16 @@ from . import events
 
 
 class StepValues:
-    """States them when a step is over. A device is never waited for: what it computed is stated once it has arrived."""
+    """States them when a step is over. It never waits for a device: values are stated once they have arrived."""
 
     def __init__(self):
-        self._waiting = []  # (step, a loss that comes to the host, an event that tells when)
+        self._waiting = []  # (step, a loss on its way to the host, an event that shows its arrival)
         self._failed = False
 
     def state(self, step, losses=(), inputs=(), added=False, **counts):
-        """`losses`: of micro-batches, numbers or tensors, of which the mean counts, or the sum where they are `added`: parts
-        of the step's loss. `inputs`: tensors that together hold
-        the step's input on this rank, see sizes(). `counts`: as events.step_values() takes them."""
+        """`losses`: those of the micro-batches, numbers or tensors; the step's loss is their mean, or their sum if they
+        are `added`. `inputs`: tensors that together hold the step's input on this rank, see sizes(). `counts`: as
+        events.step_values() takes them."""
         if self._failed:
             return
         try:
@@ -62,7 +62,7 @@ _tensors = {} # by the frameworks that are loaded: their classes
 
 
 def _is_tensor(value):
-    """Of PyTorch or PaddlePaddle."""
+    """Whether it is a tensor of PyTorch or PaddlePaddle."""
     there = "torch" in sys.modules, "paddle" in sys.modules
     classes = _tensors.get(there)
     if classes is None:
@@ -77,7 +77,7 @@ _sizes = {}  # by shapes and types, which are the same in most steps
 
 
 def sizes(inputs):
-    """Samples, and of texts (whole numbers, a row a sample) tokens and the longest sequence."""
+    """The number of samples and, for texts (whole numbers, one row per sample), of tokens and the longest sequence."""
     shapes = tuple([(tuple(one.shape), one.dtype) for one in inputs if _is_tensor(one) and len(one.shape) > 0])
     found = _sizes.get(shapes)
     if found is None:
@@ -98,7 +98,7 @@ def _sizes_of(shapes):
 
 
 def first_tensor(*values):
-    """Of the arguments of a call, [] if there is none."""
+    """The first tensor among the arguments of a call, as a list; [] if there is none."""
     for value in values:
         if _is_tensor(value):
             return [value]

@@ -76,7 +76,7 @@ def prepare(schedules, changes, framework, version):
 
 
 def _is_whole(loss=None, full_backward=True, last_backward=False, **_):
-    """Of the arguments of backward_one_chunk() behind the micro-batch."""
+    """From the arguments of backward_one_chunk() after the micro-batch: whether the backward is whole."""
     return full_backward
 
 
@@ -99,8 +99,8 @@ def _pipeline(schedule):
 
 
 def _order(schedule):
-    """The order of all ranks' ops, as schedule files have it; None for schedules of one stage a rank, which have names
-    (and state an order of 1F1B that they do not run)."""
+    """The order of all ranks' ops, as schedule files have it; None for schedules with one stage per rank, which have
+    names (and state an order of 1F1B that they do not run)."""
     if not hasattr(schedule, "_stages"):
         return None
     order = getattr(schedule, "pipeline_order", None) or getattr(schedule, "pipeline_order_with_comms", None)
@@ -113,7 +113,7 @@ def _order(schedule):
 
 
 class _Label:
-    """What a batch of tensors carries. The first batch that is issued with it takes it."""
+    """The content of a batch of tensors. It is taken by the first batch that is issued with it."""
 
     __slots__ = ("name", "bytes", "sends")
 
@@ -124,7 +124,7 @@ class _Label:
 
 
 class _Works(list):
-    """What `_batch_p2p` returns, with the receives that a wait for it completes."""
+    """The result of `_batch_p2p`, with the receives that a wait for it completes."""
 
     receives = ()
     sends = 0
@@ -265,7 +265,7 @@ def _pairs(function):
 
 
 def _custom(function):
-    """A schedule may run an action by a function of the job's, which need not call the stage's methods."""
+    """A schedule may run an action by a function of the job, which may not call the stage's methods."""
 
     def call(self, kind, custom, *args, **kwargs):
         def run(action, *rest, **more):
@@ -350,9 +350,9 @@ def _description(schedule, framework, version):
 
 
 def _other_axes(stage):
-    """The axes of the mesh in which the pipeline's group is one. Whatever their number, the ranks of such a group lie
-    evenly apart, which numbers the groups. Tensor parallelism shows in the parameters and has to be the fastest axis, as
-    in torchtitan; what is left is data parallelism."""
+    """The axes of the mesh in which the pipeline's group is one. The ranks of such a group are always evenly spaced,
+    which numbers the groups. Tensor parallelism shows in the parameters and has to be the fastest axis, as in
+    torchtitan; what is left is data parallelism."""
     distributed = sys.modules["torch.distributed"]
     ranks = sorted(distributed.get_process_group_ranks(stage.group))
     count = len(ranks)

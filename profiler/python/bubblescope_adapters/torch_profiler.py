@@ -1,4 +1,4 @@
-"""PyTorch's profiler, started by the job itself, gets CUPTI when it wants to record kernels."""
+"""PyTorch's profiler, started by the job itself, receives CUPTI when it is about to record kernels."""
 
 from . import events
 

@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(kTileThreads) queriesGradientKernel(FusedAtten
     writeRows<kWidth>(attention.queries_grad, sizes, own, sums, place, [&](int) { return sizes.scale; });
 }
 
-/// What the keys' gradient needs from two neighbouring queries.
+/// The data of two neighbouring queries for the keys' gradient.
 struct alignas(16) TwoQueries {
     float logs[2];
     float along[2];

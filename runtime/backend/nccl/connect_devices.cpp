@@ -39,7 +39,7 @@ public:
 
     /// True once all links of this rank are connected; must be called until then, before any other function.
     [[nodiscard]] bool connected();
-    /// What connected() waits for: "the link from rank 0 to rank 1".
+    /// The link for which connected() waits: "the link from rank 0 to rank 1".
     [[nodiscard]] std::string waitsFor() const;
 
     void expect(std::span<const Expected> messages) override;
