@@ -11,20 +11,26 @@
 namespace bubblescope {
 namespace {
 
+constexpr const char* kInSteps = "in_steps_ns";
+
 TimeNs spent(const AnomalyInput& input, std::pair<int, Rank> place, HostActivity activity, TimeInterval gap) {
     const auto of_rank = input.slices.activities.find(place);
     return of_rank == input.slices.activities.end() ? TimeNs{0} : timeWithin(of_rank->second.of(activity), gap);
 }
 
+/// The replicas' timelines of each step number.
+std::map<int, std::vector<std::size_t>> timelinesOf(const std::vector<StepTimeline>& steps) {
+    std::map<int, std::vector<std::size_t>> of;
+    for (std::size_t s = 0; s < steps.size(); ++s)
+        of[steps[s].index].push_back(s);
+    return of;
+}
+
 /// How much of a gap optimizers take, by ops or by host activity: they are the step's own work.
-TimeNs optimizersIn(const AnomalyInput& input, const StepGap& gap) {
-    const std::vector<StepTimeline>& steps = input.run.steps; // replicas of a number are neighbours
-    const auto sameNumber = [&](std::size_t s) { return steps[s].index == steps[gap.timeline].index; };
-    std::size_t first = gap.timeline;
-    while (first > 0 && sameNumber(first - 1))
-        --first;
+TimeNs optimizersIn(const AnomalyInput& input, const StepGap& gap, const std::vector<std::size_t>& timelines) {
+    const std::vector<StepTimeline>& steps = input.run.steps;
     TimeNs longest{0};
-    for (std::size_t s = first; s < steps.size() && sameNumber(s); ++s) {
+    for (const std::size_t s : timelines) {
         for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
             const TimeNs time = spent(input, {steps[s].replica, Rank{r}}, HostActivity::Optimizer, gap.time);
             const std::vector<TimelineOp>& list = steps[s].ranks[r];
@@ -65,6 +71,7 @@ struct Between {
     int replica = 0; ///< for an activity
     Rank rank;       ///< the rank that does it, or that begins the next step
     Cases cases;
+    TimeNs in_steps{0};          ///< the part of these costs by which the next step is delayed
     std::vector<double> periods; ///< of the gaps that contain it
 };
 
@@ -80,17 +87,41 @@ Anomaly describe(const AnomalyInput& input, const Between& of) {
     const double share = static_cast<double>(anomaly.cost.count()) / period;
     anomaly.evidence = {
         {"between_ns", static_cast<double>(anomaly.cost.count())}, {"period_ns", period}, {"share", share}};
+    if (of.in_steps > TimeNs{0}) anomaly.evidence.emplace_back(kInSteps, static_cast<double>(of.in_steps.count()));
     const Sentence who = nameRank(of.replica, of.rank, replicas);
     const std::string time = formatTime(anomaly.cost);
     const std::string whole = formatTime(TimeNs{static_cast<std::int64_t>(period)});
     anomaly.message =
-        of.activity ? say("{} between steps takes {} on {}, {:.1f} % of the {} from step to step.",
-                          nameOf(*of.activity), time, who, 100 * share, whole)
+        of.activity ? say("{} on {} costs {}, {:.1f} % of the {} from step to step.", nameOf(*of.activity), who, time,
+                          100 * share, whole)
                     : say("no op runs for {} between steps, {:.1f} % of the {} from step to step; {} begins the next "
                           "step, and nothing recorded explains the wait.",
                           time, 100 * share, whole, who);
     anomaly.suggestion = suggestionFor(of.activity);
     return anomaly;
+}
+
+/// One activity in a step: the rank that it takes longest, and what the step would be shorter without it.
+struct Within {
+    Rank rank;
+    TimeNs cost{0};
+};
+
+Within costWithin(const AnomalyInput& input, std::size_t s, HostActivity activity) {
+    const StepTimeline& step = input.run.steps[s];
+    Within within;
+    TimeNs most{0};
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const TimeNs time = spent(input, {step.replica, Rank{r}}, activity, {step.begin, step.end});
+        if (time > most) within.rank = Rank{r};
+        most = std::max(most, time);
+    }
+    if (input.fraction(most, s) < input.limits.least_cost) return within;
+    StepCosts costs(step, input.knownOf(s));
+    within.cost = std::max(TimeNs{0}, costs.savedByHosts([&](Rank rank, TimeInterval time) {
+        return spent(input, {step.replica, rank}, activity, time);
+    }));
+    return within;
 }
 
 } // namespace
@@ -105,8 +136,9 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
     std::map<std::pair<HostActivity, std::pair<int, Rank>>, Between> named;
     Between unnamed;
     std::map<Rank, std::size_t> begins; // which rank begins the next step, in how many gaps
+    const auto timelines = timelinesOf(input.run.steps);
     for (const StepGap& gap : gaps) {
-        const TimeNs optimizers = optimizersIn(input, gap);
+        const TimeNs optimizers = optimizersIn(input, gap, timelines.at(input.run.steps[gap.timeline].index));
         TimeNs most{0}; // host activity, which ranks do in parallel
         for (std::size_t a = 0; a < kHostActivityCount; ++a) {
             const auto activity = static_cast<HostActivity>(a);
@@ -121,6 +153,18 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
                 between.cases.add(gap.timeline, time);
                 between.periods.push_back(static_cast<double>(gap.period.count()));
                 most = std::max(most, time);
+            }
+            for (const std::size_t s : timelines.at(gap.next_index)) {
+                const Within within = costWithin(input, s, activity);
+                if (within.cost <= TimeNs{0}) continue;
+                const std::pair place(input.run.steps[s].replica, within.rank);
+                Between& between = named[{activity, place}];
+                between.activity = activity;
+                between.replica = place.first;
+                between.rank = place.second;
+                between.cases.add(gap.timeline, within.cost);
+                between.in_steps += within.cost;
+                between.periods.push_back(static_cast<double>(gap.period.count()));
             }
         }
         const TimeNs left = gap.time.duration() - optimizers - most - told;
@@ -169,6 +213,12 @@ TimeNs growth(const AnomalyInput& input, const std::vector<std::size_t>& timelin
     return more;
 }
 
+/// What a finding of the time between steps costs within them.
+TimeNs inSteps(const Anomaly& anomaly) {
+    const auto of = std::ranges::find(anomaly.evidence, kInSteps, &std::pair<std::string, double>::first);
+    return of == anomaly.evidence.end() ? TimeNs{0} : TimeNs{static_cast<std::int64_t>(of->second)};
+}
+
 /// The rank responsible for half of the extra time of long steps.
 struct LongStepCause {
     std::optional<Rank> rank;
@@ -212,8 +262,8 @@ void findLongSteps(const AnomalyInput& input, Anomalies& found) {
     TimeNs told{0};
     for (const Anomaly& anomaly : found) {
         const bool now_and_then = anomaly.seen.steps < anomaly.seen.of_steps;
-        const bool in_steps = anomaly.kind != AnomalyKind::TimeBetweenSteps;
-        if (now_and_then && in_steps) told += anomaly.seen.total;
+        if (!now_and_then) continue;
+        told += anomaly.kind == AnomalyKind::TimeBetweenSteps ? inSteps(anomaly) : anomaly.seen.total;
     }
     if (2 * told >= longer) return;
     Anomaly anomaly;

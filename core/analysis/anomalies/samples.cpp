@@ -261,6 +261,20 @@ TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most, bool both_ways) {
     });
 }
 
+TimeNs StepCosts::savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent) {
+    const StepGraph& graph = observed_.graph;
+    std::vector<TimeNs> durations = durations_;
+    std::vector<TimeNs> delays = delays_;
+    for (std::size_t unit = 0; unit < durations.size(); ++unit) {
+        const Rank rank{graph.rank[unit]};
+        const TimeNs start = step_.begin + graph.start[unit];
+        durations[unit] -= std::min(durations[unit], spent(rank, {start, start + durations[unit]}));
+        if (unit < delays.size() && delays[unit] > TimeNs{0})
+            delays[unit] -= std::min(delays[unit], spent(rank, {start - delays[unit], start}));
+    }
+    return length_ - replay_.run({durations, &graph.transfer, delays, graph.holds});
+}
+
 TimeNs StepCosts::savedByPayload(Payload payload) {
     const StepGraph& graph = observed_.graph;
     const Way way = payload == Payload::Activation ? Way::Activation : Way::Gradient;

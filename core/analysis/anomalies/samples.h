@@ -210,6 +210,8 @@ public:
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
     /// The same if no transfer from one rank to another, or `both_ways` between them, takes longer than `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
+    /// The same without what `spent(rank, an interval on the step's clock)` finds in ops and in the waits before them.
+    [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
     /// The same if no transfer of activations, or of gradients, takes any time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 

@@ -48,7 +48,8 @@ std::vector<StepGap> gapsBetween(std::span<const StepTimeline> steps, const Step
         const NumberSpan& from = spans.at(last->index);
         const NumberSpan& to = spans.at(step.index);
         if (to.begin < from.begin) continue; // the numbers do not tell which step ran first
-        gaps.push_back({last->longest, {from.end, std::max(from.end, to.begin)}, to.begin - from.begin, to.first});
+        gaps.push_back(
+            {last->longest, {from.end, std::max(from.end, to.begin)}, to.begin - from.begin, to.first, step.index});
     }
     return gaps;
 }

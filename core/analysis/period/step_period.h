@@ -20,6 +20,7 @@ struct StepGap {
     TimeInterval time;        ///< empty where the next step begins before this one ends
     TimeNs period{0};         ///< from begin to begin
     Rank next;                ///< that begins the next step; 0 where the ops are gone
+    int next_index = 0;       ///< the next step's number
 };
 
 /// Between steps with neighbouring numbers that count or are outliers. Linear in timelines and ranks.

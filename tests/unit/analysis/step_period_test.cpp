@@ -37,8 +37,9 @@ bubblescope::Run evenRun(int steps, TimeNs gap) {
     return spacedRun(steps, [gap](int) { return gap; });
 }
 
-/// Files of their own for all ranks, with slices of their ops, and between steps of one rank.
-void addMarks(bubblescope::Run& run, Rank rank, const std::string& name) {
+/// Files of their own for all ranks, with slices of their ops, and of what one rank does behind a step.
+void addMarks(bubblescope::Run& run, Rank rank, const std::string& name,
+              const std::function<TimeInterval(std::size_t)>& behind) {
     TraceBuilder builder;
     for (int r = 0; r < run.schedule.pp; ++r) {
         builder.addFile({"rank" + std::to_string(r), "kineto", r, "host"});
@@ -47,8 +48,9 @@ void addMarks(bubblescope::Run& run, Rank rank, const std::string& name) {
             for (const TimelineOp& op : run.steps[s].ranks[Rank{r}.index()])
                 builder.addSlice({track, op.start, op.duration(), builder.intern(opName(op.op)), 0, 0});
             if (rank != Rank{r} || s + 1 == run.steps.size()) continue;
-            const TimeNs from = run.steps[s].end;
-            builder.addSlice({track, from, run.steps[s + 1].begin - from, builder.intern(name), 0, 0});
+            const TimeInterval time = behind(s);
+            if (time.duration() > TimeNs{0})
+                builder.addSlice({track, time.start, time.duration(), builder.intern(name), 0, 0});
         }
     }
     DiagnosticLog log;
@@ -103,7 +105,9 @@ TEST(TimeBetweenSteps, IsNamedByWhatTheHostDoes) {
           std::pair("save_checkpoint", "checkpoint"), std::pair("evaluate_and_print_results", "evaluation")}) {
         SCOPED_TRACE(name);
         auto run = evenRun(8, kStall);
-        addMarks(run, Rank{2}, name);
+        addMarks(run, Rank{2}, name, [&](std::size_t s) {
+            return TimeInterval{run.steps[s].end, run.steps[s + 1].begin};
+        });
         const RunReport report = analyzeRun(run);
         const auto found = ofKind(report, AnomalyKind::TimeBetweenSteps);
         ASSERT_EQ(found.size(), 1U);
@@ -165,28 +169,47 @@ TEST(LongSteps, WithoutSlowOpsAreTold) {
     EXPECT_NEAR(static_cast<double>(found[0].cost.count()), 10e6, 1e5);
 }
 
-TEST(LongSteps, NameARankThatStartsLate) {
-    const auto run = [] {
-        auto late = evenRun(30, kForward / 10);
-        TimeNs later{0};
-        for (StepTimeline& step : late.steps) {
-            shift(step, later);
-            if (step.index % 5 != 1) continue;
-            // All but the first forwards of rank 0 wait for rank 1, which comes late.
-            for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-                for (TimelineOp& op : step.ranks[r]) {
-                    if (r == 0 && op.op.kind == OpKind::Forward && op.start < step.begin + 4 * kForward) continue;
-                    op.start += 10 * kForward;
-                    op.end += 10 * kForward;
-                }
+/// In every fifth step all but the first forwards of rank 0 wait for rank 1, which starts late.
+bubblescope::Run runWithLateRank() {
+    auto late = evenRun(30, kForward / 10);
+    TimeNs later{0};
+    for (StepTimeline& step : late.steps) {
+        shift(step, later);
+        if (step.index % 5 != 1) continue;
+        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+            for (TimelineOp& op : step.ranks[r]) {
+                if (r == 0 && op.op.kind == OpKind::Forward && op.start < step.begin + 4 * kForward) continue;
+                op.start += 10 * kForward;
+                op.end += 10 * kForward;
             }
-            for (auto& spans : step.comm)
-                spans.clear();
-            step.fitWindow();
-            later += 10 * kForward;
         }
-        return late;
-    }();
+        for (auto& spans : step.comm)
+            spans.clear();
+        step.fitWindow();
+        later += 10 * kForward;
+    }
+    return late;
+}
+
+TEST(TimeBetweenSteps, OfOneRankDelaysTheNextStep) {
+    auto run = runWithLateRank();
+    addMarks(run, Rank{1}, "gc", [&](std::size_t s) {
+        const TimeNs until = run.steps[s + 1].ranks[1].front().start;
+        return TimeInterval{run.steps[s + 1].index % 5 == 1 ? until - 10 * kForward : until, until};
+    });
+    const RunReport report = analyzeRun(run);
+    const auto found = ofKind(report, AnomalyKind::TimeBetweenSteps);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].rank, Rank{1});
+    EXPECT_EQ(found[0].cost, 10 * kForward);
+    EXPECT_EQ(rhythmOf(found[0].seen), 5);
+    EXPECT_NE(found[0].message.text().find("garbage collection on rank 1 costs"), std::string::npos)
+        << found[0].message.text();
+    EXPECT_TRUE(ofKind(report, AnomalyKind::LongSteps).empty()) << "they are explained";
+}
+
+TEST(LongSteps, NameARankThatStartsLate) {
+    const auto run = runWithLateRank();
     const auto found = ofKind(analyzeRun(run), AnomalyKind::LongSteps);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0].rank, Rank{1});
