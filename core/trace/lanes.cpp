@@ -42,6 +42,7 @@ std::vector<LaneRule> builtin() {
         category("kernel_dispatch", Device, "rocprofv3"),
         category("memory_copy", Copy, "rocprofv3"),
         category("GPU", Communication, "NCCL's profiler plugin"), // a channel's part of a collective
+        category("gpu_render_stage", Device, "Perfetto's GPU tracks"),
         names("Ascend Hardware*", "", Device, "Ascend profilers", "NPU"),
         names("Communication*", "Plane *", Annotation, "Ascend profilers"),
         names("Communication*", "Group *", Communication, "Ascend profilers", "NPU"),

@@ -1,9 +1,9 @@
-"""Do the savings that Bubblescope promises come true? Plants a fault in a real PyTorch job, records it, reads the
-answer, applies the fix in the job, and measures again with the job's own clock.
+"""Do the savings that Bubblescope promises come true? Plants a fault in a real job of PyTorch, Megatron-core or DeepSpeed,
+records it, reads the answer, applies the fix in the job, and measures again with the job's own clock.
 
     promises.py --program build/release/app/cli/bubblescope --python VENV/bin/python [--only TEXT] [--write FILE]
 
-VENV holds PyTorch. Each scenario takes about a minute. `--write` makes resources/benchmarks/promises.md.
+VENV holds torch, megatron-core and deepspeed. Each scenario takes about a minute. `--write` makes resources/benchmarks/promises.md.
 """
 
 import argparse
@@ -20,6 +20,10 @@ sys.path.insert(0, str(HERE))
 from scenarios import scenarios  # noqa: E402
 
 TOLERATED = 0.03  # of the realised time
+VERSIONS = """
+from importlib.metadata import version
+print(", ".join(f"{name} {version(name)}" for name in ("torch", "megatron-core", "deepspeed")))
+"""
 
 
 class Bench:
@@ -27,26 +31,26 @@ class Bench:
         self.program, self.python, self.folder = program, python, folder
         self._periods = {}  # of jobs without a recording, by specification
 
-    def _job(self, spec, ranks, prefix=()):
-        torchrun = [self.python, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
-        command = [*prefix, *torchrun, str(HERE / "paced_job.py"), json.dumps(spec)]
+    def _run(self, scenario, spec, prefix=()):
+        torchrun = [self.python, "-m", "torch.distributed.run", "--nproc-per-node", str(scenario.ranks)]
+        command = [*prefix, *torchrun, str(HERE / f"{scenario.job}_job.py"), json.dumps(spec)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         line = next((line for line in done.stdout.splitlines() if line.startswith('{"median_ms"')), None)
         if done.returncode != 0 or line is None:
             raise RuntimeError(f"the job failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return json.loads(line)
 
-    def period(self, spec, ranks, mean):
-        key = json.dumps([spec, ranks], sort_keys=True)
+    def period(self, scenario, spec):
+        key = json.dumps([scenario.job, scenario.ranks, spec], sort_keys=True)
         if key not in self._periods:
-            self._periods[key] = self._job(spec, ranks)
-        return self._periods[key]["mean_ms" if mean else "median_ms"]
+            self._periods[key] = self._run(scenario, spec)
+        return self._periods[key]["mean_ms" if scenario.mean else "median_ms"]
 
-    def record(self, spec, ranks, mean):
+    def record(self, scenario):
         out = self.folder / "trace"
         shutil.rmtree(out, ignore_errors=True)
-        period = self._job(spec, ranks, [self.program, "record", "--out", str(out), "--"])
-        return out, period["mean_ms" if mean else "median_ms"]
+        period = self._run(scenario, scenario.before, [self.program, "record", "--out", str(out), "--"])
+        return out, period["mean_ms" if scenario.mean else "median_ms"]
 
     def ask(self, *arguments):
         done = subprocess.run([self.program, *map(str, arguments), "--json"], capture_output=True, text=True)
@@ -79,7 +83,7 @@ def proposed_split(bench, trace, scenario):
 
 
 def run(bench, scenario):
-    trace, before = bench.record(scenario.before, scenario.ranks, scenario.mean)
+    trace, before = bench.record(scenario)
     statement = first_cost(bench.ask("analyze", trace)["answer"])
     after = scenario.after
     bar = 0.0
@@ -92,7 +96,7 @@ def run(bench, scenario):
         gain, bar = -predicted["change_ns"] / 1e6, predicted["error_bar_ns"] / 1e6
     else:
         gain = (statement and statement["gain_ns"] or 0) / 1e6
-    realised = bench.period(after, scenario.ranks, scenario.mean)
+    realised = bench.period(scenario, after)
     named = None if scenario.cause is None else is_right(statement, scenario.cause)
     return {
         "name": scenario.name,
@@ -115,18 +119,19 @@ def row(result):
            f"{result['realised']:.1f} | {error} |"
 
 
-def page(results, failed, version):
+def page(results, failed, versions):
     errors = sorted(abs(result["error"]) for result in results)
     asked = [result["named"] for result in results if result["named"] is not None]
     median = 100 * errors[len(errors) // 2] if errors else 0
     lines = [
         "# Savings that come true",
         "",
-        "A fault is planted in a PyTorch job, the job is recorded, the fix that the answer or `whatif` proposes is made in",
-        "the job, and the job runs again. Layers wait instead of computing, and ranks have real-time priority. Times are the",
-        "job's own: the period from step to step in ms, its median, or its mean where the fault is not in each step.",
+        "A fault is planted in a job of PyTorch (where nothing else is said), Megatron-core or DeepSpeed. The job is recorded,",
+        "the fix that the answer or `whatif` proposes is made in it, and it runs again. Layers wait instead of computing, and",
+        "ranks have real-time priority. Times are the job's own: the period from step to step in ms, its median, or its mean",
+        "where the fault is not in each step.",
         "",
-        f"Made by `tests/outside/promises/promises.py` with PyTorch {version}.",
+        f"Made by `tests/outside/promises/promises.py` with {versions}.",
         f"The cause is named first in {sum(asked)} of {len(asked)}. The median error is {median:.1f} %, "
         f"the largest {100 * errors[-1] if errors else 0:.1f} %.",
         "",
@@ -147,8 +152,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for the last trace")
     parser.add_argument("--write", type=pathlib.Path, help="the page to make")
     given = parser.parse_args()
-    version = subprocess.run([given.python, "-c", "import torch; print(torch.__version__)"], capture_output=True,
-                             text=True, check=True).stdout.strip()
+    versions = subprocess.run([given.python, "-c", VERSIONS], capture_output=True, text=True, check=True).stdout.strip()
     results, failed = [], []
     with tempfile.TemporaryDirectory() as made:
         bench = Bench(given.program.resolve(), given.python, given.keep or pathlib.Path(made))
@@ -162,7 +166,7 @@ def main():
                 failed.append((scenario.name, str(reason).strip().splitlines()[-1]))
                 print(f"{scenario.name}: {reason}", flush=True)
     if given.write:
-        given.write.write_text(page(results, failed, version))
+        given.write.write_text(page(results, failed, versions))
     wrong = [result for result in results if result["named"] is False or abs(result["error"]) > TOLERATED]
     return 1 if failed or wrong else 0
 

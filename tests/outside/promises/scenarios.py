@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Scenario:
     name: str
-    before: dict  # what the job runs with, see paced_job.DEFAULTS
+    before: dict  # what the job runs with, see pacing.DEFAULTS
     after: dict | None  # the same with the fix; None: the split that the answer proposes
     cause: dict | None = None  # members of the answer's first statement of class "time"; None: there is none to name
     changes: tuple = ()  # of `whatif`; none: the answer's own gain
     ranks: int = 4
+    job: str = "torch"  # or "megatron", "deepspeed": the job of that name
     mean: bool = False  # the mean period counts, not the median: what is mended does not happen in each step
     kinds: tuple = field(default=())  # of statements that are right, if several are
 
@@ -60,4 +61,26 @@ def scenarios():
         Scenario("1F1B to zb-v", base, {"schedule": "zb-v"}, None, ("schedule=zb-v/torch", "vpp=2", "split=2")),
         Scenario("twice the micro-batches", base, {"microbatches": 16}, None, ("microbatches=16",)),
     ]
-    return list_
+    return list_ + megatron(base) + deepspeed(base)
+
+
+def megatron(base):
+    two = {"job": "megatron", "ranks": 2}
+    head = {"head": 2.4}
+    return [
+        Scenario("Megatron-core: last stage with a head of 2.4 layers", head, base, {"rank": 1}, ("stage:1=usual",), **two),
+        Scenario("Megatron-core: the same, new split", head | {"layers": [4, 4]}, None, {"rank": 1}, **two),
+        Scenario("Megatron-core: rank 0 1.3 x slower", slow_rank(0, 1.3), base, {"rank": 0}, ("rank:0=usual",), **two),
+        Scenario("Megatron-core: 1F1B to interleaved, v = 2", base, {"schedule": "interleaved"}, None,
+                 ("schedule=interleaved", "vpp=2"), **two),
+        Scenario("Megatron-core: rank 0 loads data for 60 ms", {"stall": [0, 60]}, base, {"rank": 0}, **two),
+    ]
+
+
+def deepspeed(base):
+    two = {"job": "deepspeed", "ranks": 2}
+    return [
+        Scenario("DeepSpeed: layers 5,3, new split", {"layers": [5, 3]}, None, {"rank": 0}, **two),
+        Scenario("DeepSpeed: rank 1 1.3 x slower", slow_rank(1, 1.3), base, {"rank": 1}, ("rank:1=usual",), **two),
+        Scenario("DeepSpeed: rank 0 loads data for 60 ms", {"stall": [0, 60]}, base, {"rank": 0}, **two),
+    ]
