@@ -266,6 +266,7 @@ ScheduleExplorer& MainWindow::openExplorer() {
                     live_.chooseRunOf(file, spec, themes_, this);
                     activateWindow();
                 });
+        explorer_->setOpenStep([this] { return std::pair(state_.session(), state_.step()); });
         if (state_.pipeline()) explorer_->startFrom(*state_.session(), state_.step());
     }
     explorer_->show();

@@ -1,5 +1,6 @@
 #include "app/gui/charts/heat_map.h"
 #include "app/gui/charts/memory_chart.h"
+#include "app/gui/explorer/comparison_table.h"
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/language/language.h"
 #include "app/gui/language/text.h"
@@ -27,6 +28,8 @@
 #include <QTest>
 #include <QThreadPool>
 
+#include <algorithm>
+
 using namespace bubblescope;
 using namespace bubblescope::gui;
 
@@ -39,6 +42,13 @@ SessionPtr slowRank() {
     wanted.steps = 6;
     wanted.op_factor = [](int, Rank rank, const Op&) { return rank.value == 2 ? 1.5 : 1.0; };
     return makeSession(test::makeJitteredRun(wanted, 5), JobControl()).value();
+}
+
+void type(QWidget& window, const char* field, const QString& text) {
+    auto& line = child<QLineEdit>(window, field);
+    line.selectAll();
+    QTest::keyClicks(&line, text);
+    QTest::keyClick(&line, Qt::Key_Tab);
 }
 
 } // namespace
@@ -143,11 +153,11 @@ private slots:
         QTRY_VERIFY(explorer.result().has_value());
         QCOMPARE(explorer.result()->session->window(0).length(), TimeNs{(8 + 3) * 15'000'000});
         QVERIFY(child<QLabel>(explorer, "explorerHeadline").text().contains(QStringLiteral("(p−1)")));
-        QCOMPARE(explorer.result()->peak, 4 * explorer.result()->spec.sizes.forward); // p activations on rank 0
+        QCOMPARE(explorer.result()->peak, 4 * explorer.result()->input.spec.sizes.forward); // p activations on rank 0
         auto& family = child<QComboBox>(explorer, "explorerFamily");
         family.setCurrentText(QStringLiteral("fthenb"));
-        QTRY_VERIFY(explorer.result() && explorer.result()->spec.name == "fthenb");
-        QCOMPARE(explorer.result()->peak, 8 * explorer.result()->spec.sizes.forward); // all m
+        QTRY_VERIFY(explorer.result() && explorer.result()->input.spec.name == "fthenb");
+        QCOMPARE(explorer.result()->peak, 8 * explorer.result()->input.spec.sizes.forward); // all m
         QCOMPARE(explorer.state().session(), explorer.result()->session);
     }
 
@@ -158,7 +168,7 @@ private slots:
         QTRY_VERIFY(explorer.result().has_value());
         child<QPushButton>(explorer, "explorerKeep").click();
         child<QSpinBox>(explorer, "explorerMicrobatches").setValue(16);
-        QTRY_COMPARE(explorer.result() ? explorer.result()->spec.microbatches : 0, 16);
+        QTRY_COMPARE(explorer.result() ? explorer.result()->input.spec.microbatches : 0, 16);
         const auto& table = child<QTableWidget>(explorer, "explorerTable");
         QCOMPARE(table.rowCount(), 2);
         QVERIFY(table.item(0, 0)->text().contains(QStringLiteral("m = 16")));
@@ -171,7 +181,7 @@ private slots:
         explorer.show();
         QTRY_VERIFY(explorer.result().has_value());
         child<QComboBox>(explorer, "explorerFamily").setCurrentText(QStringLiteral("zb-v")); // needs two chunks
-        QTRY_VERIFY(explorer.result().has_value() && explorer.result()->spec.name == "zb-v");
+        QTRY_VERIFY(explorer.result().has_value() && explorer.result()->input.spec.name == "zb-v");
         QCOMPARE(child<QSpinBox>(explorer, "explorerVpp").value(), 2); // set with the family
         child<QSpinBox>(explorer, "explorerVpp").setValue(3);
         QTRY_VERIFY(!explorer.result().has_value());
@@ -245,21 +255,21 @@ private slots:
         QVERIFY(gap.isVisible());
         QVERIFY2(gap.text().contains(QLatin1String("The best family")), qPrintable(gap.text()));
         // As `search` gives it with the same sizes: never worse than the best family.
-        const auto families = exploreFamilies(explorer.spec(), JobControl());
+        const auto families = exploreFamilies(*explorer.input(), JobControl());
         QVERIFY(families.ok());
         for (const ExplorerResult& family : families.value()) {
             // Two copies of the model are another placement, which one chunk a rank does not have.
             if (family.session->run.schedule.placement != Placement::Loop) continue;
             QVERIFY2(result.session->window(0).length() <= family.session->window(0).length(),
-                     family.spec.name.c_str());
+                     family.input.spec.name.c_str());
         }
 
         // Other sizes make it void.
         button.click();
         child<QSpinBox>(explorer, "explorerMicrobatches").setValue(12);
         QVERIFY(!explorer.searching());
-        QTRY_VERIFY(explorer.result() && explorer.result()->spec.microbatches == 12);
-        QCOMPARE(explorer.result()->spec.name, std::string("1f1b"));
+        QTRY_VERIFY(explorer.result() && explorer.result()->input.spec.microbatches == 12);
+        QCOMPARE(explorer.result()->input.spec.name, std::string("1f1b"));
     }
 
     void aSearchThatCannotBeSaysWhy() {
@@ -285,7 +295,7 @@ private slots:
         const auto& table = child<QTableWidget>(explorer, "explorerTable");
         QTRY_VERIFY_WITH_TIMEOUT(table.rowCount() > 4, 30000);
         QVERIFY(table.item(0, 0)->text().contains(QLatin1String("1f1b"))); // what is shown
-        const auto families = exploreFamilies(explorer.spec(), JobControl()).value();
+        const auto families = exploreFamilies(*explorer.input(), JobControl()).value();
         QCOMPARE(table.rowCount(), 1 + static_cast<int>(families.size()));
         for (std::size_t i = 1; i < families.size(); ++i)
             QVERIFY(families[i - 1].session->analysis(0).wall <= families[i].session->analysis(0).wall);
@@ -303,7 +313,7 @@ private slots:
         QVERIFY(read.ok());
         QVERIFY(read.value().ranks == explorer.result()->session->run.schedule.ranks);
         RunDialog dialog(themes, QStringLiteral("folder"));
-        dialog.setOrder(file, explorer.spec());
+        dialog.setOrder(file, explorer.input()->spec);
         const QStringList arguments = dialog.plan().arguments();
         QCOMPARE(arguments.value(arguments.indexOf(QStringLiteral("--schedule-file")) + 1), file);
         QVERIFY(!arguments.contains(QStringLiteral("--pp")));
@@ -333,9 +343,123 @@ private slots:
         ScheduleExplorer explorer(themes);
         const SessionPtr session = sampleSession();
         explorer.startFrom(*session, 1);
-        QCOMPARE(explorer.spec().pp, 4);
-        QCOMPARE(explorer.spec().times.forward, TimeNs{5'000'000});
-        QCOMPARE(explorer.spec().times.backward, TimeNs{10'000'000});
+        QCOMPARE(explorer.input()->spec.pp, 4);
+        QCOMPARE(explorer.input()->spec.times.forward, TimeNs{5'000'000});
+        QCOMPARE(explorer.input()->spec.times.backward, TimeNs{10'000'000});
+    }
+
+    /// The last of four stages takes 18 ms per micro-batch and never waits once it began: 3 × 5 + 8 × 18 + 3 × 10 ms.
+    void explorerTakesTimesOfEachStage() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        type(explorer, "explorerForward", QStringLiteral("5,5,5,8"));
+        QTRY_VERIFY(explorer.result() && explorer.result()->input.stages.size() == 4);
+        QCOMPARE(explorer.result()->session->window(0).length(), TimeNs{189'000'000});
+        QVERIFY(child<QLabel>(explorer, "explorerForwardNote").isVisible());
+        // A pasted column, with units.
+        type(explorer, "explorerForward", QStringLiteral("5 ms\t5000us\t5\t0.008 s"));
+        QTRY_COMPARE(explorer.input()->stages.at(3).forward, TimeNs{8'000'000});
+    }
+
+    void explorerRejectsListsAtTheField_data() {
+        QTest::addColumn<QString>("text");
+        QTest::newRow("too short") << QStringLiteral("5,5,8");
+        QTest::newRow("too long") << QStringLiteral("5,5,5,5,8");
+        QTest::newRow("not a time") << QStringLiteral("5,5,5,x");
+        QTest::newRow("negative") << QStringLiteral("-5");
+    }
+
+    void explorerRejectsListsAtTheField() {
+        QFETCH(QString, text);
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        type(explorer, "explorerForward", text);
+        QTRY_VERIFY(!explorer.result().has_value());
+        const auto& note = child<QLabel>(explorer, "explorerForwardNote");
+        QVERIFY(note.isVisible() && !note.text().isEmpty());
+        QVERIFY(!child<QLabel>(explorer, "explorerWeightGradNote").isVisible());
+        QVERIFY(!explorer.input());
+        type(explorer, "explorerForward", QStringLiteral("5"));
+        QTRY_VERIFY(explorer.result().has_value());
+        QVERIFY(!note.isVisible());
+    }
+
+    void explorerReadsTimesFromAFile() {
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("stages.csv"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("forward,backward\n5ms,10ms\n5ms,10ms\n5ms,10ms\n8ms,10ms\n");
+        file.close();
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        auto& form = *explorer.findChild<LabForm*>();
+        form.takeTimes(path);
+        QTRY_VERIFY(explorer.result() && explorer.result()->input.stages.size() == 4);
+        QCOMPARE(child<QLineEdit>(explorer, "explorerForward").text(), QStringLiteral("5, 5, 5, 8"));
+        QCOMPARE(child<QLineEdit>(explorer, "explorerInputGrad").text(), QStringLiteral("5"));
+        form.takeTimes(folder.filePath(QStringLiteral("missing.csv")));
+        QVERIFY(!child<QLabel>(explorer, "explorerProblem").text().isEmpty());
+    }
+
+    void explorerTakesTheTimesOfAnUnevenRun() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        const SessionPtr session = slowRank();
+        explorer.setOpenStep([session] { return std::pair(session, 0); });
+        child<QAction>(explorer, "explorerFromTrace").trigger();
+        QTRY_VERIFY(explorer.result() && explorer.result()->input.stages.size() == 4);
+        const std::vector<OpTimes>& stages = explorer.result()->input.stages;
+        const double ratio =
+            static_cast<double>(stages[2].forward.count()) / static_cast<double>(stages[1].forward.count());
+        QVERIFY2(ratio > 1.4 && ratio < 1.6, qPrintable(QString::number(ratio))); // by the recording: 1.5
+    }
+
+    void explorerMarksRowsOfOtherInputs() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        child<QPushButton>(explorer, "explorerKeep").click();
+        const auto& table = child<ComparisonTable>(explorer, "explorerTable");
+        QVERIFY(!table.differs(1));
+        type(explorer, "explorerComm", QStringLiteral("1"));
+        QTRY_VERIFY(table.differs(1));
+        QVERIFY(!table.item(1, 0)->toolTip().isEmpty() && table.item(0, 0)->toolTip().isEmpty());
+        QVERIFY(table.item(0, 6)->text().contains(QLatin1String("transfer 1 ")));
+        QVERIFY(table.item(1, 6)->text().contains(QLatin1String("transfer 0 ")));
+    }
+
+    /// A rank of 1F1B holds p − rank activations: two on rank 0 exclude it, four do not.
+    void memoryLimitsOfEachRankExcludeFamilies() {
+        LabInput input;
+        input.spec.pp = 4;
+        input.spec.microbatches = 8;
+        const auto hasPlain = [&](std::vector<int> limits) {
+            input.activations = std::move(limits);
+            const auto families = exploreFamilies(input, JobControl());
+            return families.ok() && std::ranges::any_of(families.value(), [](const ExplorerResult& one) {
+                       return one.input.spec.name == "1f1b";
+                   });
+        };
+        QVERIFY(hasPlain({4, 3, 2, 1}));
+        QVERIFY(!hasPlain({2, 3, 2, 1}));
+    }
+
+    /// 4 MB at 1 GB/s are 4 ms more for each of the 3 + 3 transfers on the way of the first micro-batch.
+    void transfersTakeTimeByTheirBytes() {
+        LabInput input;
+        input.spec = {"1f1b", "", 4, 1, 1};
+        const TimeNs before = exploreSchedule(input, JobControl()).value().session->window(0).length();
+        input.transfers.activation_bytes = 4'000'000;
+        input.transfers.gradient_bytes = 4'000'000;
+        input.transfers.bytes_per_second = 1'000'000'000;
+        const TimeNs after = exploreSchedule(input, JobControl()).value().session->window(0).length();
+        QCOMPARE(after - before, TimeNs{6 * 4'000'000});
     }
 
     void memoryStairsStartAndEndInThePlot() {

@@ -10,30 +10,36 @@ namespace bubblescope::gui {
 
 namespace {
 
-CostModel costsOf(const ScheduleSpec& spec) {
-    CostModel costs;
-    costs.times = spec.times;
-    costs.comm = spec.comm;
-    return costs;
-}
-
-/// A fixed number of activations per rank, in forward ops of one chunk.
-int peakInForwards(const ExplorerResult& result) {
-    return static_cast<int>((result.peak + result.spec.sizes.forward - 1) /
-                            std::max<std::int64_t>(1, result.spec.sizes.forward));
+bool keepsToMemory(const ExplorerResult& result) {
+    const std::int64_t unit = result.input.spec.sizes.forward;
+    for (std::size_t rank = 0; rank < result.input.activations.size(); ++rank) {
+        for (const MemoryPoint& point : result.memory[rank]) {
+            if (point.bytes > unit * result.input.activations[rank]) return false;
+        }
+    }
+    return true;
 }
 
 } // namespace
 
-Result<ExplorerResult> exploreOrder(const Schedule& schedule, const ScheduleSpec& spec, const JobControl& control) {
+CostModel LabInput::costs() const {
+    CostModel costs;
+    costs.times = spec.times;
+    costs.stages = stages;
+    costs.comm = spec.comm;
+    costs.transfers = transfers;
+    return costs;
+}
+
+Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& input, const JobControl& control) {
     ExplorerResult out;
-    out.spec = spec;
-    const CostModel costs = costsOf(spec);
+    out.input = input;
+    const CostModel costs = input.costs();
     BUBBLESCOPE_ASSIGN(StepTimeline step, simulate(schedule, costs));
     BUBBLESCOPE_ASSIGN(out.form, closedForm(schedule, costs));
 
     StageMemory stage;
-    stage.activations = spec.sizes;
+    stage.activations = input.spec.sizes;
     const MemoryModel memory{std::vector<StageMemory>(static_cast<std::size_t>(schedule.stages()), stage)};
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
         out.memory.push_back(memoryCurve(step, Rank{rank}, memory));
@@ -55,24 +61,24 @@ Result<ExplorerResult> exploreOrder(const Schedule& schedule, const ScheduleSpec
     return out;
 }
 
-Result<ExplorerResult> exploreSchedule(const ScheduleSpec& spec, const JobControl& control) {
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, makeSchedule(spec));
-    return exploreOrder(schedule, spec, control);
+Result<ExplorerResult> exploreSchedule(const LabInput& input, const JobControl& control) {
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, makeSchedule(input.spec));
+    return exploreOrder(schedule, input, control);
 }
 
-Result<std::vector<ExplorerResult>> exploreFamilies(const ScheduleSpec& spec, const JobControl& control) {
+Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const JobControl& control) {
     std::vector<ExplorerResult> out;
     for (const ScheduleFamily& family : scheduleFamilies()) {
         std::vector<std::string_view> flavors = family.flavors;
         if (flavors.empty()) flavors.emplace_back();
         for (const std::string_view flavor : flavors) {
             if (control.stopRequested()) return cancelledError();
-            ScheduleSpec one = spec;
-            one.name = family.name;
-            one.flavor = flavor;
+            LabInput one = input;
+            one.spec.name = family.name;
+            one.spec.flavor = flavor;
             Result<ExplorerResult> result = exploreSchedule(one, control);
-            if (!result.ok()) continue; // the family does not take these sizes
-            if (spec.memory_limit > 0 && peakInForwards(result.value()) > spec.memory_limit) continue;
+            // The family may not take these sizes.
+            if (!result.ok() || !keepsToMemory(result.value())) continue;
             out.push_back(std::move(result).value());
         }
     }
@@ -92,18 +98,18 @@ std::optional<SearchNews::State> SearchNews::take() {
     return std::exchange(state_, std::nullopt);
 }
 
-Result<SearchOutcome> searchBestOrder(const ScheduleSpec& spec, TimeNs time_limit, SearchNews& news,
+Result<SearchOutcome> searchBestOrder(const LabInput& input, TimeNs time_limit, SearchNews& news,
                                       const std::function<bool()>& enough, const JobControl& control) {
     SearchRequest request;
-    request.pp = spec.pp;
-    request.microbatches = spec.microbatches;
-    request.vpp = spec.vpp;
-    request.costs = costsOf(spec);
-    if (spec.memory_limit > 0) request.activations.assign(static_cast<std::size_t>(spec.pp), spec.memory_limit);
+    request.pp = input.spec.pp;
+    request.microbatches = input.spec.microbatches;
+    request.vpp = input.spec.vpp;
+    request.costs = input.costs();
+    request.activations = input.activations;
     request.time_limit = time_limit;
-    ScheduleSpec found = spec;
-    found.name = "search";
-    found.flavor.clear();
+    LabInput found = input;
+    found.spec.name = "search";
+    found.spec.flavor.clear();
     TimeNs shown = TimeNs::max();
     const auto watch = [&](const SearchProgress& progress) {
         SearchNews::State state{progress.rounds, progress.makespan, progress.bound, std::nullopt};

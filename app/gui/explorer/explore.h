@@ -15,9 +15,19 @@
 
 namespace bubblescope::gui {
 
+/// What the lab is asked for.
+struct LabInput {
+    ScheduleSpec spec;           ///< with the mean times where stages differ, and the least of the limits
+    std::vector<OpTimes> stages; ///< empty: all as spec.times
+    TransferModel transfers;
+    std::vector<int> activations; ///< at most, per rank, in forward ops of one chunk; empty: no limit
+
+    [[nodiscard]] CostModel costs() const;
+};
+
 /// A schedule with everything that is shown of it. Made on a worker thread.
 struct ExplorerResult {
-    ScheduleSpec spec;
+    LabInput input;
     SessionPtr session; ///< of a single simulated step
     ClosedForm form;
     std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in halves of one forward op's activations
@@ -27,15 +37,15 @@ struct ExplorerResult {
 };
 
 /// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.
-[[nodiscard]] Result<ExplorerResult> exploreSchedule(const ScheduleSpec& spec, const JobControl& control);
+[[nodiscard]] Result<ExplorerResult> exploreSchedule(const LabInput& input, const JobControl& control);
 
 /// The same for an order that belongs to no family. Errors: those of simulate(), and Cancelled.
-[[nodiscard]] Result<ExplorerResult> exploreOrder(const Schedule& schedule, const ScheduleSpec& spec,
+[[nodiscard]] Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& input,
                                                   const JobControl& control);
 
-/// All families and flavors that take the sizes of `spec` within its memory limit (0 = none), the shortest step first.
+/// All families and flavors that take the sizes within the memory limits, the shortest step first.
 /// Errors: Cancelled.
-[[nodiscard]] Result<std::vector<ExplorerResult>> exploreFamilies(const ScheduleSpec& spec, const JobControl& control);
+[[nodiscard]] Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const JobControl& control);
 
 /// What a running search has found by now. Written by its worker, read by the GUI thread.
 class SearchNews {
@@ -61,10 +71,10 @@ struct SearchOutcome {
     ExplorerResult result;
 };
 
-/// Searches the shortest order for the sizes and times of `spec`, any placement, within its memory limit (0 = none),
-/// until `control` asks to stop, the time is up, or the bound is reached. Each better order appears in `news`; ending a
-/// search early is no error. Errors: those of searchOrder().
-[[nodiscard]] Result<SearchOutcome> searchBestOrder(const ScheduleSpec& spec, TimeNs time_limit, SearchNews& news,
+/// Searches the shortest order for these sizes and times, any placement, within the memory limits, until `control` asks
+/// to stop, the time is up, or the bound is reached. Each better order appears in `news`; ending a search early is no
+/// error. Errors: those of searchOrder().
+[[nodiscard]] Result<SearchOutcome> searchBestOrder(const LabInput& input, TimeNs time_limit, SearchNews& news,
                                                     const std::function<bool()>& enough, const JobControl& control);
 
 } // namespace bubblescope::gui

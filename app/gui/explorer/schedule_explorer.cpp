@@ -1,52 +1,34 @@
 #include "app/gui/explorer/schedule_explorer.h"
 
 #include "app/gui/charts/memory_chart.h"
+#include "app/gui/explorer/comparison_table.h"
 #include "app/gui/language/text.h"
 #include "app/gui/panels/bubble_panel.h"
-#include "app/gui/panels/widgets.h"
+#include "app/gui/panels/summary_bar.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "core/families/registry.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 
-#include <QComboBox>
 #include <QDateTime>
 #include <QDir>
-#include <QDoubleSpinBox>
 #include <QFile>
 #include <QFileDialog>
-#include <QFormLayout>
-#include <QHBoxLayout>
-#include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
-#include <QScopedValueRollback>
-#include <QSpinBox>
 #include <QSplitter>
 #include <QTabWidget>
-#include <QTableWidget>
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
+#include <utility>
 
 namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kNsPerMs = 1e6;
 constexpr int kNewsMs = 100;
 constexpr TimeNs kSearchTime{std::chrono::seconds(60)};
-
-TimeNs toTime(double ms) {
-    return TimeNs{std::llround(ms * kNsPerMs)};
-}
-
-double toMs(TimeNs time) {
-    return static_cast<double>(time.count()) / kNsPerMs;
-}
 
 } // namespace
 
@@ -55,6 +37,7 @@ ScheduleExplorer::ScheduleExplorer(ThemeManager& themes, QWidget* parent)
     setObjectName(QStringLiteral("scheduleExplorer"));
     setWindowTitle(tr("Schedule lab – Bubblescope"));
     resize(1240, 780);
+    table_ = new ComparisonTable(themes_, this);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(buildForm());
     splitter->addWidget(buildViews());
@@ -65,7 +48,6 @@ ScheduleExplorer::ScheduleExplorer(ThemeManager& themes, QWidget* parent)
     column->addWidget(splitter);
     news_timer_.setInterval(kNewsMs);
     connect(&news_timer_, &QTimer::timeout, this, &ScheduleExplorer::showNews);
-    fillFlavors();
     compute();
 }
 
@@ -75,27 +57,12 @@ ScheduleExplorer::~ScheduleExplorer() {
         delete child;
 }
 
+/// The inputs, and below them what is done with the order.
 QWidget* ScheduleExplorer::buildForm() {
-    auto* panel = new QWidget(this);
+    form_ = new LabForm(themes_, this);
+    auto* panel = new QWidget(form_);
     auto* column = new QVBoxLayout(panel);
-    column->setContentsMargins(12, 12, 12, 12);
-    auto* form = new QFormLayout;
-    schedule_ = ScheduleFields::addTo(*form, "explorer");
-    limits_ = new QLabel(panel);
-    limits_->setWordWrap(true);
-    form->addRow(limits_);
-    const FormFields fields{*form, [this] { compute(); }};
-    pp_ = fields.count("explorerPp", tr("Ranks p"), 1, 512, 4);
-    microbatches_ = fields.count("explorerMicrobatches", tr("Micro-batches m"), 1, 4096, 8);
-    vpp_ = fields.count("explorerVpp", tr("Chunks per rank v"), 1, 64, 1);
-    memory_limit_ = fields.count("explorerMemory", tr("Activations at most"), 0, 100000, 0);
-    memory_limit_->setSpecialValueText(tr("as usual"));
-    memory_limit_->setToolTip(tr("In forward ops of one chunk; only some families look at it"));
-    forward_ = fields.time("explorerForward", tr("Forward"), 5);
-    input_grad_ = fields.time("explorerInputGrad", tr("Backward, input"), 5);
-    weight_grad_ = fields.time("explorerWeightGrad", tr("Backward, weights"), 5);
-    comm_ = fields.time("explorerComm", tr("Transfer"), 0);
-    column->addLayout(form);
+    column->setContentsMargins(0, 0, 0, 0);
     problem_ = new QLabel(panel);
     problem_->setObjectName(QStringLiteral("explorerProblem"));
     problem_->setTextFormat(Qt::PlainText);
@@ -127,11 +94,12 @@ QWidget* ScheduleExplorer::buildForm() {
     connect(families_, &QPushButton::clicked, this, &ScheduleExplorer::compareFamilies);
     connect(run_, &QPushButton::clicked, this, &ScheduleExplorer::sendToRun);
     column->addStretch(1);
-    connect(schedule_.family, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::fillFlavors);
-    connect(schedule_.flavor, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::compute);
-    connect(keep_, &QPushButton::clicked, this, &ScheduleExplorer::keep);
+    form_->addBelow(*panel);
+    connect(form_, &LabForm::changed, this, &ScheduleExplorer::compute);
+    connect(form_, &LabForm::refused, this, [this](const Error& error) { setProblem(errorText(error)); });
+    connect(keep_, &QPushButton::clicked, table_, &ComparisonTable::keepShown);
     connect(export_, &QPushButton::clicked, this, &ScheduleExplorer::chooseFile);
-    return panel;
+    return form_;
 }
 
 QWidget* ScheduleExplorer::buildViews() {
@@ -144,15 +112,7 @@ QWidget* ScheduleExplorer::buildViews() {
     headline_->setContentsMargins(8, 0, 8, 0);
     timeline_ = new TimelineView(state_, themes_, views);
     memory_ = new MemoryChart(themes_, views);
-    table_ = new QTableWidget(0, 6, views);
-    table_->setObjectName(QStringLiteral("explorerTable"));
-    table_->setAccessibleName(tr("Schedules compared"));
-    table_->setHorizontalHeaderLabels({tr("Schedule"), tr("Step"), tr("Bubble rate"),
-                                       tr("Closed form of a rank's bubble"), tr("Its value"), tr("Most activations")});
-    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    styleTable(*table_);
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    table_->horizontalHeader()->setStretchLastSection(true);
+    legend_ = new Legend(themes_, views);
     auto* tabs = new QTabWidget(views);
     tabs->setDocumentMode(true);
     tabs->addTab(memory_, tr("Memory"));
@@ -164,111 +124,34 @@ QWidget* ScheduleExplorer::buildViews() {
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 2);
     column->addWidget(headline_);
+    column->addWidget(legend_);
     column->addWidget(splitter, 1);
     return views;
 }
 
-void ScheduleExplorer::fillFlavors() {
-    const ScheduleFamily* const family = schedule_.chosen();
-    if (family == nullptr) return;
-    schedule_.offerFlavors();
-    limits_->setText(tr("%1. Needs %2.")
-                         .arg(translatedText(std::string(family->title)), translatedText(std::string(family->limits))));
-    fitSizes();
-    compute();
-}
-
-namespace {
-
-/// `value` first, then the others from `low` to `high` by their distance.
-std::vector<int> byDistance(int value, int low, int high) {
-    std::vector<int> out{value};
-    for (int other = low; other <= high; ++other) {
-        if (other != value) out.push_back(other);
-    }
-    std::ranges::stable_sort(out, {}, [value](int other) { return std::abs(other - value); });
-    return out;
-}
-
-/// The spec with sizes that the family takes: v is changed first, then m, then p. Nothing if none are near.
-std::optional<ScheduleSpec> nearestSizes(ScheduleSpec spec) {
-    constexpr int kMostChunks = 8;
-    const int wanted_m = spec.microbatches;
-    const int wanted_v = spec.vpp;
-    for (const int p : byDistance(spec.pp, std::max(1, spec.pp - 1), spec.pp + 1)) {
-        const auto multiple = [&](int of) { return (wanted_m + of - 1) / of * of; };
-        for (const int m : {wanted_m, multiple(2), multiple(p), multiple(2 * p), 2 * p}) {
-            for (const int v : byDistance(wanted_v, 1, kMostChunks)) {
-                spec.pp = p;
-                spec.microbatches = m;
-                spec.vpp = v;
-                if (makeSchedule(spec).ok()) return spec;
-            }
-        }
-    }
-    return std::nullopt;
-}
-
-} // namespace
-
-void ScheduleExplorer::fitSizes() {
-    if (filling_ || timeline_ == nullptr) return;
-    const ScheduleSpec wanted = spec();
-    if (makeSchedule(wanted).ok()) return;
-    const std::optional<ScheduleSpec> near = nearestSizes(wanted);
-    if (!near) return;
-    QStringList changed;
-    const auto set = [&](QSpinBox& box, const QString& name, int value) {
-        if (box.value() == value) return;
-        changed << QStringLiteral("%1 = %2").arg(name).arg(value);
-        box.setValue(value);
-    };
-    const QScopedValueRollback quiet(filling_, true);
-    set(*vpp_, tr("Chunks per rank v"), near->vpp);
-    set(*microbatches_, tr("Micro-batches m"), near->microbatches);
-    set(*pp_, tr("Ranks p"), near->pp);
-    if (!changed.isEmpty()) limits_->setText(tr("%1 Changed for it: %2.").arg(limits_->text(), changed.join(tr(", "))));
-}
-
-ScheduleSpec ScheduleExplorer::spec() const {
-    ScheduleSpec spec;
-    spec.name = schedule_.family->currentText().toStdString();
-    spec.flavor = schedule_.flavor->currentText().toStdString();
-    spec.pp = pp_->value();
-    spec.microbatches = microbatches_->value();
-    spec.vpp = vpp_->value();
-    spec.memory_limit = memory_limit_->value();
-    spec.times.forward = toTime(forward_->value());
-    spec.times.input_grad = toTime(input_grad_->value());
-    spec.times.weight_grad = toTime(weight_grad_->value());
-    spec.times.backward = spec.times.input_grad + spec.times.weight_grad;
-    spec.comm = toTime(comm_->value());
-    return spec;
+std::optional<LabInput> ScheduleExplorer::input() {
+    return form_->input();
 }
 
 void ScheduleExplorer::startFrom(const Session& session, int step) {
-    const Schedule& schedule = session.run.schedule;
-    const OpTimes& times = session.analysis(step).typical;
-    filling_ = true;
-    if (schedule_.family->findText(fromUtf8(schedule.name)) >= 0)
-        schedule_.family->setCurrentText(fromUtf8(schedule.name));
-    if (schedule_.flavor->findText(fromUtf8(schedule.flavor)) >= 0)
-        schedule_.flavor->setCurrentText(fromUtf8(schedule.flavor));
-    pp_->setValue(schedule.pp);
-    microbatches_->setValue(schedule.microbatches);
-    vpp_->setValue(schedule.vpp);
-    forward_->setValue(toMs(times.forward));
-    const bool halves = times.input_grad > TimeNs{0} && times.weight_grad > TimeNs{0};
-    input_grad_->setValue(toMs(halves ? times.input_grad : times.backward / 2));
-    weight_grad_->setValue(toMs(halves ? times.weight_grad : times.backward - times.backward / 2));
-    filling_ = false;
-    compute();
+    form_->startFrom(session, step);
+}
+
+void ScheduleExplorer::setOpenStep(LabForm::OpenStep open) {
+    form_->setOpenStep(std::move(open));
 }
 
 void ScheduleExplorer::compute() {
-    if (filling_ || timeline_ == nullptr) return;
     endSearch(); // it was for other sizes or times
-    job_.start([spec = spec()](JobControl& control) { return exploreSchedule(spec, control); },
+    std::optional<LabInput> input = form_->input();
+    if (!input) {
+        job_.cancel();
+        setProblem({});
+        showNothing(tr("One field is not understood; see below it"));
+        emit computed();
+        return;
+    }
+    job_.start([input = *std::move(input)](JobControl& control) { return exploreSchedule(input, control); },
                [this](Result<ExplorerResult> result) { finish(std::move(result)); });
 }
 
@@ -280,6 +163,18 @@ void ScheduleExplorer::setProblem(const QString& text) {
     problem_->setVisible(!text.isEmpty());
 }
 
+/// An old drawing beside new fields would be taken for theirs.
+void ScheduleExplorer::showNothing(const QString& headline) {
+    result_.reset();
+    for (QPushButton* button : {keep_, export_, run_})
+        button->setEnabled(false);
+    state_.setSession(nullptr);
+    legend_->show(nullptr);
+    memory_->setCurves({}, TimeNs{0}, 1);
+    headline_->setText(headline);
+    headline_->setToolTip({});
+}
+
 void ScheduleExplorer::finish(Result<ExplorerResult> result) {
     if (result.ok()) {
         setProblem({});
@@ -287,14 +182,7 @@ void ScheduleExplorer::finish(Result<ExplorerResult> result) {
         emit computed();
         return;
     }
-    // An old drawing next to new values would be read as their result.
-    result_.reset();
-    for (QPushButton* button : {keep_, export_, run_})
-        button->setEnabled(false);
-    state_.setSession(nullptr);
-    memory_->setCurves({}, TimeNs{0}, 1);
-    headline_->setText(tr("There is no such schedule"));
-    headline_->setToolTip({});
+    showNothing(tr("There is no such schedule"));
     const Error& error = result.error();
     QString text = sentence(translatedText(error.message));
     if (!error.hint.empty()) text += QStringLiteral(". ") + sentence(translatedText(error.hint));
@@ -309,21 +197,16 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
     run_->setEnabled(true);
     export_->setEnabled(result_->no_csv.empty());
     headline_->setText(
-        tr("A step takes %1, bubble rate %2; closed form of a rank's bubble: %3")
-            .arg(exactTime(analysis.wall), percent(analysis.rates.over_makespan),
+        tr("%1: a step takes %2, bubble rate %3; closed form of a rank's bubble: %4")
+            .arg(sentence(nameOfOrder(result_->input.spec)), exactTime(analysis.wall),
+                 percent(analysis.rates.over_makespan),
                  result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
     headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
     export_->setToolTip(translatedText(result_->no_csv));
     state_.setSession(result_->session);
-    memory_->setCurves(result_->memory, analysis.wall, static_cast<double>(result_->spec.sizes.forward));
-    if (table_->rowCount() == 0) table_->insertRow(0);
-    addRow(0, *result_);
-}
-
-void ScheduleExplorer::addRow(int row, const ExplorerResult& result) {
-    const QStringList texts = facts(result);
-    for (int column = 0; column < texts.size(); ++column)
-        table_->setItem(row, column, new QTableWidgetItem(texts[column]));
+    memory_->setCurves(result_->memory, analysis.wall, static_cast<double>(result_->input.spec.sizes.forward));
+    legend_->show(result_->session.get());
+    table_->setShown(*result_);
 }
 
 // ---- Search --------------------------------------------------------------------------------------
@@ -334,6 +217,8 @@ void ScheduleExplorer::toggleSearch() {
         search_->setEnabled(false); // until the round in progress is over
         return;
     }
+    std::optional<LabInput> input = form_->input();
+    if (!input) return;
     job_.cancel();
     news_ = std::make_shared<SearchNews>();
     enough_ = std::make_shared<std::atomic<bool>>(false);
@@ -343,9 +228,9 @@ void ScheduleExplorer::toggleSearch() {
     setProblem({});
     news_timer_.start();
     search_job_.start(
-        [spec = spec(), news = news_, enough = enough_](JobControl& control) {
+        [input = *std::move(input), news = news_, enough = enough_](JobControl& control) {
             return searchBestOrder(
-                spec, kSearchTime, *news, [enough] { return enough->load(); }, control);
+                input, kSearchTime, *news, [enough] { return enough->load(); }, control);
         },
         [this](Result<SearchOutcome> outcome) { finishSearch(std::move(outcome)); });
 }
@@ -409,16 +294,14 @@ void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
 
 /// The comparison then lists the current schedule and all families that accept the sizes.
 void ScheduleExplorer::compareFamilies() {
+    std::optional<LabInput> input = form_->input();
+    if (!input) return;
     families_->setEnabled(false);
-    families_job_.start([spec = spec()](JobControl& control) { return exploreFamilies(spec, control); },
+    families_job_.start([input = *std::move(input)](JobControl& control) { return exploreFamilies(input, control); },
                         [this](Result<std::vector<ExplorerResult>> families) {
                             families_->setEnabled(true);
                             if (!families.ok()) return;
-                            table_->setRowCount(result_ ? 1 : 0);
-                            for (const ExplorerResult& family : families.value()) {
-                                table_->insertRow(table_->rowCount());
-                                addRow(table_->rowCount() - 1, family);
-                            }
+                            table_->setOthers(families.value());
                             auto* tabs = findChild<QTabWidget*>();
                             tabs->setCurrentIndex(tabs->indexOf(table_));
                             emit computed();
@@ -434,32 +317,7 @@ void ScheduleExplorer::sendToRun() {
     QFile out(file);
     if (!out.open(QIODevice::WriteOnly) || out.write(text) != text.size() || !out.flush())
         return setProblem(tr("The order could not be written to %1").arg(file));
-    emit runRequested(file, result_->spec);
-}
-
-QStringList ScheduleExplorer::facts(const ExplorerResult& result) const {
-    const StepAnalysis& analysis = result.session->analysis(0);
-    QString name = result.spec.name == "search" ? tr("searched") : fromUtf8(result.spec.name);
-    if (!result.spec.flavor.empty()) name += QLatin1Char('/') + fromUtf8(result.spec.flavor);
-    TimeNs largest{0};
-    for (const TimeNs bubble : result.form.bubble)
-        largest = std::max(largest, bubble);
-    return {tr("%1, p = %2, m = %3, v = %4")
-                .arg(name)
-                .arg(result.spec.pp)
-                .arg(result.spec.microbatches)
-                .arg(result.spec.vpp),
-            exactTime(analysis.wall),
-            percent(analysis.rates.over_makespan),
-            fromUtf8(result.form.bubble_expression),
-            result.form.bubble.empty() ? QString() : exactTime(largest),
-            QLocale().toString(static_cast<double>(result.peak) / static_cast<double>(result.spec.sizes.forward))};
-}
-
-void ScheduleExplorer::keep() {
-    if (!result_) return;
-    table_->insertRow(1);
-    addRow(1, *result_);
+    emit runRequested(file, result_->input.spec);
 }
 
 Status ScheduleExplorer::exportCsv(const QString& path) const {

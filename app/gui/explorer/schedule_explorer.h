@@ -1,9 +1,9 @@
 #pragma once
 
 #include "app/gui/explorer/explore.h"
+#include "app/gui/explorer/lab_form.h"
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/view_state.h"
-#include "app/gui/panels/schedule_fields.h"
 #include "app/gui/theme/theme.h"
 
 #include <QTimer>
@@ -13,16 +13,13 @@
 #include <memory>
 #include <optional>
 
-class QComboBox;
-class QDoubleSpinBox;
-class QFormLayout;
 class QLabel;
 class QPushButton;
-class QSpinBox;
-class QTableWidget;
 
 namespace bubblescope::gui {
 
+class ComparisonTable;
+class Legend;
 class MemoryChart;
 class TimelineView;
 
@@ -36,7 +33,9 @@ public:
     explicit ScheduleExplorer(ThemeManager& themes, QWidget* parent = nullptr);
     ~ScheduleExplorer() override;
 
-    [[nodiscard]] ScheduleSpec spec() const;
+    /// What the fields say; nothing while one of them is not understood.
+    [[nodiscard]] std::optional<LabInput> input();
+    void setOpenStep(LabForm::OpenStep open);
     [[nodiscard]] const std::optional<ExplorerResult>& result() const { return result_; }
     [[nodiscard]] ViewState& state() { return state_; }
     /// Takes sizes and times from a recognised run.
@@ -58,14 +57,10 @@ signals:
 private:
     QWidget* buildForm();
     QWidget* buildViews();
-    void fillFlavors();
-    /// Sets the sizes nearest to the chosen ones that the family takes, and states what was changed.
-    void fitSizes();
     void compute();
     void finish(Result<ExplorerResult> result);
-    void keep();
     void compareFamilies();
-    void addRow(int row, const ExplorerResult& result);
+    void showNothing(const QString& headline);
     void showResult(ExplorerResult result);
     void showNews();
     void finishSearch(Result<SearchOutcome> outcome);
@@ -73,7 +68,6 @@ private:
     void setProblem(const QString& text);
     void sendToRun();
     void chooseFile();
-    [[nodiscard]] QStringList facts(const ExplorerResult& result) const;
 
     ThemeManager& themes_;
     ViewState state_;
@@ -84,18 +78,8 @@ private:
     std::shared_ptr<std::atomic<bool>> enough_; ///< asks it to end with what it has found
     QTimer news_timer_;
     std::optional<ExplorerResult> result_;
-    bool filling_ = false; ///< several fields are being set at once
 
-    ScheduleFields schedule_;
-    QLabel* limits_ = nullptr;
-    QSpinBox* pp_ = nullptr;
-    QSpinBox* microbatches_ = nullptr;
-    QSpinBox* vpp_ = nullptr;
-    QSpinBox* memory_limit_ = nullptr;
-    QDoubleSpinBox* forward_ = nullptr;
-    QDoubleSpinBox* input_grad_ = nullptr;
-    QDoubleSpinBox* weight_grad_ = nullptr;
-    QDoubleSpinBox* comm_ = nullptr;
+    LabForm* form_ = nullptr;
     QPushButton* keep_ = nullptr;
     QPushButton* export_ = nullptr;
     QPushButton* search_ = nullptr;
@@ -106,7 +90,8 @@ private:
     QLabel* headline_ = nullptr;
     TimelineView* timeline_ = nullptr;
     MemoryChart* memory_ = nullptr;
-    QTableWidget* table_ = nullptr; ///< the current result first, then those kept
+    Legend* legend_ = nullptr;
+    ComparisonTable* table_ = nullptr;
 };
 
 } // namespace bubblescope::gui

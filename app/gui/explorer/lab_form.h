@@ -1,0 +1,80 @@
+#pragma once
+
+#include "app/gui/explorer/explore.h"
+#include "app/gui/models/session.h"
+#include "app/gui/panels/schedule_fields.h"
+#include "app/gui/theme/theme.h"
+
+#include <QPointer>
+#include <QScrollArea>
+
+#include <functional>
+#include <optional>
+
+class QComboBox;
+class QFormLayout;
+class QLabel;
+class QSpinBox;
+
+namespace bubblescope::gui {
+
+class ListField;
+
+/// The inputs of the schedule lab: family and sizes, the times of all stages or of each, memory limits and transfers.
+class LabForm : public QScrollArea {
+    Q_OBJECT
+
+public:
+    /// The run and step that times can be taken from; null if none is open.
+    using OpenStep = std::function<std::pair<SessionPtr, int>()>;
+
+    explicit LabForm(ThemeManager& themes, QWidget* parent = nullptr);
+
+    /// Nothing while a field is not understood, which that field states.
+    [[nodiscard]] std::optional<LabInput> input();
+    void setOpenStep(OpenStep open) { open_ = std::move(open); }
+    /// Takes schedule, sizes and times from a recognised run: of each stage where they differ.
+    void startFrom(const Session& session, int step);
+    /// Takes the times of the stages from a file, see readStageTimes().
+    void takeTimes(const QString& file);
+    /// Takes up a widget below the fields.
+    void addBelow(QWidget& widget);
+
+signals:
+    void changed();
+    void refused(const bubblescope::Error& error);
+
+private:
+    void addSizes(QFormLayout& form);
+    void addTimes(QFormLayout& form);
+    void addTransfers(QFormLayout& form);
+    void fillFlavors();
+    /// Sets the sizes nearest to the chosen ones that the family takes, and states what was changed.
+    void fitSizes();
+    void setStages(const std::vector<OpTimes>& stages);
+    void chooseFile();
+    void change();
+    [[nodiscard]] ScheduleSpec sizes() const;
+    [[nodiscard]] std::optional<TransferModel> transfers();
+
+    ThemeManager& themes_;
+    OpenStep open_;
+    bool filling_ = true; ///< several fields are being set at once
+
+    ScheduleFields schedule_;
+    QLabel* limits_ = nullptr;
+    QSpinBox* pp_ = nullptr;
+    QSpinBox* microbatches_ = nullptr;
+    QSpinBox* vpp_ = nullptr;
+    ListField* memory_limit_ = nullptr;
+    ListField* forward_ = nullptr;
+    ListField* input_grad_ = nullptr;
+    ListField* weight_grad_ = nullptr;
+    ListField* comm_ = nullptr;
+    ListField* bytes_ = nullptr;
+    ListField* bandwidth_ = nullptr;
+    QComboBox* sends_ = nullptr;
+    QComboBox* streams_ = nullptr;
+};
+
+} // namespace bubblescope::gui
