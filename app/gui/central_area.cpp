@@ -14,6 +14,7 @@
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/teach_panel.h"
 #include "app/gui/panels/trace_bar.h"
+#include "app/gui/panels/unopened_panel.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/preferences.h"
@@ -80,11 +81,14 @@ CentralArea::CentralArea(const Sources& sources, QWidget* parent)
     connect(trace_bar, &TraceBar::teachRequested, this, &CentralArea::teach);
 
     QVBoxLayout* column = tightColumn(*this);
-    for (QWidget* bar : std::initializer_list<QWidget*>{from_.tabs.makeBar(this), message_, makeWheelQuestion(),
-                                                        makeNotesQuestion(), live_bar_, answer_, summary_, trace_bar,
-                                                        overview_, new ReferenceBar(from_.state, this), rows})
+    for (QWidget* bar :
+         std::initializer_list<QWidget*>{from_.tabs.makeBar(this), message_, makeApartQuestion(), live_bar_, answer_,
+                                         summary_, trace_bar, overview_, new ReferenceBar(from_.state, this), rows})
         column->addWidget(bar);
     column->addWidget(pages_, 1);
+    // Asked while the timeline is used: nothing may move below the pointer.
+    column->addWidget(makeWheelQuestion());
+    column->addWidget(makeNotesQuestion());
 }
 
 void CentralArea::showAnswer() {
@@ -109,11 +113,12 @@ void CentralArea::buildPages() {
     trace_page->setSizes({900, 300});
     trace_page->setChildrenCollapsible(false);
     preview_ = new LoadPreviewView(from_.themes, pages_);
+    unopened_ = new UnopenedPanel(pages_);
     live_waiting_ = new QLabel(pages_);
     live_waiting_->setObjectName(QStringLiteral("liveWaiting"));
     live_waiting_->setAlignment(Qt::AlignCenter);
     live_waiting_->setWordWrap(true);
-    for (QWidget* page : std::initializer_list<QWidget*>{welcome_, trace_page_, preview_, live_waiting_})
+    for (QWidget* page : std::initializer_list<QWidget*>{welcome_, trace_page_, preview_, unopened_, live_waiting_})
         pages_->addWidget(page);
 }
 
@@ -149,7 +154,10 @@ void CentralArea::connectTeaching() {
     connect(search_, &SearchBar::unmarked, this, [this] {
         if (teach_->isVisible()) from_.state.mark(teach_->allMatches());
     });
-    connect(teach_, &TeachPanel::reopenRequested, &from_.tabs, &TraceTabs::reopen);
+    connect(teach_, &TeachPanel::reopenRequested, &from_.tabs, [&tabs = from_.tabs](Taught taught) {
+        taught.ranks = tabs.front().taught.ranks; // which are stated elsewhere
+        tabs.reopen(taught);
+    });
 }
 
 void CentralArea::teach(bool by_schedule) {
@@ -253,12 +261,31 @@ QWidget* CentralArea::makeNotesQuestion() {
     return bar;
 }
 
+/// Asks for traces that were opened together and share no time.
+QWidget* CentralArea::makeApartQuestion() {
+    auto* bar = new QuestionBar(tr("These files share no time: most of the time axis between them is empty."), this);
+    bar->setObjectName(QStringLiteral("apartQuestion"));
+    bar->addAnswer("apartTabs", tr("Open each in a tab"), [bar, &tabs = from_.tabs] {
+        bar->hide();
+        tabs.openApart();
+    });
+    bar->addAnswer("apartKeep", tr("Keep them together"), [bar] { bar->hide(); });
+    connect(&from_.state, &ViewState::sessionChanged, bar, [this, bar] {
+        const SessionPtr session = from_.state.session();
+        bar->setVisible(session && session->files_apart && from_.tabs.front().paths.size() > 1);
+    });
+    return bar;
+}
+
 void CentralArea::showPage() {
     const bool any = from_.state.session() != nullptr;
     overview_->setVisible(any);
     const LiveController& live = from_.live.controller();
     live_waiting_->setText(tr("Waiting for the first step of %1 …").arg(live.target().name()));
+    const std::optional<Error>& failure = from_.tabs.front().failure;
+    if (failure) unopened_->show(from_.tabs.front().paths, *failure);
     pages_->setCurrentWidget(any                                      ? trace_page_
+                             : failure                                ? unopened_
                              : from_.live.waiting() && !live.parked() ? static_cast<QWidget*>(live_waiting_)
                                                                       : welcome_);
 }
@@ -272,16 +299,27 @@ void CentralArea::focusPage() {
     timeline_->setFocus();
 }
 
+std::optional<int> CentralArea::stepInView() const {
+    const SessionPtr& session = from_.state.pipeline();
+    if (!session) return std::nullopt;
+    const TimeRange& shown = from_.state.range().range();
+    std::optional<int> number;
+    for (int step = 0; step < session->stepCount(); ++step) {
+        const TimeRange window = session->window(step);
+        if (window.end <= shown.begin || window.begin >= shown.end) continue;
+        if (number && *number != session->step(step).index) return std::nullopt;
+        number = session->step(step).index;
+    }
+    return number;
+}
+
 PictureFrame CentralArea::pictureFrame() const {
     const QString& title = from_.tabs.front().title;
     if (!from_.state.pipeline())
         return {title, translated(from_.state.session()->answer.state), nullptr, &from_.themes.theme()};
-    const int step = from_.state.session()->step(from_.state.step()).index;
-    return {tr("%1, step %2").arg(title).arg(step), summary_->text(), &summary_->legend(), &from_.themes.theme()};
-}
-
-Status CentralArea::exportTimeline(const QString& file) const {
-    return exportView(*timeline_, file, pictureFrame());
+    const std::optional<int> step = stepInView();
+    return {step ? tr("%1, step %2").arg(title).arg(*step) : title, summary_->text(), &summary_->legend(),
+            &from_.themes.theme()};
 }
 
 QImage CentralArea::timelinePicture() const {
@@ -289,9 +327,7 @@ QImage CentralArea::timelinePicture() const {
 }
 
 QString CentralArea::pictureName() const {
-    const std::optional<int> step =
-        from_.state.pipeline() ? std::optional(from_.state.session()->step(from_.state.step()).index) : std::nullopt;
-    return suggestedPictureName(from_.tabs.front().title, step);
+    return suggestedPictureName(from_.tabs.front().title, stepInView());
 }
 
 } // namespace bubblescope::gui

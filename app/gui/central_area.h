@@ -26,6 +26,7 @@ class TeachPanel;
 class ThemeManager;
 class TimelineView;
 class TraceTabs;
+class UnopenedPanel;
 class WelcomePanel;
 
 /// The middle of the window: the tabs, bars that are shown when there is something to say, the overview, and one page:
@@ -54,6 +55,7 @@ public:
     [[nodiscard]] TimelineView& timeline() const { return *timeline_; }
     [[nodiscard]] TeachPanel& teaching() const { return *teach_; }
     [[nodiscard]] WelcomePanel& welcome() const { return *welcome_; }
+    [[nodiscard]] UnopenedPanel& unopened() const { return *unopened_; }
     [[nodiscard]] IdealOverlay& ideal() const { return *ideal_; }
 
     /// Brings the page to the front that fits what is open.
@@ -63,9 +65,10 @@ public:
     /// Gives the keyboard to what is open.
     void focusPage();
 
-    /// The timeline as it is shown, with a title and a legend: as a file (errors: see exportView()), and as an image.
-    [[nodiscard]] Status exportTimeline(const QString& file) const;
+    /// The timeline as it is shown, with a title and a legend.
     [[nodiscard]] QImage timelinePicture() const;
+    /// A title for pictures, and the figures of what is shown.
+    [[nodiscard]] PictureFrame pictureFrame() const;
     /// A name for the file.
     [[nodiscard]] QString pictureName() const;
 
@@ -87,7 +90,9 @@ private:
     [[nodiscard]] QMenu* makeItemMenu(const ItemRef& item);
     [[nodiscard]] QWidget* makeWheelQuestion();
     [[nodiscard]] QWidget* makeNotesQuestion();
-    [[nodiscard]] PictureFrame pictureFrame() const;
+    [[nodiscard]] QWidget* makeApartQuestion();
+    /// The number of the step, if a single one is in view.
+    [[nodiscard]] std::optional<int> stepInView() const;
 
     Sources from_;
     MessageBar* message_;
@@ -102,6 +107,7 @@ private:
     QWidget* trace_page_ = nullptr; ///< the timeline, and beside it what teaches
     TeachPanel* teach_ = nullptr;
     LoadPreviewView* preview_ = nullptr;
+    UnopenedPanel* unopened_ = nullptr;
     QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one
     QWidget* overview_;
     IdealOverlay* ideal_;

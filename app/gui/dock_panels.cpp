@@ -74,8 +74,7 @@ void DockPanels::build(const Sources& sources) {
         what_if->askFor(change);
     });
     problems_ = dock("problemsDock", tr("Problems"), new ProblemsPanel(state, &window_));
-    compare_ = new ComparePanel(state, loader, &window_);
-    connect(compare_, &ComparePanel::fileRequested, this, &DockPanels::comparisonRequested);
+    compare_ = new ComparePanel(state, loader, themes, &window_);
     auto* notes = new NotesPanel(state, notes_of, &window_);
     QDockWidget* notes_dock = dock("notesDock", tr("Notes"), notes);
     connect(&notes_of, &NoteStore::added, notes, [notes, notes_dock](int note) {
@@ -87,16 +86,17 @@ void DockPanels::build(const Sources& sources) {
     live_ = dock("liveDock", tr("Live"), live);
     range_ = dock("rangeDock", tr("Time range"), new RangePanel(state, &window_));
     QDockWidget* const compare = dock("compareDock", tr("Compare"), compare_);
+    steps_ = dock("stepsDock", tr("Steps"), new StepsPanel(state, themes, &window_));
     of_pipelines_ = {bubbles,
                      anomalies_,
                      dock("accountingDock", tr("Accounting"), new AccountingPanel(state, themes, &window_)),
-                     dock("stepsDock", tr("Steps"), new StepsPanel(state, themes, &window_)),
                      what_if_dock,
                      dock("replicasDock", tr("Replicas"), new ReplicaPanel(state, themes, &window_)),
                      dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_)),
                      compare};
     std::vector<QDockWidget*> tabs{devices_, live_};
     tabs.insert(tabs.end(), of_pipelines_.begin() + 1, of_pipelines_.end());
+    tabs.insert(tabs.begin() + 4, steps_);
     stacks_ = dock("stacksDock", tr("Stacks"), new StacksPanel(state, themes, &window_));
     tabs.insert(tabs.end(), {notes_dock, range_, stacks_, problems_});
     if (first) arrange(bubbles, tabs); // afterwards the user's arrangement is kept
@@ -205,7 +205,7 @@ bool DockPanels::show(Content content) {
 void DockPanels::showThoseOfTraces() {
     for (QDockWidget* dock : of_pipelines_)
         dock->hide();
-    for (QDockWidget* dock : {devices_, range_, stacks_, details_})
+    for (QDockWidget* dock : {devices_, steps_, range_, stacks_, details_})
         dock->show();
     devices_->raise();
 }

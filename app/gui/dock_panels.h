@@ -79,8 +79,6 @@ public:
     void reset();
 
 signals:
-    /// The user wants to choose another run to compare with.
-    void comparisonRequested();
     /// For the status bar.
     void message(const QString& text, int milliseconds);
 
@@ -102,6 +100,7 @@ private:
     QDockWidget* live_ = nullptr;
     QDockWidget* range_ = nullptr;
     QDockWidget* stacks_ = nullptr;
+    QDockWidget* steps_ = nullptr;
     Content content_ = Content::Pipeline;
     QByteArray default_;      ///< the first arrangement
     QByteArray for_pipeline_; ///< the arrangement, while there is none …

@@ -85,18 +85,32 @@ void MenuBuilder::buildFile() {
                                        &MainWindow::chooseComparison);
     compare->setObjectName(QStringLiteral("compareWith"));
     needsPipeline(compare);
+    QAction* ranks = file->addAction(tr("Ran&ks of files…"), &window_, &MainWindow::chooseRanks);
+    ranks->setObjectName(QStringLiteral("ranksOfFiles"));
+    needsTrace(ranks);
     file->addSeparator();
     file->addAction(tr("Open s&ession…"), &window_, &MainWindow::chooseSessionToOpen);
     QAction* save = file->addAction(tr("&Save session…"), QKeySequence(QKeySequence::Save), &window_,
                                     &MainWindow::chooseSessionToSave);
     save->setObjectName(QStringLiteral("saveSession"));
     file->addSeparator();
-    needsTrace(file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), &window_,
-                               &MainWindow::chooseExport));
+    QAction* picture = file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E),
+                                       &window_, &MainWindow::chooseExport);
+    picture->setObjectName(QStringLiteral("exportTimeline"));
+    needsTrace(picture);
+    QAction* report = file->addAction(tr("Export a repor&t…"), &window_, &MainWindow::chooseReport);
+    report->setObjectName(QStringLiteral("exportReport"));
+    needsTrace(report);
+    QAction* command = file->addAction(tr("Copy as co&mmand"), &window_, &MainWindow::copyCommand);
+    command->setObjectName(QStringLiteral("copyTraceCommand"));
+    needsTrace(command);
     file->addSeparator();
     file->addAction(tr("Close the tra&ce"), QKeySequence(QKeySequence::Close), &window_,
                     [&tabs = to_.tabs] { tabs.close(tabs.current()); })
         ->setObjectName(QStringLiteral("closeTab"));
+    file->addAction(tr("&Reopen the closed trace"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T), &to_.tabs,
+                    &TraceTabs::reopenClosed)
+        ->setObjectName(QStringLiteral("reopenTab"));
     file->addAction(tr("&Quit"), QKeySequence(QKeySequence::Quit), &window_, &QWidget::close);
 }
 
@@ -183,6 +197,9 @@ void MenuBuilder::buildEdit() {
     addCommands(*edit, {AddNote, NextNote, PreviousNote});
     edit->addSeparator();
     addCommand(*edit, Clear);
+    edit->addSeparator();
+    edit->addAction(tr("&Preferences…"), QKeySequence(Qt::CTRL | Qt::Key_Comma), &window_, &MainWindow::openPreferences)
+        ->setObjectName(QStringLiteral("preferences"));
 }
 
 void MenuBuilder::addCopy(QMenu& edit) {
@@ -234,7 +251,8 @@ void MenuBuilder::buildView() {
     addRows(*view);
     addFollow(*view);
     view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), &window_,
-                    [&window = window_] { window.openExplorer(); });
+                    [&window = window_] { window.openExplorer(); })
+        ->setObjectName(QStringLiteral("scheduleLab"));
     view->addSeparator();
     addPanels(*view);
 }
@@ -377,7 +395,8 @@ void MenuBuilder::buildHelp() {
     QMenu* help = addMenu(tr("&Help"));
     MainWindow& window = window_;
     help->addAction(tr("&Manual"), QKeySequence(QKeySequence::HelpContents), &window_,
-                    [&window] { window.openManual(); });
+                    [&window] { window.openManual(); })
+        ->setObjectName(QStringLiteral("openManual"));
     help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), &window_, [&window] {
         auto* sheet = new KeySheet(*window.menuBar(), &window);
         sheet->setAttribute(Qt::WA_DeleteOnClose);

@@ -2,7 +2,7 @@
 
 #include "app/gui/central_area.h"
 #include "app/gui/explorer/schedule_explorer.h"
-#include "app/gui/file_dialogs.h"
+#include "app/gui/figure_dialog.h"
 #include "app/gui/jobs/application.h"
 #include "app/gui/keyboard.h"
 #include "app/gui/live/live_bar.h"
@@ -10,43 +10,41 @@
 #include "app/gui/main_menus.h"
 #include "app/gui/manual_window.h"
 #include "app/gui/models/demo_files.h"
+#include "app/gui/models/item_copy.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/panels/bars.h"
+#include "app/gui/panels/dropped_files.h"
+#include "app/gui/panels/file_dialogs.h"
+#include "app/gui/panels/ranks_dialog.h"
 #include "app/gui/panels/summary_bar.h"
+#include "app/gui/panels/unopened_panel.h"
 #include "app/gui/panels/welcome_panel.h"
+#include "app/gui/preferences_dialog.h"
+#include "app/gui/report_page.h"
 #include "app/gui/status_line.h"
 #include "app/gui/timeline/timeline_view.h"
 
 #include <QApplication>
 #include <QClipboard>
 #include <QCloseEvent>
+#include <QFileInfo>
 #include <QMenu>
 #include <QMenuBar>
+#include <QMessageBox>
 #include <QMimeData>
+#include <QPushButton>
 #include <QStatusBar>
 #include <QToolBar>
-#include <QUrl>
 #include <QVBoxLayout>
 
 namespace bubblescope::gui {
 
-namespace {
-
-QStringList localPaths(const QMimeData& data) {
-    QStringList paths;
-    for (const QUrl& url : data.urls()) {
-        if (url.isLocalFile()) paths << url.toLocalFile();
-    }
-    return paths;
-}
-
-} // namespace
-
 MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
-    : QMainWindow(parent), loader_(withDemos(std::move(loader))), preferences_({themes_, languages_, notes_}, remember),
-      tabs_(loader_, state_, live_.controller(), notes_), docks_(new DockPanels(*this)) {
+    : QMainWindow(parent), loader_(withDemos(std::move(loader))),
+      preferences_({themes_, languages_, notes_, state_}, remember), tabs_(loader_, state_, live_.controller(), notes_),
+      docks_(new DockPanels(*this)) {
     setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
@@ -74,7 +72,11 @@ void MainWindow::connectParts() {
     connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
     connect(&tabs_, &TraceTabs::loadStarted, this, [this] { centre_->message().hide(); });
     connect(&tabs_, &TraceTabs::opened, this, &MainWindow::addRecent);
-    connect(&tabs_, &TraceTabs::switched, this, [this] { centre_->focusPage(); });
+    connect(&tabs_, &TraceTabs::switched, this, [this] {
+        centre_->showPage();
+        centre_->focusPage();
+    });
+    connect(&tabs_, &TraceTabs::sessionAsks, this, &MainWindow::askAboutSession);
     connect(&tabs_, &TraceTabs::refused, this, &MainWindow::showError);
     connect(&tabs_, &TraceTabs::loaded, this, &MainWindow::loaded);
     connect(&tabs_, &TraceTabs::failed, this, &MainWindow::failed);
@@ -93,7 +95,6 @@ void MainWindow::connectParts() {
     connect(&live_, &LiveWatch::refused, this, &MainWindow::showError);
     connect(&live_, &LiveWatch::loaded, this, &MainWindow::loaded);
     connect(&live_, &LiveWatch::failed, this, &MainWindow::failed);
-    connect(docks_, &DockPanels::comparisonRequested, this, &MainWindow::chooseComparison);
     connect(docks_, &DockPanels::message, this, &MainWindow::showMessage);
     connect(&notes_, &NoteStore::failed, this, &MainWindow::showError);
     if (auto* const application = qobject_cast<Application*>(QCoreApplication::instance()))
@@ -107,7 +108,14 @@ void MainWindow::connectParts() {
 void MainWindow::build() {
     buildCentre();
     docks_->build({loader_, state_, themes_, notes_, live_.controller()});
-    tabs_.setViews(docks_->compare(), centre_->ideal());
+    ComparePanel& compare = docks_->compare();
+    compare.setChoices([this] { return runsToCompare(); });
+    const auto compare_with = [this](const QStringList& paths) { compareWith(paths); };
+    connect(&compare, &ComparePanel::fileRequested, this,
+            [this, compare_with] { askForTraces(*this, tr("Open the run to compare with"), compare_with); });
+    connect(&compare, &ComparePanel::folderRequested, this,
+            [this, compare_with] { askForTraceFolder(*this, compare_with); });
+    tabs_.setViews(compare, centre_->ideal());
     live_.setPanel(docks_->livePanel());
     buildStatusLine();
     buildMenus(*this, {state_, themes_, languages_, preferences_, tabs_, live_, *docks_, centre_->timeline(),
@@ -148,7 +156,7 @@ void MainWindow::buildCentre() {
     centralWidget()->layout()->addWidget(centre_);
     connect(centre_, &CentralArea::noted, this, &MainWindow::showMessage);
     connect(&centre_->summary(), &SummaryBar::findingChosen, docks_, &DockPanels::showAnomalies);
-    connect(centre_, &CentralArea::statementChosen, docks_, &DockPanels::showStatement);
+    connect(centre_, &CentralArea::statementChosen, this, &MainWindow::showStatement);
     connect(&centre_->timeline(), &TimelineView::timeRangeChosen, docks_, &DockPanels::showRange);
     connect(&centre_->timeline(), &TimelineView::hovered, this, &MainWindow::showHovered);
     connect(centre_, &CentralArea::problemsRequested, docks_, &DockPanels::showProblems);
@@ -156,6 +164,13 @@ void MainWindow::buildCentre() {
     connect(&centre_->liveBar(), &LiveBar::alertChosen, docks_, &DockPanels::showLive);
     connect(&centre_->liveBar(), &LiveBar::openRequested, this,
             [this] { openBeside(recordedFolders(live().target(), *live().snapshot())); });
+    const UnopenedPanel* const unopened = &centre_->unopened();
+    const auto locate = [this](const QStringList& paths) { tabs_.locate(paths); };
+    connect(unopened, &UnopenedPanel::locateFilesRequested, this,
+            [this, locate] { askForTraces(*this, tr("Locate the trace"), locate); });
+    connect(unopened, &UnopenedPanel::locateFolderRequested, this,
+            [this, locate] { askForTraceFolder(*this, locate); });
+    connect(unopened, &UnopenedPanel::retryRequested, this, [this] { tabs_.locate(tabs_.front().paths); });
     const WelcomePanel* const welcome = &centre_->welcome();
     connect(welcome, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
     connect(welcome, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
@@ -188,6 +203,12 @@ void MainWindow::showWritten(const Status& written, const QString& file) {
 
 void MainWindow::showTitle(const QString& trace) {
     setWindowTitle(trace.isEmpty() ? tr("Bubblescope") : tr("%1 – Bubblescope").arg(trace));
+}
+
+void MainWindow::showStatement(const Statement& statement) {
+    docks_->showStatement(statement);
+    const std::string& kind = statement.kind;
+    if (kind == "guessed-ranks" || kind == "unknown-rank" || kind == "rank-contradiction") chooseRanks();
 }
 
 void MainWindow::showSession() {
@@ -301,19 +322,99 @@ void MainWindow::chooseDirectory() {
 }
 
 void MainWindow::chooseComparison() {
-    askForTraces(*this, tr("Open the run to compare with"), [this](const QStringList& files) { compareWith(files); });
+    showPanel(QStringLiteral("compare"));
+    docks_->compare().choose();
+}
+
+/// The runs of other tabs, and those opened before.
+ComparePanel::Choices MainWindow::runsToCompare() const {
+    ComparePanel::Choices choices;
+    const QStringList& shown = tabs_.front().paths;
+    QList<QStringList> listed{shown};
+    for (int tab = 0; tab < tabs_.count(); ++tab) {
+        const TraceTab& other = tabs_.at(tab);
+        if (listed.contains(other.paths) || other.paths.isEmpty() || !other.session) continue;
+        listed << other.paths;
+        choices.open << ComparePanel::Choice{nameByDifference(toFiles(shown), toFiles(other.paths)), other.paths};
+    }
+    for (const QStringList& paths : preferences_.remember() ? RecentFiles::load() : QList<QStringList>()) {
+        if (!listed.contains(paths)) choices.recent << ComparePanel::Choice{recentText(paths), paths};
+    }
+    return choices;
+}
+
+void MainWindow::chooseRanks() {
+    if (!state_.session()) return;
+    auto* const dialog = new RanksDialog(*state_.session(), tabs_.front().taught.ranks, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &RanksDialog::stated, this, [this](const std::vector<RankRule>& rules) {
+        Taught taught = tabs_.front().taught;
+        taught.ranks = rules;
+        tabs_.reopen(taught);
+    });
+    dialog->open();
+}
+
+void MainWindow::openPreferences() {
+    auto* const dialog = new PreferencesDialog(preferences_, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
 }
 
 void MainWindow::chooseExport() {
     if (!state_.session()) return;
-    askWhereToExport(*this, centre_->pictureName(), [this](const QString& file) {
-        if (!state_.session()) return; // closed while the dialog was open
-        showWritten(centre_->exportTimeline(file), file);
+    const PictureFrame frame = centre_->pictureFrame();
+    auto* const dialog = new FigureDialog(frame.title, frame.subtitle, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QDialog::accepted, this, [this, dialog] {
+        const Figure figure = dialog->figure();
+        const QString suffix = dialog->suffix();
+        const QString name = QFileInfo(centre_->pictureName()).completeBaseName() + QLatin1Char('.') + suffix;
+        const NewFile wanted{tr("Export the timeline"), name, suffix, tr("Pictures (*.png *.svg *.pdf *.tex)")};
+        askWhereToSave(*this, wanted, [this, figure](const QString& file) {
+            if (!state_.session()) return; // closed while the dialog was open
+            showWritten(exportFigure(state_, themes_.theme(), figure, file), file);
+        });
+    });
+    dialog->open();
+}
+
+void MainWindow::chooseReport() {
+    if (!state_.session()) return;
+    const QString name = QFileInfo(tabs_.front().title).completeBaseName() + QStringLiteral(".html");
+    const NewFile wanted{tr("Export a report"), name, QStringLiteral("html"), tr("Pages (*.html)")};
+    askWhereToSave(*this, wanted, [this](const QString& file) {
+        if (const SessionPtr session = state_.session()) showWritten(writeReport(*session, file), file);
     });
 }
 
+void MainWindow::copyCommand() {
+    if (!state_.session()) return;
+    QApplication::clipboard()->setText(commandThatAnalyzes(*state_.session(), tabs_.front().taught));
+    showMessage(tr("Copied the command to the clipboard"), 4000);
+}
+
+/// Tabs that are open are not given up unasked.
+void MainWindow::askAboutSession(const QString& file) {
+    auto* const box =
+        new QMessageBox(QMessageBox::Question, tr("Open session"),
+                        tr("Close the open traces, or open the session beside them?"), QMessageBox::Cancel, this);
+    box->setObjectName(QStringLiteral("sessionQuestion"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    const auto add = [&](const char* name, const QString& text, TraceTabs::SessionPlace place) {
+        QPushButton* const button = box->addButton(text, QMessageBox::AcceptRole);
+        button->setObjectName(QString::fromLatin1(name));
+        connect(button, &QPushButton::clicked, this, [this, file, place] { tabs_.openSession(file, place); });
+    };
+    add("sessionBeside", tr("Open &beside them"), TraceTabs::SessionPlace::BesideTabs);
+    add("sessionInstead", tr("&Close them"), TraceTabs::SessionPlace::InsteadOfTabs);
+    box->open();
+}
+
 void MainWindow::chooseSessionToSave() {
-    askWhereToSaveSession(*this, [this](const QString& file) { saveSession(file); });
+    const QString name = tabs_.front().title.section(QLatin1Char('.'), 0, 0);
+    askWhereToSaveSession(*this, name.isEmpty() ? tr("session") : name,
+                          [this](const QString& file) { saveSession(file); });
 }
 
 void MainWindow::chooseSessionToOpen() {
@@ -352,13 +453,13 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    if (!localPaths(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+    if (!localPaths(*event->mimeData()).isEmpty()) acceptAsCopy(*event);
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
     const QStringList paths = localPaths(*event->mimeData());
     if (paths.isEmpty()) return;
-    event->acceptProposedAction();
+    acceptAsCopy(*event);
     const bool any = state_.session() != nullptr;
     if (!any && paths.size() == 1) return open(paths);
     // The files may be the ranks of one run, or several runs; a second run may be meant for comparison.

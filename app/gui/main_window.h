@@ -65,8 +65,14 @@ public:
     /// Actions of the menus and the first page that ask for more, such as files.
     void chooseFiles();
     void chooseDirectory();
+    /// Offers open tabs, recent runs, files and folders.
     void chooseComparison();
+    void chooseRanks();
+    void openPreferences();
     void chooseExport();
+    void chooseReport();
+    /// Copies the command that reports on the open trace.
+    void copyCommand();
     void chooseSessionToSave();
     void chooseSessionToOpen();
     void chooseLive() { live_.chooseTarget(this); }
@@ -103,6 +109,9 @@ private:
     void showMessage(const QString& text, int milliseconds);
     void showWritten(const Status& written, const QString& file);
     void showTitle(const QString& trace);
+    void askAboutSession(const QString& file);
+    [[nodiscard]] ComparePanel::Choices runsToCompare() const;
+    void showStatement(const Statement& statement);
     void showSession();
     void showLive();
     void showHovered(const ItemRef& item);

@@ -1,5 +1,7 @@
 #include "app/gui/preferences.h"
 
+#include <QApplication>
+#include <QFont>
 #include <QSettings>
 
 namespace bubblescope::gui {
@@ -19,6 +21,11 @@ const QString kNotesKey = QStringLiteral("notes/place");
 const QString kNotesApp = QStringLiteral("app");
 const QString kNotesBeside = QStringLiteral("beside");
 
+const QString kFirstStepKey = QStringLiteral("steps/first");
+const QString kFontSizeKey = QStringLiteral("font/points");
+constexpr int kLeastPoints = 6;
+constexpr int kMostPoints = 32;
+
 QString laneGroupName(std::size_t group) {
     return QLatin1String(kLaneGroupNames[group].data(), kLaneGroupNames[group].size());
 }
@@ -29,6 +36,11 @@ Preferences::Preferences(const Targets& targets, bool remember) : to_(targets), 
     if (!remember_) return;
     const QSettings settings;
     if (settings.value(kNotesKey).toString() == kNotesBeside) to_.notes.setPlace(NotePlace::Beside);
+    const int first = settings.value(kFirstStepKey).toInt();
+    if (first > 0 && first <= static_cast<int>(StepShownFirst::Last))
+        applyFirstStep(static_cast<StepShownFirst>(first));
+    if (const int points = settings.value(kFontSizeKey).toInt(); points >= kLeastPoints && points <= kMostPoints)
+        applyFontSize(points);
     if (settings.value(kWheelKey).toString() == kWheelScrolls) wheel_ = TimeView::Wheel::Scrolls;
     to_.languages.choose(languageFromKey(settings.value(kLanguageKey).toString()).value_or(Language::System));
     to_.themes.choose(themeFromKey(settings.value(kThemeKey).toString()).value_or(ThemeChoice::System));
@@ -54,6 +66,29 @@ void Preferences::chooseNotePlace(NotePlace place) {
     if (remember_) QSettings().setValue(kNotesKey, place == NotePlace::Beside ? kNotesBeside : kNotesApp);
     to_.notes.setPlace(place);
     emit notePlaceChosen(place);
+}
+
+void Preferences::applyFirstStep(StepShownFirst which) {
+    step_shown_first_ = which;
+    to_.state.setStepShownFirst(which);
+}
+
+void Preferences::chooseStepShownFirst(StepShownFirst which) {
+    if (remember_) QSettings().setValue(kFirstStepKey, static_cast<int>(which));
+    applyFirstStep(which);
+}
+
+void Preferences::applyFontSize(int points) {
+    static const qreal of_system = QApplication::font().pointSizeF(); // before it is first changed
+    font_size_ = points;
+    QFont font = QApplication::font();
+    font.setPointSizeF(points == 0 ? of_system : points);
+    QApplication::setFont(font);
+}
+
+void Preferences::chooseFontSize(int points) {
+    if (remember_) QSettings().setValue(kFontSizeKey, points);
+    applyFontSize(points);
 }
 
 bool Preferences::asksForWheel() const {

@@ -2,6 +2,7 @@
 
 #include "app/gui/language/language.h"
 #include "app/gui/models/notes.h"
+#include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/time_view.h"
 
@@ -10,7 +11,8 @@
 namespace bubblescope::gui {
 
 /// What users choose for the whole app, and what it remembers between starts: theme, language, the mouse wheel, where
-/// notes are kept, which kinds of lanes are shown, and the window's layout. In QSettings. Lives on the GUI thread.
+/// notes are kept, the size of letters, the step shown first, which kinds of lanes are shown, and the window's layout.
+/// In QSettings. Lives on the GUI thread.
 class Preferences : public QObject {
     Q_OBJECT
 
@@ -20,6 +22,7 @@ public:
         ThemeManager& themes;
         LanguageManager& languages;
         NoteStore& notes;
+        ViewState& state;
     };
 
     /// Applies what was chosen before. Without `remember` nothing is read or written.
@@ -31,7 +34,15 @@ public:
     void chooseLanguage(Language language);
     void chooseWheel(TimeView::Wheel wheel);
     void chooseNotePlace(NotePlace place);
+    void chooseStepShownFirst(StepShownFirst which);
+    /// In points; 0 = that of the system.
+    void chooseFontSize(int points);
     [[nodiscard]] TimeView::Wheel wheel() const { return wheel_; }
+    [[nodiscard]] ThemeChoice theme() const { return to_.themes.choice(); }
+    [[nodiscard]] Language language() const { return to_.languages.choice(); }
+    [[nodiscard]] NotePlace notePlace() const { return to_.notes.place(); }
+    [[nodiscard]] StepShownFirst stepShownFirst() const { return step_shown_first_; }
+    [[nodiscard]] int fontSize() const { return font_size_; }
 
     /// Whether to ask: the answer would be remembered, and the user has given none yet.
     [[nodiscard]] bool asksForWheel() const;
@@ -53,9 +64,14 @@ signals:
     void notePlaceChosen(bubblescope::gui::NotePlace place);
 
 private:
+    void applyFirstStep(StepShownFirst which);
+    void applyFontSize(int points);
+
     Targets to_;
     const bool remember_;
     TimeView::Wheel wheel_ = TimeView::Wheel::Zooms;
+    StepShownFirst step_shown_first_ = StepShownFirst::Typical;
+    int font_size_ = 0;
 };
 
 } // namespace bubblescope::gui

@@ -8,7 +8,6 @@
 #include "app/gui/models/session_file.h"
 
 #include <QDir>
-#include <QFileInfo>
 #include <QSignalBlocker>
 #include <QTabBar>
 #include <QTimer>
@@ -20,56 +19,11 @@ namespace bubblescope::gui {
 
 namespace {
 
-QString nameOfTrace(const QStringList& paths) {
-    const QString name = QFileInfo(paths.front()).fileName();
-    return name.isEmpty() ? paths.front() : name;
-}
-
-QString titleOfTrace(const QStringList& paths) {
-    const QString name = nameOfTrace(paths);
-    return paths.size() > 1 ? TraceTabs::tr("%1 and more").arg(name) : name;
-}
-
-QString titleOf(const TraceTab& tab) {
-    if (!tab.first_steps_only) return tab.title;
-    return (tab.session->hasSteps() ? TraceTabs::tr("%1 – first steps") : TraceTabs::tr("%1 – beginning"))
-        .arg(tab.title);
-}
-
-TraceTab tabOf(const QStringList& paths, SessionPtr session, Taught taught) {
-    TraceTab tab;
-    tab.paths = paths;
-    tab.title = titleOfTrace(paths);
-    tab.session = std::move(session);
-    tab.taught = std::move(taught);
-    return tab;
-}
-
-/// Removes the parts of a view that have another meaning once more of the trace is loaded.
-void forgetPartOfTrace(ViewSnapshot& view) {
-    view.reference = nullptr;
-    if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
-}
-
-/// The view of a trace whose first slices were shown; empty if these were all slices.
+/// Of a trace of which slices of the beginning were shown; empty where these were all.
 ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const Session& whole) {
     ViewSnapshot view;
     if (seen && whole.run.trace) view.range = rangeInWhole(*seen, *whole.run.trace).value_or(TimeRange{});
     return view;
-}
-
-QStringList toStrings(const std::vector<std::filesystem::path>& paths) {
-    QStringList out;
-    for (const std::filesystem::path& path : paths)
-        out << fromUtf8(path.string());
-    return out;
-}
-
-std::vector<std::filesystem::path> toFiles(const QStringList& paths) {
-    std::vector<std::filesystem::path> out;
-    for (const QString& path : paths)
-        out.emplace_back(path.toStdString());
-    return out;
 }
 
 bool isSameView(const ViewSnapshot& a, const ViewSnapshot& b) {
@@ -141,6 +95,7 @@ void TraceTabs::updateBar() {
 
 void TraceTabs::saveViews() {
     TraceTab& tab = inFront();
+    if (tab.failure) return; // as it was saved
     tab.session = state_.session();
     tab.view = state_.session() ? state_.snapshot() : ViewSnapshot{};
     tab.seen = seenOfBeginning();
@@ -151,6 +106,7 @@ void TraceTabs::saveViews() {
 }
 
 void TraceTabs::restoreViews() {
+    if (front().failure) return;
     compare_->restore(front().comparison);
     ideal_->setOn(front().ideal);
 }
@@ -161,11 +117,13 @@ void TraceTabs::showFront() {
     compare_->restore({});
     state_.restore(tab.session, tab.view);
     if (tab.live) live_.setParked(false);
-    compare_->restore(tab.comparison);
-    ideal_->setOn(tab.ideal);
+    if (!tab.failure) {
+        compare_->restore(tab.comparison);
+        ideal_->setOn(tab.ideal);
+    }
     if (!tab.paths.isEmpty()) notes_.open(tab.paths.front().toStdString());
     updateBar();
-    if (tab.session) emit switched();
+    if (tab.session || tab.failure) emit switched();
 }
 
 void TraceTabs::show(int tab) {
@@ -178,7 +136,10 @@ void TraceTabs::show(int tab) {
 
 void TraceTabs::close(int tab) {
     if (tab < 0 || tab >= count()) return;
-    const bool is_loading = tabs_[static_cast<std::size_t>(tab)].first_steps_only;
+    if (tab == current_) saveViews();
+    const TraceTab& closing = tabs_[static_cast<std::size_t>(tab)];
+    const bool is_loading = closing.first_steps_only;
+    if (!closing.paths.isEmpty() && !is_loading) closed_.push_back(requestOf(closing));
     if (is_loading) {
         job_.cancel();
         first_steps_.cancel();
@@ -269,11 +230,37 @@ void TraceTabs::openBeside(const QStringList& paths) {
     if (!loading()) loadNext();
 }
 
-void TraceTabs::loadNext() {
-    if (waiting_.empty()) return;
+bool TraceTabs::loadNext() {
+    if (waiting_.empty()) return false;
     const Request next = waiting_.front();
     waiting_.pop_front();
     load(next);
+    return true;
+}
+
+TraceTabs::Request TraceTabs::requestOf(const TraceTab& tab) {
+    Request request{tab.paths, true, tab.view, tab.comparison.paths, tab.ideal, tab.taught};
+    request.view->reference = nullptr;
+    request.view->highlights.clear();
+    return request;
+}
+
+void TraceTabs::reopenClosed() {
+    if (closed_.empty()) return;
+    waiting_.push_back(closed_.back());
+    closed_.pop_back();
+    if (!loading()) loadNext();
+}
+
+void TraceTabs::openApart() {
+    const QStringList paths = front().paths;
+    close(current_);
+    for (const QString& path : paths)
+        openBeside({path});
+}
+
+bool TraceTabs::anyOpen() const {
+    return std::ranges::any_of(tabs_, [](const TraceTab& tab) { return !tab.empty(); });
 }
 
 void TraceTabs::load(const Request& request) {
@@ -354,10 +341,13 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
     if (!result.ok()) {
         if (result.error().kind == ErrorKind::Cancelled) return;
         dropFirstSteps();
-        emit refused(result.error());
+        if (request.view)
+            keepUnopened(request, result.error());
+        else
+            emit refused(result.error());
         emit failed(result.error());
-        if (waiting_.empty()) finishSession();
-        return loadNext();
+        if (!loadNext()) finishSession();
+        return;
     }
     first_steps_.cancel();
     TraceTab* const begun = tabOfFirstSteps();
@@ -365,7 +355,7 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
         fillFront(request, std::move(result).value());
     else
         fillBehind(*begun, request, std::move(result).value());
-    if (!waiting_.empty()) return loadNext();
+    if (loadNext()) return;
     finishSession();
     emit loaded();
 }
@@ -412,58 +402,6 @@ void TraceTabs::fillBehind(TraceTab& tab, const Request& request, SessionPtr ses
     tab.ideal = begun.ideal;
     updateBar();
     emit opened(request.paths);
-}
-
-// ---- Sessions ------------------------------------------------------------------------------------
-
-Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
-    saveViews();
-    SavedSession session;
-    for (std::size_t tab = 0; tab < tabs_.size(); ++tab) {
-        const TraceTab& trace = tabs_[tab];
-        if (trace.paths.isEmpty() || !trace.session) continue; // a run that is being watched is in no file yet
-        if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
-        session.traces.push_back(
-            {toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal, trace.taught});
-        if (!trace.first_steps_only) continue;
-        forgetPartOfTrace(session.traces.back().view);
-        if (!trace.session->hasSteps()) session.traces.back().view = {}; // its clock is another
-    }
-    if (session.traces.empty())
-        return usageError(tr("There is no trace to save a session of").toStdString(),
-                          tr("open a trace first").toStdString());
-    session.docks = docks.toBase64().toStdString();
-    return writeSession(file.toStdString(), session);
-}
-
-void TraceTabs::openSession(const QString& file) {
-    Result<SavedSession> read = readSession(file.toStdString());
-    if (!read.ok()) {
-        emit refused(read.error());
-        QTimer::singleShot(0, this, [this, error = read.error()] { emit failed(error); });
-        return;
-    }
-    waiting_.clear();
-    job_.cancel();
-    dropFirstSteps();
-    while (count() > 1)
-        close(count() - 1);
-    close(0);
-    for (const SavedTrace& trace : read.value().traces)
-        waiting_.push_back(
-            {toStrings(trace.files), true, trace.view, toStrings(trace.compare), trace.ideal, trace.taught});
-    opening_ =
-        OpeningSession{read.value().current, QByteArray::fromBase64(QByteArray::fromStdString(read.value().docks))};
-    loadNext();
-}
-
-/// The last trace of a session is loaded.
-void TraceTabs::finishSession() {
-    if (!opening_) return;
-    const OpeningSession opening = *opening_;
-    opening_.reset();
-    emit sessionOpened(opening.docks);
-    bar_->setCurrentIndex(opening.current);
 }
 
 } // namespace bubblescope::gui

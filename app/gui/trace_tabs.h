@@ -1,8 +1,7 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
-#include "app/gui/models/view_state.h"
-#include "app/gui/panels/compare_panel.h"
+#include "app/gui/trace_tab.h"
 #include "core/trace/load_preview.h"
 
 #include <QPointer>
@@ -21,24 +20,6 @@ namespace bubblescope::gui {
 class IdealOverlay;
 class LiveController;
 class NoteStore;
-
-/// An open trace, with its view as of when another tab came to the front. For the tab in front ViewState is current,
-/// and these members are out of date.
-struct TraceTab {
-    QStringList paths; ///< opened together; empty for empty tabs and watched runs
-    QString title;     ///< empty for an empty tab
-    SessionPtr session;
-    ViewSnapshot view;
-    std::optional<TimeRange> seen; ///< see TraceTabs::seenOfBeginning()
-    SavedComparison comparison;
-    bool ideal = false;            ///< whether the ideal step was shown
-    Taught taught;                 ///< where the pipeline is, if the user stated that
-    bool first_steps_only = false; ///< or the first slices: the tab has no more, and the load of all goes on
-    bool live = false;             ///< whether this is the watched run
-    QString alert;                 ///< the worst open alert of a watched run, for its tab; empty if there is none
-
-    [[nodiscard]] bool empty() const { return !session && !live; }
-};
 
 /// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
 /// tabs. Of a trace that takes long the beginning is shown meanwhile, if the tab in front is empty. Reads and writes
@@ -63,6 +44,16 @@ public:
     void openBeside(const QStringList& paths);
     /// Loads the trace in front again, with what the user states about it.
     void reopen(const Taught& taught);
+    /// Loads the trace in front, which could not be found, from where the user has located it: from these files, or
+    /// from files of the same names in their folder.
+    void locate(const QStringList& paths);
+    /// Opens each file of the tab in front in a tab of its own.
+    void openApart();
+    /// Opens the tab again that was closed last.
+    void reopenClosed();
+    [[nodiscard]] bool anyClosed() const { return !closed_.empty(); }
+    /// True if a tab has something in it.
+    [[nodiscard]] bool anyOpen() const;
     /// Cancels the current load and those queued; cancelled() follows.
     void cancelLoad();
     /// Cancels the current load without a signal, for a window that closes.
@@ -83,6 +74,7 @@ public:
     void turn(int by);
     [[nodiscard]] int count() const { return static_cast<int>(tabs_.size()); }
     [[nodiscard]] int current() const { return current_; }
+    [[nodiscard]] const TraceTab& at(int tab) const { return tabs_[static_cast<std::size_t>(tab)]; }
     [[nodiscard]] const TraceTab& front() const { return tabs_[static_cast<std::size_t>(current_)]; }
 
     /// Save what the views show of the tab in front before a rebuild, and restore it afterwards.
@@ -92,7 +84,11 @@ public:
     /// Saves all tabs and `docks`, the arrangement of the panels. Watched runs are left out. Errors: Usage if no trace
     /// is open, and those of writeSession().
     [[nodiscard]] Status saveSession(const QString& file, const QByteArray& docks);
+    /// Where the tabs of a session go.
+    enum class SessionPlace { InsteadOfTabs, BesideTabs };
+    /// Asks by sessionAsks() where to, if tabs are open. A trace that cannot be loaded keeps its tab.
     void openSession(const QString& file);
+    void openSession(const QString& file, SessionPlace place);
 
     [[nodiscard]] BackgroundJob& job() { return job_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
@@ -116,6 +112,8 @@ signals:
     /// The same for callers, always after the call returns.
     void failed(const bubblescope::Error& error);
     void cancelled();
+    /// openSession() waits for an answer.
+    void sessionAsks(const QString& file);
     /// The last trace of a session is loaded; `docks` is the saved arrangement, possibly empty.
     void sessionOpened(const QByteArray& docks);
 
@@ -131,8 +129,10 @@ private:
     };
     /// A session whose traces are being loaded.
     struct OpeningSession {
+        QString file;
         int current = 0;
         QByteArray docks;
+        int failed = 0; ///< traces that could not be loaded
     };
 
     [[nodiscard]] TraceTab& inFront() { return tabs_[static_cast<std::size_t>(current_)]; }
@@ -140,7 +140,10 @@ private:
     void showFront();
     void addTab();
     void load(const Request& request);
-    void loadNext();
+    /// False if nothing waits.
+    bool loadNext();
+    [[nodiscard]] static Request requestOf(const TraceTab& tab);
+    void keepUnopened(const Request& request, const Error& error);
     void loadFirstSteps(const Request& request);
     void showFirstSteps(const Request& request, SessionPtr begun);
     [[nodiscard]] std::optional<TimeRange> seenOfBeginning() const;
@@ -167,6 +170,7 @@ private:
     std::shared_ptr<const LoadPreview> preview_;
     std::deque<Request> waiting_; ///< to be loaded next
     std::optional<OpeningSession> opening_;
+    std::vector<Request> closed_; ///< tabs that were closed, the last one at the end
     std::vector<TraceTab> tabs_{1};
     int current_ = 0;
 };

@@ -136,9 +136,8 @@ private slots:
         state.setSession(sampleSession());
         QVERIFY(planned.wait());
         QVERIFY(!child<QComboBox>(panel, "aadiffView").isVisible());
-        QVERIFY(child<QLabel>(panel, "aadiffHeadline")
-                    .text()
-                    .startsWith(QStringLiteral("Nothing of this run was checked")));
+        QVERIFY(
+            child<QLabel>(panel, "aadiffHeadline").text().startsWith(QStringLiteral("No op of this run was checked")));
         // A run with checks can still show its plan.
         state.setSession(checkedSession());
         child<QComboBox>(panel, "aadiffView").setCurrentIndex(1);

@@ -2,7 +2,7 @@
 #include "app/gui/export_view.h"
 #include "app/gui/main_window.h"
 #include "app/gui/panels/summary_bar.h"
-#include "app/gui/panels/widgets.h"
+#include "app/gui/panels/table_text.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
@@ -23,6 +23,7 @@
 #include <QThreadPool>
 #include <QXmlStreamReader>
 
+#include <cmath>
 #include <map>
 
 using namespace bubblescope;
@@ -138,6 +139,65 @@ private slots:
         QCOMPARE(QGuiApplication::clipboard()->text(), QStringLiteral("Rank\tWhere, \"how\"\n2\ttwo lines\n"));
         table.findChild<QAction*>(QStringLiteral("copyTable"))->trigger();
         QCOMPARE(QGuiApplication::clipboard()->text().count(QLatin1Char('\n')), 3);
+    }
+
+    /// Numbers with one unit, which the heading names; exact where the model has nanoseconds.
+    void tablesAreNumbersForSpreadsheets() {
+        QStandardItemModel model(3, 5);
+        model.setHorizontalHeaderLabels({QStringLiteral("Time"), QStringLiteral("Change"), QStringLiteral("Diff. %"),
+                                         QStringLiteral("Ops"), QStringLiteral("What")});
+        const auto set = [&](int row, const QStringList& texts) {
+            for (int column = 0; column < texts.size(); ++column)
+                model.setItem(row, column, new QStandardItem(texts[column]));
+        };
+        set(0, {QStringLiteral("163.876 ms"), QStringLiteral("+298.000 µs"), QStringLiteral("+1,026.5 %"),
+                QStringLiteral("131,072"), QStringLiteral("3 ops")});
+        set(1, {QStringLiteral("1.500 s"), QStringLiteral("−20 ns"), QStringLiteral("–"), QStringLiteral("7"),
+                QStringLiteral("a")});
+        set(2, {QString(), QStringLiteral("0 ns"), QStringLiteral("−0.3 %"), QStringLiteral("0"), QString()});
+        model.item(0, 0)->setData(qlonglong{163'876'123}, Qt::UserRole);
+        QCOMPARE(tableText(model, QLatin1Char('\t')), QStringLiteral("Time (ms)\tChange (ms)\tDiff. %\tOps\tWhat\n"
+                                                                     "163.876123\t0.298\t1026.5\t131072\t3 ops\n"
+                                                                     "1500\t-0.00002\t\t7\ta\n"
+                                                                     "\t0\t-0.3\t0\t\n"));
+    }
+
+    void figuresAreAsWideAsWanted_data() {
+        QTest::addColumn<QString>("suffix");
+        for (const char* suffix : {"pdf", "svg", "png", "tex"})
+            QTest::newRow(suffix) << QString::fromLatin1(suffix);
+    }
+
+    /// 160 mm on white ground, whatever the window's size and theme; without what was selected.
+    void figuresAreAsWideAsWanted() {
+        QFETCH(QString, suffix);
+        ExportedView shown;
+        shown.themes.choose(ThemeChoice::Dark);
+        shown.state.select({ItemKind::Op, 1, 1, 3});
+        shown.state.measure(shown.state.session()->window(1));
+        const QString file = shown.path("figure.") + suffix;
+        const Status written =
+            exportFigure(shown.state, shown.themes.theme(), {160, true, true, QStringLiteral("A title"), {}}, file);
+        QVERIFY2(written.ok(), written.ok() ? "" : written.error().text().c_str());
+        const QByteArray bytes = contents(file);
+        const double pixels = 160 / 25.4 * 96; // 605
+        if (suffix == QLatin1String("pdf")) {
+            QVERIFY(bytes.contains("/FontFile"));
+            QVERIFY2(bytes.size() < 200'000, qPrintable(QString::number(bytes.size())));
+            QVERIFY(!bytes.contains("/Subtype /Image")); // hatching is lines
+        } else if (suffix == QLatin1String("svg")) {
+            QVERIFY(bytes.contains("width=\"605\"") && !bytes.contains("<image"));
+            QVERIFY(bytes.contains("A title"));
+        } else if (suffix == QLatin1String("png")) {
+            const QImage image(file);
+            QCOMPARE(image.width(), 2 * 605);
+            QCOMPARE(image.pixelColor(2, image.height() / 2), QColor(Qt::white));
+        } else {
+            QVERIFY(bytes.contains("\\begin{tikzpicture}") && bytes.contains("\\end{tikzpicture}"));
+            QVERIFY(bytes.contains("north east lines") && bytes.contains("{A title}"));
+            QVERIFY(bytes.contains(QByteArray::number(std::round(pixels) * 72 / 96, 'f', 2)));
+        }
+        shown.themes.choose(ThemeChoice::Light);
     }
 
     void thePaletteFindsAndDoes() {

@@ -58,7 +58,6 @@ ComparisonTable::ComparisonTable(ThemeManager& themes, QWidget* parent) : QTable
                                tr("Its value"), tr("Most activations"), tr("Inputs")});
     setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*this);
-    addTableExport(*this);
     horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     horizontalHeader()->setStretchLastSection(true);
     connect(&themes_, &ThemeManager::changed, this, &ComparisonTable::mark);

@@ -4,6 +4,7 @@
 #include "app/gui/explorer/comparison_table.h"
 #include "app/gui/language/text.h"
 #include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/file_dialogs.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/schedule/schedule_files.h"
@@ -13,7 +14,6 @@
 #include <QDateTime>
 #include <QDir>
 #include <QFile>
-#include <QFileDialog>
 #include <QLabel>
 #include <QPushButton>
 #include <QSplitter>
@@ -332,15 +332,12 @@ Status ScheduleExplorer::exportCsv(const QString& path) const {
 }
 
 void ScheduleExplorer::chooseFile() {
-    auto* dialog = new QFileDialog(this, tr("Export the order for PyTorch"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("csv"));
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+    const NewFile wanted{tr("Export the order for PyTorch"), QStringLiteral("schedule.csv"), QStringLiteral("csv"),
+                         tr("Schedules (*.csv)")};
+    askWhereToSave(*this, wanted, [this](const QString& path) {
         const Status written = exportCsv(path);
         if (!written.ok()) setProblem(errorText(written.error()));
     });
-    dialog->open();
 }
 
 } // namespace bubblescope::gui

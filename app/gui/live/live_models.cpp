@@ -252,7 +252,7 @@ QVariant LiveAlertModel::headerData(int section, Qt::Orientation orientation, in
     switch (section) {
     case StepColumn: return tr("Step");
     case SeverityColumn: return tr("Severity");
-    case TextColumn: return tr("What is the matter");
+    case TextColumn: return tr("Problem");
     default: return {};
     }
 }

@@ -2,11 +2,11 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
+#include "core/analysis/comparison/cause.h"
 #include "core/analysis/comparison/measures.h"
 #include "core/timeline/step_selection.h"
 
 #include <QCoreApplication>
-#include <QFileInfo>
 
 #include <algorithm>
 
@@ -34,6 +34,30 @@ QString placeText(const MeasureKey& key) {
 
 } // namespace
 
+QString nameByDifference(const std::vector<std::filesystem::path>& open,
+                         const std::vector<std::filesystem::path>& other) {
+    if (other.empty()) return {};
+    // A folder of files and a list of them are compared by their folders.
+    const auto placeOf = [](const std::vector<std::filesystem::path>& paths, bool folder) {
+        const std::filesystem::path whole = std::filesystem::absolute(paths.front()).lexically_normal();
+        return folder ? whole.parent_path() : whole;
+    };
+    const bool folders = other.size() > 1 && open.size() > 1;
+    const std::filesystem::path there = placeOf(other, folders);
+    const std::filesystem::path here = open.empty() ? std::filesystem::path() : placeOf(open, folders);
+    const std::vector<std::filesystem::path> known(here.begin(), here.end());
+    std::filesystem::path name;
+    std::size_t at = 0;
+    for (const std::filesystem::path& part : there) {
+        if (at >= known.size() || known[at] != part) name /= part;
+        ++at;
+    }
+    // Runs in unrelated places are told apart by their last part.
+    constexpr std::ptrdiff_t kMostParts = 2;
+    if (name.empty() || std::distance(name.begin(), name.end()) > kMostParts) name = there.filename();
+    return fromUtf8(name.generic_string());
+}
+
 Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                   const std::vector<std::filesystem::path>& paths, JobControl& control) {
     BUBBLESCOPE_ASSIGN(Run run, loader.run(paths, control));
@@ -44,7 +68,7 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
     auto out = std::make_shared<Comparison>();
     out->before = std::move(before);
     out->after = std::make_shared<const Run>(std::move(run));
-    out->after_name = QFileInfo(QString::fromStdString(paths.front().string())).fileName();
+    out->after_name = nameByDifference(out->before->run.files, paths);
     out->result = compareRuns(out->before->run, *out->after);
     out->typical_after = static_cast<int>(selectSteps(out->after->steps).typicalTimeline());
     return ComparisonPtr(std::move(out));
@@ -73,6 +97,19 @@ QString measureText(const MeasureKey& key) {
     }
     const Op op{key.kind, Microbatch{key.microbatch}, Chunk{key.chunk}, key.sequence};
     return ComparisonText::tr("%1: %2, %3").arg(placeText(key), fromUtf8(opName(op)), phaseText(key.phase));
+}
+
+QString causeText(const RunComparison& result) {
+    const std::optional<RankFactor> slow = rankFactor(result);
+    if (!slow) return {};
+    const QString factor = ratioText(slow->factor > 1 ? slow->factor : 1 / slow->factor);
+    const QString rank = slow->replica == 0
+                             ? ComparisonText::tr("Rank %1").arg(slow->rank)
+                             : ComparisonText::tr("Replica %1, rank %2").arg(slow->replica).arg(slow->rank);
+    const QString what = slow->factor > 1 ? ComparisonText::tr("%1 became %2 × slower in every op").arg(rank, factor)
+                                          : ComparisonText::tr("%1 became %2 × faster in every op").arg(rank, factor);
+    if (!slow->alone || !result.step_changed) return what + QLatin1Char('.');
+    return ComparisonText::tr("%1; this alone explains %2 per step.").arg(what, timeDelta(result.step.shift));
 }
 
 std::vector<Highlight> placesOf(const Session& session, int place, const MeasureKey& key) {

@@ -22,12 +22,19 @@ struct Comparison {
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
+/// What tells the other run's paths from those of the open one: "slow" for /runs/base/0.json and /runs/slow/0.json.
+[[nodiscard]] QString nameByDifference(const std::vector<std::filesystem::path>& open,
+                                       const std::vector<std::filesystem::path>& other);
+
 /// Loads the other run and compares. For worker threads. Errors are those of the loader.
 [[nodiscard]] Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                                 const std::vector<std::filesystem::path>& paths, JobControl& control);
 
 /// "Rank 2: F of chunk 0, steady".
 [[nodiscard]] QString measureText(const MeasureKey& key);
+
+/// What changed, in one sentence; empty if no single rank changed as a whole.
+[[nodiscard]] QString causeText(const RunComparison& comparison);
 
 /// The places of a measure in a step of the open run: its ops, bubbles or transfers. Empty for the step time.
 [[nodiscard]] std::vector<Highlight> placesOf(const Session& session, int step, const MeasureKey& key);

@@ -152,6 +152,21 @@ QString copyAsCommand(const Session& session, const ItemRef& item) {
     return command;
 }
 
+QString commandThatAnalyzes(const Session& session, const Taught& taught) {
+    QString command = QStringLiteral("bubblescope analyze %1").arg(filesOf(session));
+    for (const RankRule& rule : taught.ranks)
+        command += QStringLiteral(" --rank-of %1").arg(shellWord(fmt::format("{}={}", rule.pattern, rule.rank)));
+    if (!taught.family) return command;
+    command += QStringLiteral(" --schedule %1").arg(fromUtf8(taught.family->name));
+    const auto add = [&](const char* option, int size) {
+        if (size > 0) command += QStringLiteral(" %1 %2").arg(QString::fromLatin1(option)).arg(size);
+    };
+    add("--pp", taught.family->pp);
+    add("--microbatches", taught.family->microbatches);
+    add("--vpp", taught.family->vpp);
+    return command;
+}
+
 QString copyAsText(const Anomaly& anomaly) {
     QStringList lines{sentence(translated(anomaly.message))};
     if (const Sentence seen = occurrenceText(anomaly.seen); !seen.empty()) lines << sentence(translated(seen));

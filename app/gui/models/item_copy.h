@@ -19,6 +19,9 @@ namespace bubblescope::gui {
 /// The command that opens the trace and selects the item, quoted for a POSIX shell.
 [[nodiscard]] QString copyAsCommand(const Session& session, const ItemRef& item);
 
+/// The command that reports on the whole trace, with what the user states about it.
+[[nodiscard]] QString commandThatAnalyzes(const Session& session, const Taught& taught);
+
 /// The same for a finding; the command is that of the command line which shows more about it.
 [[nodiscard]] QString copyAsText(const Anomaly& anomaly);
 [[nodiscard]] QString copyAsJson(const Anomaly& anomaly);

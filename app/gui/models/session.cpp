@@ -2,6 +2,7 @@
 
 #include "core/analysis/rank_tracks.h"
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/trace/files_apart.h"
 
 #include <algorithm>
 #include <utility>
@@ -139,6 +140,7 @@ StepValues Session::valuesOf(const SelectedStep& step) const {
 Result<LoadOptions> Taught::options() const {
     LoadOptions out;
     out.family = family;
+    out.reading.ranks = ranks;
     if (rules.empty()) return out;
     BUBBLESCOPE_ASSIGN(RulesFile read, rulesFrom(rules, "rule"));
     out.rules = std::move(read.ops);
@@ -198,6 +200,7 @@ Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control) {
     const std::shared_ptr<const Trace>& trace = session->run.trace;
     if (trace == nullptr || (trace->sliceCount() == 0 && trace->counters().empty()))
         return session->no_pipeline.value_or(Error{});
+    session->files_apart = filesAreApart(*trace);
     session->trace_lines = traceLines(*trace);
     std::vector<LineTracks> tracks;
     for (const TraceLine& line : session->trace_lines)

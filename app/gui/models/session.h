@@ -51,8 +51,9 @@ private:
 /// worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
     Run run;
-    RunReport report; ///< with one analysis per Run::steps, in the same order and in full
-    Answer answer;    ///< for the report or the activity; no statements where there is neither
+    RunReport report;         ///< with one analysis per Run::steps, in the same order and in full
+    bool files_apart = false; ///< see filesAreApart(); of traces without a pipeline
+    Answer answer;            ///< for the report or the activity; no statements where there is neither
     Lanes lanes;
     Overview overview;
     RawLanes raw;
@@ -119,6 +120,7 @@ using SessionPtr = std::shared_ptr<const Session>;
 struct Taught {
     std::string rules;                  ///< a document for `--rules`; empty: none
     std::optional<ScheduleSpec> family; ///< name and sizes of the schedule that ran
+    std::vector<RankRule> ranks = {};   ///< of files and processes
 
     /// Errors: those of rulesFrom().
     [[nodiscard]] Result<LoadOptions> options() const;

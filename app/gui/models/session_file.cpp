@@ -154,6 +154,8 @@ Taught taughtIn(const Place& place) {
     taught.rules = place.at("rules").text();
     if (const auto rules = taught.options(); !rules.ok())
         place.at("rules").fail("are not rules: " + rules.error().message);
+    for (const Place& one : place.at("ranks").list())
+        taught.ranks.push_back({one.at("of").text(), one.at("rank").small(0)});
     const Place family = place.at("schedule");
     if (!family.there()) return taught;
     ScheduleSpec spec;
@@ -224,6 +226,8 @@ SessionJson toJson(const Taught& taught) {
     if (const auto& spec = taught.family)
         json["schedule"] = {
             {"name", spec->name}, {"pp", spec->pp}, {"microbatches", spec->microbatches}, {"vpp", spec->vpp}};
+    for (const RankRule& rule : taught.ranks)
+        json["ranks"].push_back({{"of", rule.pattern}, {"rank", rule.rank}});
     return json;
 }
 

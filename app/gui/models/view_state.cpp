@@ -146,6 +146,8 @@ int ViewState::firstStep() const {
         if (++seen == 2) break;
     }
     if (session_->report.selection.steps().empty()) return first;
+    if (step_shown_first_ == StepShownFirst::First) return 0;
+    if (step_shown_first_ == StepShownFirst::Last) return session_->stepCount() - 1;
     const auto typical = static_cast<int>(session_->report.typicalStep());
     return session_->step(typical).wall() == session_->step(first).wall() ? first : typical;
 }

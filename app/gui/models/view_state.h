@@ -107,6 +107,9 @@ struct ViewSnapshot {
     std::vector<TrackId> measured_tracks = {};
 };
 
+/// Which step is shown first: the typical one, or the first or last that is recorded.
+enum class StepShownFirst { Typical, First, Last };
+
 /// The state that all views share: the session, the visible range, the current step and the selection. Views change it
 /// and listen to it; they do not know one another. Lives on the GUI thread.
 class ViewState : public QObject {
@@ -118,6 +121,8 @@ public:
     [[nodiscard]] const SessionPtr& session() const { return session_; }
     /// The session if it has steps; else null.
     [[nodiscard]] const SessionPtr& pipeline() const;
+    /// Of sessions that are set from now on.
+    void setStepShownFirst(StepShownFirst which) { step_shown_first_ = which; }
     [[nodiscard]] VisibleRange& range() { return range_; }
     [[nodiscard]] const ItemRef& selection() const { return selection_; }
     /// Index in Run::steps; −1 without steps.
@@ -220,6 +225,7 @@ private:
     void updateDiagnoses();
     void finishDiagnosis(int step);
 
+    StepShownFirst step_shown_first_ = StepShownFirst::Typical;
     SessionPtr session_;
     VisibleRange range_;
     ItemRef selection_;

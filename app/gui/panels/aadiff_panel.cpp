@@ -279,7 +279,7 @@ void AadiffPanel::finish(Result<CheckPlan> plan) {
                                          : tr("%1 of them at all").arg(percent(plan_->coverable));
         const QString could = tr("Of %1 idle time in a step, checks can use %2; they cover each op of each chunk: %3.")
                                   .arg(shortTime(plan_->idle), shortTime(plan_->checked), soon);
-        headline_->setText(results_->any() ? could : tr("Nothing of this run was checked.") + QLatin1Char(' ') + could);
+        headline_->setText(results_->any() ? could : tr("No op of this run was checked.") + QLatin1Char(' ') + could);
         headline_->setToolTip(headline_->text());
     }
     showSlots();

@@ -1,7 +1,9 @@
 #include "app/gui/panels/compare_panel.h"
 
 #include "app/gui/language/text.h"
+#include "app/gui/panels/dropped_files.h"
 #include "app/gui/panels/widgets.h"
+#include "app/gui/timeline/extra_painters.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -11,33 +13,23 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QLocale>
+#include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
 #include <QTableView>
-#include <QUrl>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <initializer_list>
 
 namespace bubblescope::gui {
 
-namespace {
-
-QStringList localFiles(const QMimeData& data) {
-    QStringList out;
-    for (const QUrl& url : data.urls()) {
-        if (url.isLocalFile()) out << url.toLocalFile();
-    }
-    return out;
-}
-
-} // namespace
-
-ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
-    : QWidget(parent), state_(state), loader_(std::move(loader)), model_(new ComparisonModel(this)),
+ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManager& themes, QWidget* parent)
+    : QWidget(parent), state_(state), themes_(themes), loader_(std::move(loader)), model_(new ComparisonModel(this)),
       sorted_(new SortedChanges(*model_, this)), table_(new QTableView(this)), headline_(new QLabel(this)),
       choose_(new QPushButton(tr("Compare with…"), this)), below_(new QCheckBox(tr("Show the other run below"), this)),
-      kinds_(new QComboBox(this)), words_(new QLineEdit(this)), beyond_(new QCheckBox(tr("Beyond chance only"), this)),
+      align_(new QCheckBox(tr("Align at the selected op"), this)), kinds_(new QComboBox(this)),
+      words_(new QLineEdit(this)), beyond_(new QCheckBox(tr("Beyond chance only"), this)),
       differences_(new QLabel(this)) {
     setObjectName(QStringLiteral("comparePanel"));
     setAcceptDrops(true);
@@ -48,6 +40,10 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     choose_->setObjectName(QStringLiteral("compareChoose"));
     below_->setObjectName(QStringLiteral("compareBelow"));
     below_->setToolTip(tr("Below each step in sight its step of the same number, else its typical one, rank by rank"));
+    align_->setObjectName(QStringLiteral("compareAlign"));
+    align_->setToolTip(tr("Move the step below so that the selected op begins at the same time in both runs"));
+    choose_->setMenu(new QMenu(choose_));
+    connect(choose_->menu(), &QMenu::aboutToShow, this, &ComparePanel::fillChoices);
     table_->setObjectName(QStringLiteral("compareTable"));
     table_->setAccessibleName(tr("Changes"));
     table_->setModel(sorted_);
@@ -63,7 +59,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     beyond_->setObjectName(QStringLiteral("compareBeyond"));
     beyond_->setToolTip(tr("Only changes that are larger than chance gives"));
     differences_->setObjectName(QStringLiteral("compareDifferences"));
-    differences_->setTextFormat(Qt::PlainText);
+    differences_->setTextFormat(Qt::RichText);
     differences_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     styleTable(*table_);
     table_->setSortingEnabled(true);
@@ -78,6 +74,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     bar->setSpacing(12);
     bar->addWidget(choose_);
     bar->addWidget(below_);
+    bar->addWidget(align_);
     bar->addWidget(headline_, 1);
     auto* filters = new QHBoxLayout;
     filters->setContentsMargins(12, 0, 12, 6);
@@ -99,7 +96,10 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
         if (comparison_ && (!state_.reference() || state_.reference()->name != comparison_->after_name))
             below_->setChecked(false);
     });
-    connect(choose_, &QPushButton::clicked, this, &ComparePanel::fileRequested);
+    connect(align_, &QCheckBox::toggled, this, &ComparePanel::updateReference);
+    connect(&state_, &ViewState::selectionChanged, this, [this] {
+        if (align_->isChecked()) updateReference();
+    });
     connect(below_, &QCheckBox::toggled, this, &ComparePanel::showOther);
     connect(kinds_, &QComboBox::currentIndexChanged, this, &ComparePanel::showFilter);
     connect(words_, &QLineEdit::textChanged, this, &ComparePanel::showFilter);
@@ -107,6 +107,33 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     connect(table_, &QTableView::clicked, this, &ComparePanel::goTo);
     connect(table_, &QTableView::activated, this, &ComparePanel::goTo);
     clear();
+}
+
+void ComparePanel::choose() {
+    choose_->menu()->popup(choose_->mapToGlobal(choose_->rect().bottomLeft()));
+}
+
+void ComparePanel::fillChoices() {
+    QMenu& menu = *choose_->menu();
+    menu.clear();
+    menu.setToolTipsVisible(true);
+    const Choices choices = choices_ ? choices_() : Choices();
+    const auto add = [&](const QString& title, const QList<Choice>& runs) {
+        if (runs.isEmpty()) return;
+        menu.addSection(title);
+        for (const Choice& run : runs) {
+            QString name = run.name;
+            menu.addAction(name.replace(QLatin1Char('&'), QStringLiteral("&&")), this,
+                           [this, paths = run.paths] { compareWith(paths); })
+                ->setToolTip(run.paths.join(QLatin1Char('\n')));
+        }
+    };
+    add(tr("Open tabs"), choices.open);
+    add(tr("Recently opened"), choices.recent);
+    menu.addSeparator();
+    menu.addAction(tr("&Files…"), this, &ComparePanel::fileRequested)->setObjectName(QStringLiteral("compareFiles"));
+    menu.addAction(tr("F&older…"), this, &ComparePanel::folderRequested)
+        ->setObjectName(QStringLiteral("compareFolder"));
 }
 
 void ComparePanel::clear() {
@@ -224,16 +251,18 @@ QString whatChanged(const Comparison& comparison) {
     };
     const Change* const group = largest(result.changes, false);
     const Change* const single = largest(result.ops, false);
+    if (const QString cause = causeText(result); !cause.isEmpty()) {
+        out << cause;
+        return out.join(QLatin1Char(' '));
+    }
     const bool by_group = group != nullptr && (single == nullptr ||
                                                std::chrono::abs(group->per_step) >= std::chrono::abs(single->per_step));
     if (const Change* const op = by_group ? group : single)
-        out << ComparePanel::tr("Of ops and transfers most: %1, %2 a step.")
-                   .arg(measureText(op->key), timeDelta(op->per_step));
+        out << ComparePanel::tr("Largest change: %1, %2 per step.").arg(measureText(op->key), timeDelta(op->per_step));
     if (const Change* const idle = largest(result.changes, true))
-        out << ComparePanel::tr("Of idle time most: %1, %2 a step.")
+        out << ComparePanel::tr("Largest change of idle time: %1, %2 per step.")
                    .arg(measureText(idle->key), timeDelta(idle->per_step));
-    return out.isEmpty() ? ComparePanel::tr("Nothing else differs by more than chance gives.")
-                         : out.join(QLatin1Char(' '));
+    return out.isEmpty() ? ComparePanel::tr("Nothing else differs significantly.") : out.join(QLatin1Char(' '));
 }
 
 } // namespace
@@ -243,10 +272,10 @@ QString ComparePanel::headline() const {
     const QString times = tr("%1: step %2 → %3 (%4)")
                               .arg(comparison_->after_name, shortTime(result.step.a), shortTime(result.step.b),
                                    timeDelta(result.step.shift));
-    const QString judged = !result.tested        ? tr("too few steps to tell a change from chance")
-                           : result.step_changed ? tr("changed")
-                                                 : tr("no more than chance gives");
-    return tr("%1, %2. %3").arg(times, judged, whatChanged(*comparison_));
+    const QString judged = !result.tested        ? tr("too few steps to test")
+                           : result.step_changed ? tr("significant")
+                                                 : tr("not significant");
+    return QStringLiteral("%1 %2, %3.").arg(whatChanged(*comparison_), times, judged);
 }
 
 QString ComparePanel::notes() const {
@@ -314,14 +343,22 @@ std::vector<std::shared_ptr<const ReferenceStep>> ComparePanel::partsAround() {
 
 void ComparePanel::updateReference() {
     if (!comparison_ || !below_->isChecked() || !state_.pipeline() || state_.step() < 0) return;
-    const ReferenceStep& current = *partOf(state_.step());
+    std::shared_ptr<const ReferenceStep> part = partOf(state_.step());
+    if (const std::optional<TimeNs> shift = align_->isChecked() ? shiftToSelection(*part) : std::nullopt) {
+        ReferenceStep moved = *part;
+        moveTo(moved.timeline, moved.timeline.begin + *shift);
+        part = std::make_shared<const ReferenceStep>(std::move(moved));
+    }
+    const ReferenceStep& current = *part;
     const StepTimeline& shown = state_.pipeline()->step(state_.step());
     const bool found = current.timeline.index == shown.index;
     QStringList legend;
     if (current.changes) {
         const auto add = [&](OpChange change, const QString& name) {
             if (const int count = current.changes->count(change); count > 0)
-                legend << QStringLiteral("%1 %2").arg(opChangeSign(change), name.arg(QLocale().toString(count)));
+                legend << QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2&nbsp;%3")
+                              .arg(opChangeColour(themes_.theme(), change).name(), opChangeSign(change),
+                                   name.arg(QLocale().toString(count)));
         };
         add(OpChange::Longer, tr("%1 longer"));
         add(OpChange::Shorter, tr("%1 shorter"));
@@ -349,6 +386,19 @@ void ComparePanel::updateReference() {
         state_.range().show(padded({window.begin, end}, 0.02));
 }
 
+/// By how much the step below is moved for the selected op to begin at the same time in both runs. None where it has no
+/// such op.
+std::optional<TimeNs> ComparePanel::shiftToSelection(const ReferenceStep& part) const {
+    const ItemRef item = state_.selection();
+    if (item.kind != ItemKind::Op || item.step != part.step) return std::nullopt;
+    const TimelineOp& selected = state_.pipeline()->op(item);
+    const auto rank = static_cast<std::size_t>(item.rank);
+    if (rank >= part.timeline.ranks.size()) return std::nullopt;
+    const std::vector<TimelineOp>& ops = part.timeline.ranks[rank];
+    const auto same = std::ranges::find(ops, selected.op, &TimelineOp::op);
+    return same == ops.end() ? std::nullopt : std::optional(selected.start - same->start);
+}
+
 /// Other steps have come into sight, or left it.
 void ComparePanel::followRange() {
     const ReferenceOverlayPtr& reference = state_.reference();
@@ -372,12 +422,12 @@ void ComparePanel::goTo(const QModelIndex& index) {
 }
 
 void ComparePanel::dragEnterEvent(QDragEnterEvent* event) {
-    if (state_.pipeline() && !localFiles(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+    if (state_.pipeline() && !localPaths(*event->mimeData()).isEmpty()) acceptAsCopy(*event);
 }
 
 void ComparePanel::dropEvent(QDropEvent* event) {
-    event->acceptProposedAction();
-    compareWith(localFiles(*event->mimeData()));
+    acceptAsCopy(*event);
+    compareWith(localPaths(*event->mimeData()));
 }
 
 } // namespace bubblescope::gui

@@ -7,8 +7,11 @@
 #include <QStringList>
 #include <QWidget>
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 class QCheckBox;
@@ -34,8 +37,21 @@ class ComparePanel : public QWidget {
     Q_OBJECT
 
 public:
-    ComparePanel(ViewState& state, RunLoader loader, QWidget* parent = nullptr);
+    ComparePanel(ViewState& state, RunLoader loader, const ThemeManager& themes, QWidget* parent = nullptr);
 
+    /// Runs that may be compared with: a name, and their paths.
+    struct Choice {
+        QString name;
+        QStringList paths;
+    };
+    struct Choices {
+        QList<Choice> open;
+        QList<Choice> recent;
+    };
+    /// Offered besides files and folders.
+    void setChoices(std::function<Choices()> choices) { choices_ = std::move(choices); }
+    /// Asks for the other run.
+    void choose();
     /// Loads in the background; a newer call supersedes it. Requires an open run.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
@@ -47,6 +63,7 @@ signals:
     void compared();
     void failed(const bubblescope::Error& error);
     void fileRequested();
+    void folderRequested();
 
 protected:
     void dragEnterEvent(QDragEnterEvent* event) override;
@@ -62,12 +79,16 @@ private:
     [[nodiscard]] const std::shared_ptr<const ReferenceStep>& partOf(int step);
     [[nodiscard]] std::vector<std::shared_ptr<const ReferenceStep>> partsAround();
     void showFilter();
+    void fillChoices();
+    [[nodiscard]] std::optional<TimeNs> shiftToSelection(const ReferenceStep& part) const;
     void goTo(const QModelIndex& index);
     [[nodiscard]] QString headline() const;
     [[nodiscard]] QString notes() const;
 
     ViewState& state_;
+    const ThemeManager& themes_;
     RunLoader loader_;
+    std::function<Choices()> choices_;
     BackgroundJob job_;
     QStringList paths_;
     ComparisonPtr comparison_;
@@ -78,6 +99,7 @@ private:
     QLabel* headline_;
     QPushButton* choose_;
     QCheckBox* below_;
+    QCheckBox* align_; ///< the step below at the selected op, rather than at its begin
     QComboBox* kinds_;
     QLineEdit* words_;
     QCheckBox* beyond_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -56,12 +58,12 @@ StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (!fill_->stale()) setCurrent(chartStep(state_.step()));
     });
-    connect(this, &StepChart::stepChosen, this, [this](int step) { state_.showStep(timelineOf(step)); });
-    connect(this, &StepChart::rangeChosen, this, [this](int first, int last) {
-        const auto& steps = state_.pipeline()->report.selection.steps();
-        state_.showSteps(static_cast<int>(steps[static_cast<std::size_t>(first)].timelines.front()),
-                         static_cast<int>(steps[static_cast<std::size_t>(last)].longest));
+    connect(this, &StepChart::stepChosen, this, [this](int step) {
+        if (state_.pipeline()) return state_.showStep(timelineOf(step));
+        setCurrent(step);
+        showRange(step, step);
     });
+    connect(this, &StepChart::rangeChosen, this, &StepsPanel::showRange);
     showSession();
 }
 
@@ -84,8 +86,83 @@ int StepsPanel::timelineOf(int step) const {
     return static_cast<int>(chosen.longest);
 }
 
+void StepsPanel::showRange(int first, int last) {
+    const auto at = [](const auto& list, int index) -> const auto& {
+        return list[static_cast<std::size_t>(index)];
+    };
+    if (!state_.pipeline()) return state_.range().show(padded({at(marked_, first).begin, at(marked_, last).end}, 0.05));
+    const auto& steps = state_.pipeline()->report.selection.steps();
+    state_.showSteps(static_cast<int>(at(steps, first).timelines.front()), static_cast<int>(at(steps, last).longest));
+}
+
+namespace {
+
+/// A step that files mark, over all of them.
+struct MarkedStep {
+    TimeRange range{TimeNs::max(), TimeNs::min()};
+    TimeNs longest{0};
+    int devices = 0; ///< files with devices
+    TimeNs compute{0};
+    TimeNs exposed{0};
+    TimeNs idle{0};
+
+    void add(const StepActivity& step) {
+        range = {std::min(range.begin, step.start), std::max(range.end, step.start + step.duration)};
+        longest = std::max(longest, step.duration);
+        if (step.times.span() <= TimeNs{0}) return;
+        ++devices;
+        compute += step.times.compute();
+        exposed += step.times.exposedCommunication();
+        idle += step.times.idle();
+    }
+    [[nodiscard]] double mean(TimeNs sum) const {
+        return devices == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(sum.count()) / devices;
+    }
+};
+
+} // namespace
+
+void StepsPanel::showActivity(const Session& session) {
+    std::map<std::int64_t, MarkedStep> steps;
+    bool any_device = false;
+    for (const FileActivity& file : session.activity) {
+        for (const StepActivity& step : file.steps)
+            steps[step.index].add(step);
+    }
+    Curve walls = timeCurve();
+    const auto part = [&](const QString& title, Role role) {
+        Curve curve = timeCurve();
+        curve.title = title;
+        curve.data.from_zero = true;
+        curve.colour = [role](const Theme& theme) { return theme.fill(role); };
+        return curve;
+    };
+    Curve compute = part(tr("Compute, mean of the devices"), Role::Forward);
+    Curve exposed = part(tr("Exposed communication"), Role::Send);
+    Curve idle = part(tr("Idle time"), Role::Bubble);
+    std::vector<int> numbers;
+    for (const auto& [index, step] : steps) {
+        numbers.push_back(static_cast<int>(index));
+        marked_.push_back(step.range);
+        any_device = any_device || step.devices > 0;
+        walls.data.values.push_back(static_cast<double>(step.longest.count()));
+        compute.data.values.push_back(step.mean(step.compute));
+        exposed.data.values.push_back(step.mean(step.exposed));
+        idle.data.values.push_back(step.mean(step.idle));
+    }
+    std::vector<Curve> curves;
+    if (!steps.empty()) curves.push_back(std::move(walls));
+    if (any_device) {
+        for (Curve* const curve : {&compute, &exposed, &idle})
+            curves.push_back(std::move(*curve));
+    }
+    setCurves(std::move(curves), std::move(numbers), {});
+}
+
 void StepsPanel::showSession() {
-    if (!state_.pipeline()) return setCurves({}, {}, {});
+    marked_.clear();
+    if (!state_.session()) return setCurves({}, {}, {});
+    if (!state_.pipeline()) return showActivity(*state_.session());
     const Session& session = *state_.pipeline();
     constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
     Curve walls = timeCurve();

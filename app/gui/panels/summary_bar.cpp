@@ -404,9 +404,10 @@ void SummaryBar::refreshStep(const Session& session) {
 
 QString SummaryBar::text() const {
     QStringList parts;
-    for (std::size_t i = 0; i < figures_.size(); ++i)
-        parts << figures_[i].name->text() + QLatin1Char(' ') +
-                     (i == FindingFigure ? finding_ : figures_[i].value->text());
+    for (std::size_t i = 0; i < figures_.size(); ++i) {
+        const QString value = i == FindingFigure ? finding_ : figures_[i].value->text();
+        if (!value.isEmpty()) parts << figures_[i].name->text() + QLatin1Char(' ') + value;
+    }
     return parts.join(QStringLiteral(" | "));
 }
 

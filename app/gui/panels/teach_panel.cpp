@@ -2,11 +2,11 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/panels/file_dialogs.h"
 #include "core/families/registry.h"
 #include "core/formats/source/replacing_file.h"
 
 #include <QComboBox>
-#include <QFileDialog>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -421,17 +421,12 @@ Status TeachPanel::saveRule(const QString& file) const {
 }
 
 void TeachPanel::chooseFile() {
-    auto* dialog = new QFileDialog(this, tr("Save the rule"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("json"));
-    dialog->selectFile(QStringLiteral("rules.json"));
-    dialog->setNameFilters({tr("Rules (*.json)")});
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
+    const NewFile wanted{tr("Save the rule"), QStringLiteral("rules.json"), QStringLiteral("json"),
+                         tr("Rules (*.json)")};
+    askWhereToSave(*this, wanted, [this](const QString& file) {
         const Status saved = saveRule(file);
         complain(saved.ok() ? tr("Written: %1").arg(file) : sentence(errorText(saved.error())));
     });
-    dialog->open();
 }
 
 void TeachPanel::reopenByNames() {

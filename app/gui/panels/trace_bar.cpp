@@ -51,7 +51,8 @@ void TraceBar::refresh() {
     if (!is_beginning) {
         const QString why = sentence(translatedText(session->no_pipeline->message));
         const auto problems = static_cast<int>(session->run.problems.size());
-        text = tr("No pipeline: %1").arg(why);
+        const bool says_so = session->no_pipeline->message.starts_with("no pipeline");
+        text = says_so ? why + QLatin1Char('.') : tr("No pipeline: %1").arg(why);
         if (problems > 0) text += QLatin1Char(' ') + tr("%Ln problem(s) while loading.", nullptr, problems);
         tip = QStringLiteral("<p>%1</p>").arg(sentence(errorText(*session->no_pipeline)).toHtmlEscaped());
     }

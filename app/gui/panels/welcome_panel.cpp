@@ -78,7 +78,9 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     large.setPointSizeF(large.pointSizeF() * 1.8);
     title->setFont(large);
     auto* hint = new QLabel(
-        tr("Bubblescope's own traces, Megatron, PyTorch and Chrome JSON files, or a directory of them."), page_);
+        tr("PyTorch, Megatron, DeepSpeed, Paddle, Nsight Systems, Perfetto, Chrome JSON and our own traces, or a "
+           "directory of them."),
+        page_);
     auto* demos = new QLabel(tr("No trace at hand? Open a demo:"), page_);
     auto* first_steps = new QPushButton(tr("Read the first steps"), page_);
     first_steps->setObjectName(QStringLiteral("welcomeFirstSteps"));
@@ -95,12 +97,12 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     column->addSpacing(4);
     column->addLayout(makeButtons());
     column->addSpacing(20);
+    // Who has been here before wants what was open then.
+    column->addWidget(recent_title_, 0, Qt::AlignHCenter);
+    column->addLayout(recent_);
     column->addWidget(demos, 0, Qt::AlignHCenter);
     column->addLayout(makeDemos());
     column->addWidget(first_steps, 0, Qt::AlignHCenter);
-    column->addSpacing(16);
-    column->addWidget(recent_title_, 0, Qt::AlignHCenter);
-    column->addLayout(recent_);
     column->addStretch(3);
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::NoFocus);

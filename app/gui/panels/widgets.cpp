@@ -1,18 +1,14 @@
 #include "app/gui/panels/widgets.h"
 
-#include <QAction>
-#include <QApplication>
-#include <QClipboard>
+#include "app/gui/panels/table_text.h"
+
 #include <QCoreApplication>
 #include <QDockWidget>
 #include <QDoubleSpinBox>
 #include <QEvent>
-#include <QFileDialog>
 #include <QFormLayout>
 #include <QHeaderView>
-#include <QMessageBox>
 #include <QProxyStyle>
-#include <QSaveFile>
 #include <QSpinBox>
 #include <QStyleFactory>
 #include <QTableView>
@@ -156,7 +152,7 @@ void styleTable(QTableView& table) {
     table.setFrameShape(QFrame::NoFrame);
     table.setShowGrid(false);
     table.setSelectionBehavior(QAbstractItemView::SelectRows);
-    table.setSelectionMode(QAbstractItemView::SingleSelection);
+    table.setSelectionMode(QAbstractItemView::ExtendedSelection); // for copies; views follow the current row
     table.setWordWrap(false);
     table.setTabKeyNavigation(false);
     table.verticalHeader()->hide();
@@ -166,89 +162,6 @@ void styleTable(QTableView& table) {
     addTableExport(table);
     // The style applies its header margin vertically, too.
     table.horizontalHeader()->setFixedHeight(table.fontMetrics().height() + 2 * kCellMargin);
-}
-
-namespace {
-
-struct ExportText {
-    Q_DECLARE_TR_FUNCTIONS(TableExport)
-};
-
-QString quoted(QString text, QChar separator) {
-    if (separator == QLatin1Char('\t'))
-        return text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
-    const bool needs = text.contains(separator) || text.contains(QLatin1Char('"')) || text.contains(QLatin1Char('\n'));
-    return needs ? QLatin1Char('"') + text.replace(QLatin1Char('"'), QStringLiteral("\"\"")) + QLatin1Char('"') : text;
-}
-
-QString textOf(const QAbstractItemModel& model, const std::vector<int>& rows, QChar separator) {
-    QString out;
-    const auto line = [&](const auto& cell) {
-        QStringList cells;
-        for (int column = 0; column < model.columnCount(); ++column)
-            cells << quoted(cell(column), separator);
-        out += cells.join(separator) + (separator == QLatin1Char('\t') ? QStringLiteral("\n") : QStringLiteral("\r\n"));
-    };
-    line([&](int column) { return model.headerData(column, Qt::Horizontal).toString(); });
-    for (const int row : rows)
-        line([&](int column) { return model.index(row, column).data().toString(); });
-    return out;
-}
-
-std::vector<int> allRows(const QAbstractItemModel& model) {
-    std::vector<int> rows;
-    for (int row = 0; row < model.rowCount(); ++row)
-        rows.push_back(row);
-    return rows;
-}
-
-void copySelected(const QTableView& table) {
-    std::vector<int> rows;
-    for (const QModelIndex& index : table.selectionModel()->selectedRows())
-        rows.push_back(index.row());
-    if (rows.empty()) rows = allRows(*table.model());
-    QApplication::clipboard()->setText(textOf(*table.model(), rows, QLatin1Char('\t')));
-}
-
-void save(QTableView& table, const QString& name) {
-    QSaveFile file(name);
-    const QByteArray text = tableText(*table.model(), QLatin1Char(',')).toUtf8();
-    if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
-    QMessageBox::warning(&table, ExportText::tr("Save as CSV"),
-                         ExportText::tr("Cannot write %1: %2. Choose another place.").arg(name, file.errorString()));
-}
-
-void chooseFile(QTableView& table) {
-    auto* dialog = new QFileDialog(&table, ExportText::tr("Save as CSV"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("csv"));
-    dialog->setNameFilters({ExportText::tr("Tables (*.csv)")});
-    QObject::connect(dialog, &QFileDialog::fileSelected, &table, [&table](const QString& name) { save(table, name); });
-    dialog->open();
-}
-
-} // namespace
-
-QString tableText(const QAbstractItemModel& model, QChar separator) {
-    return textOf(model, allRows(model), separator);
-}
-
-void addTableExport(QTableView& table) {
-    table.setContextMenuPolicy(Qt::ActionsContextMenu);
-    const auto add = [&table](const char* name, const QString& text, const auto& then) {
-        auto* action = new QAction(text, &table);
-        action->setObjectName(QString::fromLatin1(name));
-        QObject::connect(action, &QAction::triggered, &table, then);
-        table.addAction(action);
-        return action;
-    };
-    QAction* copy = add("copyRows", ExportText::tr("&Copy selected rows"), [&table] { copySelected(table); });
-    copy->setShortcut(QKeySequence::Copy);
-    copy->setShortcutContext(Qt::WidgetShortcut);
-    add("copyTable", ExportText::tr("Copy the &whole table"),
-        [&table] { QApplication::clipboard()->setText(tableText(*table.model(), QLatin1Char('\t'))); });
-    add("saveTable", ExportText::tr("&Save as CSV…"), [&table] { chooseFile(table); });
 }
 
 } // namespace bubblescope::gui

@@ -8,7 +8,6 @@
 
 #include <functional>
 
-class QAbstractItemModel;
 class QDockWidget;
 class QDoubleSpinBox;
 class QFormLayout;
@@ -90,12 +89,5 @@ private:
 
 /// The common look of tables: roomy cells, no grid, whole rows selected.
 void styleTable(QTableView& table);
-
-/// The content of a table as text, with headings: CSV (RFC 4180) with a comma as separator, or with tabs for
-/// spreadsheets.
-[[nodiscard]] QString tableText(const QAbstractItemModel& model, QChar separator);
-
-/// Ctrl+C copies the selected rows, or all if none is selected; the context menu also saves the table as CSV.
-void addTableExport(QTableView& table);
 
 } // namespace bubblescope::gui

@@ -205,6 +205,15 @@ const Theme& darkTheme() {
     return theme;
 }
 
+const Theme& figureTheme() {
+    static const Theme theme = [] {
+        Theme white = makeLight();
+        white.timeline = white.timeline_odd = white.header = Qt::white;
+        return white;
+    }();
+    return theme;
+}
+
 const Theme& contrastTheme() {
     static const Theme theme = makeContrast();
     return theme;

@@ -46,6 +46,8 @@ struct Theme {
 
 [[nodiscard]] const Theme& lightTheme();
 [[nodiscard]] const Theme& darkTheme();
+/// The light one on white ground, for figures in papers.
+[[nodiscard]] const Theme& figureTheme();
 /// Black on white with strong lines, for people who see little contrast.
 [[nodiscard]] const Theme& contrastTheme();
 /// Hues that people without red, green or blue cones can distinguish (after Okabe and Ito).
@@ -68,6 +70,8 @@ class ThemeManager : public QObject {
 
 public:
     explicit ThemeManager(QObject* parent = nullptr);
+    /// A fixed theme, of which the application knows nothing.
+    explicit ThemeManager(const Theme& theme) : theme_(&theme), system_is_dark_(theme.dark) {}
 
     void choose(ThemeChoice choice);
     [[nodiscard]] ThemeChoice choice() const { return choice_; }

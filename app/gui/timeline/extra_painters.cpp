@@ -63,7 +63,7 @@ void ExtraPainter::paintRawNames() {
             const auto place = area(rows.rawTop(row, lane));
             if (!place) continue;
             const RawLane& of = f_.session.raw.of(rows.lineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))];
-            if (of.depth > 1)
+            if (f_.controls() && of.depth > 1)
                 drawFold(p_, f_.theme, rows.rawRows(row, lane) > 1, {kNameIndent / 2.0, place->center().y() + 0.5});
             // Letters may be higher than the lane.
             p_.setPen(f_.theme.text_dim);
@@ -100,16 +100,14 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
     });
 }
 
-/// Ops of a reference are half transparent, since they did not happen here; those that differ from the open run's are
-/// opaque.
+QColor opChangeColour(const Theme& theme, OpChange change) {
+    return change == OpChange::Longer ? theme.bad : change == OpChange::Shorter ? theme.good : theme.selection;
+}
+
+/// Ops of a reference are half transparent, since they did not happen here; those that differ from the open run's stand
+/// out.
 QColor ExtraPainter::referenceColour(const TimelineShape& shape) const {
-    switch (shape.change) {
-    case OpChange::Longer: return f_.theme.bad;
-    case OpChange::Shorter: return f_.theme.good;
-    case OpChange::Moved:
-    case OpChange::Added: return f_.theme.selection;
-    case OpChange::Same: break;
-    }
+    if (shape.change != OpChange::Same) return opChangeColour(f_.theme, shape.change);
     QColor colour = f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
     colour.setAlpha(120);
     return colour;

@@ -72,6 +72,9 @@ private:
     int captions_ = 0;
 };
 
+/// Of an op below that differs from the open run's.
+[[nodiscard]] QColor opChangeColour(const Theme& theme, OpChange change);
+
 /// The distance between two captions, in logical pixels.
 [[nodiscard]] int captionPitch(const QFont& font);
 

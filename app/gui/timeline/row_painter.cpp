@@ -6,6 +6,7 @@
 #include "core/base/parallel.h"
 
 #include <QBrush>
+#include <QPaintEngine>
 #include <QPainter>
 
 #include <algorithm>
@@ -45,7 +46,9 @@ void RowPainter::paint(const std::function<void()>& beside) {
     p_.translate(f_.plot.topLeft());
     layGround({0, f_.plot.height()}, [&](const QRectF& rect, const QColor& colour) { p_.fillRect(rect, colour); });
     const std::vector<TimelineShape> shapes = buildShapes(f_.geometry);
-    const QBrush hatch(hatchTile(f_.theme, f_.geometry.device_pixel_ratio));
+    const QBrush hatch = p_.paintEngine()->type() == QPaintEngine::Raster
+                             ? QBrush(hatchTile(f_.theme, f_.geometry.device_pixel_ratio))
+                             : QBrush(f_.theme.bubble_hatch, Qt::BDiagPattern); // stays lines
     for (const TimelineShape& shape : shapes)
         fillShape(shape, hatch);
     paintLabels(shapes);
@@ -257,10 +260,12 @@ QColor RowPainter::colourOf(const TimelineShape& shape) const {
 }
 
 void RowPainter::fillShape(const TimelineShape& shape, const QBrush& hatch) {
-    if (shape.role == Role::Bubble)
+    if (shape.role == Role::Bubble) {
+        if (hatch.style() == Qt::BDiagPattern) p_.fillRect(bodyOf(shape), f_.theme.bubble_background);
         p_.fillRect(bodyOf(shape), hatch);
-    else
+    } else {
         p_.fillRect(bodyOf(shape), colourOf(shape));
+    }
 }
 
 void RowPainter::paintLabel(const TimelineShape& shape) {

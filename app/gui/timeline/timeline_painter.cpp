@@ -134,7 +134,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     const LaneBand& compute = f_.geometry.rows.bands().front();
     const QRect box(area.left() + kNameLeft, area.top() + compute.top, area.width() - kNameLeft - 8, compute.height);
     const int line_number = f_.geometry.rows.lineAt(row);
-    if (!f_.session.raw.of(line_number).empty())
+    if (f_.controls() && !f_.session.raw.of(line_number).empty())
         drawFold(p_, f_.theme, f_.geometry.rows.rawCount(row) > 0,
                  {kNameLeft / 2.0, box.center().y() + (box.height() > 40 ? -4.0 : 0.0)});
     p_.setFont(bold_);
@@ -249,7 +249,8 @@ void TimelinePainter::paintGroups() {
         if (area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
         p_.fillRect(area, f_.theme.header);
         p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
-        drawFold(p_, f_.theme, !rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
+        if (f_.controls())
+            drawFold(p_, f_.theme, !rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
         p_.setPen(f_.theme.text);
         QRect name = area.adjusted(kGroupNameLeft, 0, -8, -1);
         if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // right of it is the group's strip
@@ -271,7 +272,7 @@ void TimelinePainter::paintLineNames() {
         if (rows.isHeader(row) || area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
         p_.fillRect(area, f_.theme.header);
         p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
-        drawFold(p_, f_.theme, rows.rawCount(row) > 0, {kNameLeft / 2.0, area.center().y() + 0.5});
+        if (f_.controls()) drawFold(p_, f_.theme, rows.rawCount(row) > 0, {kNameLeft / 2.0, area.center().y() + 0.5});
         p_.setPen(f_.theme.text);
         const QRect name = area.adjusted(kNameLeft, 0, -8, -1);
         p_.drawText(

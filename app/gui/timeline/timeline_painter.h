@@ -36,6 +36,9 @@ struct TimelineFrame {
     PixelCanvas* pixels = nullptr;                   ///< of the image being painted; null for vector formats
     LabelCache* labels = nullptr;                    ///< for `font` …
     LabelCache* smaller = nullptr; ///< … and for smallFont(font); without them texts stay texts, for vector formats
+
+    /// Pictures have no triangles to click on.
+    [[nodiscard]] bool controls() const { return pixels != nullptr; }
 };
 
 /// A visible step; replicas of one have one span.

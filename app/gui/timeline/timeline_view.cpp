@@ -335,6 +335,10 @@ StepFlows& TimelineView::flows() {
     return *flows_;
 }
 
+int TimelineView::heightOfAll() const {
+    return kRulerHeight + rows_.contentHeight() + (height() - viewport()->height());
+}
+
 void TimelineView::draw(QPainter& painter) {
     if (!state_.session()) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);

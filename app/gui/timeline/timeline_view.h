@@ -52,6 +52,8 @@ public:
     /// Height of the op band in logical pixels; 0 = automatic. Low values make rows compact.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
+    /// That the view needs to show all rows and the ruler.
+    [[nodiscard]] int heightOfAll() const;
     [[nodiscard]] ViewState& state() const { return state_; }
     /// The visible rows, from top to bottom.
     [[nodiscard]] std::vector<int> rowsInSight() const;

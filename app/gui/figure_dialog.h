@@ -1,0 +1,35 @@
+#pragma once
+
+#include "app/gui/export_view.h"
+
+#include <QDialog>
+
+class QCheckBox;
+class QComboBox;
+class QDoubleSpinBox;
+class QLineEdit;
+
+namespace bubblescope::gui {
+
+/// Asks how a figure of the timeline is to look, and in which format.
+class FigureDialog : public QDialog {
+    Q_OBJECT
+
+public:
+    FigureDialog(const QString& title, const QString& subtitle, QWidget* parent = nullptr);
+
+    [[nodiscard]] Figure figure() const;
+    /// "pdf", "svg", "png" or "tex".
+    [[nodiscard]] QString suffix() const;
+
+private:
+    QString subtitle_;
+    QDoubleSpinBox* width_;
+    QComboBox* format_;
+    QCheckBox* white_;
+    QCheckBox* legend_;
+    QCheckBox* figures_;
+    QLineEdit* title_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <QPaintDevice>
+#include <QPaintEngine>
+#include <QSize>
+
+#include <limits>
+
+namespace bubblescope::gui {
+
+/// A page in pixels of 1/96 inch, on which an engine of our own draws.
+class PageDevice : public QPaintDevice {
+public:
+    static constexpr int kDpi = 96;
+    static constexpr double kMillimetresPerInch = 25.4;
+
+    explicit PageDevice(const QSize& size) : size_(size) {}
+
+protected:
+    int metric(PaintDeviceMetric metric) const override {
+        switch (metric) {
+        case PdmWidth: return size_.width();
+        case PdmHeight: return size_.height();
+        case PdmWidthMM: return static_cast<int>(size_.width() * kMillimetresPerInch / kDpi);
+        case PdmHeightMM: return static_cast<int>(size_.height() * kMillimetresPerInch / kDpi);
+        case PdmNumColors: return std::numeric_limits<int>::max();
+        case PdmDepth: return 32;
+        case PdmDpiX:
+        case PdmDpiY:
+        case PdmPhysicalDpiX:
+        case PdmPhysicalDpiY: return kDpi;
+        case PdmDevicePixelRatio: return 1;
+        default: return QPaintDevice::metric(metric); // further forms of the ratio
+        }
+    }
+
+    QSize size_;
+};
+
+/// The size in pixels of a page's text.
+[[nodiscard]] inline double pixelSize(const QFont& font) {
+    return font.pixelSize() > 0 ? font.pixelSize() : font.pointSizeF() * PageDevice::kDpi / 72;
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,85 @@
+#include "app/gui/preferences_dialog.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QSpinBox>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// A row with a choice of values, the current one chosen.
+template <class Value>
+void addChoice(QFormLayout& form, const char* name, const QString& label,
+               const std::vector<std::pair<Value, QString>>& values, Value current,
+               const std::function<void(Value)>& choose) {
+    auto* const box = new QComboBox(form.parentWidget());
+    box->setObjectName(QString::fromLatin1(name));
+    box->setAccessibleName(label);
+    for (const auto& [value, text] : values) {
+        box->addItem(text, static_cast<int>(value));
+        if (value == current) box->setCurrentIndex(box->count() - 1);
+    }
+    QObject::connect(box, &QComboBox::currentIndexChanged, box,
+                     [box, choose] { choose(static_cast<Value>(box->currentData().toInt())); });
+    form.addRow(label, box);
+}
+
+} // namespace
+
+PreferencesDialog::PreferencesDialog(Preferences& preferences, QWidget* parent)
+    : QDialog(parent), preferences_(preferences) {
+    setObjectName(QStringLiteral("preferencesDialog"));
+    setWindowTitle(tr("Preferences"));
+    build();
+}
+
+void PreferencesDialog::build() {
+    auto* const form = new QFormLayout(this);
+    Preferences& to = preferences_;
+    addChoice<ThemeChoice>(*form, "preferTheme", tr("Theme"),
+                           {{ThemeChoice::System, tr("As the system")},
+                            {ThemeChoice::Light, tr("Light")},
+                            {ThemeChoice::Dark, tr("Dark")},
+                            {ThemeChoice::HighContrast, tr("High contrast")},
+                            {ThemeChoice::ColourBlind, tr("For colour-blind people")},
+                            {ThemeChoice::ColourBlindDark, tr("For colour-blind people, dark")}},
+                           to.theme(), [&to](ThemeChoice choice) { to.chooseTheme(choice); });
+    addChoice<Language>(*form, "preferLanguage", tr("Language"),
+                        {{Language::System, tr("As the system")},
+                         {Language::English, QStringLiteral("English")},
+                         {Language::Chinese, QStringLiteral("简体中文")}},
+                        to.language(), [&to](Language choice) { to.chooseLanguage(choice); });
+    auto* const size = new QSpinBox(this);
+    size->setObjectName(QStringLiteral("preferFontSize"));
+    size->setRange(5, 32);
+    size->setSpecialValueText(tr("As the system"));
+    size->setSuffix(tr(" pt"));
+    size->setValue(to.fontSize() == 0 ? size->minimum() : to.fontSize());
+    connect(size, &QSpinBox::valueChanged, this,
+            [&to, size](int points) { to.chooseFontSize(points == size->minimum() ? 0 : points); });
+    form->addRow(tr("Size of letters"), size);
+    addChoice<TimeView::Wheel>(*form, "preferWheel", tr("Mouse wheel"),
+                               {{TimeView::Wheel::Zooms, tr("Zooms, and scrolls with Ctrl")},
+                                {TimeView::Wheel::Scrolls, tr("Scrolls, and zooms with Ctrl, as in Perfetto")}},
+                               to.wheel(), [&to](TimeView::Wheel choice) { to.chooseWheel(choice); });
+    addChoice<StepShownFirst>(*form, "preferFirstStep", tr("Step shown first"),
+                              {{StepShownFirst::Typical, tr("The typical one")},
+                               {StepShownFirst::First, tr("The first")},
+                               {StepShownFirst::Last, tr("The last")}},
+                              to.stepShownFirst(), [&to](StepShownFirst choice) { to.chooseStepShownFirst(choice); });
+    addChoice<NotePlace>(
+        *form, "preferNotes", tr("Notes"),
+        {{NotePlace::App, tr("With the app")}, {NotePlace::Beside, tr("Beside the trace, for everyone")}},
+        to.notePlace(), [&to](NotePlace choice) { to.chooseNotePlace(choice); });
+    auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    form->addRow(buttons);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "app/gui/page_device.h"
+
+#include <QByteArray>
+
+#include <memory>
+
+namespace bubblescope::gui {
+
+/// Records what a QPainter draws as an SVG document: rectangles, lines, polygons, paths, texts, pixmaps, hatched
+/// backgrounds and rectangular clips. Qt's QSvgGenerator drops clips and textures before Qt 6.7, and writes a group of
+/// attributes for every rectangle.
+class SvgDevice : public PageDevice {
+public:
+    explicit SvgDevice(const QSize& size);
+    ~SvgDevice() override;
+
+    [[nodiscard]] QPaintEngine* paintEngine() const override;
+    /// Returns the document once the painter has ended.
+    [[nodiscard]] QByteArray takeDocument();
+
+private:
+    class Engine;
+    std::unique_ptr<Engine> engine_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,150 @@
+#include "app/gui/main_window.h"
+#include "app/gui/models/item_copy.h"
+#include "app/gui/models/session_file.h"
+#include "app/gui/panels/answer_bar.h"
+#include "app/gui/panels/ranks_dialog.h"
+#include "core/trace/files_apart.h"
+#include "core/trace/trace_builder.h"
+#include "tests/gui/gui_tests.h"
+#include "tests/gui/sample_run.h"
+
+#include <QAction>
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QLabel>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QThreadPool>
+#include <QToolButton>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Files without ranks, each with a slice on a stream; the k-th begins `apart` after the one before.
+std::shared_ptr<const Trace> filesWithoutRanks(const RunLoader::Paths& paths, const TraceRules& rules,
+                                               TimeNs apart = TimeNs{0}) {
+    TraceBuilder builder;
+    builder.setRules(rules);
+    for (std::size_t file = 0; file < paths.size(); ++file) {
+        builder.addFile({paths[file], "chrome", std::nullopt, {}, {}});
+        const TrackId stream = builder.addTrack(7, 1);
+        builder.track(stream).thread_name = builder.intern("stream 7");
+        (void)builder.addSlice({stream, static_cast<std::int64_t>(file) * apart, 1ms, builder.intern("kernel"),
+                                builder.intern("kernel"), 0});
+    }
+    DiagnosticLog log;
+    return builder.finish(log);
+}
+
+Result<LoadedTrace> loadFiles(const RunLoader::Paths& paths, JobControl&, const LoadOptions& options) {
+    Run run;
+    run.files = paths;
+    run.format = "chrome";
+    run.trace = filesWithoutRanks(paths, options.reading);
+    run.slices = static_cast<std::int64_t>(run.trace->sliceCount());
+    if (options.reading.ranks.empty())
+        run.problems = {{"unknown-rank", 1, say("{}", paths.front().string()),
+                         say("files do not say which rank wrote them; they are numbered in their order")}};
+    return LoadedTrace{std::move(run), inputError("a.json", "no pipeline op found")};
+}
+
+struct RanksWindow {
+    MainWindow window{loadFiles, false};
+    QSignalSpy loaded{&window, &MainWindow::loaded};
+
+    RanksWindow() {
+        window.resize(1200, 800);
+        window.show();
+        window.open({QStringLiteral("/t/a.json"), QStringLiteral("/t/b.json")});
+        if (!loaded.wait()) qFatal("not loaded");
+    }
+    [[nodiscard]] std::vector<std::int64_t> ranks() { return ranksOfFiles(window.state().session()->run.inputs()); }
+};
+
+} // namespace
+
+/// Ranks of files that the user states, and files that do not belong together.
+class RanksTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    /// From the doubt in the answer to a trace with other ranks, and into a session.
+    void guessedRanksAreStated() {
+        RanksWindow w;
+        QCOMPARE(w.ranks(), (std::vector<std::int64_t>{0, 1}));
+        // The doubt stands in the answer, and leads to the dialog.
+        QLabel* doubt = nullptr;
+        for (QLabel* label : w.window.findChild<AnswerBar*>()->findChildren<QLabel*>()) {
+            if (label->text().contains(QLatin1String("numbered in their order"))) doubt = label;
+        }
+        QVERIFY(doubt != nullptr);
+        QTest::mouseClick(doubt, Qt::LeftButton);
+        auto* const dialog = w.window.findChild<RanksDialog*>();
+        QVERIFY(dialog != nullptr && dialog->isVisible());
+        QCOMPARE(child<QTableWidget>(*dialog, "ranksTable").item(0, 2)->text(), QStringLiteral("order of the files"));
+        child<QSpinBox>(*dialog, "rankOfFile0").setValue(3);
+        w.loaded.clear();
+        child<QPushButton>(*dialog, "ranksLoad").click();
+        QTRY_VERIFY(w.loaded.count() > 0);
+        // What was guessed of the others is stated with it: it stays as it was shown.
+        QCOMPARE(w.ranks(), (std::vector<std::int64_t>{3, 1}));
+        QVERIFY(w.window.state().session()->run.problems.empty());
+
+        w.window.copyCommand();
+        const QString command = QGuiApplication::clipboard()->text();
+        QVERIFY2(command.contains(QLatin1String("--rank-of /t/a.json=3")), qPrintable(command));
+
+        const QTemporaryDir folder;
+        const QString file = folder.filePath(QStringLiteral("s.bubblescope-session.json"));
+        w.window.saveSession(file);
+        const SavedSession saved = readSession(file.toStdString()).value();
+        QCOMPARE(saved.traces.front().taught.ranks.size(), std::size_t{2});
+        QCOMPARE(saved.traces.front().taught.ranks.front().pattern, std::string("/t/a.json"));
+        QCOMPARE(saved.traces.front().taught.ranks.front().rank, 3);
+    }
+
+    void nothingIsStatedWithoutAChange() {
+        RanksWindow w;
+        child<QAction>(w.window, "ranksOfFiles").trigger();
+        QVERIFY(w.window.findChild<RanksDialog*>()->rules().empty());
+    }
+
+    void filesOfOtherDaysAreApart() {
+        const RunLoader::Paths two{"a.json", "b.json"};
+        QVERIFY(!filesAreApart(*filesWithoutRanks(two, {}, 5s))); // a pause
+        QVERIFY(filesAreApart(*filesWithoutRanks(two, {}, 24h)));
+        QVERIFY(!filesAreApart(*filesWithoutRanks({"a.json"}, {}, 24h)));
+    }
+
+    /// Traces that share no time go into tabs, if the user wants that.
+    void filesApartGoIntoTabs() {
+        const auto load = [](const RunLoader::Paths& paths, JobControl& control,
+                             const LoadOptions& options) -> Result<LoadedTrace> {
+            Result<LoadedTrace> loaded = loadFiles(paths, control, options);
+            loaded.value().run.trace = filesWithoutRanks(paths, {}, 24h);
+            return loaded;
+        };
+        MainWindow window(load, false);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("/t/a.json"), QStringLiteral("/t/b.json")});
+        QVERIFY(loaded.wait());
+        QVERIFY(child<QWidget>(window, "apartQuestion").isVisible());
+        child<QToolButton>(window, "apartTabs").click();
+        QTRY_COMPARE(window.tabCount(), 2);
+        QTRY_VERIFY(loaded.count() >= 2);
+        QVERIFY(!child<QWidget>(window, "apartQuestion").isVisible());
+    }
+};
+
+BUBBLESCOPE_GUI_TEST(RanksTest, ranks_test);
+#include "ranks_test.moc"

@@ -1,0 +1,248 @@
+#include "app/gui/explorer/comparison_table.h"
+#include "app/gui/explorer/schedule_explorer.h"
+#include "app/gui/manual_window.h"
+#include "app/gui/models/session_file.h"
+#include "app/gui/panels/bars.h"
+#include "tests/gui/tasks/desk.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QDockWidget>
+#include <QDropEvent>
+#include <QFileDialog>
+#include <QGuiApplication>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPushButton>
+#include <QTabBar>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QUrl>
+
+// Tasks of the trial with users that make and handle things; numbers are those of the trial. Others are tested
+// elsewhere: 10 in trace_session_test, 11 in live_run_test, 19 in focus_order_test and real_input_test, 20 in
+// fits_test.
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+class WorkTasksTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { settings_.use(); }
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
+
+    /// 13. A figure for a paper: the command, its defaults, the name.
+    void aFigureIsSaved() {
+        Desk desk;
+        desk.choose("exportTimeline");
+        auto& dialog = child<QDialog>(desk.window, "figureDialog");
+        desk.click(*dialog.findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Save));
+        const QString file = folder_.filePath(QStringLiteral("figure.pdf"));
+        answerFileDialog(desk, file);
+        QVERIFY(QFileInfo(file).size() > 4000 && QFileInfo(file).size() < 200'000);
+        AT_MOST(desk, 3);
+    }
+
+    /// 14. A table in a spreadsheet: numbers, with their unit in the heading.
+    void aTableGoesToASpreadsheet() {
+        Desk desk;
+        auto& table = child<QTableView>(desk.window, "bubbleTable");
+        QTRY_VERIFY(table.model()->rowCount() > 0);
+        desk.click(*table.viewport(), {40, 30}, Qt::RightButton);
+        ++desk.actions;
+        child<QAction>(table, "copyTable").trigger();
+        const QStringList lines = QGuiApplication::clipboard()->text().split(QLatin1Char('\n'));
+        QVERIFY2(lines[0].contains(QLatin1String("As run (ms)")), qPrintable(lines[0]));
+        const QString cell = lines[1].split(QLatin1Char('\t'))[2];
+        bool number = false;
+        (void)cell.toDouble(&number);
+        QVERIFY2(number, qPrintable(cell));
+        AT_MOST(desk, 2);
+    }
+
+    /// 15. Everything that is open, saved and opened again.
+    void aSessionIsKept() {
+        const QString file = folder_.filePath(QStringLiteral("all.bubblescope-session.json"));
+        {
+            Desk desk;
+            desk.choose("saveSession");
+            answerFileDialog(desk, file);
+            AT_MOST(desk, 3);
+        }
+        Desk desk(QStringList{});
+        QSignalSpy loaded(&desk.window, &MainWindow::loaded);
+        desk.window.openSession(file);
+        QVERIFY(loaded.wait(30000));
+        QVERIFY(desk.state.pipeline());
+    }
+
+    /// 16. ZB-H1 against 1F1B for stages that differ.
+    void unevenStagesAreCompared() {
+        Desk desk;
+        desk.choose("scheduleLab");
+        auto& lab = desk.window.openExplorer();
+        QTRY_VERIFY(lab.isVisible() && lab.result().has_value());
+        auto& forward = child<QLineEdit>(lab, "explorerForward");
+        forward.selectAll();
+        desk.type(forward, QStringLiteral("5,5,5,8"));
+        QTRY_VERIFY(lab.result() && lab.result()->input.stages.size() == 4 &&
+                    lab.result()->input.stages[3].forward == TimeNs{8'000'000});
+        desk.click(child<QPushButton>(lab, "explorerKeep"));
+        ++desk.actions; // opens the list of schedules, and takes one
+        child<QComboBox>(lab, "explorerFamily").setCurrentText(QStringLiteral("zb-h1"));
+        QTRY_VERIFY(lab.result() && lab.result()->input.spec.name == "zb-h1");
+        const auto& table = child<ComparisonTable>(lab, "explorerTable");
+        QCOMPARE(table.rowCount(), 2);
+        QVERIFY(!table.differs(1)); // at the same times
+        QVERIFY(lab.result()->session->window(0).length() > TimeNs{0});
+        AT_MOST(desk, 5);
+    }
+
+    /// 17. The best order for these times.
+    void theBestOrderIsSearched() {
+        Desk desk;
+        auto& lab = desk.window.openExplorer();
+        QTRY_VERIFY(lab.result().has_value());
+        const TimeNs before = lab.result()->session->window(0).length();
+        QSignalSpy ended(&lab, &ScheduleExplorer::searchEnded);
+        auto& search = child<QPushButton>(lab, "explorerSearch");
+        desk.click(search);
+        QTRY_VERIFY_WITH_TIMEOUT(lab.result() && lab.result()->session->window(0).length() < before, 30000);
+        AT_MOST(desk, 1);
+        if (lab.searching()) search.click();
+        QTRY_VERIFY_WITH_TIMEOUT(ended.count() > 0, 60000);
+    }
+
+    /// 18 and 28. Language and theme, in one dialog.
+    void languageAndThemeAreChosen() {
+        Desk desk;
+        desk.choose("preferences");
+        auto& dialog = child<QDialog>(desk.window, "preferencesDialog");
+        auto& theme = child<QComboBox>(dialog, "preferTheme");
+        ++desk.actions;
+        theme.setCurrentIndex(theme.findData(static_cast<int>(ThemeChoice::Dark)));
+        QVERIFY(desk.window.themes().theme().dark);
+        auto& language = child<QComboBox>(dialog, "preferLanguage");
+        ++desk.actions;
+        language.setCurrentIndex(language.findData(static_cast<int>(Language::Chinese)));
+        QTRY_COMPARE(child<QDockWidget>(desk.window, "stepsDock").windowTitle(), QStringLiteral("各步"));
+        AT_MOST(desk, 3);
+        desk.window.languages().choose(Language::English);
+        desk.window.themes().choose(ThemeChoice::Light);
+        QCoreApplication::processEvents();
+    }
+
+    /// 21. A file is dropped on the window.
+    void aFileIsDropped() {
+        Desk desk(QStringList{});
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(dataFile("traces/kineto_amd.json"))});
+        QDropEvent drop(QPointF(20, 20), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        ++desk.actions;
+        QApplication::sendEvent(&desk.window, &drop);
+        QTRY_VERIFY_WITH_TIMEOUT(desk.state.session(), 30000);
+        AT_MOST(desk, 1);
+    }
+
+    /// 22. What cannot be opened says why.
+    void aMissingFileSaysWhy() {
+        Desk desk(QStringList{});
+        QSignalSpy failed(&desk.window, &MainWindow::failed);
+        desk.window.open({QStringLiteral("/runs/gone.json")});
+        QVERIFY(failed.wait(30000));
+        auto& message = child<MessageBar>(desk.window, "messageBar");
+        QVERIFY(message.isVisible() && message.text().contains(QLatin1String("gone.json")));
+    }
+
+    /// 23. Back from a wrong zoom.
+    void aWrongZoomIsUndone() {
+        Desk desk;
+        const TimeRange before = desk.state.range().range();
+        desk.state.zoomTo({ItemKind::Op, desk.state.step(), 2, 3});
+        QTRY_VERIFY(desk.state.canUndo());
+        desk.press(desk.timeline(), Qt::Key_Z, Qt::ControlModifier);
+        QTRY_COMPARE(desk.state.range().range(), before);
+        AT_MOST(desk, 1);
+    }
+
+    /// 24. The last tab is closed, and comes back.
+    void theLastTabComesBack() {
+        Desk desk;
+        desk.choose("closeTab");
+        QVERIFY(child<QWidget>(desk.window, "welcomePanel").isVisible());
+        desk.choose("reopenTab");
+        QTRY_VERIFY_WITH_TIMEOUT(desk.state.session(), 30000);
+        AT_MOST(desk, 2);
+    }
+
+    /// 25. Seven traces at once.
+    void sevenTabs() {
+        Desk desk;
+        QSignalSpy loaded(&desk.window, &MainWindow::loaded);
+        QStringList names;
+        for (int run = 1; run < 7; ++run)
+            names << QStringLiteral("/runs/%1/run.pftrace").arg(run);
+        desk.window.openEach(names);
+        QTRY_COMPARE_WITH_TIMEOUT(desk.window.tabCount(), 7, 60000);
+        QTRY_VERIFY(!desk.window.loading());
+        auto& bar = child<QTabBar>(desk.window, "traceTabs");
+        desk.click(bar, bar.tabRect(0).center());
+        QCOMPARE(desk.window.currentTab(), 0);
+        AT_MOST(desk, 1);
+    }
+
+    /// 26. The usual arrangement of the panels.
+    void panelsComeBack() {
+        Desk desk;
+        child<QDockWidget>(desk.window, "detailsDock").close();
+        desk.choose("resetLayout");
+        QTRY_VERIFY(child<QDockWidget>(desk.window, "detailsDock").isVisible());
+        AT_MOST(desk, 1);
+    }
+
+    /// 27. Help.
+    void helpIsOneKeyAway() {
+        Desk desk;
+        desk.choose("openManual");
+        QTRY_VERIFY(desk.window.findChild<ManualWindow*>()->isVisible());
+        AT_MOST(desk, 1);
+        desk.window.findChild<ManualWindow*>()->close();
+    }
+
+    /// 29. 64 ranks with 256 micro-batches: 32,768 ops.
+    void aLargeRunOpens() {
+        const auto load = [](const RunLoader::Paths&, JobControl&) -> Result<Run> {
+            SampleSpec spec;
+            spec.schedule = {"1f1b", "", 64, 256, 1};
+            spec.steps = 1;
+            return sampleRun(spec);
+        };
+        MainWindow window(load, false);
+        window.resize(1400, 860);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("large.pftrace")});
+        QVERIFY(loaded.wait(60000));
+        QCOMPARE(window.state().session()->lanes.rankCount(), std::size_t{64});
+        QVERIFY(!child<TimelineView>(window, "timeline").grab().isNull());
+    }
+
+private:
+    /// Types a name into the system's dialog, and Enter.
+    static void answerFileDialog(Desk& desk, const QString& file) {
+        ++desk.actions;
+        auto* const dialog = desk.window.findChild<QFileDialog*>();
+        QVERIFY(dialog != nullptr);
+        emit dialog->fileSelected(file);
+        dialog->close();
+    }
+
+    QTemporaryDir folder_;
+    OwnSettings settings_;
+};
+
+BUBBLESCOPE_GUI_TEST(WorkTasksTest, work_tasks_test);
+#include "work_tasks_test.moc"
