@@ -34,6 +34,7 @@ void addRunCommand(Command app, Action& action, ProcessTeam* team);
 void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team);
 void addConvertCommand(Command app, Action& action);
 void addInfoCommand(Command app, Action& action);
+void addQueryCommand(Command app, Action& action);
 void addExtractCommand(Command app, Action& action);
 void addAnalyzeCommand(Command app, Action& action);
 void addAnomaliesCommand(Command app, Action& action);

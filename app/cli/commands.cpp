@@ -32,6 +32,7 @@ void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalO
     addAdviseCommand(app, action);
     addDiffCommand(app, action);
     addInfoCommand(app, action);
+    addQueryCommand(app, action);
     addExtractCommand(app, action);
     addConvertCommand(app, action);
     addViewCommand(app, action);

@@ -120,6 +120,8 @@ public:
         ColumnType type;
     };
     DataTable(std::initializer_list<Heading> headings);
+    /// Of columns of one length.
+    explicit DataTable(std::vector<DataColumn> columns) : columns_(std::move(columns)) {}
 
     [[nodiscard]] const std::vector<DataColumn>& columns() const { return columns_; }
     [[nodiscard]] std::size_t rows() const { return columns_.empty() ? 0 : columns_.front().size(); }
@@ -166,5 +168,8 @@ private:
 /// line: tables of ops have millions. Times are integer nanoseconds, as in JSON; nulls are empty cells, and texts those
 /// of csvCell().
 void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink);
+
+/// The same as a JSON list of objects, one a line.
+void writeJsonRows(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
 } // namespace bubblescope::report

@@ -1,5 +1,7 @@
 #include "core/report/json.h"
 
+#include "core/report/data_table.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -206,6 +208,33 @@ void writeJson(const Section& document, const JsonSink& sink) {
     JsonWriter writer(JsonLayout::Indented, sink);
     writer.write(document);
     sink(writer.take());
+}
+
+namespace {
+
+Value valueAt(const DataColumn& column, std::size_t row) {
+    if (column.null(row)) return {};
+    switch (column.type()) {
+    case ColumnType::Int32: return column.int32s()[row];
+    case ColumnType::Int64: return column.int64s()[row];
+    case ColumnType::Float64: return column.float64s()[row];
+    case ColumnType::Bool: return column.bits().at(row);
+    case ColumnType::Text: return column.texts().text(static_cast<std::size_t>(column.int32s()[row]));
+    }
+    return {};
+}
+
+} // namespace
+
+void writeJsonRows(const DataTable& table, const std::function<void(std::string_view)>& sink) {
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        Value::Object object;
+        for (const DataColumn& column : table.columns())
+            object.push_back({column.name(), valueAt(column, row)});
+        sink(row == 0 ? "[\n  " : ",\n  ");
+        sink(toJson(Value(std::move(object)), JsonLayout::OneLine));
+    }
+    sink(table.rows() == 0 ? "[]\n" : "\n]\n");
 }
 
 } // namespace bubblescope::report

@@ -27,6 +27,7 @@ std::span<const Target> targets() {
         Target{"schedule_csv", scheduleCsv},
         Target{"schedule_json", scheduleJson},
         Target{"sniff", sniff},
+        Target{"sql_queries", sqlQueries},
         Target{"torchtitan_log", torchtitanLog},
         Target{"unpack", unpackedBytes},
     };

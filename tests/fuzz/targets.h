@@ -29,6 +29,7 @@ void roundTrip(std::string_view bytes);        ///< any trace file, written in e
 void scheduleCsv(std::string_view bytes);      ///< PyTorch's schedule files
 void scheduleJson(std::string_view bytes);     ///< schedule documents, through validation and simulation
 void sniff(std::string_view bytes);            ///< telling formats apart
+void sqlQueries(std::string_view bytes);       ///< queries of the tables of a trace
 void torchtitanLog(std::string_view bytes);    ///< torchtitan's structured log
 void unpackedBytes(std::string_view bytes);    ///< gzip and zstd
 

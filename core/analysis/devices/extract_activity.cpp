@@ -1,8 +1,8 @@
 #include "core/analysis/devices/device_summary.h"
+#include "core/analysis/devices/device_tracks.h"
 #include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/base/time_intervals.h"
-#include "core/trace/processes.h"
 
 #include <fmt/format.h>
 
@@ -28,30 +28,6 @@ struct Work {
 constexpr std::size_t classOf(WorkKind kind) {
     if (kind == WorkKind::Compute) return DeviceTimes::kCompute;
     return kind == WorkKind::Copy ? DeviceTimes::kMemory : DeviceTimes::kCommunication;
-}
-
-/// A device of a file. Profilers put its rows below one process.
-struct DeviceKey {
-    std::int64_t used_by = 0; ///< the process, as GpuWork numbers it
-    std::int64_t pid = 0;     ///< process number of the rows
-    StringId name = 0;        ///< process name of the rows
-    std::string_view
-        called; ///< the device's name according to the rows' lane; the rows may then belong to several processes
-
-    auto operator<=>(const DeviceKey&) const = default;
-};
-
-DeviceKey deviceOf(const Trace& trace, TrackId id) {
-    const Track& track = trace.tracks()[id];
-    const std::int64_t used_by = GpuWork::processOf(trace, track);
-    if (const std::string_view called = trace.lanes().deviceOf(id); !called.empty()) return {used_by, 0, 0, called};
-    return {used_by, track.pid, track.process_name, {}};
-}
-
-/// The row in the file: overlapping slices were moved to separate rows.
-TrackId originalTrack(const Trace& trace, TrackId track) {
-    const TrackId from = trace.tracks()[track].spilled_from;
-    return from == kNoId ? track : from;
 }
 
 /// Merged intervals in which a device computed.
@@ -281,24 +257,6 @@ LaunchSummary launchesOf(std::span<const Work> work, const LaunchOf& launch_of) 
     summary.delay_median = median(std::move(delays));
     summary.call_median = median(std::move(calls));
     return summary;
-}
-
-std::string threadName(const Trace& trace, const Track& track, std::string_view what) {
-    const std::string_view name = trimmed(trace.text(track.thread_name)); // Kineto pads names
-    return name.empty() || name == std::to_string(track.tid) ? fmt::format("{} {}", what, track.tid)
-                                                             : std::string(name);
-}
-
-std::string deviceName(const Trace& trace, const DeviceKey& key) {
-    if (!key.called.empty()) return std::string(key.called);
-    const std::string_view process = trace.text(key.name);
-    // Kineto names a device's rows after the process that used it, and numbers them by device.
-    if (process.starts_with("GPU ")) return std::string(process);
-    // A tool that merged files put a label before the number: "[TP00-PP01] 1".
-    const auto number = key.pid == 0 && labelOfProcess(process)
-                            ? wholeNumber(process.substr(process.find_last_not_of("0123456789") + 1))
-                            : std::nullopt;
-    return fmt::format("GPU {}", number ? std::int64_t{*number} : key.pid);
 }
 
 DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Work> work, const LaunchOf& launch_of) {

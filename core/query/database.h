@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/query/relation.h"
+#include "core/query/subject.h"
+#include "core/query/virtual_table.h"
+#include "core/report/data_table.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace bubblescope::query {
+
+struct QueryLimits {
+    std::optional<TimeNs> time = {};
+    std::size_t result_bytes = std::size_t{1} << 31;
+};
+
+/// A trace, and what was found in it, as tables that SQLite reads where they lie. One thread at a time.
+class Database {
+public:
+    explicit Database(const Subject& subject);
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+    ~Database();
+
+    /// The rows of one SELECT. Columns of one name are numbered from the second on, "id", "id_2". Errors: Usage, naming
+    /// the place in the query; Run where a limit is reached; Cancelled; those of the tables that it reads.
+    [[nodiscard]] Result<report::DataTable> run(std::string_view sql, const JobControl& control,
+                                                const QueryLimits& limits = {});
+    /// The names of the tables that a query reads, without running it. Errors: Usage.
+    [[nodiscard]] Result<std::set<std::string>> tablesOf(std::string_view sql);
+
+    [[nodiscard]] const std::vector<std::unique_ptr<Relation>>& tables() const { return tables_; }
+
+private:
+    struct Close {
+        void operator()(sqlite3* connection) const;
+    };
+    struct Finalize {
+        void operator()(sqlite3_stmt* statement) const;
+    };
+    using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+    void connect();
+    [[nodiscard]] Result<Statement> prepared(std::string_view sql);
+    [[nodiscard]] Error errorOf(std::string_view sql, int offset) const;
+    [[nodiscard]] std::string hintFor(std::string_view message) const;
+    [[nodiscard]] Result<report::DataTable> rowsOf(sqlite3_stmt* statement, std::string_view sql,
+                                                   const QueryLimits& limits);
+    /// SQLite asks before it does anything.
+    static int mayDo(void* database, int action, const char* first, const char* second, const char* schema,
+                     const char* view);
+
+    std::vector<std::unique_ptr<Relation>> tables_;
+    Session session_;
+    std::set<std::string> read_;                 ///< tables that the latest query reads
+    bool denied_ = false;                        ///< it wanted more than to read
+    std::unique_ptr<sqlite3, Close> connection_; ///< last: its tables refer to the rest
+};
+
+/// The names of the tables that a query reads. Checks it before anything is loaded. Errors: Usage.
+[[nodiscard]] Result<std::set<std::string>> tablesRead(std::string_view sql);
+
+/// Whether a table holds results of the analysis of a pipeline.
+[[nodiscard]] bool needsAnalysis(const std::string& table);
+
+} // namespace bubblescope::query

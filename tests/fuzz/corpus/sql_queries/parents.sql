@@ -1,0 +1,1 @@
+SELECT s.name, p.name, f.slice_out, percentile(s.dur, 90), extract_arg(s.args, 'correlation') FROM slice s LEFT JOIN slice p ON p.id = s.parent LEFT JOIN flow f ON f.slice_in = s.id WHERE s.track = 1 AND s.ts_end > 20 GROUP BY 1, 2
