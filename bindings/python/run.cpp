@@ -10,6 +10,7 @@
 #include "core/base/bytes.h"
 #include "core/cost/memory_estimate.h"
 #include "core/optimize/advice/advise.h"
+#include "core/query/database.h"
 #include "core/report/html.h"
 #include "core/report/json.h"
 #include "core/report/results/advice.h"
@@ -187,6 +188,14 @@ report::DataTable RunHandle::slices(const std::optional<std::string>& category) 
     return valueOf(std::move(made));
 }
 
+report::DataTable RunHandle::query(const std::string& sql) const {
+    const query::Subject subject{run(), diagnosed_ ? &diagnosed_->report : nullptr, loaded_ ? loaded_->gpu : nullptr};
+    return valueOf(callInterruptibly(py::none(), [&](JobControl& control) -> Result<report::DataTable> {
+        query::Database database(subject);
+        return database.run(sql, control);
+    }));
+}
+
 std::size_t RunHandle::timeline(std::optional<int> step, int replica) const {
     const DiagnosedRun& of = diagnosed();
     if (!step) return of.report.typicalStep();
@@ -285,6 +294,9 @@ void addRunClass(py::module_& module) {
                 return viewOf(run.slices(category));
             },
             py::arg("category"))
+        .def(
+            "query", [](const RunHandle& run, const std::string& sql) { return viewOf(run.query(sql)); },
+            py::arg("sql"))
         .def("order",
              [](const RunHandle& run) {
                  CostModel typical;

@@ -32,6 +32,8 @@ public:
     /// "steps", "ops" and the like; for a trace without a pipeline what its devices did.
     [[nodiscard]] report::DataTable table(const std::string& name) const;
     [[nodiscard]] report::DataTable slices(const std::optional<std::string>& category) const;
+    /// The rows of a SELECT, see core/query/database.h.
+    [[nodiscard]] report::DataTable query(const std::string& sql) const;
     /// Position among the run's timelines of a step; the typical one if no number is given.
     [[nodiscard]] std::size_t timeline(std::optional<int> step, int replica) const;
     [[nodiscard]] std::string svg(std::size_t timeline) const;

@@ -109,6 +109,11 @@ class Run:
         slices, "kernel" for one: those that `bubblescope info` counts under that name."""
         return self._handle.slices(category)
 
+    def query(self, sql: str) -> _core.Table:
+        """The rows of a SELECT about slice, flow, counter, step, op, bubble and more, as `bubblescope query` prints them.
+        Ctrl+C ends it. A UsageError names the place in the query."""
+        return self._handle.query(sql)
+
     def step(self, index: Optional[int] = None, replica: int = 0) -> Step:
         """A step by its number, or the typical one."""
         return Step(self._handle, self._handle.timeline(index, replica))
