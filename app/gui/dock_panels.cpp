@@ -12,6 +12,7 @@
 #include "app/gui/panels/problems_panel.h"
 #include "app/gui/panels/range_panel.h"
 #include "app/gui/panels/replica_panel.h"
+#include "app/gui/panels/sql_panel.h"
 #include "app/gui/panels/stacks_panel.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/panels/whatif_panel.h"
@@ -28,7 +29,7 @@ namespace bubblescope::gui {
 namespace {
 
 /// Increment when docks change, so that arrangements of other versions are ignored.
-constexpr int kLayoutVersion = 9;
+constexpr int kLayoutVersion = 10;
 constexpr int kLeastHeight = 270; ///< pixels, of the panels below the timeline as a new installation arranges them
 
 } // namespace
@@ -98,7 +99,8 @@ void DockPanels::build(const Sources& sources) {
     tabs.insert(tabs.end(), of_pipelines_.begin() + 1, of_pipelines_.end());
     tabs.insert(tabs.begin() + 4, steps_);
     stacks_ = dock("stacksDock", tr("Stacks"), new StacksPanel(state, themes, &window_));
-    tabs.insert(tabs.end(), {notes_dock, range_, stacks_, problems_});
+    QDockWidget* const sql = dock("sqlDock", tr("SQL"), new SqlPanel(state, &window_));
+    tabs.insert(tabs.end(), {notes_dock, range_, stacks_, sql, problems_});
     if (first) arrange(bubbles, tabs); // afterwards the user's arrangement is kept
     enableActions();
 }

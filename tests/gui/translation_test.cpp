@@ -133,6 +133,8 @@ QSet<QString> errorTexts() {
     // Passed on from elsewhere, already translated, or about drawings that the app does not request.
     static const QSet<QString> elsewhere{
         QStringLiteral("unpacked.fault"),
+        QStringLiteral("message"), // SQLite's
+        QStringLiteral("hintFor(message)"),
         QStringLiteral("what"),
         QStringLiteral("why"),
         QStringLiteral("std::move(hint)"),
@@ -148,7 +150,7 @@ QSet<QString> errorTexts() {
     };
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES));
     for (const char* folder : {"formats", "recognise", "analysis/whatif", "optimize/advice", "theory", "timeline",
-                               "schedule", "families", "graph", "aadiff"})
+                               "schedule", "families", "graph", "aadiff", "query"})
         sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/%1").arg(QLatin1String(folder))));
     QSet<QString> texts;
     // Of checkSizes(), which is beside the readers of the command line's schedule files.
@@ -157,6 +159,8 @@ QSet<QString> errorTexts() {
     // Of live::checkFolders(), the only error of its folder that the app shows.
     texts << QStringLiteral("neither the folder nor the one above it exists")
           << QStringLiteral("name the folder that the run records into");
+    // Of Database::hintFor().
+    texts << QStringLiteral("did you mean '{}'?") << QStringLiteral("the tables are {}");
     // Of sniff.h.
     texts << QStringLiteral("open the trace.json.gz that the profiler wrote beside it, or make it with TensorBoard's "
                             "profile plugin");

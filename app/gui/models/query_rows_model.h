@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/report/data_table.h"
+
+#include <QAbstractTableModel>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace bubblescope::gui {
+
+/// The rows of a query as Qt's views show them. Names of columns are the query's; numbers stand on the right and sort
+/// as numbers by kSortRole.
+class QueryRowsModel : public QAbstractTableModel {
+    Q_OBJECT
+
+public:
+    static constexpr int kSortRole = Qt::UserRole;
+
+    using QAbstractTableModel::QAbstractTableModel;
+
+    void show(report::DataTable rows);
+    /// The whole number in a row's column of that name; none if there is no such column, or no number.
+    [[nodiscard]] std::optional<std::int64_t> number(int row, std::string_view column) const;
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    [[nodiscard]] const report::DataColumn& column(int index) const {
+        return rows_.columns()[static_cast<std::size_t>(index)];
+    }
+
+    report::DataTable rows_{std::vector<report::DataColumn>()};
+};
+
+} // namespace bubblescope::gui
