@@ -3,6 +3,7 @@
 #include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
+#include "app/cli/model_size_options.h"
 #include "app/cli/output.h"
 #include "app/cli/step_options.h"
 #include "app/cli/svg_options.h"
@@ -14,6 +15,7 @@
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/devices.h"
+#include "core/report/results/model_use.h"
 #include "core/report/results/tables.h"
 #include "core/report/results/zoom.h"
 
@@ -42,6 +44,7 @@ struct AnalyzeArguments {
     std::string threshold_file;
     std::vector<std::string> thresholds;
     MemoryRequest memory;
+    ModelUseRequest use;
     bool summary = false;
     bool json = false;
 };
@@ -103,9 +106,11 @@ Status drawStep(const Run& run, const RunReport& report, const AnalyzeArguments&
     return options.svg.write(std::vector<report::Drawn>{{run.schedule, run.steps[shown], typical}});
 }
 
-report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
+report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed, const AnalyzeArguments& options,
+                             const std::optional<ModelUse>& use) {
     report::AnalysisOptions content;
     content.reader = reader;
+    content.use = use;
     if (options.top) content.most_findings = static_cast<std::size_t>(*options.top);
     if (options.all) content.most_findings = diagnosed.report.anomalies.size();
     content.version = BUBBLESCOPE_VERSION;
@@ -135,9 +140,28 @@ Status writeTables(const std::vector<report::AnalysisTable>& tables, const Analy
     return {};
 }
 
-report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
-    if (options.summary) return report::summaryDocument(diagnosed.run, diagnosed.report);
-    return documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed, options);
+report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArguments& options,
+                               const std::optional<ModelUse>& use) {
+    if (options.summary) {
+        report::Document summary = report::summaryDocument(diagnosed.run, diagnosed.report);
+        if (use) summary.add(report::modelUseSection(diagnosed.report.selection.stepTime(), *use));
+        return summary;
+    }
+    return documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed, options, use);
+}
+
+Status addModelUse(report::Document& document, const Run& run, const std::vector<FileActivity>& files,
+                   const std::optional<StepActivity>& typical, ModelUseRequest request) {
+    std::size_t devices = 0;
+    for (const FileActivity& file : files)
+        devices += file.devices.size();
+    if (request.model.given() && !request.devices)
+        request.devices = static_cast<int>(std::max<std::size_t>(1, devices));
+    BUBBLESCOPE_ASSIGN(const std::optional<ModelUse> use, request.use(run));
+    if (!use) return {};
+    if (!typical) return usageError("MFU needs steps, and this trace states none");
+    document.add(report::modelUseSection(typical->duration, *use));
+    return {};
 }
 
 /// Reports what the devices did in a trace without a pipeline. Options that need a pipeline report why there is none.
@@ -148,10 +172,13 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
     const std::optional<StepActivity> typical = typicalStep(files);
     if (!report::showsActivity(files) || (options.budgets.any() && !typical)) return *loaded.no_pipeline;
-    const report::Document document = report::activityDocument(loaded, files, BUBBLESCOPE_VERSION);
+    report::Document document = report::activityDocument(loaded, files, BUBBLESCOPE_VERSION);
+    BUBBLESCOPE_TRY(addModelUse(document, loaded.run, files, typical, options.use));
     BUBBLESCOPE_TRY(writePage(document, options));
     BUBBLESCOPE_TRY(writeTables(report::activityTables(files), options));
-    print(options.summary ? report::activitySummary(loaded, files) : document, options.json);
+    report::Document shown = options.summary ? report::activitySummary(loaded, files) : std::move(document);
+    if (options.summary) BUBBLESCOPE_TRY(addModelUse(shown, loaded.run, files, typical, options.use));
+    print(shown, options.json);
     if (loaded.holds_ops) return exitCode(ErrorKind::Input); // A pipeline was found but could not be analysed.
     const bool over =
         typical && options.budgets.exceeded(typical->duration, fractionOf(typical->times.idle(), typical->duration));
@@ -162,14 +189,15 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
 CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     const Run& run = diagnosed.run;
     const RunReport& report = diagnosed.report;
+    BUBBLESCOPE_ASSIGN(const std::optional<ModelUse> use, options.use.use(run));
     BUBBLESCOPE_TRY(drawStep(run, report, options));
     if (!options.html.empty()) {
         const report::ZoomTimeline zoom = report::zoomTimeline(run, report);
-        BUBBLESCOPE_TRY(writePage(documentFor(report::Reader::Page, diagnosed, options), options, &zoom));
+        BUBBLESCOPE_TRY(writePage(documentFor(report::Reader::Page, diagnosed, options, use), options, &zoom));
     }
     BUBBLESCOPE_TRY(writeTables(report::analysisTables(run, report), options));
     printProblems(run.problems);
-    print(shownDocument(diagnosed, options), options.json);
+    print(shownDocument(diagnosed, options, use), options.json);
     const bool failed = failsOnAny(options.fail_on, report.anomalies);
     const bool over =
         options.budgets.exceeded(report.selection.stepTime(), report.steps[report.typicalStep()].rates.over_makespan);
@@ -243,6 +271,7 @@ void addAnalyzeCommand(Command app, Action& action) {
         .repeatable()
         .rare();
     addMemoryOptions(command, options->memory);
+    addModelUseOptions(command, options->use);
     addRecogniseOptions(command, options->recognise);
     command.onParsed([&action, options] { action = [options] { return analyze(*options); }; });
 }

@@ -28,6 +28,7 @@ void addOverlapCommand(Command app, Action& action);
 void addPartitionCommand(Command app, Action& action);
 void addSearchCommand(Command app, Action& action);
 void addFillCommand(Command app, Action& action);
+void addPlanCommand(Command app, Action& action);
 /// `team`: the processes that are the ranks of a run, or null.
 void addRunCommand(Command app, Action& action, ProcessTeam* team);
 /// `run --aadiff` as a command of `aadiff`.

@@ -50,6 +50,7 @@ void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalO
     addFormulaCommand(app, action);
     addSimulateCommand(app, action);
     addSearchCommand(app, action);
+    addPlanCommand(app, action);
     addMemoryCommand(app, action);
     addPartitionCommand(app, action);
     addOverlapCommand(app, action);

@@ -1,11 +1,13 @@
 #include "app/cli/command.h"
 #include "app/cli/end_in_time.h"
 #include "app/cli/fail_on.h"
+#include "app/cli/model_size_options.h"
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
 #include "core/base/process_info.h"
+#include "core/cost/devices.h"
 #include "core/live/alert.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/metrics.h"
@@ -44,6 +46,7 @@ struct MonitorArguments {
     TimeNs alert_interval{std::chrono::minutes(5)};
     TimeNs patience{std::chrono::seconds(10)};
     StreamOptions streams;
+    ModelUseRequest use;
     bool json = false;
 };
 
@@ -293,6 +296,10 @@ CommandResult monitor(MonitorArguments& options) {
     for (const std::string& assignment : options.thresholds)
         BUBBLESCOPE_TRY(setThreshold(live.thresholds, assignment));
     live.assembly.patience = options.patience;
+    BUBBLESCOPE_ASSIGN(live.model, options.use.trained());
+    if (live.model && live.model->device.empty() && !live.model->peak)
+        return usageError("MFU needs the device", "give its name with --gpu or its peak with --tflops");
+    if (live.model && !live.model->device.empty()) BUBBLESCOPE_TRY(deviceNamed(live.model->device));
     const std::vector<std::filesystem::path> folders(options.folders.begin(), options.folders.end());
     BUBBLESCOPE_TRY(live::checkFolders(folders));
     live::allowManyFiles();
@@ -351,6 +358,7 @@ void addMonitorCommand(Command app, Action& action) {
         .repeatable();
     options->budgets.add(command);
     options->streams.add(command);
+    addModelUseOptions(command, options->use);
     command.addFlag("--json", options->json, "As JSON documents, one a line, also in a terminal");
     command.onParsed([&action, options] { action = [options] { return monitor(*options); }; });
 }

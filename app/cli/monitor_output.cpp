@@ -49,6 +49,7 @@ Value::Object stepOf(const LiveStep& step, const LiveAnalyzer& analyzer) {
     if (step.complete) {
         object.push_back({"wall_ns", step.wall});
         object.push_back({"bubble_rate", step.bubble_rate});
+        if (const std::optional<ModelUse> use = analyzer.use()) object.push_back({"mfu", use->of(step.wall)});
         object.push_back({"expected_bubble_rate", step.expected_rate});
         object.push_back({"busy_ns", step.busy});
         object.push_back({"bubble_ns", step.bubble});
@@ -102,6 +103,10 @@ std::string headline(const LiveAnalyzer& analyzer) {
     if (info.tp > 1) line += fmt::format(", {} ranks a stage", info.tp);
     if (info.source == "capture" && !info.backend.empty()) line += "; " + info.backend;
     if (!info.faults.empty()) line += fmt::format("; faults planted: {}", info.faults);
+    const std::optional<ModelUse> use = analyzer.use();
+    const auto last = std::find_if(analyzer.steps().rbegin(), analyzer.steps().rend(),
+                                   [](const LiveStep& step) { return step.complete; });
+    if (use && last != analyzer.steps().rend()) line += fmt::format("; MFU {}", formatPercent(use->of(last->wall)));
     return line + (analyzer.runEnded() ? "; the run has ended\n" : "\n");
 }
 

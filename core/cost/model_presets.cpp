@@ -32,19 +32,37 @@ constexpr std::string_view kGpt3 = "Brown et al. 2020, table 2.1";
 constexpr std::string_view kLlama2 = "Touvron et al. 2023";
 constexpr std::string_view kLlama3 = "Grattafiori et al. 2024, table 3";
 
-constexpr std::array<ModelPreset, 12> kPresets{{
+constexpr std::string_view kMegatron = "Narayanan et al. 2021, table 1";
+
+constexpr TransformerShape megatron(TransformerShape shape) {
+    shape = gpt(shape);
+    shape.vocabulary = 51200;
+    return shape;
+}
+
+constexpr std::array<ModelPreset, 22> kPresets{{
     {"gpt2-small", kGpt2, gpt({12, 768, 12, 0, 0, 1024})},
     {"gpt2-medium", kGpt2, gpt({24, 1024, 16, 0, 0, 1024})},
     {"gpt2-large", kGpt2, gpt({36, 1280, 20, 0, 0, 1024})},
     {"gpt2-xl", kGpt2, gpt({48, 1600, 25, 0, 0, 1024})},
+    {"megatron-1.7b", kMegatron, megatron({24, 2304, 24, 0, 0, 2048})},
+    {"megatron-3.6b", kMegatron, megatron({30, 3072, 32, 0, 0, 2048})},
     {"gpt3-6.7b", kGpt3, gpt({32, 4096, 32, 0, 0, 2048})},
     {"llama2-7b", kLlama2, llama({32, 4096, 32, 32, 11008, 4096, 1, 32000})},
+    {"megatron-7.5b", kMegatron, megatron({36, 4096, 32, 0, 0, 2048})},
     {"llama3-8b", kLlama3, llama({32, 4096, 32, 8, 14336, 8192, 1, 128256})},
     {"llama2-13b", kLlama2, llama({40, 5120, 40, 40, 13824, 4096, 1, 32000})},
+    {"megatron-18b", kMegatron, megatron({40, 6144, 48, 0, 0, 2048})},
+    {"megatron-39b", kMegatron, megatron({48, 8192, 64, 0, 0, 2048})},
     {"llama2-70b", kLlama2, llama({80, 8192, 64, 8, 28672, 4096, 1, 32000})},
     {"llama3-70b", kLlama3, llama({80, 8192, 64, 8, 28672, 8192, 1, 128256})},
+    {"megatron-76b", kMegatron, megatron({60, 10240, 80, 0, 0, 2048})},
+    {"megatron-145b", kMegatron, megatron({80, 12288, 96, 0, 0, 2048})},
     {"gpt3-175b", kGpt3, gpt({96, 12288, 96, 0, 0, 2048})},
+    {"megatron-310b", kMegatron, megatron({96, 16384, 128, 0, 0, 2048})},
     {"llama3-405b", kLlama3, llama({126, 16384, 128, 8, 53248, 8192, 1, 128256})},
+    {"megatron-530b", kMegatron, megatron({105, 20480, 128, 0, 0, 2048})},
+    {"megatron-1t", kMegatron, megatron({128, 25600, 160, 0, 0, 2048})},
 }};
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "core/cost/memory_estimate.h"
 
+#include "core/cost/model_flops.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -125,9 +127,7 @@ private:
 } // namespace
 
 Result<ModelSizes> transformerSizes(const TransformerShape& given) {
-    TransformerShape shape = given;
-    if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
-    if (shape.ffn == 0) shape.ffn = 4 * std::min(shape.hidden, std::int64_t{1} << 40U);
+    const TransformerShape shape = withDefaults(given);
     BUBBLESCOPE_TRY(checkShape(shape));
     Transformer transformer(shape);
     ModelSizes sizes;

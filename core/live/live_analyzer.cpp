@@ -13,6 +13,12 @@ LiveAnalyzer::LiveAnalyzer(LiveOptions options)
     : RunStreams({options.assembly, options.own_clock}), options_(std::move(options)),
       findings_({.least = options_.thresholds.least_cost}) {}
 
+std::optional<ModelUse> LiveAnalyzer::use() const {
+    if (!info() || !options_.model) return {};
+    auto known = modelUse(*info(), *options_.model);
+    return known.ok() ? std::optional(std::move(known).value()) : std::nullopt;
+}
+
 std::optional<DiagnosedRun> LiveAnalyzer::latest(std::size_t max_ops) const {
     if (window_ == nullptr) return std::nullopt;
     std::vector<Anomaly> open;

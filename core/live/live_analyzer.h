@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/analysis/model_use.h"
 #include "core/analysis/report.h"
 #include "core/analysis/steps/findings_log.h"
 #include "core/analysis/steps/step_window.h"
@@ -25,8 +26,9 @@ struct LiveOptions {
     StepAssembler::Limits assembly;
     Kept window;
     Thresholds thresholds;
-    std::size_t history = 2000; ///< number of reduced steps to keep
-    std::string own_clock;      ///< as for RunStreams
+    std::size_t history = 2000;        ///< number of reduced steps to keep
+    std::optional<TrainedModel> model; ///< whose use of the devices is stated
+    std::string own_clock;             ///< as for RunStreams
 };
 
 /// Follows a run while it is in progress, and maintains the data of a live view. Each step is judged as `analyze` does,
@@ -52,6 +54,9 @@ public:
     /// The latest steps with their report and the findings that are open, see StepWindow::latest(). None before the
     /// first step.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::size_t max_ops) const;
+
+    /// None before a run began, and where its model is not known.
+    [[nodiscard]] std::optional<ModelUse> use() const;
 
 private:
     void onBegin(const RunInfo& info) override;

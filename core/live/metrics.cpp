@@ -81,6 +81,9 @@ void addSteps(Page& page, const LiveAnalyzer& analyzer) {
                     *last->values.loss);
     if (last->values.tokens)
         page.single("pp_step_tokens", "gauge", "Tokens of the last complete step.", schedule, *last->values.tokens);
+    if (const std::optional<ModelUse> use = analyzer.use())
+        page.single("pp_mfu_ratio", "gauge", "Model FLOPs over the devices' peak in the last complete step.", schedule,
+                    use->of(last->wall));
     page.metric("pp_bubble_cause_seconds", "gauge", "Why ranks waited in the last complete step, sum of all ranks.");
     for (std::size_t cause = 0; cause < kCauseCount; ++cause) {
         page.value(fmt::format("cause=\"{}\"", causeKey(static_cast<Cause>(cause))), seconds(last->causes[cause]));

@@ -120,6 +120,8 @@ TEST_F(JsonKeys, AreAllInTheManual) {
     look({"whatif", last, "--if", "schedule=zb-v"});
     look({"advise", last});
     look({"advise", last, "--layers", "E(t*8|)*3t*8L"});
+    look({"plan", "--preset", "llama2-7b", "--gpus", "8", "--gpu", "a100", "--global-batch", "16", "--plans", "2"});
+    look({"plan", "--from", last});
     look({"search", "--from", last, "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--noise", "5%", "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--memory-limit", "1", "--rounds", "1", "--for", "torchtitan"});

@@ -325,6 +325,9 @@ Reader::End Reader::field(std::string_view key) {
     } else if (key == "deviceProperties" || key == "schemaVersion") {
         kineto_ = true;
         if (value->find("AMD") != std::string_view::npos) sink_.expectOverflows();
+        std::string& metadata = builder_.file(builder_.currentFile()).metadata;
+        if (value->starts_with('[') && value->size() < (1U << 20U) && metadata.empty())
+            metadata = strictJson(fmt::format(R"({{"{}":{}}})", key, *value));
     }
     return End::Whole;
 }

@@ -11,6 +11,7 @@
 #include "core/report/results/checks.h"
 #include "core/report/results/diagnosis.h"
 #include "core/report/results/document_parts.h"
+#include "core/report/results/model_use.h"
 #include "core/report/results/period.h"
 #include "core/report/results/step_values.h"
 #include "core/report/results/trace.h"
@@ -489,13 +490,14 @@ Section timelineSection(const Run& run, const RunReport& report, std::size_t sho
 
 // ---- A document for each reader ----
 
-void addForText(Document& document, const Run& run, const RunReport& report, std::size_t most_findings) {
+void addForText(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options) {
     addAnswer(document, answerOf(run, report));
     document.line("");
     addTraceLines(document, run, report.selection);
     document.add(clocksSection(report.clocks));
-    document.add(findingsSection(run, report, true, most_findings));
+    document.add(findingsSection(run, report, true, options.most_findings));
     document.add(periodSection(report.period, Reader::Text));
+    if (options.use) document.add(modelUseSection(report, *options.use));
     document.add(whereSection(run, report, Reader::Text));
     document.add(stepsSection(run, report));
     document.add(stagesSection(report, Reader::Text));
@@ -511,6 +513,7 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
     document.add(findingsSection(run, report, true));
     document.add(timelineSection(run, report, report.typicalStep(), options.most_rows));
     document.add(periodSection(report.period, Reader::Page));
+    if (options.use) document.add(modelUseSection(report, *options.use));
     document.add(whereSection(run, report, Reader::Page));
     if (report.selection.steps().size() > 1) document.add(stepBars(report));
     document.add(stepsSection(run, report));
@@ -524,7 +527,7 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
         options.version, run.slices, pluralize(run.files.size(), "file"));
 }
 
-void addForPrograms(Document& document, const Run& run, const RunReport& report) {
+void addForPrograms(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options) {
     addSchemaVersion(document);
     addAnswer(document, answerOf(run, report));
     document.add(traceData(run));
@@ -534,6 +537,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     document.data("typical_step", report.steps[report.typicalStep()].index);
     if (report.windows() > 1) document.data("parts", report.windows());
     document.add(periodSection(report.period, Reader::Programs));
+    if (options.use) document.add(modelUseSection(report, *options.use));
     std::vector<std::size_t> taken;
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
         if (report.selection.whyAside(i) != SetAside::NotAsked) taken.push_back(i);
@@ -557,11 +561,11 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
 Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options) {
     Document document;
     if (options.reader == Reader::Programs)
-        addForPrograms(document, run, report);
+        addForPrograms(document, run, report, options);
     else if (options.reader == Reader::Page)
         addForPage(document, run, report, options);
     else
-        addForText(document, run, report, options.most_findings);
+        addForText(document, run, report, options);
     return document;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "core/analysis/model_use.h"
 #include "core/analysis/report.h"
 #include "core/report/document.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace bubblescope::report {
@@ -13,6 +15,7 @@ struct AnalysisOptions {
     Reader reader = Reader::Text;
     std::size_t most_findings = Findings::kScreen; ///< that text shows
     std::size_t most_rows = 64;                    ///< ranks that a page draws; it reports when there are more
+    std::optional<ModelUse> use;                   ///< where the model is known
     std::string version;                           ///< of the program, for the foot of a page
 };
 

@@ -1,0 +1,49 @@
+#include "app/cli/model_size_options.h"
+
+#include "core/cost/devices.h"
+#include "core/cost/model_presets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace bubblescope::cli {
+
+void addModelSizeOptions(Command command, ModelRequest& request, Listed listed) {
+    command.addOption("--preset", request.preset, fmt::format("A known model: {}", fmt::join(modelPresetNames(), ", ")))
+        .typeName("MODEL")
+        .suggests(modelPresetNames());
+    const auto number = [&](const char* name, std::optional<std::int64_t>& value, const char* about) {
+        const Option option = command.addOption(name, value, about).typeName("N");
+        if (listed != Listed::Always) option.rare();
+    };
+    number("--layers", request.layers, "Transformer layers");
+    number("--hidden", request.hidden, "Hidden size");
+    number("--heads", request.heads, "Attention heads");
+    number("--kv-heads", request.kv_heads, "Heads of keys and values (as many as heads)");
+    number("--ffn", request.ffn, "Feed-forward size (4 x hidden)");
+    number("--sequence", request.sequence, "Tokens of a sequence");
+    number("--vocabulary", request.vocabulary, "Words (0: neither embedding nor head)");
+}
+
+void addModelUseOptions(Command command, ModelUseRequest& request) {
+    command.optionGroup("Model FLOPs utilisation");
+    addModelSizeOptions(command, request.model, Listed::InFullHelp);
+    command.addOption("--global-batch", request.global_batch, "Sequences of a step, of all replicas")
+        .typeName("N")
+        .positive()
+        .rare();
+    command.addOption("--gpu", request.device, fmt::format("The device ({})", fmt::join(deviceNames(), ", ")))
+        .typeName("NAME")
+        .suggests(deviceNames())
+        .rare();
+    command.addOption("--tflops", request.teraflops, "Peak of a device, in place of its name")
+        .typeName("TFLOPS")
+        .range(0.001, 1e6)
+        .rare();
+    command.addOption("--gpus", request.devices, "Devices of the job (tp x dp x pp, as far as the trace shows)")
+        .typeName("N")
+        .range(1, 1 << 24)
+        .rare();
+}
+
+} // namespace bubblescope::cli

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/cost/devices.h"
+#include "core/cost/memory_estimate.h"
+#include "core/recognise/run.h"
+#include "core/timeline/run_info.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// The model that a run trains, on which devices.
+struct TrainedModel {
+    TransformerShape shape;
+    int global_batch = 1;       ///< sequences of a step, of all replicas
+    std::string device;         ///< a name of knownDevices(); empty: as the trace states it
+    std::optional<double> peak; ///< FLOP/s of a device, in place of that device's
+    std::optional<int> devices; ///< of the job; none: tp · dp · pp as the trace has them
+};
+
+/// How much of the devices' peak a run uses: model FLOPs utilisation (MFU). It counts the model's products, forward and
+/// backward, with causal attention (half of the full square) and without recomputation.
+struct ModelUse {
+    std::string device; ///< for people; empty where only a peak was given
+    double peak = 0;    ///< FLOP/s of one device
+    int devices = 1;
+    double step_flops = 0;
+    std::vector<double> rank_flops; ///< of each pipeline rank, over its replicas; add up to step_flops
+
+    [[nodiscard]] double of(TimeNs step) const;
+    /// Of a rank's own devices: what its part of the model needs over what they could do.
+    [[nodiscard]] double of(TimeNs step, std::size_t rank) const;
+};
+
+/// The pipeline that trains it. `device`: as a trace states it, if it does.
+struct UsedPipeline {
+    int pp = 1;
+    int vpp = 1;
+    Placement placement = Placement::Loop;
+    int devices = 1;
+    std::optional<DeviceSpec> device;
+};
+
+/// Layers are dealt evenly to the stages. Errors: Usage, when the model or its devices are unknown or the stages exceed
+/// the layers.
+[[nodiscard]] Result<ModelUse> modelUse(const UsedPipeline& pipeline, const TrainedModel& model);
+[[nodiscard]] Result<ModelUse> modelUse(const Run& run, const TrainedModel& model);
+[[nodiscard]] Result<ModelUse> modelUse(const RunInfo& run, const TrainedModel& model);
+
+} // namespace bubblescope

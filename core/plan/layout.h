@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/cost/memory_estimate.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bubblescope::plan {
+
+/// Which states of the model the data-parallel ranks share instead of keeping a copy each.
+enum class Zero : std::uint8_t {
+    None = 0,
+    Optimizer = 1, ///< Megatron's distributed optimizer
+    Gradients = 2, ///< reduced after every micro-batch
+    Weights = 3,   ///< gathered for every forward and backward, as FSDP does
+};
+
+/// How a model is spread over a cluster, and the order in which its pipeline runs. Ranks are numbered with tp
+/// innermost, then cp, dp and pp, as Megatron-core and torchtitan do: the tensor-parallel ranks are neighbours.
+struct Layout {
+    int tp = 1;
+    int cp = 1; ///< ranks that share each sequence; attention passes keys and values round them
+    int dp = 1;
+    int pp = 1;
+    int vpp = 1;
+    int microbatch = 1; ///< sequences
+    int microbatches = 1;
+    std::string schedule = "1f1b"; ///< a family of scheduleFamilies(), in its default flavor
+    std::vector<int> layers_per_stage;
+    TransformerShape::Recompute recompute = TransformerShape::Recompute::None;
+    Zero zero = Zero::Optimizer;
+
+    [[nodiscard]] int devices() const { return tp * cp * dp * pp; }
+    [[nodiscard]] int stages() const { return pp * vpp; }
+    friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+} // namespace bubblescope::plan

@@ -1,0 +1,102 @@
+#include "core/request/plan_request.h"
+
+#include "core/cost/model_flops.h"
+#include "core/cost/model_presets.h"
+#include "core/families/registry.h"
+
+#include <fmt/format.h>
+
+namespace bubblescope {
+
+bool ModelRequest::given() const {
+    return !preset.empty() || layers || hidden || heads || kv_heads || ffn || sequence || vocabulary;
+}
+
+Result<TransformerShape> ModelRequest::shape() const {
+    TransformerShape made;
+    if (!preset.empty()) {
+        BUBBLESCOPE_ASSIGN(made, modelPresetShape(preset));
+    } else {
+        if (!layers || !hidden || !heads || !sequence)
+            return usageError("no model is given", "name a known one, or give its layers, hidden size, heads and "
+                                                   "sequence");
+        made.swiglu = true;
+        made.dropout = false;
+        made.flash_attention = true;
+    }
+    const auto set = [](std::int64_t& value, const std::optional<std::int64_t>& given) {
+        if (given) value = *given;
+    };
+    set(made.layers, layers);
+    set(made.hidden, hidden);
+    set(made.heads, heads);
+    set(made.kv_heads, kv_heads);
+    set(made.ffn, ffn);
+    set(made.sequence, sequence);
+    set(made.vocabulary, vocabulary);
+    made = withDefaults(made);
+    BUBBLESCOPE_TRY(transformerSizes(made));
+    return made;
+}
+
+Result<plan::Cluster> ClusterRequest::cluster() const {
+    plan::Cluster made;
+    if (!device.empty()) {
+        BUBBLESCOPE_ASSIGN(made.device, deviceNamed(device));
+    } else {
+        if (!memory || !teraflops || !memory_rate || !link || !network)
+            return usageError("no device is given", "name a known one, or give its memory, its rates and its links");
+        made.device.name = made.device.title = "custom";
+        made.device.product_share = made.device.product_share_fp8 = 0.8;
+        made.device.measured = false;
+    }
+    DeviceSpec& own = made.device;
+    if (per_host) own.per_host = *per_host;
+    if (memory) own.memory = *memory;
+    if (teraflops) own.flops = *teraflops * 1e12;
+    if (teraflops_fp8) own.flops_fp8 = *teraflops_fp8 * 1e12;
+    if (memory_rate) own.memory_rate = static_cast<double>(*memory_rate);
+    if (link) own.link = static_cast<double>(*link);
+    if (network) own.network = static_cast<double>(*network);
+    if (reserved) made.reserved = *reserved;
+    if (tensor_overlap) made.tensor_overlap = *tensor_overlap / 100;
+    if (devices < 1) return usageError("the number of devices is missing");
+    made.devices = devices;
+    if (devices > own.per_host && devices % own.per_host != 0)
+        return usageError(fmt::format("{} devices do not fill hosts of {}", devices, own.per_host),
+                          "give whole hosts, or state how many devices a host has");
+    if (fp8) {
+        if (own.flops_fp8 <= 0) return usageError(fmt::format("{} has no 8-bit products", own.title));
+        made.precision = plan::Precision::Fp8;
+    }
+    return made;
+}
+
+Result<plan::Problem> PlanRequest::problem() const {
+    plan::Problem made;
+    BUBBLESCOPE_ASSIGN(made.shape, model.shape());
+    BUBBLESCOPE_ASSIGN(made.cluster, cluster.cluster());
+    if (global_batch < 1) return usageError("the global batch, in sequences, is missing");
+    made.global_batch = global_batch;
+    return made;
+}
+
+Result<plan::Space> PlanRequest::choices() const {
+    plan::Space made = space;
+    for (std::string& name : made.schedules) {
+        const ScheduleFamily* const family = findScheduleFamily(name);
+        if (family == nullptr) return usageError(fmt::format("there is no schedule '{}'", name));
+        if (family->placement == Placement::Bidirectional)
+            return usageError(fmt::format("{} holds two copies of the model, which plans do not", family->name),
+                              "choose another schedule");
+        name = family->name;
+    }
+    for (const std::string& word : recompute)
+        made.recompute.push_back(word == "full" ? TransformerShape::Recompute::Full
+                                                : TransformerShape::Recompute::None);
+    for (const int stage : zero)
+        made.zero.push_back(static_cast<plan::Zero>(stage));
+    return made;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/plan/search.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a user states of a model: the name of a known one, and sizes that take precedence over it.
+struct ModelRequest {
+    std::string preset;
+    std::optional<std::int64_t> layers;
+    std::optional<std::int64_t> hidden;
+    std::optional<std::int64_t> heads;
+    std::optional<std::int64_t> kv_heads;
+    std::optional<std::int64_t> ffn;
+    std::optional<std::int64_t> sequence;
+    std::optional<std::int64_t> vocabulary;
+
+    [[nodiscard]] bool given() const;
+    /// Sizes without a preset are those of Llama's kind: SwiGLU, no biases, fused attention. Errors: Usage.
+    [[nodiscard]] Result<TransformerShape> shape() const;
+};
+
+/// What a user states of the devices: the name of known ones, and rates that take precedence over it.
+struct ClusterRequest {
+    std::string device;
+    int devices = 0;
+    std::optional<int> per_host;
+    std::optional<std::int64_t> memory; ///< bytes
+    std::optional<double> teraflops;    ///< dense products in 16 bits
+    std::optional<double> teraflops_fp8;
+    std::optional<std::int64_t> memory_rate; ///< bytes per second
+    std::optional<std::int64_t> link;
+    std::optional<std::int64_t> network;
+    std::optional<std::int64_t> reserved; ///< bytes
+    std::optional<double> tensor_overlap; ///< per cent
+    bool fp8 = false;
+
+    /// Errors: Usage.
+    [[nodiscard]] Result<plan::Cluster> cluster() const;
+};
+
+/// A question for the best plan.
+struct PlanRequest {
+    ModelRequest model;
+    ClusterRequest cluster;
+    int global_batch = 0;
+    plan::Space space;
+    std::vector<std::string> recompute; ///< "none", "full"
+    std::vector<int> zero;              ///< 0 to 3
+
+    /// Errors: Usage.
+    [[nodiscard]] Result<plan::Problem> problem() const;
+    [[nodiscard]] Result<plan::Space> choices() const;
+};
+
+} // namespace bubblescope

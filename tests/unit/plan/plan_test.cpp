@@ -1,0 +1,255 @@
+#include "core/cost/devices.h"
+#include "core/cost/model_flops.h"
+#include "core/cost/model_presets.h"
+#include "core/plan/launch_settings.h"
+#include "core/plan/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace bubblescope::plan {
+namespace {
+
+// ---- FLOPs and devices -----------------------------------------------------------------------------------
+
+TEST(ModelFlops, OfGpt3AreThoseOfTheFormula) {
+    const ForwardFlops flops = forwardFlops(modelPresetShape("gpt3-175b").value()).value();
+    EXPECT_DOUBLE_EQ(flops.products, 24.0 * 12288 * 12288 * 96); // 24 h² per layer
+    EXPECT_DOUBLE_EQ(flops.attention, 4831838208.0);             // 2 · 2048 · 12288 · 96
+    EXPECT_DOUBLE_EQ(flops.head, 1235116032.0);                  // 2 · 12288 · 50257
+    EXPECT_DOUBLE_EQ(trainingFlops(flops), 1061877915648.0);
+}
+
+TEST(ModelFlops, CountGroupedKeysAndGates) {
+    const ForwardFlops flops = forwardFlops(modelPresetShape("llama3-8b").value()).value();
+    // Per layer 2 · 4096 · (8192 + 2048) and 6 · 4096 · 14336.
+    EXPECT_DOUBLE_EQ(flops.products, 32.0 * (83886080.0 + 352321536.0));
+    EXPECT_DOUBLE_EQ(flops.attention, 2147483648.0);
+    EXPECT_EQ(parameterCount(modelPresetShape("llama3-8b").value()).value(), 8'030'261'248); // as published
+}
+
+TEST(Devices, AreKnownByTheirNamesInTraces) {
+    EXPECT_EQ(deviceOfTrace("NVIDIA H100 80GB HBM3")->name, "h100");
+    EXPECT_EQ(deviceOfTrace("NVIDIA A100-SXM4-80GB")->name, "a100");
+    EXPECT_EQ(deviceOfTrace("AMD Instinct MI300X")->name, "mi300x");
+    EXPECT_FALSE(deviceOfTrace("NVIDIA H100 PCIe").has_value()); // another peak
+    EXPECT_FALSE(deviceOfTrace("NVIDIA GeForce RTX 4090").has_value());
+    EXPECT_FALSE(deviceNamed("h1000").ok());
+}
+
+// ---- Times -----------------------------------------------------------------------------------------------
+
+/// 1 GFLOP/s, and memory and links that take no time.
+DeviceSpec slowDevice() {
+    DeviceSpec device;
+    device.name = "slow";
+    device.flops = 1e9;
+    device.product_share = 1;
+    device.memory = std::int64_t{1} << 40U;
+    device.memory_rate = 1e30;
+    device.link = device.network = 1e30;
+    return device;
+}
+
+/// Four layers in which every product's smallest dimension is 128: half of the products' rate.
+Problem smallProblem(int devices, int batch) {
+    Problem problem;
+    problem.shape = {4, 128, 1, 0, 512, 128};
+    problem.shape.flash_attention = true;
+    problem.shape.dropout = false;
+    problem.cluster.device = slowDevice();
+    problem.cluster.devices = devices;
+    problem.cluster.reserved = 0;
+    problem.cluster.product_share = problem.cluster.attention_share = 1;
+    problem.cluster.link_latency = problem.cluster.network_latency = 0;
+    problem.global_batch = batch;
+    return problem;
+}
+
+// A layer's products: 2 · 128 · 128 · (384 + 128 + 512 + 512) = 50,331,648 FLOPs at 0.5 GFLOP/s. Attention: half of
+// 4 · 128³ = 4,194,304 at 1 GFLOP/s, and 2.5 times that backward.
+constexpr double kProducts = 50331648 / 0.5e9;
+constexpr double kAttention = 4194304 / 1e9;
+constexpr double kLayer = 3 * kProducts + 3.5 * kAttention;
+
+Layout onOneRank(int microbatches) {
+    Layout layout;
+    layout.microbatches = microbatches;
+    layout.layers_per_stage = {4};
+    return layout;
+}
+
+TEST(PlanTimes, OfOneRankAreMicrobatchesTimesLayers) {
+    const Judge judge(smallProblem(1, 3));
+    const Plan plan = judge.judge(onOneRank(3)).value();
+    EXPECT_NEAR(static_cast<double>(plan.step.count()), 3 * 4 * kLayer * 1e9, 10);
+    EXPECT_TRUE(plan.exact);
+    EXPECT_EQ(plan.bubble_rate, 0);
+    // MFU: the model's FLOPs over the peak. 3 · (products + attention) per sequence and layer.
+    EXPECT_NEAR(plan.mfu, 3 * (50331648.0 + 4194304) / (kLayer * 1e9), 1e-6);
+    EXPECT_NEAR(plan.tokens_per_second, 128 / (4 * kLayer), 1e-3);
+}
+
+TEST(PlanTimes, RecomputationAddsAForward) {
+    const Judge judge(smallProblem(1, 3));
+    Layout layout = onOneRank(3);
+    layout.recompute = TransformerShape::Recompute::Full;
+    const Plan plan = judge.judge(layout).value();
+    EXPECT_NEAR(plan.parts.work.recompute, 3 * 4 * (kProducts + kAttention), 1e-6);
+    EXPECT_NEAR(plan.parts.all(), static_cast<double>(plan.step.count()) * 1e-9, 1e-6);
+}
+
+TEST(PlanTimes, OfAPipelineAreTheClosedForms) {
+    const Judge judge(smallProblem(2, 4));
+    Layout layout = onOneRank(4);
+    layout.pp = 2;
+    layout.layers_per_stage = {2, 2};
+    const Plan plan = judge.judge(layout).value();
+    EXPECT_NEAR(static_cast<double>(plan.step.count()), (4 + 1) * 2 * kLayer * 1e9, 20); // (m + p - 1)(f + b)
+    EXPECT_NEAR(plan.bubble_rate, 1.0 / 5, 1e-6);
+    layout.schedule = "interleaved";
+    layout.vpp = 2;
+    layout.layers_per_stage = {1, 1, 1, 1};
+    EXPECT_NEAR(static_cast<double>(judge.judge(layout).value().step.count()), (4 * 2 + 1) * kLayer * 1e9, 40);
+}
+
+TEST(PlanTimes, CollectivesTakeLatencyAndBytes) {
+    Cluster cluster;
+    cluster.device = deviceNamed("h100").value();
+    cluster.devices = 64;
+    Layout layout;
+    layout.tp = 8;
+    layout.dp = 8;
+    // In the host: 7/8 of 8 GB at 75 % of 450 GB/s. Between hosts each rank has an adapter: 7/8 at 75 % of 50 GB/s.
+    EXPECT_NEAR(tensorLinks(cluster, layout).gather(8e9), 7e9 / 337.5e9 + 8e-6 * 15 / 8, 1e-9);
+    EXPECT_NEAR(dataLinks(cluster, layout).gather(8e9), 7e9 / 37.5e9 + 15e-6 * 15 / 8, 1e-9);
+    layout.tp = 2; // four ranks of a group are on each host, with four adapters
+    layout.dp = 32;
+    EXPECT_NEAR(dataLinks(cluster, layout).rate, 150e9, 1);
+}
+
+// ---- Memory ----------------------------------------------------------------------------------------------
+
+TEST(PlanMemory, SharesStatesAmongReplicas) {
+    Problem problem = smallProblem(4, 4);
+    problem.shape.swiglu = true;
+    const Judge judge(problem);
+    Layout layout = onOneRank(1);
+    layout.dp = 4;
+    // Per layer 128 · (256 + 256) + 3 · 128 · 512 + 2 · 128 parameters.
+    const std::int64_t parameters = 4 * (65536 + 196608 + 256);
+    layout.zero = Zero::None;
+    EXPECT_EQ(judge.judge(layout).value().memory.optimizer, 12 * parameters);
+    layout.zero = Zero::Optimizer;
+    EXPECT_EQ(judge.judge(layout).value().memory.optimizer, 3 * parameters);
+    EXPECT_EQ(judge.judge(layout).value().memory.gradients, 4 * parameters);
+    layout.zero = Zero::Weights;
+    EXPECT_EQ(judge.judge(layout).value().memory.gradients, parameters);
+    EXPECT_EQ(judge.judge(layout).value().memory.weights, 2 * parameters / 4);
+}
+
+// ---- Search ----------------------------------------------------------------------------------------------
+
+/// Llama 2's kind, small enough to judge every layout.
+Problem mediumProblem(std::int64_t memory) {
+    Problem problem;
+    problem.shape = withDefaults({8, 2048, 16, 8, 5632, 2048, 1, 32000});
+    problem.shape.swiglu = true;
+    problem.shape.dropout = false;
+    problem.shape.flash_attention = true;
+    problem.cluster.device = deviceNamed("a100").value();
+    problem.cluster.device.memory = memory;
+    problem.cluster.devices = 16;
+    problem.global_batch = 32;
+    return problem;
+}
+
+Space everything() {
+    Space space;
+    space.schedules = {"1f1b", "interleaved", "zb-h1", "zb-v", "zb-h2", "v-half", "fthenb", "looped-bfs"};
+    return space;
+}
+
+TEST(PlanSearch, FindsWhatJudgingEveryLayoutFinds) {
+    for (const std::int64_t gib : {7, 12, 80}) {
+        const Judge judge(mediumProblem(gib << 30U));
+        Space space = everything();
+        const SearchResult pruned = search(judge, space, {}).value();
+        space.prune = false;
+        const SearchResult all = search(judge, space, {}).value();
+        ASSERT_EQ(pruned.plans.size(), all.plans.size());
+        for (std::size_t i = 0; i < all.plans.size(); ++i) {
+            EXPECT_EQ(pruned.plans[i].step, all.plans[i].step) << gib << " GiB, plan " << i;
+            EXPECT_LE(pruned.plans[i].memory.peak(), judge.budget());
+        }
+        EXPECT_LT(pruned.judged, all.judged);
+        EXPECT_EQ(all.ruled_out, 0U);
+        EXPECT_LE(all.bound, all.plans.front().step);
+        EXPECT_EQ(all.plans.size(), 10U);
+    }
+}
+
+TEST(PlanSearch, NoLayoutIsShorterThanItsBound) {
+    const Judge judge(mediumProblem(std::int64_t{400} << 30U));
+    std::size_t judged = 0;
+    for (const Layout& layout : layouts(judge, everything()).value()) {
+        const auto pipeline = judge.pipeline(layout);
+        const auto plan = judge.judge(layout);
+        if (!pipeline.ok() || !plan.ok()) continue;
+        ++judged;
+        const auto memory = judge.memory(layout, pipeline.value().placement).value();
+        EXPECT_LE(judge.memoryBound(memory, layout, pipeline.value().placement), plan.value().memory.peak());
+        EXPECT_LE(judge.bound(pipeline.value(), layout) * 1e9, static_cast<double>(plan.value().step.count()) + 2)
+            << layout.schedule << " pp " << layout.pp << " v " << layout.vpp << " m " << layout.microbatches;
+    }
+    EXPECT_GT(judged, 500U);
+}
+
+TEST(PlanSearch, SaysWhatIsMissingWhereNothingFits) {
+    const Judge judge(mediumProblem(std::int64_t{4} << 30U)); // all of it is reserved
+    const auto found = search(judge, {}, {});
+    ASSERT_FALSE(found.ok());
+    EXPECT_NE(found.error().message.find("a rank may hold"), std::string::npos);
+    Problem odd = mediumProblem(std::int64_t{80} << 30U);
+    odd.global_batch = 31;
+    Space two;
+    two.tp = {3}; // does not divide the heads
+    EXPECT_FALSE(search(Judge(odd), two, {}).ok());
+}
+
+// ---- Frameworks ------------------------------------------------------------------------------------------
+
+std::string valueOf(const LaunchSettings& launch, const std::string& name) {
+    const auto found = std::ranges::find(launch.settings, name, &LaunchSettings::Setting::name);
+    return found == launch.settings.end() ? "none" : found->value;
+}
+
+TEST(LaunchSettings, NameWhatEachFrameworkIsGiven) {
+    const Problem problem = mediumProblem(std::int64_t{80} << 30U);
+    Layout layout;
+    layout.tp = 2;
+    layout.dp = 2;
+    layout.pp = 4;
+    layout.vpp = 2;
+    layout.microbatches = 16;
+    layout.schedule = "interleaved";
+    layout.layers_per_stage.assign(8, 1);
+    const auto all = launchSettings(layout, problem);
+    ASSERT_EQ(all.size(), 4U);
+    EXPECT_EQ(valueOf(all[0], "--tensor-model-parallel-size"), "2");
+    EXPECT_EQ(valueOf(all[0], "--num-virtual-stages-per-pipeline-rank"), "2");
+    EXPECT_EQ(valueOf(all[0], "--global-batch-size"), "32");
+    EXPECT_EQ(valueOf(all[0], "--context-parallel-size"), "none");
+    EXPECT_EQ(valueOf(all[1], "--parallelism.pipeline_parallel_schedule"), "Interleaved1F1B");
+    EXPECT_EQ(valueOf(all[1], "--training.num_tokens_per_train_step"), "65536");
+    EXPECT_FALSE(all[2].missing.empty()); // DeepSpeed has one chunk per rank
+    EXPECT_EQ(valueOf(all[3], "--virtual_pp_degree"), "2");
+    layout.schedule = "zb-v";
+    EXPECT_FALSE(launchSettings(layout, problem)[0].missing.empty());
+    EXPECT_EQ(valueOf(launchSettings(layout, problem)[1], "--parallelism.pipeline_parallel_schedule"), "ZBVZeroBubble");
+}
+
+} // namespace
+} // namespace bubblescope::plan
