@@ -1,4 +1,5 @@
-# Compares the includes of a source tree with its table of allowed dependencies, cmake/libraries.txt, and fails with a list
+# Compares the includes of a source tree with its table of allowed dependencies, cmake/libraries.txt, and fails with a
+# list
 # of what does not fit:
 #
 #     cmake -DTREE=. -P tests/architecture/borders.cmake
@@ -8,7 +9,8 @@ cmake_minimum_required(VERSION 3.25)
 get_filename_component(TREE ${TREE} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_BINARY_DIR})
 set(faults "")
 
-# ---- The table: a folder, a colon, the folders that it may include, the packages that it links. Each may only name folders above it, so no circle
+# ---- The table: a folder, a colon, the folders that it may include, the packages that it links. Each may only name
+# folders above it, so no circle
 # can be written down. A line without files of its own (core:) is a collection of others.
 file(STRINGS ${TREE}/cmake/libraries.txt table REGEX "^[a-z]")
 set(listed "")
@@ -21,7 +23,7 @@ foreach(line IN LISTS table)
     if(NOT name IN_LIST listed)
       list(APPEND faults "cmake/libraries.txt: ${folder} names ${name}, which has no line above it")
     endif()
-    # What holds whatever the table says.
+    # Rules that hold regardless of the table.
     if(folder MATCHES "^core/" AND NOT name MATCHES "^core/")
       list(APPEND faults "cmake/libraries.txt: ${folder} names ${name}, and core depends on nothing outside core")
     elseif(folder MATCHES "^profiler/" AND name MATCHES "^(core/(analysis|recognise|optimize|report|live)|runtime|app|bindings)")

@@ -1,4 +1,5 @@
-// What checks in bubbles cost a step: runs on the real clock in which every second step checks itself. Prints the ratio
+// The cost of checks in bubbles for a step: runs on the real clock in which every second step checks itself. Prints the
+// ratio
 // of the median step with checks to the median step without; where ops take their own time, the ratio of each step with
 // checks to its neighbours without, as a median and a trimmed mean with their 95 % intervals, and the share of the
 // planned replays that were done. COST is that of run --aadiff-cost.
@@ -95,7 +96,7 @@ std::string withInterval(const std::vector<double>& values, double (*middle)(std
                        middles[kSamples - 1 - kSamples / 40]);
 }
 
-/// Steps that carry digests or checks beside their neighbours that are not checked, and all others beside theirs.
+/// Compares steps with digests or checks to their unchecked neighbours, and all others to theirs.
 int measureUnpaced(int ranks, int width, int sequence, int steps, double cost) {
     const test::ScratchFolder folder;
     runtime::RunConfig config;

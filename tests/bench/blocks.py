@@ -13,8 +13,8 @@ def _trimmed_mean(values):
 
 
 def differences(blocks):
-    """Of the values of blocks, which begin with one that has it: (difference, value without it) of each against the mean of
-    those before and after it."""
+    """For the values of blocks, the first of which has it: (difference, value without it) of each, compared with the
+    mean of those before and after it."""
     found = []
     for at in range(2, len(blocks) - 1, 2):
         without = (blocks[at - 1] + blocks[at + 1]) / 2

@@ -1,6 +1,7 @@
-// What a recorded job pays for a range: pushed and popped through NVTX's table, as the library that jobs load fills it,
-// while its thread writes what comes. A range has two times: what reading the clock for them takes is measured next to
-// it, in the same rounds, so that the rest can be told on a busy machine, too.
+// The cost of a range for a recorded job: pushed and popped through NVTX's table, as the library that jobs load fills
+// it,
+// while its thread writes what comes. A range has two times: the cost of reading the clock is measured in the same
+// rounds, so that the rest can be determined on a busy machine, too.
 
 #include "profiler/events/tick_clock.h"
 #include "tests/capture/nvtx_client.h"

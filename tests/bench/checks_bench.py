@@ -1,4 +1,4 @@
-"""What checks in the bubbles of a job of PyTorch cost: blocks of steps with checks and without, in alternation, within one job.
+"""The cost of checks in the bubbles of a PyTorch job: blocks of steps with checks and without, in alternation, within one job.
 
     bubblescope record --aadiff --out DIR -- torchrun --nproc-per-node 2 checks_bench.py [--steps 2000] [--block 16]
         [--microbatches 4] [--layers 4] [--width 512] [--rows 64] [--pause MS] [--only keeping]

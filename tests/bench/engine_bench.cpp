@@ -1,4 +1,4 @@
-// What the engine costs beyond the maths: stages that compute nothing, in-process transport, not paced. The figure is
+// The cost of the engine beyond the maths: stages that compute nothing, in-process transport, not paced. The figure is
 // processor time of all ranks together per op, so that waiting for another rank does not count.
 
 #include "core/families/registry.h"

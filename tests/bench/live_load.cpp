@@ -4,7 +4,8 @@
 //   live_load [--pp N] [--dp N] [--microbatches N] [--steps-per-minute N] [--seconds N] [--steps N]
 //             [--segment-bytes N] [--segments N] [--dir DIR]
 //
-// 0 steps a minute means as fast as the producer can; with --steps it stops after so many, however long they take.
+// 0 steps a minute means as fast as the producer can; with --steps it stops after that number of steps, however long
+// they take.
 // Prints a JSON document a line; exit code 1 if anything was lost. `slices_per_cpu_s` is of all threads but the
 // producer's.
 
@@ -102,7 +103,7 @@ private:
     std::atomic<std::int64_t> written_{0};
 };
 
-/// What the producer has not been told yet keeps it no longer than this ahead: a disk holds only so many segments.
+/// Without news from the reader, the producer is at most this far ahead: a disk holds a limited number of segments.
 constexpr int kFullRateAhead = 50;
 
 int run(const Options& options, const std::filesystem::path& dir) {

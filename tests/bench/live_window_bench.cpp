@@ -1,7 +1,7 @@
 // How long the desktop app's main thread is kept by a run that is watched: ranks write steps as fast as is asked for,
 // the window follows, and every event that the main thread handles is measured by the processor's time that it takes,
-// so that what else runs on the machine does not count. Events that paint are told apart from all others, which are
-// what keeps the app from answering.
+// so that what else runs on the machine does not count. Events that paint are counted separately from all others,
+// which delay the app's reactions.
 //
 //   bench_live_window [--pp N] [--microbatches N] [--slices-per-second N] [--seconds N] [--panel NAME]
 //                     [--tell N]
@@ -70,7 +70,7 @@ public:
 
 private:
     void add(const std::string& receiver, QEvent::Type type, double milliseconds) {
-        constexpr double kSomething = 0.2; // what takes no time at all is no frame
+        constexpr double kSomething = 0.2; // an event that takes no time is not a frame
         if (milliseconds < kSomething) return;
         const bool paints = type == QEvent::UpdateRequest || type == QEvent::Paint || type == QEvent::Expose;
         (paints ? painting : others).push_back(milliseconds);
@@ -86,11 +86,11 @@ struct Load {
     int microbatches = 32;
     long slices_per_second = 100'000;
     long seconds = 20;
-    std::string panel;    ///< in front; empty = as it comes
+    std::string panel;    ///< in front; empty = the default
     std::size_t tell = 0; ///< kinds of events
 };
 
-/// Writes the same step again and again until told to stop: one behind the other, each at the time at which it would
+/// Writes the same step again and again until asked to stop: one behind the other, each at the time at which it would
 /// have ended now, with ops as short as the wanted rate makes them.
 std::int64_t writeSteps(const Load& load, const std::filesystem::path& dir, const std::atomic<bool>& stop) {
     ScheduleSpec spec;
@@ -181,7 +181,7 @@ int measure(TimedApplication& application, const Load& load) {
     gui::LiveTarget target;
     target.folders << QString::fromStdString(scratch.path().string());
     window.watch(target);
-    // Once the docks have come and laid themselves out. Whoever writes faster than is read is never caught up with.
+    // Once the docks have come and laid themselves out. The reader never catches up with a writer that is faster.
     bool begun = false;
     QObject::connect(&window.state(), &gui::ViewState::sessionChanged, &application, [&] {
         if (begun || !window.state().session()) return;

@@ -35,7 +35,7 @@ std::uintmax_t bytesOf(const fs::path& path) {
 
 constexpr const char* kPeak = "--peak";
 
-/// The most memory that a process needs which does nothing but load, in bytes; mapped pages of the file count. It is
+/// The peak memory of a process that only loads, in bytes; mapped pages of the file count. It is
 /// this program started again: a mere fork has the locks of this process's threads, but not the threads.
 double peakOfLoading(const fs::path& path) {
     const pid_t child = fork();
@@ -49,7 +49,7 @@ double peakOfLoading(const fs::path& path) {
     return static_cast<double>(usage.ru_maxrss) * 1024.0;
 }
 
-/// What such a process does.
+/// The code of such a process.
 int loadOnce(const fs::path& path) {
     JobControl control;
     return readTraces({path}, control).ok() ? 0 : 1;
@@ -123,7 +123,7 @@ int run(int argc, char** argv) {
     std::sort(inputs.begin(), inputs.end());
     for (const fs::path& input : inputs) {
         const std::string name = input.filename().string();
-        // Packed files count as what they unpack to, which lies beside them.
+        // Packed files count with their unpacked size; the unpacked files are next to them.
         const bool packed = input.extension() == ".gz" || input.extension() == ".zst";
         const fs::path plain = packed ? input.parent_path() / input.stem() : input;
         const std::uintmax_t bytes = bytesOf(fs::exists(plain) ? plain : input);

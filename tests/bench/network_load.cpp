@@ -4,10 +4,12 @@
 //   network_load [--strangers N] [--senders N] [--ranks N] [--steps N] [--steps-per-minute N] [--restarts N]
 //                [--guessers N] [--stop S] [--garble KIB]
 //
-// A sender is a host: it sends the traces of so many ranks over one connection, 0 steps a minute as fast as it can.
+// A sender is a host: it sends the traces of this number of ranks over one connection, 0 steps a minute as fast as it
+// can.
 // Strangers connect, say nothing and connect again when they are sent away;
-// guessers present wrong tokens. With --stop the collector is stopped (SIGSTOP) for so many seconds when it has heard a
-// quarter; with --garble senders reach it through a proxy that flips a bit each so many KiB of a connection. Prints a
+// guessers present wrong tokens. With --stop the collector is stopped (SIGSTOP) for this number of seconds when it has
+// received a quarter; with --garble senders reach it through a proxy that flips a bit after each such number of KiB of
+// a connection. Prints a
 // JSON document; exit code 1 if anything was lost.
 
 #include "core/families/registry.h"
@@ -62,7 +64,7 @@ struct Trace {
     std::vector<std::size_t> ends;
 };
 
-/// The traces of a run of so many ranks, by rank, and how many records they hold.
+/// The traces of a run with this number of ranks, by rank, and their number of records.
 std::vector<Trace> traces(int ranks, int steps, std::int64_t& records) {
     RunInfo info;
     info.source = "run";
@@ -242,7 +244,7 @@ void garble(net::Listener listener, const net::Address& to, std::size_t every) {
     }
 }
 
-/// Stops the process that calls it for so many seconds.
+/// Stops the calling process for this number of seconds.
 pid_t stopMe(int seconds) {
     const pid_t child = ::fork();
     if (child != 0) return child;

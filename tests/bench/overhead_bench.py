@@ -1,4 +1,4 @@
-"""What recording costs a job of a framework: blocks of steps with the adapter and without it, in alternation, within one job.
+"""The cost of recording for a job of a framework: blocks of steps with the adapter and without it, in alternation, within one job.
 
     bubblescope record --out DIR -- torchrun --nproc-per-node 4 overhead_bench.py [--block N] JOB ARGUMENTS...
 
@@ -20,7 +20,7 @@ from blocks import differences, tell
 from bubblescope_adapters import events
 
 WARM_UP = 10  # steps
-SETTLE = 2  # steps of a block that do not count: Python specialises the code anew after a switch
+SETTLE = 2  # steps of a block that do not count: Python specialises the code again after a switch
 changed = []  # (owner, name, without, with)
 read = time.time
 stamps = []  # (wall, processor, processor of this thread) at the beginning of each step
@@ -29,7 +29,7 @@ pushed = [0]
 
 class Noted(bubblescope_adapters.Changes):
     def make(self):
-        # What a replacement wraps may itself have been inherited: it is then taken away again.
+        # The wrapped attribute may have been inherited: the replacement is then deleted again.
         noted = [(owner, name, vars(owner).get(name, noted_absent), after) for owner, name, after in self._changes]
         super().make()
         changed.extend(noted)

@@ -1,5 +1,5 @@
 """The same work as bench_schedules in plain Python: orders generated and simulated the way people write such
-scripts, with lists, tuples and dictionaries. report.py runs it beside the C++ program.
+scripts, with lists, tuples and dictionaries. report.py compares it with the C++ program.
 
 An order is one list per rank of (kind, micro-batch, chunk); kinds F, B, I, W as on the command line.
 """

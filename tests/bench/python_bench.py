@@ -1,4 +1,4 @@
-"""What the Python package costs: a load against the command line's, and a table of ops as a DataFrame.
+"""The cost of the Python package: a load compared with the command line's, and a table of ops as a DataFrame.
 
     python tests/bench/python_bench.py PROGRAM TRACE [ROUNDS]
 """

@@ -1,4 +1,4 @@
-"""What naming an op costs: bubblescope record -- python ranges_bench.py
+"""The cost of naming an op: bubblescope record -- python ranges_bench.py
 
 A method with a name as adapters give it against the same method without, in turns; processor time of the calling thread.
 `loop`: one after the other. Then each call after memory of some size was copied, which leaves nothing else in the caches that are

@@ -1,4 +1,4 @@
-// What recording costs: a push into a rank's ring, and the whole way to the disk.
+// The cost of recording: a push into a rank's ring, and the whole way to the disk.
 
 #include "profiler/recorder/recorder.h"
 #include "tests/support/scratch_folder.h"

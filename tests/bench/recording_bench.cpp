@@ -1,4 +1,5 @@
-// What recording costs a run on the CPU: the same training with and without it, in turns within one program, so that
+// The cost of recording for a run on the CPU: the same training with and without it, in turns within one program, so
+// that
 // both see the same machine. The figures are medians over steps and rounds, of time on the wall and of processor time;
 // the latter is that of the whole process, the recorder's thread included.
 
@@ -107,8 +108,8 @@ double trimmedMean(std::vector<double> values) {
     return sum / static_cast<double>(values.size() - 2 * cut);
 }
 
-/// What it costs that the recorder is asked to write at the ends of steps: it is asked in a random half of the blocks
-/// of eight steps. Differences of a tenth of a percent show, since all steps are of one run.
+/// The cost of asking the recorder to write at the ends of steps, which is done in a random half of the blocks of
+/// eight steps. Differences of a tenth of a percent show, since all steps are of one run.
 void wokenWriter(benchmark::State& state, int pp) {
     RunConfig config;
     config.schedule = makeSchedule({"1f1b", "", pp, 4 * pp, 1}).value();
@@ -176,7 +177,7 @@ BENCHMARK_CAPTURE(maths, one_rank_wide, 1, 128)->Unit(benchmark::kMillisecond)->
 BENCHMARK_CAPTURE(maths, two_ranks, 2, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(maths, two_ranks_wide, 2, 128)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-/// As runs are unless told otherwise: ops take their nominal times, here without a tolerance that would hide a delay.
+/// As runs are by default: ops take their nominal times, here without a tolerance that would hide a delay.
 void nominalTimes(benchmark::State& state) {
     RunConfig config;
     config.schedule = makeSchedule({"1f1b", "", 4, 8, 1}).value();

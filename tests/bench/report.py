@@ -4,7 +4,7 @@
     tests/bench/report.py BUILD [--quick] [--ranks N] [--hta PYTHON] [--shared FOLDER] [--write FILE]
 
 BUILD is a build folder with the command line and the benchmarks. All figures are processor time, since other programs
-may run beside; each is the least of three runs. --quick leaves the largest size out. --ranks: how many traces of 100 MB
+may run at the same time; each is the minimum of three runs. --quick leaves the largest size out. --ranks: how many traces of 100 MB
 are generated, extracted and removed one by one (64); each takes some seconds. --hta names a Python that has
 HolisticTraceAnalysis. --shared names a folder with other people's traces. --write replaces the tables in FILE, which
 stand between "<!-- report -->" and "<!-- end -->".
@@ -30,7 +30,7 @@ import schedules_report as schedules
 RUNS = 3
 DECADES = (0.4, 4, 40, 400)  # MB of JSON; about 2,500 slices a MB
 GOAL_EXPONENT = 1.1
-START_NOISE = 2e-3  # seconds by which starts of a command differ: what takes less beside its start is not measured
+START_NOISE = 2e-3  # seconds by which starts of a command differ: shorter work is not measured
 
 MEASURE = """
 import os, sys
@@ -57,11 +57,11 @@ class Report:
         self.growth = []
         self.start = 0.0
 
-    # What is measured ------------------------------------------------------------------------------------------------
+    # The measurements ------------------------------------------------------------------------------------------------
 
     def run(self, command, runs=RUNS):
         """The least processor time of a command, in seconds, and the most memory it took, in bytes. A small process starts
-        it: the system counts the memory of whoever starts a program as its own, if that was more."""
+        it: the system counts the memory of the process that starts a program as the program's own, if that was more."""
         least, most = math.inf, 0
         for _ in range(runs):
             measured = subprocess.run([sys.executable, "-S", "-c", MEASURE, *map(str, command)], stdout=subprocess.PIPE,
@@ -79,7 +79,7 @@ class Report:
         return None if took is None else (max(took[0] - self.start, 1e-4), took[1])
 
     def loads(self, folder, what="", seconds=0.3, runs=1):
-        """What bench_load says of the files of a folder, by name: of several runs, the one with the least time."""
+        """The output of bench_load for the files of a folder, by name: the fastest of several runs."""
         out = subprocess.run(
             [self.bench / "bench_load", folder, f"--benchmark_filter={what}", "--benchmark_format=json",
              f"--benchmark_min_time={seconds}", f"--benchmark_repetitions={runs}"],
@@ -102,7 +102,7 @@ class Report:
         self.rows.append((what, figure, peer, ratio, goal, met))
 
     def compare(self, what, seconds, peer, peer_seconds, goal):
-        """A row whose goal is to be `goal` times as fast as the peer."""
+        """A row with the goal that ours is `goal` times as fast as the peer."""
         if seconds is None or peer_seconds is None:
             return self.row(what, "–", peer, "not measured", f"≥ {goal}", "?")
         ratio = peer_seconds / seconds
@@ -112,7 +112,7 @@ class Report:
         self.row(what, f"{value:,.3g} {unit}", "–", "–", f"≤ {goal} {unit}", value <= goal)
 
     def grows(self, what, points, whose=None, least=0.0):
-        """`points`: size and seconds, of which those below `least` are left out. A peer's exponent stands beside ours and
+        """`points`: size and seconds; those below `least` are left out. A peer's exponent is shown next to ours and
         has no goal."""
         points = [point for point in points if point[1] >= least]
         if len(points) < 2:
@@ -238,7 +238,7 @@ class Report:
         # As in a program that analyses once: the system hands out all memory.
         ops, _, wall = next(iter(self.analyzed("^analysis/1f1b_step_of_1M").values()))
         self.below(f"diagnose one step of {ops / 1e6:.2f} M ops, wall time", wall, "s", 0.4)
-        # Of what takes long only one call would be measured, the first, and of what does not mostly later ones.
+        # For slow functions only the first call would be measured, for fast ones mostly later calls.
         found = self.analyzed("^(analysis/1f1b|ranks|steps)/", "--benchmark_min_warmup_time=0.01")
         steps = [value for name, value in found.items() if name.startswith("analysis/1f1b/")]
         self.grows("diagnose steps of 8,192 ops, ops", [value[:2] for value in steps])
@@ -247,7 +247,7 @@ class Report:
             self.grows(what, [value[:2] for key, value in found.items() if key.startswith(name)])
 
     def breakdown(self):
-        """What HTA has of ours: where the time of each rank went."""
+        """The part of our results that HTA has, too: where the time of each rank went."""
         folder = self.work / f"{self.decades[-2]}" / "pipeline"
         ours = self.ours("analyze", folder)
         theirs = None
@@ -303,13 +303,13 @@ class Report:
                    least["processor_us"] / least["step_ms"] / 10, "%", 0.5)
 
     def live_load(self, *options):
-        """What it says at its end of a job that writes as fast as it can."""
+        """Its final output for a job that writes as fast as it can."""
         out = subprocess.run([self.build / "tests/unit/live/live_load", "--steps-per-minute", "0", *options],
                              stdout=subprocess.PIPE, check=True, text=True).stdout
         return json.loads(out.splitlines()[-1])
 
     def live(self):
-        """A monitor beside the writers of eight ranks, as fast as they can. One thread follows them, with the help of
+        """A monitor and the writers of eight ranks at the same time, as fast as they can. One thread follows them, with the help of
         others; two cores carry what fits into them with the writing, and no more than that thread can follow."""
         best = None
         for _ in range(RUNS):
@@ -322,8 +322,8 @@ class Report:
                  f"one core watches {watching / 1e6:.2f} M, writes {writing / 1e6:.2f} M", "–", "≥ 1 M", rate >= 1e6)
 
     def finished_run(self):
-        """What a run that is over takes whose steps come from the files one by one: of a monitor, and of an analysis in
-        parts, which reports each rank's step."""
+        """The cost of a finished run whose steps are read from the files one by one: for a monitor, and for an
+        analysis in parts, which reports each rank's step."""
         ranks = 64
         written, watched, analyzed = [], [], []
         for steps in (2500, 10000):
@@ -406,7 +406,7 @@ class Report:
         self.row("open our largest run in the app", f"{opened:.2f} s", f"analyze: {analyzed:.2f} s",
                  f"{opened / analyzed:.2f}", "≤ 1.3", opened <= 1.3 * analyzed)
         self.first_steps()
-        # What a user waits for is the clock; it is worth little beside other programs, so processor time stands beside it.
+        # The clock shows how long a user waits; with other programs running it is imprecise, so processor time is shown next to it.
         for size, usual, worst in (("10000000", 8, 16), ("10000000@2160", 16, 32), ("50000000", 16, 33))[: 1 if self.quick else 3]:
             out = subprocess.run([self.bench / "bench_timeline", size], stdout=subprocess.PIPE,
                                  env={**os.environ, "QT_QPA_PLATFORM": "offscreen"}, check=True, text=True).stdout

@@ -17,7 +17,7 @@ const bool kMemoryIsKept = [] {
     return mallopt(M_TRIM_THRESHOLD, kMost) == 1 && mallopt(M_MMAP_THRESHOLD, kMost) == 1;
 }();
 
-/// What is measured: a family at its number of chunks and at op times.
+/// The measured case: a family at its number of chunks and at op times.
 struct Case {
     const char* name;
     int vpp;

@@ -87,7 +87,7 @@ double wallMs() {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What the process has in memory now, from Linux's file; 0 where there is none.
+/// The memory that the process uses now, from Linux's file; 0 where there is none.
 std::size_t residentMiB() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {

@@ -70,7 +70,7 @@ struct Done {
     CheckRecord check;
 };
 
-/// What was compared: equal or not.
+/// The compared ops: equal or not.
 std::vector<Done> checksOf(const CheckedEngineRun& run) {
     std::vector<Done> all;
     for (std::size_t r = 0; r < run.records.size(); ++r) {
@@ -192,8 +192,8 @@ public:
             }
             return false;
         };
-        // Who runs what of others is up to chance, so what is covered is told by the run itself: what it found equal
-        // where the fault struck, it missed.
+        // Which rank repeats which ops depends on chance, so the run itself states what is covered: a check that found
+        // equality where the fault struck has missed it.
         const bool covered = std::ranges::any_of(checksOf(*run), covers);
         row.covered += covered ? 1 : 0;
         if (run->mismatches.empty()) {
@@ -331,7 +331,7 @@ TEST(AadiffCampaign, FindsEveryFlipInCoveredWorkAndNamesItsPlace) {
     }
     campaign.print();
     for (const auto& [where, row] : campaign.rows()) {
-        // What moves may by chance strike the same number twice, so that both executions agree.
+        // A moving fault may by chance strike the same number twice, so that both executions agree.
         const double least = where == Where::Sticky ? 0.95 : 1;
         EXPECT_GE(row.found, least * row.covered) << kNames[static_cast<std::size_t>(where)];
         EXPECT_EQ(row.placed, row.found) << kNames[static_cast<std::size_t>(where)];

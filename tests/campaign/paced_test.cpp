@@ -55,7 +55,7 @@ Fault drawFault(const Schedule& schedule, FaultKind kind, Random& random) {
     fault.size = uniform(random, 0.05, 0.5);
     if (kind != FaultKind::SlowOp) return fault;
     const std::vector<Op>& ops = schedule.ranks[fault.rank.index()];
-    do { // which half of a pair was slow cannot be told
+    do { // the slow half of a pair cannot be determined
         fault.op = ops[random() % ops.size()];
     } while (fault.op.overlapped);
     fault.step = 1 + static_cast<int>(random() % (kSteps - 1)); // the first step's slow ops count as warm-up
@@ -88,7 +88,7 @@ CostModel withSlowOp(const Schedule& schedule, CostModel costs, const Fault& fau
     return costs;
 }
 
-/// What the ranks recorded, as loading their files gives it.
+/// The ranks' recordings, as loaded from their files.
 std::vector<StepTimeline> stepsOf(const runtime::test::EngineRun& engine) {
     std::vector<StepTimeline> steps;
     for (int index = 0; index < engine.steps; ++index) {

@@ -15,7 +15,7 @@ bool toldWhateverItCosts(FaultKind kind) {
     return kind == FaultKind::WrongOrder || kind == FaultKind::DroppedRecord || kind == FaultKind::SkewedClock;
 }
 
-/// The first finding that a fault of this kind should be told by: what costs most, or the first of its kinds.
+/// The first finding that should reveal a fault of this kind: the most expensive one, or the first of its kinds.
 const Anomaly* leading(const RunReport& report, FaultKind kind) {
     for (const Anomaly& anomaly : report.anomalies) {
         const bool suits = kind == FaultKind::WrongOrder      ? anomaly.kind == AnomalyKind::OrderDeparture
@@ -33,7 +33,7 @@ double medianOf(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-/// What a finding says that a step would save, as a share of the median step that has it.
+/// The saving per step that a finding states, as a share of the median step that has it.
 double shareOf(const Anomaly& anomaly, const RunReport& report) {
     std::vector<double> walls;
     for (const StepAnalysis& step : report.steps) {

@@ -28,7 +28,7 @@ using testing::Not;
 
 constexpr const char* kPython = "/usr/bin/python3";
 
-/// Python jobs, recorded as they are. The frameworks are fakes of the same shape, beside job.py.
+/// Python jobs, recorded as they are. The frameworks are fakes of the same shape, in the folder of job.py.
 class Adapters : public testing::Test {
 protected:
     void SetUp() override {
@@ -65,7 +65,7 @@ protected:
         }
         return names;
     }
-    /// Of two ranks with two stages each: each op and transfer twice.
+    /// Two ranks with two stages each: each op and transfer twice.
     [[nodiscard]] static std::map<std::string, int> slicesOfFourStages(int microbatches) {
         std::map<std::string, int> names;
         for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
@@ -130,7 +130,8 @@ TEST_F(Adapters, WaitsForACoreAreRecorded) {
     EXPECT_GT(waited, std::chrono::milliseconds(300)) << "of at least a second that both want to run";
 }
 
-// Of a batch that is waited for as a whole: the send lasts until all is through, the receive until its data is there.
+// In a batch that is waited for as a whole, the send lasts until all transfers are done, the receive until its data has
+// arrived.
 TEST_F(Adapters, PyTorchsBatchesShowBothTransfers) {
     ASSERT_EQ(record("$PY $JOB torch_batches", 2).exit_code, 0) << log();
     EXPECT_EQ(log(), "");
@@ -645,7 +646,7 @@ INSTANTIATE_TEST_SUITE_P(
         return std::string(test.param.called) + (*test.param.more != 0 ? "_" + std::string(test.param.more) : "");
     });
 
-/// The sizes of a search, and the name that its placement needs beside the file.
+/// The sizes of a search, and the name that its placement needs in addition to the file.
 struct SearchedOrder {
     const char* vpp;
     const char* placement;

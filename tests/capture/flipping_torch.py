@@ -1,6 +1,6 @@
 # A pipeline of two ranks with layers that drop out, keep statistics, are not deterministic, count their calls, draw from
 # a generator of their own or from Python's and communicate, one that computes a wrong bit on rank 0 now and then, and one
-# whose gradient has a wrong bit there. What is wrong lies in a column that no weight depends on: the weights at the end are
+# whose gradient has a wrong bit there. The error is in a column that no weight depends on: the weights at the end are
 # equal, whatever a recording repeats in between.
 import random
 import sys

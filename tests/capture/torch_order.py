@@ -2,7 +2,7 @@
 
     torchrun --nproc-per-node P torch_order.py ORDER.csv NAME MICROBATCHES STEPS
 
-NAME is the schedule's name that torchtitan would want beside the file: it decides which rank holds which stage.
+NAME is the schedule's name that torchtitan needs in addition to the file: it decides which rank holds which stage.
 """
 
 import sys

@@ -21,7 +21,7 @@ std::string smallTrace() {
     return (dataDir() / "traces/small_chrome.json").string();
 }
 
-/// What `info` says of a file, without its path.
+/// The output of `info` for a file, without its path.
 nlohmann::json infoOf(const std::string& file, const std::string& input = {}) {
     const ProgramResult info = runProgram({"info", "--json", file}, input);
     EXPECT_EQ(info.exit_code, 0) << info.err;
@@ -36,7 +36,7 @@ nlohmann::json infoOf(const std::string& file, const std::string& input = {}) {
     return document;
 }
 
-/// What `analyze` says of a trace, with one name for its files and the `others`; null where it is refused.
+/// The output of `analyze` for a trace, with one name for its files and the `others`; null if it is refused.
 nlohmann::json answerOf(const std::filesystem::path& input, const std::vector<std::string>& others = {}) {
     const ProgramResult result = runProgram({"analyze", input.string(), "--json"});
     if (result.exit_code != 0) return {};

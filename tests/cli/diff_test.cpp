@@ -49,7 +49,7 @@ TEST(DiffCommand, ShowsUntestedDifferencesOfSingleSteps) {
 
     const auto text = runProgram({"diff", a, b});
     EXPECT_NE(text.out.find("Too few steps"), std::string::npos);
-    // What was not tested is no finding.
+    // A change that was not tested is not a finding.
     EXPECT_EQ(runProgram({"diff", a, b, "--fail-on", "slower"}).exit_code, 0);
 }
 

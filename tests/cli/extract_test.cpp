@@ -36,7 +36,7 @@ using test::runProgram;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-/// What a command says, with one name for the traces and their extracts.
+/// The output of a command, with one name for the traces and their extracts.
 std::string said(const Words& command, const fs::path& input, const fs::path& raw, const fs::path& extracts) {
     Words words{command.front(), input.string()};
     words.insert(words.end(), command.begin() + 1, command.end());
@@ -57,7 +57,7 @@ std::string difference(const std::string& a, const std::string& b) {
     return fmt::format("at {}:\n{}\nbut the extract\n{}", at, a.substr(from, 300), b.substr(from, 300));
 }
 
-/// Of a file or a folder, which may hold no trace.
+/// For a file or a folder, which may contain no trace.
 void expectEqualAnswers(const fs::path& raw) {
     const test::ScratchFolder scratch;
     const fs::path out = scratch.file("extracts");
@@ -131,7 +131,7 @@ TEST(Extract, OfTwoRunsComparesAsTheyDo) {
     EXPECT_EQ(said(extract_a, b), expected) << "an extract and a trace";
 }
 
-/// Four ranks of which two were extracted are one run. By design one thing differs where the first file is an extract:
+/// Four ranks, two of them extracted, are one run. By design one thing differs where the first file is an extract:
 /// a problem that files share names the first raw file.
 TEST(Extract, MixesWithTraces) {
     const fs::path run = test::dataDir() / "recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8/iteration_4";
@@ -240,7 +240,7 @@ TEST(Extract, KnowsTheRulesThatItWasMadeWith) {
     EXPECT_EQ(said(analyze, with, scratch.path(), with), said(analyze, raw, scratch.path(), with));
 }
 
-/// What a disk or a network damages is a file that cannot be used, not a wrong answer.
+/// Damage by a disk or a network makes a file unusable and never gives a wrong answer.
 TEST(Extract, ThatIsDamagedIsRejected) {
     const test::ScratchFolder scratch;
     const fs::path raw = scratch.write("rank0.json", bench::kinetoLike(std::size_t{1} << 18, {.pp = 4}));

@@ -64,7 +64,7 @@ TEST(FormulaCommand, QuotesWithVerdicts) {
     EXPECT_FALSE((*split)["verdict"].get<std::string>().empty());
 }
 
-/// What a file calls itself does not count, its order does.
+/// The order in a file counts, not its name.
 TEST(FormulaCommand, NamesAFileByItsOrder) {
     const ScratchFolder scratch;
     const auto made = runProgram({"schedule", "--schedule", "1f1b", "--pp", "2", "--microbatches", "4", "--json"});

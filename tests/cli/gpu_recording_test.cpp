@@ -1,4 +1,4 @@
-// What GPUs have recorded, read by the commands: recordings of our own, made on an H200 (tests/data/recordings).
+// Recordings of GPUs, read by the commands: our own recordings, made on an H200 (tests/data/recordings).
 
 #include "tests/cli/program.h"
 #include "tests/support/shared_data.h"

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 const std::filesystem::path kFolder = dataDir() / "traces";
 
-// What the inputs hold is written down by hand; here the command's JSON is compared with it, name by name.
+// The content of the inputs was written down by hand; here the command's JSON is compared with it, name by name.
 TEST(InfoCommand, SaysOfEveryInputWhatItHolds) {
     const Json all = Json::parse(readAll(kFolder / "expected.json"));
     int compared = 0;

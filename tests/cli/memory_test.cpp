@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What a command comes to whose addresses are limited.
+/// The result of a command whose addresses are limited.
 ProgramResult runWithin(std::size_t mebibytes, const std::vector<std::string>& arguments) {
     rlimit before{};
     ::getrlimit(RLIMIT_AS, &before);

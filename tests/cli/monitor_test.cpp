@@ -194,7 +194,7 @@ TEST(Monitor, SaysWhatIsWrongWithTheLine) {
 TEST(Monitor, BudgetsAreOfTheTypicalStep) {
     const ScratchFolder scratch;
     const std::string traces = scratch.file("traces");
-    ASSERT_EQ(runProgram(runWith({"--steps", "6", "--out", traces})).exit_code, 0); // 66 ms a step
+    ASSERT_EQ(runProgram(runWith({"--steps", "6", "--out", traces})).exit_code, 0); // 66 ms per step
     EXPECT_EQ(runProgram({"monitor", traces, "--max-step", "10s", "--max-bubble", "99%"}).exit_code, 0);
     const ProgramResult over = runProgram({"monitor", traces, "--max-step", "60ms"});
     EXPECT_EQ(over.exit_code, 1);

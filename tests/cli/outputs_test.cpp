@@ -130,7 +130,7 @@ TEST(Output, ADashIsStandardOutput) {
     EXPECT_EQ(runProgram({"convert", trace.string(), "--to", "kineto", "-"}).exit_code, 2);
 }
 
-/// Of what `limit` bytes do not hold.
+/// For an output that `limit` bytes cannot hold.
 class SmallDisk {
 public:
     explicit SmallDisk(rlim_t bytes) {

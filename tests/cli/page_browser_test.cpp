@@ -46,7 +46,7 @@ std::string browserHere() {
     return {};
 }
 
-/// What a reader does, and afterwards the state of the timeline as JSON in an element.
+/// The actions of a reader, and afterwards the state of the timeline as JSON in an element.
 constexpr const char* kActions = R"js(<pre id="seen"></pre><script>
 "use strict";
 const canvas = document.querySelector(".zoom canvas"), tip = document.querySelector(".zoom .tip"), seen = {};

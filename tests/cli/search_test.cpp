@@ -95,7 +95,7 @@ TEST(SearchCommand, TakesTimesAndMemoryFromATrace) {
 
 TEST(SearchCommand, TakesTimesOfUnequalMicrobatches) {
     const ScratchFolder scratch;
-    // Of every other micro-batch's backward only the whole is given, though orders may split it.
+    // For every other micro-batch only the whole backward is given, although orders may split it.
     std::string ops = "kind,microbatch,chunk,rank,duration\n";
     const std::vector<int> lengths{3, 9, 4, 7, 2, 8};
     for (int m = 0; m < 6; ++m) {
@@ -199,7 +199,7 @@ TEST(SearchCommand, RunsASmallerSecondModelInCopies) {
     ASSERT_EQ(read.exit_code, 0) << read.err;
     EXPECT_EQ(read.json()["steps"][0]["wall_ns"], found["makespan_ns"]);
     EXPECT_EQ(read.err, "") << "no arrow leads from a copy to the next";
-    // Unless told, the copies share as many as the first model has.
+    // By default, the copies share as many as the first model has.
     EXPECT_EQ(runProgram(search(stages, {"--second", half})).exit_code, 0);
     const auto ran = runProgram({"run", "--schedule-file", out, "--steps", "1"});
     EXPECT_EQ(ran.exit_code, 3);

@@ -222,7 +222,7 @@ TEST(AnalyzeCommand, SaysItInThreeLines) {
 
 TEST(AnalyzeCommand, BudgetsAreExitCodes) {
     const ScratchFolder folder;
-    const std::string trace = simulatedRun(folder); // 33 ms, of which each rank idles 9
+    const std::string trace = simulatedRun(folder); // 33 ms; each rank idles for 9 of them
     const auto run = [&](std::vector<std::string> words) {
         words.insert(words.begin() + 1, trace);
         return runProgram(words);

@@ -140,7 +140,7 @@ TEST(AdviseCommand, EverySuggestionIsWhatItsCommandSays) {
     EXPECT_THAT(text.out, HasSubstr("bubblescope whatif " + trace + " --if "));
 }
 
-// What a pair of ops would take one after the other is unknown: the balance of the stages can be advised all the same.
+// The duration of a pair's ops one after the other is unknown; the balance of the stages can still be advised.
 TEST(AdviseCommand, AdvisesBalanceWhereOrdersCannotBeTried) {
     const ScratchFolder scratch;
     const std::string times =
@@ -215,7 +215,8 @@ TEST(WhatIfCommand, SavesWhatTheAnswerSays) {
     EXPECT_GE(compared, 4);
 }
 
-// What the trace does not explain makes the error larger, and is no reason for silence; and there is one figure for it.
+// Time that the trace does not explain makes the error larger, but the answer is still given; and there is one figure
+// for it.
 TEST(WhatIfCommand, AnswersOnEveryRealTraceWithOneError) {
     for (const char* name : {"torch-pp-cpu-gloo/1f1b_pp4_mb8", "torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2",
                              "torch-pp-cpu-gloo/zbv_pp2_mb4_v2", "torch-pp-cpu-gloo/gpipe_pp2_mb4",
@@ -242,7 +243,7 @@ TEST(WhatIfCommand, AnswersOnEveryRealTraceWithOneError) {
     EXPECT_THAT(scenario.out, HasSubstr(" ± "));
 }
 
-// What the search finds stands among the suggestions, as a file that `whatif` takes and predicts the same of.
+// The result of the search is among the suggestions, as a file that `whatif` reads, with the same prediction.
 TEST(AdviseCommand, SearchesAnOrderAndASplitInTurn) {
     const ScratchFolder scratch;
     const std::string trace = simulatedTrace(scratch);

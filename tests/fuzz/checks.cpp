@@ -138,7 +138,8 @@ std::optional<Loaded> load(std::string_view bytes, const ReadInput& read) {
     JobControl control;
     LoadProgress progress(control, bytes.size());
     builder.addFile({kInput, {}, std::nullopt});
-    // Of each format the dearest bytes: an event of thirty becomes a slice with columns, and its names and args are
+    // The most expensive bytes of each format: an event of thirty becomes a slice with columns, and its names and args
+    // are
     // kept apart; builders grow by doubling. Text formats look at each byte a few times.
     constexpr Bounds kBounds{.peak_per_byte = 400, .allocated_per_byte = 2000, .branches_per_byte = 3000};
     Loaded loaded;

@@ -1,4 +1,4 @@
-// Inputs of which a part is repeated: four times the bytes may take about four times the memory, not sixteen.
+// Inputs with a repeated part: four times the bytes may take about four times the memory, not sixteen.
 
 #include "core/formats/chrome/reader.h"
 #include "core/formats/paddle/job_log.h"

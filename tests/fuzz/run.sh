@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# run.sh NAME SECONDS [libFuzzer option…]: fuzzes one reader. What it learns goes to build/fuzz/corpus/NAME and is used
-# again; what it finds goes to build/fuzz/findings. BUBBLESCOPE_FUZZ_PRESET=fuzz-fast takes the programs of that preset. Seeds are ours and, where the folder of real traces is there, the
+# run.sh NAME SECONDS [libFuzzer option…]: fuzzes one reader. Its new inputs go to build/fuzz/corpus/NAME and are used
+# again; its findings go to build/fuzz/findings. BUBBLESCOPE_FUZZ_PRESET=fuzz-fast takes the programs of that preset.
+# Seeds are ours and, where the folder of real traces is there, the
 # beginnings of those. A finding that was fixed goes to tests/fuzz/findings/NAME, where the tests replay it. Readers of
 # traces get up to a megabyte: work and memory that grow faster than the input do not show in less.
 set -euo pipefail

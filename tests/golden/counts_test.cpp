@@ -213,7 +213,7 @@ TEST(OutsideNsysCounts, AgreeWithWhatSqlSays) {
                         {"cuda_runtime", rows("RUNTIME")},
                         {"overhead", rows("OVERHEAD")},
                         {"nvtx", countIn(database, "SELECT count(*) FROM NVTX_EVENTS WHERE eventType = 59")}}));
-    // What runs on one stream follows each other, so its sum is the stream's busy time.
+    // Slices on one stream run one after the other, so their sum is the stream's busy time.
     std::multiset<std::string> streams;
     for (const TrackSummary& track : summary.tracks) {
         if (track.thread.find("stream") != 0 || track.thread.find("sync") != std::string::npos) continue;

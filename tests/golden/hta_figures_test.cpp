@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-// What HolisticTraceAnalysis 0.5.0 (with whole traces, include_last_profiler_step, and without its rounding of times to
+// The figures that HolisticTraceAnalysis 0.5.0 (with whole traces, include_last_profiler_step, and without its rounding
+// of times to
 // microseconds, HTA_DISABLE_NS_ROUNDING=1) finds in real traces, against what we do. Its events of synchronisation, and
 // operators that have an argument named stream, count as compute there; files where that matters are left out of the
 // rows concerned, which say so. Where a launch and a begin fall into one microsecond, as on stream 28 below, it may
@@ -25,7 +26,7 @@ struct Figures {
     double span = 0;
     double compute = 0;
     double idle = 0;
-    std::optional<double> overlap; ///< percent of communication beside compute
+    std::optional<double> overlap; ///< percent of communication during compute
     double launch_delay = -1;      ///< the longest; negative: it knows no launches
     struct Stream {
         std::string name;

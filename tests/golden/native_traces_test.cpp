@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-// One small input for every format and every oddity that readers know, below tests/data/traces. What each holds stands
-// in expected.json there, written by hand: counts, times and the problems that people must be told.
+// One small input for every format and every oddity that readers handle, below tests/data/traces. The content of each
+// is in expected.json there, written by hand: counts, times and the problems that must be reported.
 namespace bubblescope {
 namespace {
 

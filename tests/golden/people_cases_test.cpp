@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-// Files after public complaints, and what is right, which was computed apart from Bubblescope. They are no part of the
-// source.
+// Files after public complaints, and what is right, which was computed apart from Bubblescope. They are not part of
+// the source.
 namespace bubblescope {
 namespace {
 

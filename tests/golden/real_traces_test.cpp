@@ -47,7 +47,7 @@ protected:
     bubblescope::Run run_; // a test's own Run() hides the plain name
 };
 
-/// Of those that are not part of the source.
+/// Traces that are not part of the source.
 class OutsideTraces : public RealTraces {};
 
 // Counted with Python's json module: 5120 "E" events named forward or backward = 20 iterations x 4 ranks x

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kTimeline = "bytedance-straggler/timeline-ST.json.gz";
 
-/// What the study's authors publish as their result for this trace.
+/// The result that the study's authors published for this trace.
 constexpr double kSlowdown = 1.1787;
 constexpr double kLaunchSlowdown = 1.0192;
 constexpr double kWorkers = 0.0314;

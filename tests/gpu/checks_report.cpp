@@ -1,4 +1,4 @@
-// What checks in bubbles cost on a GPU, and what they find there.
+// The cost of checks in bubbles on a GPU, and their findings.
 
 #include "core/base/median.h"
 #include "tests/gpu/gpu_run.h"

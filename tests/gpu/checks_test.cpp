@@ -23,7 +23,7 @@ CostModel opTimes() {
     return someTimes(TimeNs{timeIsMadeUp() ? 100'000 : 4'000'000});
 }
 
-/// A paced run on the test's device; checked unless told otherwise.
+/// A paced run on the test's device; checked by default.
 struct DeviceRun {
     DeviceRun(const Schedule& schedule, Storage storage, const std::vector<std::string>& faults = {},
               TimeNs kernel = TimeNs{0})
@@ -53,7 +53,7 @@ struct DeviceRun {
         return hash;
     }
 
-    /// Of those that found nothing, of a kind.
+    /// Those of one kind that found nothing.
     [[nodiscard]] std::vector<CheckRecord> checks(CheckKind kind) const {
         std::vector<CheckRecord> checks;
         for (const auto& rank : run.records) {
@@ -64,7 +64,7 @@ struct DeviceRun {
         }
         return checks;
     }
-    /// What became of the replays of an op's layers in a step, for messages of tests.
+    /// The results of replaying an op's layers in a step, for messages of tests.
     [[nodiscard]] std::string fateOf(const Op& op, int step) const {
         std::string text;
         for (const CheckRecord& check : checks(CheckKind::Replay)) {
@@ -84,7 +84,7 @@ struct DeviceRun {
     std::shared_ptr<Backend> backend;
 };
 
-/// What such a run plans.
+/// The plan of such a run.
 std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
     const CheckedEngineRun run(schedule, opTimes());
     ModelConfig model = run.model;

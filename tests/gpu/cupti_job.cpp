@@ -55,7 +55,7 @@ void work(bubblescope::test::CuptiObserver& cupti) {
 
 std::size_t delivered_to_profiler = 0;
 
-/// What a profiler expects of CUPTI: that nobody holds it, and that its times are CLOCK_REALTIME's.
+/// Checks a profiler's requirements on CUPTI: no other tool holds it, and its times are those of CLOCK_REALTIME.
 int workForProfiler(bubblescope::test::CuptiObserver& cupti) {
     using RequestBuffer = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
     using CompleteBuffer = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);

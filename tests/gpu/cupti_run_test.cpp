@@ -162,7 +162,7 @@ TEST(CuptiRun, OpsLastFromTheirFirstKernelToTheirLast) {
                 } else {
                     EXPECT_LE(step.detailsOf(op).device_idle, (count - 1) * launch) << opName(op.op);
                 }
-                // What waits for another rank has been launched by then; the step's first op has nothing to wait for.
+                // Ops that wait for another rank have been launched by then; the step's first op does not wait.
                 if (r == 0 && opName(op.op) == "F0.0") {
                     EXPECT_GE(step.detailsOf(op).device_idle, (count - 1) * each);
                 }
@@ -340,7 +340,7 @@ TEST(CuptiRun, OneRecorderServesRunsOneAfterTheOther) {
     }
 }
 
-/// What the job of that name leaves in the trace when it exits: its kernels.
+/// The slices of the job with this name in the trace when it exits: its kernels.
 std::int64_t kernelsLeftBy(const std::string& how, const std::filesystem::path& folder) {
     const std::string command = std::string("'") + BUBBLESCOPE_CUPTI_JOB + "' " + how + " '" + folder.string() + "'";
     const int status = std::system(command.c_str());

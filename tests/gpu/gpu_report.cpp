@@ -1,4 +1,4 @@
-// What a GPU does with the model presets, and how its bubbles compare with theory: figures to be read, not a test.
+// The speed of a GPU with the model presets, and its bubbles compared with theory: figures for people, not a test.
 //   gpu_report [--seconds N] [--part products|bubbles|checks|speed]… [PRESET…]
 // With --seconds nothing is begun after that time; every line is written when it is known, so a run that is cut off
 // leaves what it had. Without --part all parts; presets are those of the part `speed`.

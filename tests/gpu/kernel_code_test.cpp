@@ -198,8 +198,8 @@ void runKernelsOfDigests(const Sizes& sizes) {
     }
 }
 
-// Rows and columns of which a thread has eight neighbours at a time, with arrays that are aligned for that and with
-// others: each must leave the bits of the form, which knows nothing of where arrays begin.
+// Rows and columns in which a thread has eight neighbours at a time, with arrays that are aligned for that and others:
+// each must give the bits of the form, which does not depend on where arrays begin.
 
 template <class T>
 void runNormalisation(const Sizes& widths, std::int64_t rows) {

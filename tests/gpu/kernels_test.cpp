@@ -22,7 +22,7 @@ using M = Matrix<double>;
 template <class T>
 class Kernels : public DeviceTest {
 protected:
-    /// What the device has: numbers as T stores them.
+    /// The numbers on the device, as T stores them.
     Matrix<float> stored(Eigen::Index rows, Eigen::Index columns, float scale = 1.0F) {
         return rounded<T>(numbers_.matrix(rows, columns, scale));
     }

@@ -33,7 +33,7 @@ struct OpLaunches {
     }
 };
 
-/// Of a stage in the middle of a pipeline with one block, in a step that is not the first.
+/// For a stage in the middle of a pipeline with one block, in a step that is not the first.
 OpLaunches launchesOf(int batch, int heads, bool fused) {
     ModelConfig config;
     config.width = 16 * heads;

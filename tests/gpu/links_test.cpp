@@ -1,4 +1,4 @@
-// Ranks with a device each, joined by what stands in for NCCL: real runs over real plans of links, with threads in the
+// Ranks with a device each, connected by a replacement for NCCL: real runs with real plans of links, but threads in
 // place of processes.
 
 #include "core/families/registry.h"
@@ -29,7 +29,7 @@ namespace {
 
 using ::bubblescope::test::asTeam;
 
-/// One device for all, whose streams belong to whoever made them.
+/// One device for all; its streams belong to the rank that created them.
 struct Machine {
     explicit Machine(unsigned seed) : device(std::make_shared<EmulatedDevice>(seed)) {
         device->fed_by_others = true;
@@ -55,7 +55,7 @@ RunConfig configOf(Schedule schedule, const Machine& machine, Storage storage) {
     return config;
 }
 
-/// The root's summary, or the first error; `errors` gets what each rank was told.
+/// The root's summary, or the first error; `errors` receives the error of each rank.
 Result<RunSummary> trainLinked(const RunConfig& config, std::vector<std::string>* errors = nullptr) {
     const auto ranks = static_cast<std::size_t>(config.schedule.pp * config.replicas * config.tensor_ranks);
     ControlHub hub(ranks);
@@ -74,7 +74,7 @@ Result<RunSummary> trainLinked(const RunConfig& config, std::vector<std::string>
     });
 }
 
-/// Of a few ranks, each of which may be several processes.
+/// A few ranks, each of which may be several processes.
 Schedule scheduleOf(const char* family) {
     return makeSchedule({family, "", 2, 4, 1}).value();
 }
@@ -101,7 +101,7 @@ TEST_P(LinkedPipelines, TrainToTheBitsOfTheReference) {
     }
 }
 
-/// What every rank takes is what the others send to it, each message on one link.
+/// Every rank receives exactly the messages that the others send to it, each on one link.
 TEST_P(LinkedPipelines, HaveALinkForEveryMessage) {
     for (const int replicas : {1, 2}) {
         for (const int slices : {1, 2}) {
@@ -211,7 +211,7 @@ TEST(LinkedRuns, TransfersAreUrgentAndProductsLeaveThemRoom) {
     const Machine machine(7);
     const auto backend = machine.backend(Storage::Float);
     ASSERT_TRUE(trainLinked(configOf(scheduleOf("1f1b"), machine, Storage::Float)).ok());
-    // Of two ranks in a pipeline each has a link for activations and one for gradients.
+    // Each of two ranks in a pipeline has a link for activations and one for gradients.
     EXPECT_EQ(machine.device->room(), 2 * machine.peers->blocksOfTransfer());
     const int usual = machine.device->streams(Accelerator::Priority::Usual);
     const int urgent = machine.device->streams(Accelerator::Priority::Urgent);

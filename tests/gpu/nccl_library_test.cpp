@@ -1,4 +1,5 @@
-// What of NCCL can be tested without a GPU: that the library is there with all that we call, and how it fails.
+// The parts of NCCL that can be tested without a GPU: the library exists with all functions that we call, and its
+// errors are reported.
 
 #include "runtime/backend/cuda/nccl_peers.h"
 

@@ -95,7 +95,7 @@ TEST(PacedOnADevice, WaitsForTheDeviceOnlyAroundSteps) {
     EXPECT_EQ(waitsOf(2), waitsOf(9)) << "ops cost no waits";
 }
 
-// What becomes a CUDA graph: an op that is a new graph every time would cost more than its kernels one by one.
+// The ops that become a CUDA graph: an op that is a new graph every time would cost more than its kernels one by one.
 TEST(BatchesOnADevice, AreTheOpsAndComeAgainWithTheSameCalls) {
     for (const auto& [name, vpp] : {std::pair{"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"dualpipe", 2}}) {
         SCOPED_TRACE(name);
@@ -115,8 +115,9 @@ TEST(BatchesOnADevice, AreTheOpsAndComeAgainWithTheSameCalls) {
     }
 }
 
-// A GPU launches the graph of an op again as it is where it finds the op's memory at the same addresses. Of several
-// ranks one frees what another sent it when its thread comes to that, so addresses there follow from the threads, too.
+// A GPU launches the graph of an op again as it is where it finds the op's memory at the same addresses. If there are
+// several ranks, a rank frees received tensors at a time that depends on its thread, so addresses depend on the
+// threads, too.
 TEST(BatchesOnADevice, FindTheirMemoryWhereTheyHadIt) {
     const auto capturedIn = [](int steps) {
         EngineRun run(scheduleOf("1f1b", 1, 4), someTimes(TimeNs{0}));

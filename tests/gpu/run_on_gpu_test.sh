@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What tests/gpu/run-on-gpu makes of commands that pass, fail and never end. Argument: the script.
+# Tests tests/gpu/run-on-gpu with commands that pass, fail and never end. Argument: the script.
 set -uo pipefail
 pack=$(mktemp -d)
 trap 'rm -rf "$pack"' EXIT

@@ -35,7 +35,7 @@ Run runWithSlowStage() {
     return run;
 }
 
-/// A window with a run of which `make` gives another copy for each load.
+/// A window with a run; `make` returns another copy of it for each load.
 struct AnswerWindow {
     MainWindow window;
 
@@ -47,7 +47,7 @@ struct AnswerWindow {
         window.open({QStringLiteral("run")});
         if (!loaded.wait()) qFatal("the run did not load");
     }
-    /// That of the run, not that of the plain page.
+    /// The help of the run, not of the plain page.
     [[nodiscard]] AnswerBar& bar() const {
         for (AnswerBar* const each : window.findChildren<AnswerBar*>()) {
             if (each->isVisible()) return *each;

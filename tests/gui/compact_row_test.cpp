@@ -43,7 +43,7 @@ TimeNs runningTime(const Lane& lane, const TimeRange& window) {
     return sum;
 }
 
-/// The same by role; halves of a pair share their time.
+/// The covered time by role; halves of a pair share their time.
 RoleTimes timeByRole(const Lane& lane, const TimeRange& window) {
     RoleTimes out{};
     const auto& spans = lane.spans();

@@ -81,7 +81,7 @@ private slots:
         QCOMPARE(text(0, ComparisonModel::What), QStringLiteral("Step time"));
         QVERIFY(text(0, ComparisonModel::ChangeColumn).startsWith(QLatin1Char('+')));
         QVERIFY(table.model()->rowCount() > 3);
-        // The slow rank's longest ops cost most; the idle time that they cause stands behind all ops.
+        // The slow rank's longest ops cost most; the idle time that they cause comes after all ops.
         const int first = 1;
         QCOMPARE(text(first, ComparisonModel::What), QStringLiteral("Rank 2: B of chunk 0, steady"));
         TimeNs last = TimeNs::max();

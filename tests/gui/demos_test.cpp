@@ -150,7 +150,8 @@ private slots:
         QCOMPARE(manual->path(), kFirstStepsPage);
     }
 
-    // What a newcomer wants to know, by clicks alone: what is slow, what it costs, what another split would gain.
+    // The questions of a newcomer, answered only with clicks: what is slow, how much it costs, and how much another
+    // split would gain.
     void fromTheFindingToWhatAnotherSplitWins() {
         MainWindow window(loadFiles, false);
         window.show();
@@ -213,7 +214,7 @@ private slots:
         Anomaly link;
         link.kind = AnomalyKind::SlowLink;
         link.rank = Rank{1};
-        QVERIFY(changeFor(*session, link).isEmpty()); // to whom?
+        QVERIFY(changeFor(*session, link).isEmpty()); // it has no peer
         link.peer = Rank{2};
         QCOMPARE(changeFor(*session, link), QStringLiteral("link:1-2=usual"));
     }

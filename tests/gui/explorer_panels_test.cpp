@@ -185,7 +185,7 @@ private slots:
         QCOMPARE(child<QSpinBox>(explorer, "explorerVpp").value(), 2); // set with the family
         child<QSpinBox>(explorer, "explorerVpp").setValue(3);
         QTRY_VERIFY(!explorer.result().has_value());
-        // Beside the fields, in their words; the old drawing is gone.
+        // Next to the fields, in their words; the old drawing is gone.
         const auto& problem = child<QLabel>(explorer, "explorerProblem");
         QVERIFY(problem.isVisible());
         QVERIFY2(!problem.text().contains(QLatin1String("--")), qPrintable(problem.text()));

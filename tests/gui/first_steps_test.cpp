@@ -53,7 +53,7 @@ Run runOf(int steps, int ranks = 4) {
 
 constexpr TimeNs kLater = 10ms; ///< than the whole it begins
 
-/// Of a trace that states nothing about itself: the beginning of one of its threads.
+/// For a trace without statements about itself: the beginning of one of its threads.
 Run slicesOf(const Run& whole) {
     TraceBuilder builder;
     builder.addFile({"sample.json", "chrome", std::nullopt, {}, {}});
@@ -85,7 +85,7 @@ public:
         window.open({file});
         QTRY_COMPARE(steps(), 2);
     }
-    /// The same where a trace does not state its sizes.
+    /// Also if a trace does not state its sizes.
     void openForeign(const QString& file, Beginning with = Beginning::ForeignSlices) {
         beginning = with;
         window.open({file});
@@ -365,7 +365,7 @@ private slots:
         QVERIFY(other.window.state().range().range().length() > 20ms);
     }
 
-    /// What a menu or a button that is held points at goes away with the slices.
+    /// The item of an open menu or a pressed button disappears with the slices.
     void slicesMayGoAwayUnderAMenuAndADrag() {
         for (const auto outcome : {SlowWindow::Outcome::Whole, SlowWindow::Outcome::Plain}) {
             SlowWindow w;

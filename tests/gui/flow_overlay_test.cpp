@@ -55,7 +55,7 @@ struct FlowView {
     [[nodiscard]] QImage picture() { return view.viewport()->grab().toImage(); }
 };
 
-/// The same with the details beside it, and the diagnoses that were made since.
+/// Also with the details panel, and the diagnoses made since.
 struct DiagnosedView : FlowView {
     DetailsPanel details{state, themes};
     QSignalSpy made{&state, &ViewState::diagnosisMade};
@@ -239,8 +239,7 @@ private slots:
         QVERIFY(!StepFlows(session, step).criticalPath().stretches.empty());
     }
 
-    /// Of the steps that were clicked through while one was diagnosed, the last one is next, and none of another
-    /// session.
+    /// The last of the steps that were clicked while one was being diagnosed is next, and none of another session.
     void stepsThatWereLeftAreNotDiagnosed() {
         const SessionPtr session = slowOp();
         ViewState state;
@@ -272,7 +271,8 @@ private slots:
         QVERIFY(session->lacksDiagnosis(others[1])); // the work was called off before it began
     }
 
-    /// What is next when a diagnosis is made is what is needed then: first the selection's step, though the view has
+    /// When a diagnosis is finished, the next one is the one needed then: first the selection's step, though the view
+    /// has
     /// moved on, then the step of the critical path.
     void aSelectionIsDiagnosedWhenTheViewHasMovedOn() {
         const SessionPtr session = slowOp();
@@ -341,7 +341,7 @@ private slots:
         QVERIFY(!isUndetermined(shown.details));
     }
 
-    /// The line about a bubble under the mouse waits for nothing. What is copied is complete.
+    /// The line about a bubble under the mouse waits for nothing. The copied text is complete.
     void aCopyHasTheCauseOfABubble() {
         const SessionPtr session = slowOp();
         const int step = otherStep(*session);

@@ -62,7 +62,7 @@ SessionPtr denseSession(int count, TimeNs gap) {
         at += 1us + gap;
     }
     step.fitWindow();
-    // Only what geometry reads: a diagnosis of so many ops takes a minute.
+    // Only what geometry reads: the diagnosis of this many ops takes a minute.
     auto session = std::make_shared<Session>();
     session->report.steps.resize(1);
     session->report.steps[0].bubbles = findBubbles(step);

@@ -101,7 +101,7 @@ private slots:
         QCOMPARE(window.state().session()->run.schedule.name, std::string("1f1b"));
         QTRY_COMPARE_WITH_TIMEOUT(sender.state(), QProcess::NotRunning, 20000);
 
-        // What was kept can be opened.
+        // The kept trace can be opened.
         QCOMPARE(filesIn(kept), 2U);
         auto& open = childIn<QToolButton>(window, "liveOpen");
         QVERIFY(open.isVisible());

@@ -86,7 +86,7 @@ private slots:
         QCOMPARE(snapshot.counts.incomplete, std::int64_t{0}); // the last step is complete, too
         const std::int64_t steps = snapshot.counts.steps;
 
-        // The whole recording is opened beside the watch.
+        // The complete recording is opened in addition to the watch.
         QSignalSpy loaded(&window, &MainWindow::loaded);
         childOf<QToolButton>(window, "liveOpen").click();
         QVERIFY(loaded.wait(30000));

@@ -256,7 +256,7 @@ private slots:
         QVERIFY(editor != nullptr);
         QTest::keyClicks(editor, QStringLiteral("first"));
         QTest::keyClick(editor, Qt::Key_Return);
-        // Nothing lies beside the trace until the user wants it.
+        // No file is created next to the trace unless the user wants it.
         const auto file = notesFileOf(trace.toStdString());
         QVERIFY(!std::filesystem::exists(file));
         const auto own = window.noteStore().file();

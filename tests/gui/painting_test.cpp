@@ -34,7 +34,7 @@ QImage picture(const QSize& size, double ratio) {
     return image;
 }
 
-/// What a timeline without its frame shows of a range of a session.
+/// The picture of a range of a session in a timeline without its frame.
 struct BarePlot {
     SessionPtr session;
     RowLayout rows;

@@ -240,7 +240,7 @@ private slots:
         AccountingPanel panel(stage.state, stage.themes);
         panel.resize(800, 700);
         panel.show();
-        const SessionPtr session = troubledSession(); // of which nothing was asked yet
+        const SessionPtr session = troubledSession(); // about which no question was asked yet
         stage.state.setSession(session);
         panel.findChild<QComboBox*>(QStringLiteral("accountingView"))->setCurrentIndex(2 + 2);
         std::vector<int> others;

@@ -16,7 +16,7 @@ namespace {
 /// A name in a trace, which is shown wherever names are.
 const QString kName = QStringLiteral("<b>F0.0</b><img src=\"http://example.org/a.png\"/>");
 
-/// What a reader sees of a text that Qt shows.
+/// The visible part of a text that Qt shows.
 QString seen(const QString& text) {
     if (!Qt::mightBeRichText(text)) return text;
     QTextDocument document;

@@ -64,7 +64,7 @@ GeometryInput inputFor(const Session& session, const RowLayout& rows, TimeRange 
 
 } // namespace
 
-/// What is below a rank's ops: raw lanes and the reference; also the overview and the search.
+/// The lanes below a rank's ops: raw lanes and the reference; also the overview and the search.
 class RawLanesTest : public QObject {
     Q_OBJECT
 
@@ -170,7 +170,7 @@ private slots:
         QVERIFY(&cache.of(0, track) != &cache.of(1, track)); // one thread each
     }
 
-    /// What is kept from frame to frame shows in no pixel.
+    /// Caching between frames does not change any pixel.
     void aMovedViewLooksLikeAFreshOne() {
         const SessionPtr session = longSession();
         RawSetup moved(session);
@@ -305,7 +305,7 @@ private slots:
         QTest::mouseRelease(&strip, Qt::LeftButton, {}, centre.toPoint() + QPoint(60, 0));
         QVERIFY(state.range().range().begin > before.begin);
         QVERIFY(std::abs((state.range().range().length() - before.length()).count()) <= 2);
-        // A click beside it moves it there, and back() returns.
+        // A click next to it moves it there, and back() returns.
         QTest::mouseClick(&strip, Qt::LeftButton, {}, {kHeaderWidth + 40, 15});
         QVERIFY(state.range().range().begin < before.begin);
         state.range().back();

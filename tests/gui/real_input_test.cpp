@@ -83,7 +83,7 @@ private slots:
         UserInput::drag(shown.canvas(), at, at - QPoint(160, 0));
         QTRY_VERIFY(shown.range().begin > zoomed.begin);
         QCOMPARE(shown.range().length(), zoomed.length());
-        QVERIFY(!shown.state.selection()); // a drag is no click
+        QVERIFY(!shown.state.selection()); // a drag is not a click
         UserInput::hold("shift", true);
         const TimeRange dragged = shown.range();
         UserInput::wheel(shown.canvas(), at, false);

@@ -441,14 +441,14 @@ private slots:
 
     void captionsCoverNoRow() {
         RowBench s(sampleSession(), 300);
-        // Of a measured range: below the rows, which make room.
+        // For a measured range: below the rows, which make room.
         const TimeRange window = s.state.session()->window(s.state.step());
         s.state.measure({window.begin, window.begin + window.length() / 2});
         QScrollBar* bar = s.view.verticalScrollBar();
         bar->setValue(bar->maximum());
         QVERIFY(s.view.rowRect(3).bottom() < s.view.viewport()->height() - QFontMetrics(s.view.font()).height());
         s.state.measure({});
-        // Of the selection: in the ruler. The margin above the ops stays as it is.
+        // For the selection: in the ruler. The margin above the ops stays as it is.
         bar->setValue(0);
         const QRect margin(kHeaderWidth + 6, kRulerHeight + 1, 120, 4);
         const QImage before = s.view.viewport()->grab(margin).toImage();

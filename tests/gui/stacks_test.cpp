@@ -81,7 +81,7 @@ private slots:
         QCOMPARE(outer.self, TimeNs{10 * (900us - 200us - 300us)});
     }
 
-    /// Of a part of the time, and of the stream alone.
+    /// For a part of the time, and for the stream alone.
     void aTreeIsOfItsRangeAndTracks() {
         const SessionPtr session = calls();
         const StackTree part = stackTree(*session, {150us, 1150us}, {0});
@@ -129,7 +129,7 @@ private slots:
         QTest::mouseDClick(graph.viewport(), Qt::LeftButton, {}, graph.rectOf(1).center().toPoint());
         QCOMPARE(graph.rectOf(1).width(), width);
         QCOMPARE(graph.rectOf(3).width(), width * 0.5);
-        QVERIFY(graph.rectOf(2).isEmpty()); // beside it
+        QVERIFY(graph.rectOf(2).isEmpty()); // outside it
         graph.zoomTo(0);
         QCOMPARE(graph.rectOf(2).width(), width * 0.4);
     }

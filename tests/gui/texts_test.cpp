@@ -49,7 +49,7 @@ public:
 
 } // namespace
 
-/// What people read: numbers with their nouns and units, and what a framework states of its steps.
+/// Texts for people: numbers with their nouns and units, and a framework's statements about its steps.
 class TextsTest : public QObject {
     Q_OBJECT
 

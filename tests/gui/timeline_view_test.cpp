@@ -67,8 +67,8 @@ private slots:
         QCOMPARE(s.view.itemAt(s.view.centreOf(item)), item);
     }
 
-    /// What is under the pointer is outlined, and no more than that is painted: the picture of a large window takes
-    /// long to copy.
+    /// The item under the pointer is outlined, and only that part is painted: the picture of a large window takes long
+    /// to copy.
     void hoveringPaintsTheItemAlone() {
         struct Painted : QObject {
             qint64 pixels = 0;
@@ -269,7 +269,7 @@ private slots:
         const QImage image = s.view.viewport()->grab().toImage();
         const Theme& theme = s.themes.theme();
         const auto colourBeside = [&](const ItemRef& item) {
-            // Beside the label, inside the op.
+            // Next to the label, inside the op.
             const QPointF at = s.view.centreOf(item) - QPointF(0, 14);
             return QColor(image.pixel((at * image.devicePixelRatio()).toPoint()));
         };

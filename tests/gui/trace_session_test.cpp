@@ -311,7 +311,7 @@ private slots:
         clickName(w.view->rows().rowTop(0) + 5);
         QVERIFY(!w.view->unfolded(0));
         QCOMPARE(w.view->rows().counterCount(0), 0);
-        // What is hidden is unfolded where somebody goes there.
+        // Hidden rows are unfolded when the user goes to an item in them.
         w.state().select(w.item("inner"));
         w.state().reveal(w.item("inner"));
         QVERIFY(w.view->unfolded(0));

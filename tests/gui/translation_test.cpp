@@ -114,7 +114,7 @@ QSet<QString> patternsOfCore() {
             const QRegularExpressionMatch call = found.next();
             qsizetype at = call.capturedEnd();
             if (call.captured(1) == QLatin1String("sayCounted")) at += argumentAt(file.value(), at).size() + 1;
-            patterns << literalAt(file.value(), at); // an empty pattern is no key, and fails
+            patterns << literalAt(file.value(), at); // an empty pattern is not a key, and fails
         }
     }
     return patterns;
@@ -153,23 +153,23 @@ QSet<QString> errorTexts() {
                                "schedule", "families", "graph", "aadiff", "query"})
         sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/%1").arg(QLatin1String(folder))));
     QSet<QString> texts;
-    // Of checkSizes(), which is beside the readers of the command line's schedule files.
+    // From checkSizes(), which is next to the readers of the command line's schedule files.
     texts << QStringLiteral("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops")
           << QStringLiteral("correct the sizes");
-    // Of live::checkFolders(), the only error of its folder that the app shows.
+    // From live::checkFolders(), the only error of its folder that the app shows.
     texts << QStringLiteral("neither the folder nor the one above it exists")
           << QStringLiteral("name the folder that the run records into");
-    // Of Database::hintFor().
+    // From Database::hintFor().
     texts << QStringLiteral("did you mean '{}'?") << QStringLiteral("the tables are {}");
-    // Of sniff.h.
+    // From sniff.h.
     texts << QStringLiteral("open the trace.json.gz that the profiler wrote beside it, or make it with TensorBoard's "
                             "profile plugin");
-    // Of openInput() and readInputText(), which files of the app's are read with, too.
+    // From openInput() and readInputText(), which also read files of the app.
     texts << QStringLiteral("cannot be read: {}") << QStringLiteral("check the name and the permissions")
           << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe into which nobody writes")
           << QStringLiteral("start what writes into it first");
     for (auto file = sources.begin(); file != sources.end(); ++file) {
-        // Of the command line, of its files, of the recorder, and of checks for other frameworks.
+        // From the command line, its files, the recorder, and checks for other frameworks.
         static const QRegularExpression of_command_line(
             QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.|/perfetto/packet_file\\.|/"
                            "existing_results\\.|/aadiff/check_session\\."));
@@ -329,7 +329,7 @@ private slots:
         QCOMPARE(translated(said), QStringLiteral("F1.0 on rank 1 does again what {0} %1 did"));
         languages.choose(Language::Chinese);
         QCOMPARE(translated(said), QStringLiteral("rank 1 上的 F1.0 重复了 {0} %1"));
-        QCOMPARE(translatedText(said.text()), translated(said)); // as it comes from another process
+        QCOMPARE(translatedText(said.text()), translated(said)); // as another process sends it
         Sentence joined = say("step {}, rank {}", 7, 2);
         joined += say(" of replica {}", 1);
         QCOMPARE(translated(joined), QStringLiteral("第 7 步，rank 2（副本 1）"));

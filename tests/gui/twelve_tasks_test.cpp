@@ -33,7 +33,8 @@
 #include <QThreadPool>
 #include <QToolBar>
 
-// What people come to the app for, done as they do it: with the pointer and keys of an X server. Each task may take
+// Common tasks of the app's users, performed as they do it: with the pointer and keys of an X server. Each task may
+// take
 // five clicks at most. Skipped without Xvfb or xdotool.
 
 using namespace bubblescope;
@@ -79,7 +80,7 @@ struct TaskDesk {
         const QRect place = bar.actionGeometry(window.findChild<QAction*>(action));
         UserInput::click(bar, place.center());
     }
-    /// Once the widget has its place: a panel that has just been filled is laid out anew.
+    /// Once the widget has its place: a panel that has just been filled is laid out again.
     static void click(const QWidget& widget) {
         QPoint before;
         for (QPoint place = widget.mapToGlobal(widget.rect().center()); place != before;
@@ -129,7 +130,7 @@ private slots:
             child<QLabel>(desk.window, "anomalyMessage").text().contains(QLatin1String("rank 2"), Qt::CaseInsensitive));
     }
 
-    /// 2. What would it help to mend that?
+    /// 2. What would repairing it gain?
     void whatMendingItWouldHelp() {
         TaskDesk desk;
         desk.clickFinding();

@@ -52,7 +52,7 @@ RunConfig configOf(const Case& of, int ranks, std::string folder) {
     return config;
 }
 
-/// Of what the trace says.
+/// For the statements of the trace.
 std::string judged(const CheckLog& log, const Case& of) {
     std::map<Verdict, int> verdicts;
     int elsewhere = 0;

@@ -43,7 +43,7 @@ public:
             const TimeNs own = clock_.now();
             const auto latest = transport_.barrier(own);
             if (!latest) return "nobody met: " + transport_.error()->text();
-            // The last rank's clock shows most; each hears of the latest time on its own clock.
+            // The last rank's clock shows most; each receives the latest time on its own clock.
             const TimeNs off = *latest - own;
             if (off < -kPrecision || off > kSoon) return fmt::format("met {} after its own time", formatTime(off));
             if (const std::string text = exchange(step); !text.empty()) return text;
@@ -82,7 +82,7 @@ private:
         return {};
     }
 
-    /// Beside a tensor that is not taken before: neither is taken for the other, and mail keeps its order.
+    /// While a tensor has not been taken: neither is confused with the other, and mail keeps its order.
     std::string exchangeMail() {
         const TimeNs sent = clock_.now();
         transport_.send(next(), key(9), messageOf(value(transport_.rank(), 0, 9), 1, sent));

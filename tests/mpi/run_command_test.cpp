@@ -150,7 +150,8 @@ std::vector<nlohmann::json> linesOf(const std::string& file) {
     return lines;
 }
 
-/// A monitor in another process, beside four that train; the shell waits for both. Processes may take long to begin.
+/// A monitor in another process, while four processes train; the shell waits for both. Processes may take long to
+/// begin.
 Outcome watched(const std::string& run, const test::ScratchFolder& scratch) {
     const std::string monitor =
         kProgram + " monitor --patience 120s " + scratch.file("traces") + " >" + scratch.file("lines");

@@ -54,7 +54,7 @@ std::string nameOf(const RunConfig& config) {
                        schedule.microbatches, schedule.vpp, config.replicas, config.tensor_ranks);
 }
 
-/// The smallest order that a flavor has for so many ranks and chunks; slices where it cuts sequences.
+/// The smallest order of a flavor for these ranks and chunks; with slices if it cuts sequences.
 std::optional<Schedule> smallest(std::string_view family, std::string_view flavor, int pp, int vpp) {
     for (const int microbatches : {4, 6, 8}) {
         ScheduleSpec spec{std::string(family), std::string(flavor), pp, microbatches, vpp};
@@ -230,7 +230,8 @@ Margin marginOf(const RunConfig& config) {
     return {0.88, most};
 }
 
-/// What a rank really allocates, against what the memory model predicts of its schedule. Gradients that wait for their
+/// The memory that a rank really allocates, compared with the memory model's prediction for its schedule. Gradients
+/// that wait for their
 /// turn in the sum are known from the run. Empty if all are within their margins.
 std::string memoryOf(const RunConfig& config, ProcessTeam& team) {
     const std::int64_t before = bubblescope::test::heapBytes();
@@ -278,7 +279,7 @@ int memory(ProcessTeam& team) {
     return 0;
 }
 
-/// A run with a fault that ends it: each process tells what it was told.
+/// A run with a fault that ends it: each process prints the error that it received.
 int fault(ProcessTeam& team, const std::string& text, bool all_alive) {
     RunConfig config = smallRun(makeSchedule({"1f1b", "", team.size(), 4, 1}).value());
     config.faults.push_back(parseFault(text).value());

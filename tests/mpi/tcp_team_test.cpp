@@ -39,7 +39,7 @@ int freePort() {
     return ntohs(address.sin_port);
 }
 
-/// What each of some processes says at its end; nothing of one that was killed.
+/// The last output of each process; nothing for a process that was killed.
 std::vector<std::string> inProcesses(int count, const std::function<std::string(int rank)>& work) {
     std::vector<int> ends;
     std::vector<pid_t> children;
@@ -77,7 +77,7 @@ TcpJob jobOf(int rank, int size, int port) {
     return {rank, size, "127.0.0.1", port, "these tests"};
 }
 
-/// What a process says that joins and then does the work.
+/// The output of a process that joins and then does the work.
 std::string joined(const TcpJob& job, std::chrono::nanoseconds patience,
                    const std::function<std::string(TcpTeam&)>& work) {
     const auto team = TcpTeam::join(job, patience);
@@ -243,7 +243,8 @@ TEST(TcpControl, TellsAllWhoDied) {
     const auto said = inProcesses(3, [&](int rank) {
         return joined(jobOf(rank, 3, port), 60s, [](TcpTeam& team) {
             return onTransport(team, 2s, [&](runtime::ProcessTransport& transport) {
-                // As ranks do that wait for each other: one that says it builds its stages is soon told it hangs.
+                // As ranks that wait for each other do: a rank that reports that it builds its stages is soon reported
+                // as hanging.
                 runtime::Activity meeting;
                 meeting.kind = runtime::Activity::Kind::AtBarrier;
                 meeting.since = meeting.due = runtime::MonotonicClock().now();

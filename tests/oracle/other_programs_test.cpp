@@ -1,4 +1,5 @@
-// What programs left besides plain job lists: lists with transfers or hooks between the jobs, greedy simulators'
+// Outputs of other programs that are more than plain job lists: lists with transfers or hooks between the jobs, greedy
+// simulators'
 // orders, a drawing, makespans, and lists in which the bubbles are forced.
 
 #include "core/graph/simulate.h"

@@ -1,4 +1,4 @@
-// What papers, frameworks and talks claim in formulas, each beside what our orders do when simulated: equal,
+// Claims of papers, frameworks and talks in formulas, each compared with our orders when simulated: equal,
 // or different in the way stated here.
 
 #include "core/graph/simulate.h"

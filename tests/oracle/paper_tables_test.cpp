@@ -97,7 +97,8 @@ TEST(PaperTables, Iclr72BubbleRatesToFourDigits) {
     EXPECT_EQ(cells, 72);
 }
 
-/// What a rank holds at most when a whole activation counts `whole` and what its weight gradient still needs `rest`.
+/// The peak of a rank if a complete activation counts `whole` and the part that its weight gradient still needs counts
+/// `rest`.
 std::vector<int> peakHeld(const Schedule& schedule, int whole, int rest) {
     std::vector<int> peaks;
     for (const auto& ops : schedule.ranks) {
@@ -208,7 +209,7 @@ TEST(PaperTables, IclrMemoryKnee) {
     }
 }
 
-/// Known difference. Measured throughput is no simulation's to reproduce. But bubbles explain it: relative to 1F1B
+/// Known difference. A simulation cannot reproduce measured throughput. But bubbles explain it: relative to 1F1B
 /// every measured gain lies within 8 % of what the table of bubble rates predicts.
 TEST(PaperTables, IclrMeasuredThroughputFollowsTheBubbleRates) {
     std::map<std::pair<std::string, int>, Json> rates;

@@ -38,7 +38,7 @@ TEST(TorchCsv, EveryFileLoadsAndBothFormsAgree) {
     EXPECT_GT(pairs, 5);
 }
 
-/// What we take, PyTorch takes for the same; what only PyTorch takes is listed.
+/// PyTorch reads the texts that we accept in the same way; texts that only PyTorch accepts are listed.
 TEST(TorchCsv, CellsAreReadAsPyTorchReadsThem) {
     const std::set<std::string> stricter{"0F", "0F-1", "0F0x", "0W", "0F0)"};
     int compared = 0;

@@ -26,7 +26,7 @@ struct Source {
     const char* family;
     const char* flavor;
     int cases = 0;
-    int odd_limits = 0; ///< of these, with a memory limit of so many and a half activations
+    int odd_limits = 0; ///< of these, with a memory limit of this number and a half activations
 };
 
 void PrintTo(const Source& source, std::ostream* out) {
@@ -57,7 +57,7 @@ ScheduleSpec specOf(const Json& one, const Source& source) {
     return spec;
 }
 
-/// A limit of so many and a half activations cannot be asked for by --memory-limit, which counts whole ones;
+/// A limit that is not a whole number of activations cannot be set with --memory-limit, which counts whole ones;
 /// the generator itself takes halves.
 Result<Schedule> oddLimit(const ScheduleSpec& spec, int halves) {
     Result<Schedule> whole = makeSchedule(spec);

@@ -171,7 +171,7 @@ protected:
     StepTimeline run(const Schedule& order) const { return simulate(order, costs_).value(); }
     StepAccounting account(const StepTimeline& step) const { return accountOf(step, &order_); }
 
-    /// Nothing but the schedule and this; alone, last and in the waterfall it is the same where it is the only one.
+    /// Only the schedule and this cause; alone, last and in the waterfall its cost is equal if it is the only one.
     void expectOnly(const StepTimeline& step, const StepAccounting& account, Cause which) const {
         expectExact(step, account, std::string(causeName(which)));
         const TimeNs ideal = simulate(order_, ideal_).value().wall();
@@ -280,7 +280,7 @@ TEST_F(PlantedCause, ALateStartIsThat) {
     const StepTimeline step = shifted(on_time, on_time.ranks[3].back().start, TimeNs{700});
     expectOnly(step, account(step), Cause::LateStart);
 
-    // The same with less than the clock tells, and with records lost.
+    // Also with less time than the clock resolves, and with lost records.
     const StepAccounting unsure = accountOf(step, &order_, {.clock_error = TimeNs{700}});
     expectExact(step, unsure, "clock");
     EXPECT_EQ(waterfallStep(unsure, Cause::LateStart).adds, TimeNs{0});
@@ -313,7 +313,7 @@ TEST_F(PlantedCause, BlockingSendsAreCommunicationAndThePeer) {
         EXPECT_EQ(waterfallStep(account, none).adds, TimeNs{0}) << causeName(none);
 }
 
-/// What a step says of its transfers, forgotten.
+/// A step without its records of transfers.
 StepTimeline withoutRecords(StepTimeline step) {
     for (auto& spans : step.comm)
         spans.clear();
@@ -332,8 +332,8 @@ TEST_F(PlantedCause, WithoutRecordsTransfersAreEstimated) {
     EXPECT_EQ(waterfallStep(estimated, Cause::Communication).adds, waterfallStep(recorded, Cause::Communication).adds);
 }
 
-// Sends that block until the receiver posts them make ranks begin late because another one is slow. Where no record
-// shows it, what a fast one would save must still be told: beside it stands a simulation in which it is fast.
+// Sends that block until the receiver posts them make ranks begin late because another one is slow. Even if no record
+// shows it, the saving of a fast one must still be reported: it is compared with a simulation in which it is fast.
 TEST_F(PlantedCause, UnrecordedWaitsForASlowStageGoWithIt) {
     for (const char* schedule : {"1f1b", "fthenb"}) {
         order_ = makeSchedule({schedule, "", 4, 16, 1}).value();
@@ -375,7 +375,7 @@ TEST_F(PlantedCause, OptimizerOpsFillTheBubbleAndChangeNothingElse) {
 }
 
 // A step in which all ops take a third longer, but for one that takes three times as long: the clock rate and the one
-// op are told apart, also where stages differ, and cancel nowhere.
+// op are distinguished, also if stages differ, and never cancel each other.
 TEST(Accounting, OpsThatAreSlowTogetherAreACommonSlowdown) {
     const Schedule order = makeSchedule({"1f1b", "", 4, 16, 1}).value();
     const auto stepOf = [&](int percent, bool hiccup) {

@@ -129,7 +129,7 @@ protected:
         return idle;
     }
 
-    /// Figures of a cause beside a simulation without it.
+    /// Figures of a cause, compared with a simulation without it.
     static void expectCost(const RootCause& cause, const StepTimeline& with, const StepTimeline& without) {
         EXPECT_EQ(cause.saves, with.wall() - without.wall());
         for (std::size_t r = 0; r < with.ranks.size(); ++r)

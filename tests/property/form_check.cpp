@@ -107,7 +107,7 @@ int comparePeaks(const Schedule& schedule, const ClosedForm& form, const std::st
     return static_cast<int>(peaks.size());
 }
 
-/// What a quote speaks of, as simulated: one value for each of its own.
+/// The simulated values for a quote: one for each of its values.
 std::vector<double> simulatedQuantity(const StepTimeline& executed, const CostModel& costs,
                                       const std::vector<QuotedForm>& quotes, const QuotedForm& quote) {
     const auto counts = [](const std::vector<TimeNs>& times) {

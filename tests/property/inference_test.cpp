@@ -170,7 +170,7 @@ TEST(Inference, LeavesTransfersOutWhereSomeAreMissing) {
     EXPECT_EQ(run.value().steps[1].comm[2].size(), 32U);
 }
 
-// What the profiler was not asked for is done without, or the answer says that it is not sure.
+// If the profiler did not record some data, the answer does not need it, or states that it is not certain.
 TEST(Inference, DoesWithLess) {
     for (const auto& [family, vpp] : {std::pair<std::string, int>{"1f1b", 1}, {"fthenb", 1}, {"interleaved", 2}}) {
         const Schedule schedule = make(family, 4, 8, vpp);

@@ -36,7 +36,7 @@ std::vector<std::filesystem::path> pathsOf(const std::vector<std::string>& names
     return paths;
 }
 
-/// What a step of several replicas takes and saves: as long as its slowest one.
+/// The duration and saving of a step with several replicas: as long as its slowest one.
 struct Accounted {
     TimeNs wall{0};
     TimeNs replayed{0};
@@ -62,7 +62,7 @@ struct Comparisons {
     PerCause<int> of_cause{}; ///< those in which the cause made a difference
 };
 
-/// What a cause costs is what the replay without it saves, in up to a dozen steps of each trace.
+/// The cost of a cause is the saving of the replay without it, in up to a dozen steps of each trace.
 void expectOneDefinition(const std::vector<std::filesystem::path>& traces, Comparisons& made) {
     for (const auto& trace : traces) {
         JobControl control;

@@ -1,4 +1,5 @@
-// What is known of schedules with overlapped pairs, two pipelines or split sequences beside their closed forms, which
+// Properties of schedules with overlapped pairs, two pipelines or split sequences, in addition to their closed forms,
+// which
 // split_form_grid_test.cpp compares with simulation: orders, peaks, domains, limits.
 
 #include "core/families/registry.h"

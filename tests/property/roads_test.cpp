@@ -1,5 +1,6 @@
-// What is said of a run does not depend on how its steps come: loaded whole, loaded and judged window by window, read
-// as a recording that is too large to load, watched while it goes on, from extracts, or only from its beginning.
+// The statements about a run do not depend on how its steps are read: loaded completely, loaded and judged window by
+// window, read as a recording that is too large to load, watched while it runs, from extracts, or only from its
+// beginning.
 
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/steps/run_analyzer.h"
@@ -53,7 +54,7 @@ DiagnosedRun asARecording(const std::filesystem::path& folder) {
     return std::move(made).value();
 }
 
-/// What does not depend on which other steps a step is judged with.
+/// Properties that do not depend on the other steps with which a step is judged.
 void expectSameStep(const RunReport& one, std::size_t s, const RunReport& other, std::size_t t) {
     const StepAnalysis& a = one.steps[s];
     const StepAnalysis& b = other.steps[t];
@@ -128,7 +129,7 @@ void expectSameFindings(const std::vector<Anomaly>& one, const std::vector<Anoma
     EXPECT_EQ(places(one), places(other)) << text(places(one)) << "\n" << text(places(other));
 }
 
-/// What a schedule needs at least is at most what its step took.
+/// The minimum duration of a schedule is at most the duration of its step.
 void expectNothingAboveObserved(const RunReport& report) {
     for (std::size_t s = 0; s < report.steps.size(); ++s) {
         const StepAnalysis& step = report.steps[s];
@@ -138,7 +139,7 @@ void expectNothingAboveObserved(const RunReport& report) {
     }
 }
 
-/// Of the same steps, judged together.
+/// For the same steps, judged together.
 void expectSameReport(const RunReport& one, const RunReport& other) {
     ASSERT_EQ(one.steps.size(), other.steps.size());
     for (std::size_t s = 0; s < one.steps.size(); ++s)

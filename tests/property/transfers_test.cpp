@@ -1,4 +1,4 @@
-// What must hold for transfers and sends of every schedule, whatever its times.
+// Properties that must hold for transfers and sends of every schedule, whatever its times.
 
 #include "core/cost/measured_times.h"
 #include "core/families/registry.h"

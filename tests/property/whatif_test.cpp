@@ -1,4 +1,4 @@
-// What must hold for simulations of any step, on random times and all kinds of schedules.
+// Properties that must hold for simulations of any step, on random times and all kinds of schedules.
 
 #include "core/analysis/whatif/run_graph.h"
 #include "core/analysis/whatif/scenario.h"

@@ -1,5 +1,5 @@
-// What the generators of schedules whose weight gradients fill the bubbles promise for every size and all times, and
-// where the closed form of ZB-V ends.
+// Properties of the generators of schedules whose weight gradients fill the bubbles, for every size and all times, and
+// the limit of the closed form of ZB-V.
 
 #include "core/families/registry.h"
 #include "core/graph/validate.h"

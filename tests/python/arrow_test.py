@@ -1,4 +1,4 @@
-"""What the Arrow PyCapsule interface exports, read with ctypes alone: types, nulls, slices, and who owns what."""
+"""The exports of the Arrow PyCapsule interface, read with ctypes alone: types, nulls, slices, and who owns what."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share. PYTHONPATH leads to the package, BUBBLESCOPE_PROGRAM to the command line."""
+"""Code that the tests of the Python package share. PYTHONPATH leads to the package, BUBBLESCOPE_PROGRAM to the command line."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import unittest
 
 import bubblescope as bs
 
-SKIPPED = 77  # as CTest is told
+SKIPPED = 77  # as CTest expects
 PROGRAM = os.environ["BUBBLESCOPE_PROGRAM"]
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

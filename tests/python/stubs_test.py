@@ -11,7 +11,7 @@ import bubblescope
 from bubblescope import _core
 
 STUBS = os.path.join(os.path.dirname(bubblescope.__file__), "_core.pyi")
-# What every class has, and what pybind11 adds.
+# The attributes of every class, and those that pybind11 adds.
 COMMON = set(dir(object)) | {"__module__", "__doc__", "__dict__", "__weakref__"}
 GIVEN = {"__init__", "__repr__", "__len__", "__getitem__", "__contains__"}
 
@@ -23,7 +23,7 @@ def parameters_of_stub(function):
 
 
 def signatures_of(function):
-    """Of each overload, the parameters' names from pybind11's docstring."""
+    """The names of the parameters of each overload, from pybind11's docstring."""
     found = []
     for line in (function.__doc__ or "").splitlines():
         match = re.match(r"(?:\d+\. )?\w+\((.*)\) -> ", line)

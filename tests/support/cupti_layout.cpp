@@ -1,4 +1,4 @@
-// What was written down of CUPTI's records, held against the toolkit's headers where they are installed.
+// Compares our declarations of CUPTI's records with the toolkit's headers if they are installed.
 
 #include "tests/support/cupti_layout.h"
 

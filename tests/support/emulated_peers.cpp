@@ -17,7 +17,7 @@ struct EmulatedPeers::Ends {
     TimeNs time{0}; ///< of the begin, then of the last transfer's end
 };
 
-/// What the members of a communicator share.
+/// The data that the members of a communicator share.
 struct EmulatedPeers::World {
     struct Posted {
         std::shared_ptr<Ends> group;

@@ -120,7 +120,7 @@ template <class Scalar>
 Matrix<Scalar> normInputGradient(const Weights<Scalar>& norm, const Normalised<Scalar>& normalised,
                                  const Matrix<Scalar>& output_grad) {
     const auto width = static_cast<Scalar>(output_grad.cols());
-    // What the mean and the deviation take back: the part of the gradient along 1 and along x̂.
+    // The part that the mean and the deviation remove: the component of the gradient along 1 and along x̂.
     Matrix<Scalar> grad = output_grad.array().rowwise() * norm.weight.row(0).array();
     const Column<Scalar> mean = grad.rowwise().sum() / width;
     const Column<Scalar> along = (grad.array() * normalised.values.array()).rowwise().sum().matrix() / width;

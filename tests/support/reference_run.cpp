@@ -19,7 +19,7 @@ namespace {
 /// Trains without a pipeline, on one thread, in the order in which DataPlan sums.
 class Reference {
 public:
-    /// `sums` connects the ranks that share the stages, of which this is the one at `place`; null if there is only one.
+    /// `sums` connects the ranks that share the stages; this one is at `place`. Null if there is only one.
     explicit Reference(const RunConfig& config, TensorGroup* sums, int place)
         : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
         if (config.backend) device_ = config.backend->openRank();

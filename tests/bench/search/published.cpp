@@ -40,8 +40,8 @@ double seconds(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// In the paper's sense the ranks need not end together: a rank that begins later may end that much later. What follows
-/// the last op of the others makes up for it.
+/// In the paper's sense the ranks need not end together: a rank that begins later may end that much later. The work
+/// after the last op of the others makes up for it.
 SearchRequest zeroBubbleRequest(const Json& setting, int times_memory) {
     SearchRequest request;
     request.pp = setting["p"];

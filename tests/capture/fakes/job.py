@@ -19,7 +19,7 @@ def torch_job():
         assert schedule.step(*inputs) == "the step's result"
         torch.optim.SGD().step()
         if number == 1:
-            ScheduleGPipe(stage, 2, backward=False).step()  # an evaluation is no step
+            ScheduleGPipe(stage, 2, backward=False).step()  # an evaluation is not a step
     return stage
 
 

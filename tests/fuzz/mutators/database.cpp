@@ -25,7 +25,7 @@ Connection opened(std::string_view file) {
     const auto size = static_cast<sqlite3_int64>(file.size());
     sqlite3_deserialize(raw, "main", bytes, size, size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
     sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, 1 << 20);
-    // What a mutation takes long for is no use to the reader.
+    // A slow mutation does not help to test the reader.
     sqlite3_progress_handler(
         raw, 1'000'000, [](void*) { return 1; }, nullptr);
     return connection;

@@ -1,4 +1,4 @@
-// What comes before a format's reader: telling formats apart and unpacking; and the args that it leaves for later.
+// The work before a format's reader: recognising the format and unpacking; and the args that it parses later.
 
 #include "core/formats/sniff.h"
 #include "core/formats/source/packing.h"
@@ -44,7 +44,7 @@ void sniff(std::string_view bytes) {
     constexpr std::size_t kEnough = 256;
     if (bytes.size() <= kEnough) return;
     const FileFormat early = sniffFormat(bytes.substr(0, kEnough));
-    // Texts are told by lines that may come later, and may begin with that much white space.
+    // Texts are recognised by lines that may come later, and may begin with that much white space.
     require((early == FileFormat::Sqlite) == (format == FileFormat::Sqlite) &&
                 (early == FileFormat::Packed) == (format == FileFormat::Packed),
             "the first 256 bytes tell what is not text");
@@ -63,14 +63,15 @@ void unpackedBytes(std::string_view bytes) {
         if (packing == Packing::Gzip && !whole->fault.empty() && !whole->cut_off) continue;
         const std::size_t common = std::min(all.size(), shorter.size());
         require(all.substr(0, common) == shorter.substr(0, common), "a cut file gives a beginning of the whole");
-        // Of a damaged block a cut file may give the part before the damage, where the whole file gives none of it.
+        // From a damaged block, a cut file may return the part before the damage, while the complete file returns
+        // nothing.
         require(all.size() >= shorter.size() || !whole->fault.empty(), "a cut file gives no more than the whole");
     }
 }
 
 void jsonArgs(std::string_view bytes) {
     const std::vector<Arg> args = parseJsonArgs(bytes);
-    // What is no JSON is read as far as it goes, which is further for who does not look at the values between.
+    // Text that is not JSON is read up to the error, which is further for a reader that skips the values between.
     const bool well_formed = nlohmann::json::accept(bytes);
     for (const Arg& arg : args)
         require(findJsonArg(bytes, arg.name).has_value() || !well_formed, "what is listed is found");

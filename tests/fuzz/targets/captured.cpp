@@ -1,4 +1,4 @@
-// Recordings of jobs that know nothing of us: what CUPTI, NCCL and NVTX hand over, the trace that is written of it, and
+// Recordings of unmodified jobs: the data that CUPTI, NCCL and NVTX pass on, the trace that is written of it, and
 // such traces as they are read, finished and while they grow.
 
 #include "core/formats/read_trace.h"
@@ -94,8 +94,8 @@ private:
         return info;
     }
 
-    /// A record of CUPTI, alone in memory, so that a read beyond its end is seen. What it says of pointers is CUPTI's
-    /// to keep, and the collector's to copy: here names are the bytes behind it.
+    /// A record of CUPTI, alone in memory, so that a read beyond its end is seen. CUPTI owns the memory behind
+    /// pointers, and the collector copies it: here names are the bytes after it.
     void decodeRecord(Portions& from) {
         const auto size = static_cast<std::size_t>(from.number());
         const std::uint32_t version = from.number() % 2 == 0 ? 8 : 130001;
@@ -111,7 +111,7 @@ private:
         if (activities_.size() >= kTogether) hand();
     }
 
-    /// What lies in a process's memory, be it a record or not.
+    /// The content of a process's memory, whether it is a record or not.
     void takeWords(Portions& from) {
         std::array<std::uint64_t, HostRecord::kMaxWords> words{};
         const std::size_t count = from.number() % (words.size() + 1);
@@ -262,7 +262,7 @@ void readCaptured(const std::filesystem::path& dir) {
     }
 }
 
-/// What was written, and every part of it, is whole.
+/// The written file, and every part of it, is complete.
 void checkWritten(const std::filesystem::path& dir) {
     LiveAnalyzer analyzer;
     bool any = false;

@@ -1,4 +1,4 @@
-// What is read while it is still written: trace files that grow, and messages of the network.
+// Data that is read while it is still being written: trace files that grow, and messages of the network.
 
 #include "core/live/live_analyzer.h"
 #include "core/net/link.h"
@@ -13,7 +13,7 @@ namespace {
 using live::LiveAnalyzer;
 using live::LiveCounts;
 
-/// Two streams, of which the second is replaced by the first one's bytes.
+/// Two streams; the second is replaced by the first one's bytes.
 LiveCounts watch(std::string_view bytes, std::size_t piece) {
     live::LiveOptions options;
     options.assembly.open_steps = 4;

@@ -46,7 +46,7 @@ std::int64_t totalDuration(const Trace& trace) {
 
 void checkSame(const Trace& before, const std::filesystem::path& file) {
     const auto after = readAgain(file);
-    if (before.sliceCount() + before.instants().size() == 0) return; // what is left is no trace, and is refused
+    if (before.sliceCount() + before.instants().size() == 0) return; // the rest is not a trace, and is refused
     require(after.has_value(), "what was written can be read");
     require(after->trace->sliceCount() == before.sliceCount(), "slices are all written");
     require(after->trace->instants().size() == before.instants().size(), "instants are all written");

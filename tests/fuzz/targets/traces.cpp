@@ -21,7 +21,7 @@ void loadWith(const Read& read, const Bytes& bytes, std::string_view text) {
     });
 }
 
-/// Some traces keep the file's bytes for as long as they live: so must whoever reads them from elsewhere.
+/// Some traces keep the file's bytes for as long as they live: so must code that reads them from another place.
 FileBytes owned(std::string_view bytes) {
     const auto copy = std::make_shared<const std::string>(bytes);
     return FileBytes(copy, *copy);

@@ -60,7 +60,7 @@ class Bench:
 
 
 def first_cost(answer):
-    """The first statement about time; None if nothing is said to cost any."""
+    """The first statement about time; None if no statement has a cost."""
     return next((statement for statement in answer if statement["class"] == "time"), None)
 
 

@@ -1,4 +1,4 @@
-"""What promises.py plants, and what is right: a fault, the cause to be named first, the fix, and how its gain is told."""
+"""The faults that promises.py plants, and the right answers: the cause to be named first, the fix, and the statement of its gain."""
 
 from dataclasses import dataclass, field
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 class Scenario:
     name: str
     before: dict  # what the job runs with, see pacing.DEFAULTS
-    after: dict | None  # the same with the fix; None: the split that the answer proposes
+    after: dict | None  # the job with the fix; None: the split that the answer proposes
     cause: dict | None = None  # members of the answer's first statement of class "time"; None: there is none to name
     changes: tuple = ()  # of `whatif`; none: the answer's own gain
     ranks: int = 4
     job: str = "torch"  # or "megatron", "deepspeed": the job of that name
-    mean: bool = False  # the mean period counts, not the median: what is mended does not happen in each step
+    mean: bool = False  # the mean period counts, not the median: the repaired fault does not occur in each step
     kinds: tuple = field(default=())  # of statements that are right, if several are
 
 

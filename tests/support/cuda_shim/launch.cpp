@@ -42,7 +42,7 @@ struct Touched {
     std::optional<Access> other_read; ///< by another thread of the same interval, or of another block
 };
 
-/// Of so many bytes of memory the accesses are kept side by side.
+/// The number of bytes of memory whose accesses are kept together.
 constexpr std::uintptr_t kLine = 64;
 using TouchedLine = std::array<Touched, kLine>;
 
@@ -56,7 +56,7 @@ struct Fiber {
     unsigned exchanges = 0; ///< so far
 };
 
-/// What a thread gives the others of its warp.
+/// The value that a thread passes to the others of its warp.
 using Given = std::array<unsigned, 6>;
 
 struct Warp {
@@ -72,7 +72,7 @@ public:
     void launch(unsigned blocks, unsigned threads, const std::function<void(unsigned, unsigned)>& enter,
                 const std::function<void()>& run);
     void awaitBlock() { leave(Fiber::State::AtBarrier); }
-    /// What the threads of the warp have given, by thread.
+    /// The values that the threads of the warp have passed, by thread.
     const std::array<Given, kWarp>& exchange(const Given& value);
     [[nodiscard]] unsigned lane() const { return place_.thread % kWarp; }
     void pass() {

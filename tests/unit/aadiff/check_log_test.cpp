@@ -270,7 +270,7 @@ TEST_F(CheckFiles, MakeMismatchesFindings) {
         check.verdict = verdict;
         run.checks.push_back(check);
         if (verdict != Verdict::Device) continue;
-        check.start += TimeNs{200'000}; // the same again
+        check.start += TimeNs{200'000}; // repeated
         check.end += TimeNs{200'000};
         run.checks.push_back(check);
     }

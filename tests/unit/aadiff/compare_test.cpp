@@ -123,7 +123,7 @@ TEST(CompareDigests, SaysWhereEqualBitsAreNotToBeExpected) {
     std::vector<DigestRecord> changed = clean;
     RunInfo info = one.info();
     info.placement = two.info().placement;
-    // From the optimizer on a difference is no surprise, before it is.
+    // From the optimizer on, a difference is expected; before it, it is not.
     for (DigestRecord& record : changed)
         record.digest ^= record.step > 0 || record.op.kind == OpKind::Optimizer ? 1U : 0U;
     EXPECT_FALSE(compareDigests({clean, one.info()}, {changed, info}).unexpected());
@@ -163,9 +163,9 @@ TEST(CompareDigests, CountsWhatOneRunLacksOrContradicts) {
     const CheckedRun run;
     const std::vector<DigestRecord> whole = run.digests();
     std::vector<DigestRecord> part(whole.begin() + 10, whole.end());
-    part.push_back(part.front()); // told twice
+    part.push_back(part.front()); // stated twice
     part.push_back(part[1]);
-    part.back().digest ^= 1; // told twice, and not the same
+    part.back().digest ^= 1; // stated twice, with different values
     const DigestComparison result = compareDigests({whole, run.info()}, {part, run.info()});
     EXPECT_EQ(result.only_a, 11);
     EXPECT_EQ(result.only_b, 0);

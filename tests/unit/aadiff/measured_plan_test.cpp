@@ -29,8 +29,8 @@ protected:
 
     [[nodiscard]] std::size_t end() const { return schedule_.ranks[kRank.index()].size(); }
 
-    /// A step in which the rank waits before the op at `index`, and a core is free for it, for as long as it takes that
-    /// so much of it is used.
+    /// A step in which the rank waits before the op at `index`, and a core is free for it, long enough that this much
+    /// of it is used.
     bool step(std::size_t index, TimeNs used, bool cores_short = false, TimeNs free_used = 0ms) {
         const TimeNs wait = used * BubbleForecast::kParts / BubbleForecast::kUsedParts;
         const TimeNs free = free_used * BubbleForecast::kParts / BubbleForecast::kUsedParts;

@@ -29,7 +29,7 @@ PlanLimits layered(const Schedule& schedule, int layers) {
     return limits;
 }
 
-/// What has to hold of any plan.
+/// Properties that hold for any plan.
 void expectSound(const AadiffPlan& plan, const StepTimeline& step, const PlanLimits& limits) {
     for (const RankPlan& rank : plan.ranks) {
         std::set<std::size_t> covered;

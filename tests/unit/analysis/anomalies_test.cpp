@@ -1,4 +1,4 @@
-// Kinds of findings that the campaign does not put in, thresholds, and what must not be told.
+// Kinds of findings that the campaign does not put in, thresholds, and cases without a finding.
 
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/trace/trace_builder.h"
@@ -46,7 +46,7 @@ TEST(Anomalies, AStageIsSlowByWhatItCosts) {
     EXPECT_EQ(middle.anomalies[0].rank, Rank{1});
     const RunReport last = analyzeRun(slow(Stage{3}, 130));
     EXPECT_EQ(last.anomalies.at(0).kind, AnomalyKind::LastStageImbalance);
-    // What the step really saves: the slow stage is on the critical path with all of its ops.
+    // The real saving of the step: the slow stage is on the critical path with all of its ops.
     const TimeNs saved = slow(Stage{3}, 130).steps[0].wall() - slow(Stage{3}, 100).steps[0].wall();
     EXPECT_NEAR(static_cast<double>(last.anomalies[0].cost.count()), static_cast<double>(saved.count()), 1e4);
     EXPECT_TRUE(ofKind(analyzeRun(slow(Stage{1}, 101)), AnomalyKind::SlowStage).empty()) << "below cost.least";

@@ -37,7 +37,7 @@ TEST(CompareRuns, TwoEqualRunsShowNoChange) {
     EXPECT_TRUE(result.ops.empty());
     EXPECT_TRUE(result.order_changes.empty());
     EXPECT_FALSE(result.step_changed);
-    // Of the 64 ops, those of groups of two and less have no likes: two forwards and backwards of rank 1, one of
+    // Those of the 64 ops in groups of two or fewer have no similar ops: two forwards and backwards of rank 1, one of
     // rank 2.
     EXPECT_EQ(result.compared_ops, 58U);
 }

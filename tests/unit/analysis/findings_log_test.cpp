@@ -1,4 +1,4 @@
-// When findings of a running job are told, and when they are over.
+// When findings of a running job are reported, and when they end.
 
 #include "core/analysis/steps/findings_log.h"
 

@@ -1,5 +1,5 @@
-// One finding for all cases of a kind at a place, and the kinds that concern data, communication and warm-up: each with
-// an instance put in, and one that is near it and must not be told.
+// One finding for all cases of a kind at a place, and the kinds that concern data, communication and warm-up: each
+// with a planted case, and a similar one that must not be reported.
 
 #include "core/analysis/anomalies/occurrence.h"
 #include "core/analysis/steps/run_analyzer.h"
@@ -148,7 +148,7 @@ TEST(Findings, UnequalMicrobatchesAreToldWithWhatTheyCost) {
     EXPECT_GT(evidenceOf(first, "forward_backward_correlation"), 0.99);
     EXPECT_TRUE(ofKind(report, AnomalyKind::SlowOp).empty()) << "they are explained";
     EXPECT_TRUE(ofKind(report, AnomalyKind::Straggler).empty());
-    // What the steps really save with the same work in equal parts.
+    // The real saving of the steps with the same work in equal parts.
     std::vector<double> saved;
     for (int step = 0; step < kSteps; ++step) {
         double mean = 0;
@@ -194,7 +194,7 @@ TEST(Findings, OneSlowLinkIsNoExposedCommunicationBesides) {
     EXPECT_TRUE(ofKind(report, AnomalyKind::ExposedCommunication).empty());
 }
 
-/// An optimizer op on all ranks, so long after the pipeline's end.
+/// An optimizer op on all ranks, this long after the pipeline's end.
 bubblescope::Run withOptimizerAfter(TimeNs gap) {
     bubblescope::Run run = makeRun(k1F1B, 4);
     TimeNs begin{0};

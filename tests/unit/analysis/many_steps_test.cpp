@@ -118,7 +118,7 @@ std::size_t roomOf(const std::vector<std::vector<Bubble>>& lists) {
     return bytes;
 }
 
-/// What a report keeps of a step: what its lists have room for, and itself.
+/// The memory that a report keeps for a step: the capacity of its lists, and the object itself.
 std::size_t keptOf(const StepAnalysis& analysis, const StepAccounting& account) {
     std::size_t bytes = sizeof analysis + sizeof account + analysis.ranks.bytes() + account.ranks.bytes() +
                         roomOf(analysis.bubbles) + analysis.form_note.capacity();
@@ -177,7 +177,7 @@ TEST(ManySteps, KeepTheSamePackedAsInFull) {
     }
 }
 
-/// Two replicas, of which one step in five is twice as slow, so that it does not count.
+/// Two replicas; one step in five is twice as slow, so that it does not count.
 bubblescope::Run replicasWithOutliers(bool long_ops) {
     test::JitteredRun wanted;
     wanted.spec = {"interleaved", "", 4, 8, 2};
@@ -257,7 +257,7 @@ TEST(OpSamples, AreThinnedAlikeWhetherListedOrNot) {
     }
 }
 
-// What is counted is what lists have room for.
+// The capacity of lists is counted.
 TEST(ManySteps, KeepFewBytesAnOp) {
     const bubblescope::Run run = runOf("1f1b", 16, 64, 8);
     std::size_t ops = 0;
@@ -279,7 +279,7 @@ TEST(ManySteps, KeepFewBytesAnOp) {
     EXPECT_LE(each(of_transfers, transfers), 32) << "a transfer has two sides";
 }
 
-// Of a step in full, in which every rank waits before nearly every op.
+// For a complete step in which every rank waits before nearly every op.
 TEST(ManySteps, InFullTakeFewBytesAnOp) {
     const bubblescope::Run run = runOf("1f1b", 16, 64, 8);
     DiagnosisOptions in_full;
@@ -304,7 +304,7 @@ TEST(AttributedBubbles, AreListedRankByRank) {
         {Rank{3}, kNoUnit, time(0), time(8), time(0),
          Excess{RootCauseKind::SlowStage, 0, TimeNs{std::int64_t{1} << 59}}},
     };
-    AttributedBubbles list({0, 0, 2, 2, 3, 3}); // five ranks, of which three have none
+    AttributedBubbles list({0, 0, 2, 2, 3, 3}); // five ranks; three of them have none
     for (std::size_t i = bubbles.size(); i-- > 0;)
         list.set(i, bubbles[i]);
     EXPECT_EQ(list.size(), 3U);

@@ -111,7 +111,7 @@ TEST(SteppedClocks, LeavesClocksAloneThatNobodySet) {
     const auto events = SetAhead{1, 0}.events(3);
     for (const ClockFit& fit : solveSteppedClocks(3, events, {}, {}, kTolerance))
         EXPECT_TRUE(fit.later.empty());
-    // One wrong event is no step.
+    // One wrong event is not a step.
     auto wrong = events;
     wrong[1000].after -= TimeNs{5'000'000};
     const auto fits = solveSteppedClocks(3, wrong, {}, {}, kTolerance);

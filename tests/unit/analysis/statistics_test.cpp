@@ -207,7 +207,7 @@ bool changesByDefinition(std::span<const double> values, double centre, double s
     return false;
 }
 
-// What looks at a series first has logarithms and exponentials of its own.
+// The first pass over a series uses its own logarithms and exponentials.
 TEST(ChangePoint, NoChangeIsMissedByTheFirstLook) {
     std::mt19937_64 random(11);
     std::uniform_real_distribution<double> any;
@@ -229,7 +229,8 @@ TEST(ChangePoint, NoChangeIsMissedByTheFirstLook) {
     EXPECT_LT(with, kRounds * 9 / 10);
 }
 
-// Of these runs only those two that start slow change by more than 6 % for good; spikes and episodes of up to 1 % of
+// Only two of these runs, those with a slow start, change by more than 6 % permanently; spikes and episodes of up to 1
+// % of
 // the steps occur in most.
 TEST(ChangePoint, RealStepTimesChangeOnlyWhereAChangeIsPutIn) {
     const test::Json& runs = test::oracleDocument("step-times/runs.json");

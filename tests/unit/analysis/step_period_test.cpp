@@ -1,4 +1,4 @@
-// What a job pays from step to step: the step, the time between steps, and long steps now and then.
+// The cost of a job from step to step: the step, the time between steps, and long steps now and then.
 
 #include "core/analysis/anomalies/occurrence.h"
 #include "core/analysis/period/host_activity.h"

@@ -1,4 +1,4 @@
-// What comes first in an answer, and whether gains are those of what-if.
+// The first statement of an answer, and gains that equal those of what-if.
 
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/analysis/whatif/scenario.h"

@@ -17,7 +17,7 @@ double secondsLeft(const ProgressEstimate& estimate) {
 
 TEST(ProgressEstimate, IsExactAtASteadySpeed) {
     ProgressEstimate estimate;
-    for (int i = 0; i <= 50; ++i) { // 100 MB a second
+    for (int i = 0; i <= 50; ++i) { // 100 MB per second
         estimate.observe(TimeNs{7s} + i * TimeNs{100ms}, static_cast<std::uint64_t>(i) * 10'000'000, kTotal);
         if (i < 5) {
             EXPECT_EQ(estimate.remaining(), std::nullopt) << "too early to tell";

@@ -232,7 +232,7 @@ TEST(CInterface, LearnsOpTimesWhereNoneAreGiven) {
     EXPECT_EQ(framework.counts.at(0).units, 6); // F, I and W of two layers
 }
 
-/// What a session hands to its receiver.
+/// The data that a session passes to its receiver.
 struct Received {
     std::string name;
     std::int64_t start;
@@ -284,7 +284,7 @@ TEST(CInterface, TakesAnOrderOfItsOwnAndLayersByChunk) {
             EXPECT_LT(task.layer, task.op.chunk == 0 ? 1 : 2) << "layer 2 of chunk 1 is left out";
             EXPECT_EQ(bubblescope_aadiff_wanted(session, &task.op, task.layer), 1);
         }
-        if (step % 2 == 1 && count > 0) { // one check is done without
+        if (step % 2 == 1 && count > 0) { // one check is left out
             const bubblescope_aadiff_task& task = tasks.front();
             EXPECT_EQ(bubblescope_aadiff_withdraw(session, &task.op, task.layer), 0);
             EXPECT_EQ(bubblescope_aadiff_wanted(session, &task.op, task.layer), 0);

@@ -47,7 +47,7 @@ protected:
 
 TEST_F(Forwarded, ACollectorThatTakesNothingAnyMoreIsNotWaitedForWithoutEnd) {
     listen();
-    for (int rank = 0; rank < 4; ++rank) // of which it acknowledges nothing: it is stopped
+    for (int rank = 0; rank < 4; ++rank) // but it acknowledges nothing: it is stopped
         ranks.write(rank, run.steps.back(), 1);
     const Status sent = forward->finish({.patience = 500ms, .longest = 10s});
     ASSERT_FALSE(sent.ok()) << "all was said to have arrived";

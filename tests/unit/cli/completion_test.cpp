@@ -24,7 +24,7 @@ void writeFile(const std::string& file, const std::string& text) {
     stream << text;
 }
 
-/// What bash offers for the last word of a line, which it takes apart as it does while typing.
+/// The completions of bash for the last word of a line, which it splits as it does while typing.
 std::vector<std::string> offers(const std::vector<std::string>& words) {
     const ScratchFolder scratch;
     writeFile(scratch.file("completion"), bashCompletion(WholeLine().line.describe()));

@@ -101,7 +101,7 @@ TEST(Help, ShowsTwoExamplesThatParse) {
     }
 }
 
-/// What the line reports about words that are wrong, and its exit code.
+/// The errors of a line with wrong words, and its exit code.
 std::string complaint(const std::vector<std::string>& words) {
     testing::internal::CaptureStderr();
     const auto ended = WholeLine().line.parse(words, true);

@@ -44,7 +44,7 @@ TEST(TransformerSizes, AreThosePublishedFor16BitGpt) {
 }
 
 TEST(TransformerSizes, CoverLlamaAndItsEnds) {
-    // Llama 3 8B: 32 layers, h 4096, 32 heads of which 8 for keys and values, f 14336, V 128256.
+    // Llama 3 8B: 32 layers, h 4096, 32 heads, 8 of them for keys and values, f 14336, V 128256.
     TransformerShape shape;
     shape.layers = 32;
     shape.hidden = 4096;

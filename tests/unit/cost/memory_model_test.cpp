@@ -68,7 +68,7 @@ TEST(MemoryModel, SplitBackwardsFreeInTwoParts) {
     using Points = std::vector<std::pair<std::int64_t, std::int64_t>>;
     EXPECT_EQ(curve(uniform(1, stage(100, 30, 7))),
               (Points{{0, 7}, {0, 107}, {20, 37}, {20, 137}, {40, 107}, {50, 37}, {60, 7}}));
-    // What I makes for W is more than it frees.
+    // I allocates more for W than it frees.
     EXPECT_EQ(curve(uniform(1, stage(100, 120))),
               (Points{{0, 0}, {0, 100}, {20, 120}, {20, 220}, {40, 100}, {50, 120}, {60, 0}}));
     EXPECT_EQ(memoryUse(schedule, uniform(1, stage(100, 120)))[0].peak_op, 2U);

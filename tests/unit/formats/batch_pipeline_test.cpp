@@ -152,7 +152,7 @@ struct Layout {
     const char* colon;
     const char* comma; ///< between fields
     const char* next;  ///< between events
-    bool shuffled;     ///< keys, anew for each event
+    bool shuffled;     ///< keys, different for each event
     bool names_last;   ///< of rows, which stand first otherwise
 };
 
@@ -316,7 +316,7 @@ TEST(BatchPipeline, ParsesEveryLayoutInPiecesOnOneThread) {
     }
 }
 
-// What stands behind the array may look like events, too.
+// The text after the array may look like events, too.
 TEST(BatchPipeline, EndsOnOneThreadWhereTheArrayDoes) {
     const std::string events = largeTrace(500, plainArgs);
     const std::string text = "{\"traceEvents\":" + events + ",\"more\":" + largeTrace(900, plainArgs) + "}";

@@ -124,7 +124,7 @@ TEST(EventParser, ReadsPhasesOfOneLetterOnly) {
         EXPECT_EQ(parsed("{\"ph\":" + text + "}").event().phase, phase) << text;
 }
 
-// Values that are no JSON are left where nobody needs them.
+// Values that are not JSON are skipped if they are not needed.
 TEST(EventParser, RejectsWhatIsNoObject) {
     for (const char* const text : {"5",
                                    "null",
@@ -186,7 +186,7 @@ std::string said(const Event& event, const EventBatch& batch) {
                        event.args, event.args_size);
 }
 
-// Whatever stands behind the text, and however it is damaged.
+// With any bytes after the text, and any damage.
 TEST(EventParser, ReadsInPlaceWhatItReadsOfACopy) {
     std::mt19937 random(5);
     const auto below = [&random](std::size_t limit) {
@@ -196,7 +196,7 @@ TEST(EventParser, ReadsInPlaceWhatItReadsOfACopy) {
                               "\"tid\": \"7\", \"ts\": 4319161297041.922, \"dur\": 53.219, \"args\": {\"Dims\": "
                               "[[512, 256], [], []], \"at\": {\"b\": 2}}},\n{\"ph\": \"s\", \"id\": 3, \"ts\": 1, "
                               "\"id2\": {\"local\": \"0x1\"}}, {}, {\"other\": [{}], \"ph\": \"i\"}";
-    const std::string letters = "{}[]:,\"\\ \n0t\x80\0e"; // among them one that is no UTF-8
+    const std::string letters = "{}[]:,\"\\ \n0t\x80\0e"; // one of them not UTF-8
     int read = 0;
     for (int round = 0; round < 20'000; ++round) {
         std::string text = plain;

@@ -19,7 +19,7 @@
 namespace bubblescope {
 namespace {
 
-/// Of a file, which is opened in a way of its own.
+/// The bytes of a file, which is opened separately.
 enum class Kind { Read, Mapped, Unpacked, UnpackedAhead };
 constexpr std::array kKinds{Kind::Read, Kind::Mapped, Kind::Unpacked, Kind::UnpackedAhead};
 

@@ -1,5 +1,5 @@
-// Files made to do harm. Each is read in a process of its own: no crash, bounded memory, everything usable loaded, and
-// what is not is told.
+// Files made to do harm. Each is read in a separate process: no crash, bounded memory, everything usable loaded, and
+// all else reported.
 
 #include "core/formats/source/file_bytes.h"
 #include "core/trace/summary.h"
@@ -92,7 +92,7 @@ TEST_F(Hostile, NestingIsNotFollowedDown) {
     EXPECT_THAT(readBytes(repeated(R"({"a":)", kLevels)), HasSubstr("error: "));
 }
 
-// Each entry's bracket is open to the end of the file: that is not to be looked for again for each of them.
+// Each entry's bracket is open to the end of the file: it must not be searched again for each of them.
 TEST_F(Hostile, EntriesWithoutAnEndTakeLinearTime) {
     constexpr std::size_t kEntries = test::kSanitized ? 20'000 : 200'000;
     const std::string said = readBytes(asTrace(repeated(R"({"ph":"X","x":{"y":1},)"
@@ -241,7 +241,7 @@ TEST_F(Hostile, TextsThatAreNoUtf8AndNulBytesAreKept) {
     ASSERT_NE(slice, kNoId);
     EXPECT_EQ(trace.textArg(trace.sliceArgs()[slice], "?"), "?");
     EXPECT_EQ(trace.argsJson(trace.sliceArgs()[slice]), R"({"?":"?"})");
-    // A NUL byte outside of texts is no JSON.
+    // A NUL byte outside of texts is not JSON.
     EXPECT_THAT(readBytes(asTrace(std::string("{\"ph\":\"X\",\0\"ts\":1}", 18))),
                 HasSubstr("slices=2 tracks=1 instants=0 bad-event=1"));
     // A block of them, as a crash of the machine leaves in files, costs nothing else.
@@ -396,7 +396,7 @@ TEST_F(Hostile, TextsNamedManyTimesAreCut) {
     EXPECT_THAT(said, HasSubstr("args"));
 }
 
-// A writer that starts anew, while we read: what is gone reads as zeros instead of ending the process.
+// A writer that starts again while we read: the lost bytes read as zeros instead of ending the process.
 void Hostile::expectNoEndWhereAFileGetsShorter(std::size_t size) {
     std::string events;
     while (events.size() < size)
@@ -448,7 +448,8 @@ TEST_F(Hostile, SequencesAndTracksWithoutEnd) {
     EXPECT_THAT(said, HasSubstr(fmt::format("unmatched-begin={} ", kMany)));
 }
 
-/// Leaves a process so many bytes. What earlier tests gave back to malloc is no room: it is taken first, and kept.
+/// Limits a process to this number of bytes. Memory that earlier tests returned to malloc must not count: it is
+/// allocated first, and kept.
 void limitMemory(std::size_t room) {
     ::malloc_trim(0);
     std::size_t pages = 0;

@@ -22,7 +22,7 @@
 #include <numeric>
 #include <stop_token>
 
-// What happens while a load runs: stopping it anywhere, and what is shown of it.
+// Events during a load: stopping it at any time, and its preview.
 namespace bubblescope {
 namespace {
 
@@ -92,7 +92,7 @@ TEST(StopLoad, AnywhereInSqlite) {
     expectStopsAnywhere(loadOf(folder.path() / "nsys.sqlite"), 10);
 }
 
-// All out of order, so that everything is to be sorted, in one track, with overlaps and arrows to bind.
+// All out of order, so that everything must be sorted, in one track, with overlaps and arrows to bind.
 TEST(StopLoad, AnywhereInWhatIsOutOfOrder) {
     const test::ScratchFolder folder;
     std::string text = "[";
@@ -108,7 +108,7 @@ TEST(StopLoad, AnywhereInWhatIsOutOfOrder) {
     expectStopsAnywhere(loadOf(folder.write("trace.json", text)), 40);
 }
 
-// A large value beside the events: gone through in pieces.
+// A large value next to the events, which is read in pieces.
 TEST(StopLoad, WithinALargeValue) {
     const test::ScratchFolder folder;
     std::string text = R"({"other": [)";
@@ -125,7 +125,7 @@ std::size_t heapInUse() {
     return info.uordblks + info.hblkhd;
 }
 
-// Packed text takes 464 bytes a slice, of which nothing is to stay but what its args pack to.
+// Packed text takes 464 bytes per slice; only its packed args may stay in memory.
 TEST(KeptMemory, OfPackedFilesIsThatOfTheirSlices) {
     if (test::kSanitized) GTEST_SKIP() << "a sanitizer's heap does not count";
     const test::ScratchFolder folder;

@@ -72,7 +72,7 @@ TEST(PacketRuns, TheLastOneSaysWhereTheFileBreaks) {
     }
 }
 
-// A file of which more will come: its packets come in whole, whatever has come of the next one.
+// A file that still grows: its packets are read completely, however much of the next one has arrived.
 TEST(PacketRuns, StopsBeforeAPacketThatIsNotWholeYet) {
     const std::string whole = packets(700);
     const std::vector<std::size_t> expected = offsetsIn(whole);
@@ -95,7 +95,7 @@ TEST(PacketRuns, StopsBeforeAPacketThatIsNotWholeYet) {
     EXPECT_EQ(begin, whole.size());
 }
 
-// What is no packet ends the file, also where more will come.
+// Bytes that are not a packet end the file, even if it still grows.
 TEST(PacketRuns, EndsAtDamageBeforeTheFileIsComplete) {
     const std::string bytes = packets(10) + "no packet";
     PacketRuns runs(bytes, 0, false);

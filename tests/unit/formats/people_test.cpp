@@ -1,5 +1,5 @@
-// What people bring: one folder of tests/data/people for each kind of damage or corner, with a file and what is right
-// for it. To add a case, add such a folder. expected.json may state
+// Files as people open them: one folder of tests/data/people for each kind of damage or special case, with a file and
+// the right result. To add a case, add such a folder. expected.json may state
 //   slices, instants      how many there are (0 where it does not say)
 //   names, open           those of all slices; of those that never ended (none), in any order
 //   rows                  how many rows have slices

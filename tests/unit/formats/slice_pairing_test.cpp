@@ -52,7 +52,7 @@ std::string argsOf(ArgSetId begin, ArgSetId end) {
     return begin == 0 && end == 0 ? "" : fmt::format("{}", end == 0 ? begin : end);
 }
 
-/// What the class says it does, done in the plainest way.
+/// A simple implementation of the class's documented behaviour.
 Expected pairedPlainly(const std::vector<Given>& given) {
     Expected expected;
     std::map<TrackId, std::vector<Given>> tracks;

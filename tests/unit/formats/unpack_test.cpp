@@ -68,7 +68,7 @@ TEST_P(UnpackTest, UnpacksSeveralMembersSideBySide) {
     EXPECT_TRUE(out.value().bytes.text() == text);
     EXPECT_EQ(unpacked(pack(text)).value().pieces, 0U) << "one member is one piece";
 
-    // What is wrong with one of them is found as before, and everything until there is kept.
+    // An error in one of them is found as before, and everything before it is kept.
     std::string damaged = packed;
     const std::size_t within = packed.size() / 2 + 50'000; // of a member
     for (std::size_t i = within; i < within + 64; ++i)

@@ -73,7 +73,7 @@ TEST(StepUnits, StayWhileStepsHaveOneOrder) {
     expectSame(graph, StepGraph(later));
 }
 
-// Of many ops the records are not kept until the next step.
+// If there are many ops, their records are not kept until the next step.
 TEST(StepUnits, StayInStepsOfManyOps) {
     const StepTimeline step = stepOf("1f1b", 1, 20'000);
     StepTimeline later = step;
@@ -132,7 +132,7 @@ TEST(StepGraph, KnowsWhatUnitsWaitedForLast) {
     }
 }
 
-// An optimizer between other ops takes its rank's time, and halves between which a rank was idle are no pair.
+// An optimizer between other ops takes its rank's time, and halves between which a rank was idle are not a pair.
 TEST(StepUnits, AreAStepsOwnWhereTimesDivideThem) {
     StepTimeline step = stepOf("1f1b");
     addOptimizers(step, 3);
@@ -168,7 +168,8 @@ TEST(StepUnits, AreNotSharedWhereOpsAreMissing) {
     EXPECT_GT(graph.ignored_inputs, 0);
 }
 
-// What a stage kept for another op of its rank follows from the rank's order only while its ops do not overlap.
+// The memory that a stage keeps for another op of its rank follows from the rank's order only while its ops do not
+// overlap.
 TEST(Consolidate, KeepsOwnInputsWhereOpsOverlap) {
     StepTimeline step = stepOf("1f1b");
     std::vector<TimelineOp>& last = step.ranks[3]; // F0 B0 F1 B1 …

@@ -97,7 +97,7 @@ TEST_F(EventStreamTest, AnEndWithoutABeginIsCounted) {
     EXPECT_TRUE(seen_.events.empty());
 }
 
-// What slices hold must not move when others begin and end: short texts, and such as their strings would hold in place.
+// The data of slices must not move when others begin and end: short texts, and texts that strings store in place.
 TEST_F(EventStreamTest, TextsOfSlicesWithinOthersStayTheirs) {
     stream_.feed(beginning());
     for (int depth = 0; depth < 20; ++depth) {
@@ -270,7 +270,7 @@ TEST(StreamMemoryTest, WhatStreamsHoldIsBoundedAndGivenBack) {
     EXPECT_EQ(memory.held, 0U);
 }
 
-/// What the allocator has given out.
+/// The memory that the allocator has handed out.
 std::size_t inUse() {
     const struct mallinfo2 all = ::mallinfo2();
     return all.uordblks + all.hblkhd;

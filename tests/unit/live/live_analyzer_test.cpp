@@ -364,7 +364,7 @@ std::unique_ptr<Watch> watched(RecordedRanks& ranks, const Run& run, bool at_onc
     return watch;
 }
 
-// Steps that come faster than they can be searched are searched some at once. What they say of the run is the same.
+// Steps that come faster than they can be searched are searched some at once. Both describe the run in the same way.
 TEST(LiveAnalyzer, StepsThatComeAtOnceShowTheSameFaults) {
     for (unsigned seed = 1; seed <= (test::kSanitized ? 1U : 3U); ++seed) {
         for (const int steps : {3, 12, 29, 70}) {
@@ -454,7 +454,7 @@ TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
 
 // Steps that share a search wait for it: those before a crash are what one wants to know of.
 TEST(LiveAnalyzer, TheLastStepsOfARunAreSearchedBeforeAnotherBegins) {
-    constexpr int kOnset = 43; // after a search, the next of which would come after five steps
+    constexpr int kOnset = 43; // after a search; the next one would come after five steps
     const auto wanted = fourRanksWithASlowOne(48, kOnset, 2.5);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));

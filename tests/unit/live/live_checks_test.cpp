@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::RecordedRanks;
 
-/// An analyzer that hears of a run with checks.
+/// An analyzer that receives a run with checks.
 class Heard {
 public:
     Heard() {

@@ -1,5 +1,5 @@
-// A long recording is judged part by part. What is reported of its steps must be what a whole load reports, and what is
-// found must be what each part shows, wherever the borders lie.
+// A long recording is judged part by part. The report on its steps must equal that of a complete load, and the
+// findings must equal those of each part, wherever the borders are.
 
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/live/long_run.h"

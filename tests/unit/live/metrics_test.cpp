@@ -60,7 +60,7 @@ TEST(Exposition, SaysWhatTheEngineKnowsInPrometheusWords) {
     }
 }
 
-/// What a client gets that asks this.
+/// The response to a client with this request.
 std::string ask(MetricsEndpoint& endpoint, const std::string& request) {
     net::Connector connector(endpoint.address());
     EXPECT_EQ(connector.wait(net::Clock::now() + 10s), net::Connector::Stage::Connected);
@@ -142,7 +142,7 @@ TEST(Alert, EndsWhatACommandStartedThoughTheCommandItselfHasEnded) {
     while (!pid.ends_with('\n'))
         pid = test::readAll(file);
     pid.pop_back();
-    const std::string words = "/proc/" + pid + "/cmdline"; // of which nothing is left when it has ended
+    const std::string words = "/proc/" + pid + "/cmdline"; // which leaves nothing behind when it has ended
     ASSERT_NE(test::readAll(words), "");
     alert.stop(100ms); // the shell ends at once, what it started does not
     while (!test::readAll(words).empty()) {

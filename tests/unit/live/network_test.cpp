@@ -233,7 +233,7 @@ public:
         socket_ = connector.take();
         net::Applicant applicant(std::move(token), name + "\nclock");
         const std::int64_t refused = collected.receiver->admission().refused();
-        // Bytes need real time to arrive, of which the collector knows nothing.
+        // Bytes need real time to arrive; the collector does not see this time.
         for (int i = 0; i < 10'000 && !welcome; ++i) {
             collected.receiver->poll(collected.analyzer, collected.now);
             if (collected.receiver->admission().refused() > refused) break; // its answer is the test's
@@ -256,7 +256,7 @@ public:
         frame.stream = stream;
         say(frame);
     }
-    /// What has come since the last call.
+    /// The data that has arrived since the last call.
     std::vector<net::Frame> heard() {
         std::array<char, 4096> piece{};
         while (!over) {
@@ -433,7 +433,7 @@ TEST(Network, ConnectionsTogetherHoldABoundedPartOfMessages) {
     attackers.settle();
     EXPECT_GE(attackers.receiver->tooLarge(), kConnections - 4);
     EXPECT_LE(attackers.receiver->connections(), 4U);
-    // Who sends small messages is heard.
+    // A sender of small messages gets its turn.
     attackers.send(attackers.join("sender"), Attackers::opening(0, "file"));
     attackers.settle();
     EXPECT_TRUE(attackers.sockets.back().isOpen());

@@ -62,7 +62,7 @@ TEST(Admission, BothEndsProveThatTheyKnowTheSecret) {
     EXPECT_EQ(door.admitted[0].statement, "rank 3");
     EXPECT_EQ(door.admitted[0].address, "127.0.0.1");
     EXPECT_EQ(door.admission.strangers(), 0U);
-    // Whoever is let in may go on without frames.
+    // An admitted client may continue without frames.
     Socket here = door.admitted[0].link.release();
     ASSERT_EQ(here.write("plain", Clock::now() + 10s), Socket::Outcome::Done);
     std::string plain(5, '\0');

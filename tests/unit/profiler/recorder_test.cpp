@@ -141,7 +141,7 @@ TEST(Recorder, SaysInEveryFileWhatTheRunIs) {
     EXPECT_EQ(ranks, (std::set<std::int64_t>{0, 1}));
 }
 
-/// What each instant of this name says of records, by file.
+/// The counts of records in each instant of this name, by file.
 std::vector<std::pair<std::int64_t, std::int64_t>> recordsSaid(const Trace& trace, std::string_view name) {
     std::vector<std::pair<std::int64_t, std::int64_t>> said;
     for (const Instant& instant : trace.instants()) {
@@ -222,7 +222,7 @@ TEST(Recorder, LeavesWholePacketsAfterEveryFlush) {
         for (int i = 0; i < 500; ++i)
             recorder->ring(Rank{0}).push(opRecord(i, 1000 * round + 2 * i, 1000 * round + 2 * i + 1));
         ASSERT_TRUE(recorder->flush().ok());
-        // What a process killed now leaves behind.
+        // The files that a process killed now leaves behind.
         const std::filesystem::path copy = dir.path() / ("copy" + std::to_string(round) + ".pftrace");
         std::filesystem::copy_file(file, copy);
         int packets = 0;
@@ -272,7 +272,7 @@ void endStep(Recorder& recorder, int step) {
     recorder.requestFlush();
 }
 
-/// The same, and waits until the file of rank 0 grows.
+/// As above, and waits until the file of rank 0 grows.
 void endStepAndWait(Recorder& recorder, int step) {
     const std::filesystem::path file = recorder.files().at(0);
     const auto before = std::filesystem::file_size(file);
@@ -300,7 +300,7 @@ TEST(Recorder, StepsThatEndSoonAfterAnotherAreWrittenAsWell) {
     const std::filesystem::path file = recorder->files().at(0);
     for (int step = 0; step < 5; ++step)
         endStepAndWait(*recorder, step);
-    // Some at once, of which the last must not wait for the interval either.
+    // Several at once; the last must not wait for the interval either.
     for (int step = 5; step < 20; ++step)
         endStep(*recorder, step);
     while (read(file).trace->sliceCount() < 20)

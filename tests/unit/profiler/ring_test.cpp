@@ -92,7 +92,7 @@ TEST(SliceRecord, CarriesOpsAndTransfersUnchanged) {
     }
 }
 
-/// What a ring gives back of a record.
+/// The content that a ring returns for a record.
 SliceRecord throughARing(const SliceRecord& record) {
     RecordRing ring(1);
     ring.push(record);

@@ -1,5 +1,4 @@
-// What a run of many steps needs while its steps are put together: the records that they are made of are freed as they
-// are used.
+// The memory for assembling a run of many steps: records are freed as they are used.
 #include "core/recognise/assemble.h"
 #include "core/recognise/op_counts.h"
 #include "tests/mpi/heap_watch.h"
@@ -88,7 +87,7 @@ TEST(AssembleSteps, NeedHardlyMoreThanTheirRecords) {
     RecordProperty("most_a_step", std::to_string(ofStep(&Held::most)));
     RecordProperty("kept_a_step", std::to_string(ofStep(&Held::kept)));
     EXPECT_LE(ofStep(&Held::found), kOps * 48 + kComm * 48 + 64);
-    // Of what steps are made of a rank at a time is there twice: an eighth of all, the tables of a step apart.
+    // The records of one rank at a time exist twice: an eighth of all, in addition to the tables of a step.
     EXPECT_LE(ofStep(&Held::most), ofStep(&Held::found) * 5 / 4 + 2048);
     EXPECT_LE(ofStep(&Held::kept), kOps * static_cast<std::int64_t>(sizeof(TimelineOp)) +
                                        kComm * static_cast<std::int64_t>(sizeof(CommSpan)) + kRanks * 160 + 1024);

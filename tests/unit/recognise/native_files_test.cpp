@@ -105,7 +105,7 @@ TEST_F(NativeFiles, ComeBackAsTheyWereWritten) {
         expectSame(steps[i], run.value().steps[i]);
 }
 
-/// Of the first bytes of a file, plain or packed, or of a file a rank.
+/// For the first bytes of a file, plain or packed, or of one file per rank.
 TEST_F(NativeFiles, ShowTheirFirstStepsWithoutTheOthers) {
     constexpr int kSteps = 400;
     const Schedule schedule = test::scheduleOf("1f1b", 4, 8);

@@ -33,7 +33,7 @@ std::unique_ptr<test::CheckedEngineRun> checkedRun(const Schedule& schedule, int
     return run;
 }
 
-/// What such a run plans.
+/// The plan of such a run.
 std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
     const test::CheckedEngineRun run(schedule, test::someTimes(TimeNs{100'000}));
     ModelConfig model = run.model;
@@ -41,7 +41,7 @@ std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
     return CheckSetup::make({run.schedule, run.times, model, true, true, 4, {}}, {}).value();
 }
 
-/// Of those that found nothing, of a kind.
+/// Those of one kind that found nothing.
 std::vector<std::pair<Rank, CheckRecord>> checksOf(const test::CheckedEngineRun& run, CheckKind kind) {
     std::vector<std::pair<Rank, CheckRecord>> checks;
     for (std::size_t r = 0; r < run.records.size(); ++r) {
@@ -87,7 +87,7 @@ TEST(AadiffRun, RunsWhatIsPlannedAndDelaysNobody) {
     }
     EXPECT_GT(planned, 50U);
     ASSERT_TRUE(replays.contains(CheckOutcome::Equal));
-    // Of what is checked more than once in a step, some is left to other ranks.
+    // Some of the ops that are checked more than once in a step are left to other ranks.
     const auto elsewhere = static_cast<std::size_t>(outcomes(*run, CheckKind::Elsewhere)[CheckOutcome::Equal]);
     EXPECT_LE(static_cast<std::size_t>(replays.at(CheckOutcome::Equal)), planned);
     EXPECT_GE(static_cast<std::size_t>(replays.at(CheckOutcome::Equal)) + elsewhere, planned);

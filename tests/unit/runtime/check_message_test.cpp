@@ -1,4 +1,4 @@
-// What processes write each other about checks: as it was sent, or not at all.
+// Messages between processes about checks arrive unchanged, or not at all.
 
 #include "runtime/checks/check_message.h"
 
@@ -34,7 +34,7 @@ CheckMessage mailOf(CheckMessage::Kind kind) {
     return mail;
 }
 
-/// As it comes to the other side.
+/// As the other side receives it.
 CheckMessage sent(const CheckMessage& mail) {
     const auto bytes = packMessage(mail);
     EXPECT_TRUE(bytes.ok()) << bytes.error().text();

@@ -16,7 +16,7 @@ namespace {
 constexpr int kSteps = 1000;
 constexpr int kWarmUp = 100;
 
-/// What has been allocated and not freed, by all threads.
+/// The memory that all threads have allocated and not freed.
 std::int64_t heldBytes() {
     const auto info = ::mallinfo2();
     return static_cast<std::int64_t>(info.uordblks + info.hblkhd);

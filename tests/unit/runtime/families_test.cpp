@@ -1,5 +1,5 @@
 // Every order that the registry makes, executed by the engine: no deadlock, the reference's weights, and on the
-// emulated clock the simulation's times. What is added to the registry is tested here by itself.
+// emulated clock the simulation's times. New families in the registry are tested here automatically.
 
 #include "core/families/registry.h"
 #include "core/graph/validate.h"
@@ -90,7 +90,7 @@ protected:
 };
 
 TEST_P(EveryFlavor, TrainsToTheReferencesWeights) {
-    // What sanitizers look for shows at a few sizes as well, and with them all take ten times as long.
+    // Sanitizers find their errors at a few sizes as well, and with them all sizes take ten times as long.
     const std::vector<Schedule> whole = ::bubblescope::test::kSanitized
                                             ? orders({1, 2, 4}, {1, 4, 8}, 1)
                                             : orders({1, 2, 3, 4, 6}, {1, 2, 3, 4, 6, 8, 12}, 1);
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryFlavor, ::testing::ValuesIn(allFlavors()
     return name;
 });
 
-/// Three ranks, of which the middle one holds both copies of its stage; one micro-batch down, one up.
+/// Three ranks; the middle one holds both copies of its stage; one micro-batch down, one up.
 TEST(TwoPipelines, MayMeetOnOneRank) {
     const std::vector<Op> ops{{OpKind::Forward, Microbatch{0}, Chunk{0}},
                               {OpKind::Backward, Microbatch{0}, Chunk{0}},

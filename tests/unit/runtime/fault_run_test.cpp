@@ -1,4 +1,4 @@
-// What planted faults do to a run, on a fake clock.
+// The effects of planted faults on a run, with a fake clock.
 
 #include "runtime/run.h"
 #include "tests/unit/runtime/engine_run.h"

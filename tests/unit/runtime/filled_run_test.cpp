@@ -56,7 +56,7 @@ TimeNs measuredLength(const test::EngineRun& run) {
     return end - begin;
 }
 
-/// What is put before ops but not before the first op of a rank, whose begin is the step's.
+/// The work placed before ops, except before the first op of a rank, whose begin is the step's.
 TimeNs measuredWith(const Schedule& schedule, const CostModel& costs, const FillChanges& changes) {
     test::EngineRun run(schedule, costs);
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {

@@ -1,5 +1,5 @@
 // Gradients of the reference model in double precision against differences of its forward, which leaves no room for a
-// wrong factor. What the accelerators compute is held against that model, see tests/gpu/stage_test.cpp.
+// wrong factor. The results of accelerators are compared with that model, see tests/gpu/stage_test.cpp.
 
 #include "tests/support/reference_model.h"
 

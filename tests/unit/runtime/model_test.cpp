@@ -122,7 +122,7 @@ TEST(GptStage, GradientsOfAllParametersEqualFiniteDifferences) {
 }
 
 TEST(GptStage, GradientOfTheInputEqualsFiniteDifferences) {
-    // Two stages, of which the second is driven by hand.
+    // Two stages; the second is driven by hand.
     Stages stages = makeStages(smallModel(), 2, 1);
     shake(stages);
     ModelStage& last = *stages[1];

@@ -108,9 +108,9 @@ TEST(ProcessChecks, TellDevicesCodeAndMomentsApart) {
     EXPECT_EQ(fixed.by.at(Verdict::Device), std::set<CheckKind>{CheckKind::Elsewhere});
 }
 
-/// The rank that finds it is another one than the one that is wrong: who is told of a verdict is who it is on.
+/// The rank that finds the difference is not the rank with the fault: the latter receives the verdict.
 TEST(ProcessChecks, TellTheRankThatIsWrong) {
-    // What rank 2 runs of other ranks' forwards of layers 3 comes out wrong; its own layers are others.
+    // Rank 2 computes other ranks' forwards of layers 3 wrongly; its own layers are others.
     const Verdicts wrong = run(10, {"flip:F,rank=2,layer=3,tensor=hidden,bit=9,stay=fixed"});
     EXPECT_EQ(wrong.error, "");
     ASSERT_TRUE(wrong.on.contains(Verdict::Device));

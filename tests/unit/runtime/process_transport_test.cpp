@@ -39,7 +39,7 @@ private:
     Rank self_;
 };
 
-/// What a rank was told of.
+/// The messages that a rank received.
 class Told {
 public:
     void add(std::span<const Ping> pings) {
@@ -48,7 +48,7 @@ public:
         changed_.notify_all();
         changed_.wait(lock, [&] { return !held_; });
     }
-    /// Whoever tells waits until let go.
+    /// The sender waits until it is released.
     void hold(bool held) {
         const std::lock_guard lock(mutex_);
         held_ = held;
@@ -137,7 +137,8 @@ TEST_F(ProcessTransportPings, GoOnEveryMinute) {
 TEST_F(ProcessTransportPings, KeepNobodyWaiting) {
     told_.hold(true);
     pass(60s);
-    static_cast<void>(told_.wait(0)); // from here on the thread that carries messages is with whoever writes them down
+    static_cast<void>(
+        told_.wait(0)); // from here on the thread that carries messages is in the function that records them
     for (int step = 0; step < 3; ++step)
         EXPECT_TRUE(meet());
     pass(60s); // the next ones are due, and nobody is there to tell them

@@ -163,7 +163,7 @@ TEST_F(RemoteCheckBrokers, ThrowAwayWhatCannotBeReadAndWaitForNothingOfIt) {
     EXPECT_NE(at(1).nextQuestion(Rank{1}), nullptr);
     ends_[0]->post({Rank{2}, std::string(40, 'x'), {}});
     EXPECT_EQ(at(2).nextQuestion(Rank{2}), nullptr);
-    EXPECT_TRUE(at(0).takeResults(Rank{0}).empty()); // hears that something could not be read
+    EXPECT_TRUE(at(0).takeResults(Rank{0}).empty()); // is informed that a message could not be read
     leaveTogether();
 }
 

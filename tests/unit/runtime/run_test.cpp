@@ -137,9 +137,10 @@ TEST(RunPipeline, CutOfTheSameBlocksDoesNotChangeABit) {
 }
 
 TEST(RunPipeline, MeasuresWhatEachRankHolds) {
-    // Of a block: two normalisations, and matrices of 3, 1, 4 and 4 times the width's square.
+    // A block has two normalisations, and matrices of 3, 1, 4 and 4 times the width's square.
     constexpr std::int64_t kBlock = (2 * 2 * 12 + 12 * 12 * 12 + (3 + 1 + 4 + 1) * 12) * std::int64_t{4};
-    // What a forward leaves of 6 tokens: both normalised inputs with a deviation each, queries, keys and values, three
+    // The data that a forward keeps for 6 tokens: both normalised inputs with a deviation each, queries, keys and
+    // values, three
     // heads' weights, what they attended to, the MLP's hidden row.
     constexpr std::int64_t kKept = (6 * (12 + 1 + 12 + 1 + 3 * 12 + 3 * 6 + 12 + 4 * 12)) * std::int64_t{4};
     constexpr int kBlocks = 2;

@@ -1,4 +1,5 @@
-// What a stage on the CPU keeps is what the memory model says, for every order of the registry. How much a rank
+// The memory of a stage on the CPU equals the memory model's prediction, for every order of the registry. How much a
+// rank
 // allocates for it is measured with real processes, see the case "memory" in tests/mpi/run_program.cpp.
 
 #include "runtime/model/stage_memory.h"
@@ -21,7 +22,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// What the stages of each rank keep together, and the most of it. A rank is known by its thread.
+/// The memory of all stages of each rank together, and its maximum. A rank is known by its thread.
 class Ledger {
 public:
     void add(std::int64_t bytes) {
@@ -90,7 +91,7 @@ ModelConfig fourHeadModel() {
     return model;
 }
 
-/// Of each rank, ascending: the most that it keeps, and what the model predicts.
+/// For each rank, ascending: its maximum, and the model's prediction.
 std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> peaksOf(const Schedule& schedule, int tensor_ranks) {
     test::EngineRun run(schedule, test::someTimes(TimeNs{0}));
     run.model = fourHeadModel();
@@ -129,7 +130,7 @@ TEST(StageMemory, IsWhatEveryOrderOfTheRegistryKeeps) {
                 const auto [kept, predicted] = peaksOf(schedule, 1);
                 ASSERT_EQ(kept.size(), predicted.size());
                 // From I to W a layer of this size keeps a little more than from F to I. Where both run in one op the
-                // model has that in the op's workspace. Of pairs it has both halves at once.
+                // model has that in the op's workspace. For pairs it has both halves at once.
                 const MemoryModel model = memoryModelOf(fourHeadModel(), schedule);
                 std::int64_t between = 0;
                 for (const StageMemory& stage : model.stages)

@@ -121,7 +121,7 @@ BlockRun runBlock(const std::vector<reference::Parameters<double>>& shards, cons
     return std::move(runs[0]);
 }
 
-/// Of numbers that a float holds.
+/// For numbers that a float represents exactly.
 M randomMatrix(std::mt19937& random, double size, Eigen::Index rows, Eigen::Index columns) {
     std::normal_distribution<double> normal(0, size);
     return M::NullaryExpr(rows, columns, [&] { return normal(random); }).cast<float>().cast<double>();
@@ -257,7 +257,7 @@ TEST(TensorParallelRun, RanksHoldTheirShareOfTheMatrices) {
     const MemoryUse alone = trained(whole).memory[1];
     const std::vector<MemoryUse> memory = trained(configOf(test::scheduleOf("1f1b", 3, 6), 3)).memory;
     ASSERT_EQ(memory.size(), 9U);
-    // Of a block with width h: of 12 h^2 weights and 7 h biases a third, whole are two normalisations and two biases.
+    // A block of width h: a third of 12 h^2 weights and 7 h biases; two normalisations and two biases completely.
     constexpr std::int64_t kBlock = (12 * 12 * 12 + 7 * 12) / 3 + (4 + 2) * 12;
     for (const std::size_t rank : {3U, 4U, 5U}) {
         EXPECT_EQ(memory[rank].weights, 2 * kBlock * std::int64_t{4});

@@ -1,4 +1,4 @@
-// What schedules beyond one op at a time and one pipeline need: overlapped pairs, two pipelines over the same
+// Parts of schedules with more than one op at a time or one pipeline: overlapped pairs, two pipelines over the same
 // ranks, micro-batches split along the sequence.
 
 #include "core/graph/simulate.h"

@@ -124,7 +124,7 @@ std::vector<TimesOfRank> timedTransfersOf(const StepTimeline& step) {
     return out;
 }
 
-/// What eachTimedTransfer() is to visit, in order of rank and time.
+/// The transfers that eachTimedTransfer() must visit, in order of rank and time.
 std::vector<TimesOfRank> recordedTransfersOf(const StepTimeline& step) {
     std::vector<TimesOfRank> out;
     for (const OpTransfer& transfer : transfersBetweenRanks(step)) {
@@ -184,8 +184,8 @@ TEST(TimedTransfers, OfDamagedStepsAreTheSame) {
     }
 }
 
-/// A payload that is recorded again and again, as damaged or hostile files may have it: more than could be gone through
-/// anew for each of them.
+/// A payload that is recorded again and again, as in damaged or hostile files: too often to examine all of them for
+/// each one.
 TEST(TimedTransfers, OfManyEqualRecordsAreTheFirst) {
     constexpr int kMany = 400'000;
     StepTimeline step = simulated({"1f1b", "", 2, 4, 1});

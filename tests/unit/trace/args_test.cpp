@@ -56,7 +56,7 @@ TEST(ArgStore, KeepsEqualSetsOnceWhileManyAreEqual) {
     text.name = name;
     text.setText(7);
     EXPECT_NE(args.add({&text, 1}), first) << "another type";
-    // Where hardly any set comes again nothing is looked for any more, and all hold what they were given.
+    // If sets rarely recur, the search for equal ones stops, and all sets keep their content.
     std::vector<ArgSetId> sets;
     for (std::int64_t i = 0; i < 100'000; ++i)
         sets.push_back(add(i));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-// What a trace keeps in memory, in bytes that are counted.
+// The memory of a trace, in counted bytes.
 namespace bubblescope {
 namespace {
 

@@ -27,7 +27,7 @@ struct Case {
     Framework framework;
 };
 
-/// Of 1F1B; the same seed gives the same times of ops.
+/// A run of 1F1B; equal seeds give equal times of ops.
 StepTimeline batchedStep(const Case& what, unsigned seed, const std::vector<SlowLink>& slow) {
     std::mt19937 random(seed);
     std::uniform_int_distribution<std::int64_t> jitter(-300'000, 300'000);

@@ -50,8 +50,8 @@ FilledWork workOf(const FillStudy& study, FillKind kind) {
     return *found;
 }
 
-/// The step with work before ops, from the rules alone: an op starts when its rank has done what stands before it and
-/// its inputs have come.
+/// The step with work before ops, from the rules alone: an op starts when its rank has finished all earlier work and
+/// its inputs have arrived.
 TimeNs naiveLength(const Schedule& schedule, const std::vector<std::vector<TimeNs>>& before, TimeNs forward,
                    TimeNs backward, TimeNs comm) {
     std::map<std::tuple<OpKind, int, int>, TimeNs> ends; // kind, micro-batch, stage

@@ -24,8 +24,8 @@ TEST(Cuts, EveryAllReduceCutsBothPasses) {
 }
 
 TEST(Cuts, BudgetTakesWhatFitsAndStopsBehindAnAllReduce) {
-    // Beside the first all-reduce 3 + 6 fit into 10, not the 2 after them; beside the second 2, as an all-reduce
-    // follows; beside the third 5 + 5.
+    // During the first all-reduce 3 + 6 fit into 10, not the 2 after them; during the second 2, as an all-reduce
+    // follows; during the third 5 + 5.
     const RuleCut cut =
         cutByBudget(opList({{'c', 1}, {'b', 10}, {'c', 1}, {'b', 10}, {'c', 1}, {'b', 10}, {'c', 1}}),
                     opList({{'c', 3}, {'c', 6}, {'c', 2}, {'b', 9}, {'c', 5}, {'c', 5}, {'c', 1}}), TimeNs{10});
@@ -43,7 +43,7 @@ TEST(Cuts, BudgetNeverGetsPastALongForwardOp) {
     EXPECT_EQ(cut.stopped_at, 1);
     EXPECT_TRUE(cut.plan.of(B)[1].own_stream);
     EXPECT_FALSE(cut.plan.of(B)[3].own_stream || cut.plan.of(B)[5].own_stream) << "inside a piece they block";
-    // 1 + 10 (3 beside it) + 1 + 10 + 1 + 10 + 1 + 11 + 2
+    // 1 + 10 (with 3 at the same time) + 1 + 10 + 1 + 10 + 1 + 11 + 2
     EXPECT_EQ(runPlan(cut.plan, {}).end(), TimeNs{47});
 }
 

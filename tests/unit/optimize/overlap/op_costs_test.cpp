@@ -1,4 +1,4 @@
-// Cost-model files: what is read, and what is said of damaged ones.
+// Cost-model files: the values read, and the errors of damaged ones.
 
 #include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/study.h"

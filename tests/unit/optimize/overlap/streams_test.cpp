@@ -23,7 +23,7 @@ std::vector<std::pair<int, int>> times(const PlanRun& run) {
 using Times = std::vector<std::pair<int, int>>;
 
 TEST(OverlapStreams, OtherPassRunsBesideAnAllReduce) {
-    // B0 = 4, its all-reduce 5; F0 = 3 runs beside it, its own all-reduce 2 queues behind; B1 waits until 9.
+    // B0 = 4, its all-reduce 5; F0 = 3 runs at the same time, its own all-reduce 2 queues behind; B1 waits until 9.
     const Plan plan{{opList({{'c', 4}, {'a', 5}, {'c', 2}}), opList({{'c', 3}, {'a', 2}, {'c', 1}})},
                     {{B, 0, 2}, {F, 0, 2}, {B, 2, 3}, {F, 2, 3}}};
     const PlanRun run = runPlan(plan, {});
@@ -46,7 +46,7 @@ TEST(OverlapStreams, BlockingAllReduceHidesNothing) {
 }
 
 TEST(OverlapStreams, WeightGradientDoesNotWait) {
-    // dX 3, all-reduce 5 beside dW 4, then 2 that needs both.
+    // dX 3, all-reduce 5 during dW 4, then 2 that needs both.
     const Plan plan{{opList({{'c', 3}, {'a', 5}, {'w', 4}, {'c', 2}}), {}}, {{B, 0, 4}}};
     const PlanRun run = runPlan(plan, {});
     EXPECT_EQ(times(run), (Times{{0, 3}, {3, 8}, {3, 7}, {8, 10}}));
@@ -54,10 +54,10 @@ TEST(OverlapStreams, WeightGradientDoesNotWait) {
 }
 
 TEST(OverlapStreams, EqualPriorityQueuesBehindTheNextOp) {
-    // Beside a weight gradient an all-reduce of equal priority gets nothing: it starts when that has ended.
+    // During a weight gradient an all-reduce of equal priority gets no time: it starts when that has ended.
     const Plan weight{{opList({{'c', 3}, {'a', 5}, {'w', 4}, {'c', 2}}), {}}, {{B, 0, 4}}};
     EXPECT_EQ(times(runPlan(weight, {false, {}})), (Times{{0, 3}, {7, 12}, {3, 7}, {12, 14}}));
-    // Beside another pass's piece of two ops it starts after the first.
+    // During another pass's piece of two ops it starts after the first.
     const Plan pair{{opList({{'c', 4}, {'a', 5}, {'c', 2}}), opList({{'c', 3}, {'c', 6}})},
                     {{B, 0, 2}, {F, 0, 2}, {B, 2, 3}}};
     EXPECT_EQ(times(runPlan(pair, {false, {}})), (Times{{0, 4}, {7, 12}, {4, 7}, {7, 13}, {13, 15}}));

@@ -322,7 +322,7 @@ public:
     std::size_t dropped() override { return std::exchange(state_.dropped, 0); }
     std::string callName(bool, std::uint32_t) override { return "cudaLaunchKernel"; }
 
-    /// What CUPTI does when a kernel has run.
+    /// CUPTI's actions when a kernel has run.
     static std::uint8_t* deliver(State& state, const std::vector<RawRecord>& records) {
         std::uint8_t* buffer = nullptr;
         std::size_t size = 0;

@@ -1,4 +1,4 @@
-# Exchanges with the neighbours: whoever calls waits, unless it says that it waits itself.
+# Exchanges with the neighbours: the call waits, unless the caller states that it waits itself.
 class Request:
     def wait(self):
         return "arrived"
