@@ -49,9 +49,11 @@ Result<LoadedTrace> loadFiles(const RunLoader::Paths& paths, JobControl&, const 
     run.format = "chrome";
     run.trace = filesWithoutRanks(paths, options.reading);
     run.slices = static_cast<std::int64_t>(run.trace->sliceCount());
+    run.problems = {{"rank-contradiction", 1, say("{}", paths.front().string()),
+                     say("the file states rank {}, its name says rank {}; what it states is used", 0, 1)}};
     if (options.reading.ranks.empty())
-        run.problems = {{"unknown-rank", 1, say("{}", paths.front().string()),
-                         say("files do not say which rank wrote them; they are numbered in their order")}};
+        run.problems.push_back({"unknown-rank", 1, say("{}", paths.front().string()),
+                                say("files do not say which rank wrote them; they are numbered in their order")});
     return LoadedTrace{std::move(run), inputError("a.json", "no pipeline op found")};
 }
 

@@ -227,9 +227,23 @@ Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& 
     return makeSession(std::move(run), control);
 }
 
+namespace {
+
+/// What files and their names say of ranks does not matter where the user has stated them.
+void dropAnswered(std::vector<Diagnostic>& problems, const std::vector<RankRule>& ranks) {
+    std::erase_if(problems, [&](const Diagnostic& problem) {
+        return problem.kind == "rank-contradiction" && std::ranges::any_of(ranks, [&](const RankRule& rule) {
+                   return matchesName(rule.pattern, problem.where.text(), nullptr);
+               });
+    });
+}
+
+} // namespace
+
 Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
                                JobControl& control, const LoadOptions& taught) {
     BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loader.trace(paths, control, taught));
+    dropAnswered(loaded.run.problems, taught.reading.ranks);
     if (loaded.no_pipeline) return traceSession(std::move(loaded), control);
     return sessionOf(std::move(loaded.run), paths, control);
 }
