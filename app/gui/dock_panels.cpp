@@ -93,11 +93,11 @@ void DockPanels::build(const Sources& sources) {
                      dock("accountingDock", tr("Accounting"), new AccountingPanel(state, themes, &window_)),
                      what_if_dock,
                      dock("replicasDock", tr("Replicas"), new ReplicaPanel(state, themes, &window_)),
-                     dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_)),
-                     compare};
+                     dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_))};
     std::vector<QDockWidget*> tabs{devices_, live_};
     tabs.insert(tabs.end(), of_pipelines_.begin() + 1, of_pipelines_.end());
     tabs.insert(tabs.begin() + 4, steps_);
+    tabs.push_back(compare);
     stacks_ = dock("stacksDock", tr("Stacks"), new StacksPanel(state, themes, &window_));
     QDockWidget* const sql = dock("sqlDock", tr("SQL"), new SqlPanel(state, &window_));
     tabs.insert(tabs.end(), {notes_dock, range_, stacks_, sql, problems_});

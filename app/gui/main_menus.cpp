@@ -84,7 +84,7 @@ void MenuBuilder::buildFile() {
     QAction* compare = file->addAction(tr("&Compare with…"), QKeySequence(Qt::CTRL | Qt::Key_D), &window_,
                                        &MainWindow::chooseComparison);
     compare->setObjectName(QStringLiteral("compareWith"));
-    needsPipeline(compare);
+    needsTrace(compare);
     QAction* ranks = file->addAction(tr("Ran&ks of files…"), &window_, &MainWindow::chooseRanks);
     ranks->setObjectName(QStringLiteral("ranksOfFiles"));
     needsTrace(ranks);

@@ -2,6 +2,7 @@
 #include "app/gui/models/item_copy.h"
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/answer_bar.h"
+#include "app/gui/panels/compare_panel.h"
 #include "app/gui/panels/ranks_dialog.h"
 #include "core/trace/files_apart.h"
 #include "core/trace/trace_builder.h"
@@ -15,6 +16,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QTableView>
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
@@ -112,6 +114,47 @@ private slots:
         QCOMPARE(saved.traces.front().taught.ranks.size(), std::size_t{2});
         QCOMPARE(saved.traces.front().taught.ranks.front().pattern, std::string("/t/a.json"));
         QCOMPARE(saved.traces.front().taught.ranks.front().rank, 3);
+    }
+
+    /// 1 ms of 2 ms is idle in the open trace, 3 ms of 4 ms in the other.
+    void plainTracesAreCompared() {
+        const auto load = [](const RunLoader::Paths& paths, JobControl& control,
+                             const LoadOptions& options) -> Result<LoadedTrace> {
+            Result<LoadedTrace> loaded = loadFiles(paths, control, options);
+            const bool slow = paths.front().string().find("slow") != std::string::npos;
+            TraceBuilder builder;
+            builder.addFile({paths.front(), "chrome", 0, {}, {}});
+            const TrackId stream = builder.addTrack(7, 1);
+            builder.track(stream).thread_name = builder.intern("stream 7");
+            for (const TimeNs at : {TimeNs{0}, TimeNs{slow ? 3'500'000 : 1'500'000}})
+                (void)builder.addSlice(
+                    {stream, at, TimeNs{500'000}, builder.intern("kernel"), builder.intern("kernel"), 0});
+            DiagnosticLog log;
+            loaded.value().run.trace = builder.finish(log);
+            return loaded;
+        };
+        MainWindow window(load, false);
+        window.resize(1200, 800);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("/t/even/0.json")});
+        QVERIFY(loaded.wait());
+        QSignalSpy compared(window.findChild<ComparePanel*>(), &ComparePanel::compared);
+        window.compareWith({QStringLiteral("/t/slow/0.json")});
+        QVERIFY(compared.wait(20000));
+        const QString headline = child<QLabel>(window, "compareHeadline").text();
+        QVERIFY2(headline.startsWith(QLatin1String("slow: Largest change: Rank 0")), qPrintable(headline));
+        const auto& model = *child<QTableView>(window, "compareTable").model();
+        QStringList idle;
+        for (int row = 0; row < model.rowCount(); ++row) {
+            if (model.index(row, 1).data().toString() != QLatin1String("idle")) continue;
+            for (int column = 2; column < model.columnCount(); ++column)
+                idle << model.index(row, column).data().toString();
+        }
+        QVERIFY2(idle.size() == 5 && idle[0].startsWith(QLatin1String("1.000 ms")) &&
+                     idle[1].startsWith(QLatin1String("3.000 ms")) && idle[3].startsWith(QLatin1String("50")) &&
+                     idle[4].startsWith(QLatin1String("75")),
+                 qPrintable(idle.join(QLatin1String(" | "))));
     }
 
     void nothingIsStatedWithoutAChange() {

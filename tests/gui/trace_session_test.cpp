@@ -261,7 +261,7 @@ private slots:
             QVERIFY2(!w.command(one).isEnabled(), qPrintable(w.command(one).text()));
         QVERIFY(child<QAction>(w.window, "flow-transfers").isEnabled());
         QVERIFY(!child<QAction>(w.window, "flow-path").isEnabled());
-        QVERIFY(!child<QAction>(w.window, "compareWith").isEnabled());
+        QVERIFY(child<QAction>(w.window, "compareWith").isEnabled());
 
         // Zooms are undone and done again.
         const TimeRange whole = w.state().range().range();

@@ -9,6 +9,7 @@
 #include <QCoreApplication>
 
 #include <algorithm>
+#include <cmath>
 
 namespace bubblescope::gui {
 
@@ -72,6 +73,77 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
     out->result = compareRuns(out->before->run, *out->after);
     out->typical_after = static_cast<int>(selectSteps(out->after->steps).typicalTimeline());
     return ComparisonPtr(std::move(out));
+}
+
+Result<ActivityComparisonPtr> compareActivityWith(SessionPtr before, const RunLoader& loader,
+                                                  const std::vector<std::filesystem::path>& paths,
+                                                  JobControl& control) {
+    BUBBLESCOPE_ASSIGN(const LoadedTrace loaded, loader.trace(paths, control));
+    if (!loaded.no_pipeline)
+        return usageError("the other trace has a pipeline, the open one has none", "compare traces of one kind");
+    BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> activity, activityOf(loaded));
+    auto out = std::make_shared<ActivityComparison>();
+    out->after_name = nameByDifference(before->run.files, paths);
+    out->changes = compareActivity(before->activity, activity);
+    out->before = std::move(before);
+    if (out->changes.empty())
+        return usageError("the two traces have no devices or steps in common", "compare traces of device work");
+    return ActivityComparisonPtr(std::move(out));
+}
+
+namespace {
+
+Sentence partText(ActivityPart part) {
+    switch (part) {
+    case ActivityPart::Time: return say("time");
+    case ActivityPart::Compute: return say("compute");
+    case ActivityPart::ExposedCommunication: return say("exposed communication");
+    case ActivityPart::HiddenCommunication: return say("communication behind compute");
+    case ActivityPart::Copies: return say("copies alone");
+    case ActivityPart::Idle: break;
+    }
+    return say("idle");
+}
+
+QString ownerText(const ActivityChange& change) {
+    return change.of_step ? ComparisonText::tr("Typical step")
+                          : ComparisonText::tr("Rank %1 · %2").arg(change.rank).arg(fromUtf8(change.device));
+}
+
+} // namespace
+
+report::Table activityTable(const ActivityComparison& comparison) {
+    using report::Align;
+    report::Table table("changes", {report::shown("device", Align::Left), report::shown("part", Align::Left),
+                                    report::shown("open trace"), report::shown("other trace"), report::shown("change"),
+                                    report::shown("share, open"), report::shown("share, other")});
+    for (const ActivityChange& change : comparison.changes)
+        table.row(report::Cell(ownerText(change).toStdString()), report::Cell(partText(change.part)), change.a,
+                  change.b, report::Cell(change.b - change.a, report::Look::Delta),
+                  report::Cell(change.share_a, report::Look::Percent),
+                  report::Cell(change.share_b, report::Look::Percent));
+    return table;
+}
+
+QString activityText(const ActivityComparison& comparison) {
+    const auto& changes = comparison.changes;
+    const ActivityChange& first = changes.front();
+    QString step;
+    if (first.of_step)
+        step = ComparisonText::tr("%1: the typical step went from %2 to %3 (%4).")
+                   .arg(comparison.after_name, shortTime(first.a), shortTime(first.b), timeDelta(first.b - first.a));
+    const ActivityChange* most = nullptr;
+    for (const ActivityChange& change : changes) {
+        if (change.part == ActivityPart::Time || change.of_step != first.of_step) continue;
+        const auto moved = [](const ActivityChange& one) { return std::abs(one.share_b - one.share_a); };
+        if (most == nullptr || moved(change) > moved(*most)) most = &change;
+    }
+    if (most == nullptr) return step;
+    const QString largest =
+        ComparisonText::tr("Largest change: %1, %2, from %3 to %4 of the time.")
+            .arg(ownerText(*most), translated(partText(most->part)), percent(most->share_a), percent(most->share_b));
+    return step.isEmpty() ? QStringLiteral("%1: %2").arg(comparison.after_name, largest)
+                          : step + QLatin1Char(' ') + largest;
 }
 
 QString measureText(const MeasureKey& key) {

@@ -2,6 +2,8 @@
 
 #include "app/gui/models/view_state.h"
 #include "core/analysis/comparison/compare_runs.h"
+#include "core/analysis/devices/compare_activity.h"
+#include "core/report/document.h"
 
 #include <QAbstractTableModel>
 #include <QSortFilterProxyModel>
@@ -29,6 +31,23 @@ using ComparisonPtr = std::shared_ptr<const Comparison>;
 /// Loads the other run and compares. For worker threads. Errors are those of the loader.
 [[nodiscard]] Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                                 const std::vector<std::filesystem::path>& paths, JobControl& control);
+
+/// The open trace without a pipeline and another one.
+struct ActivityComparison {
+    SessionPtr before;
+    QString after_name;
+    std::vector<ActivityChange> changes;
+};
+using ActivityComparisonPtr = std::shared_ptr<const ActivityComparison>;
+
+/// Loads the other trace and compares what devices did. For worker threads. Errors: those of the loader, and Usage if
+/// one of the two has a pipeline or shows no device.
+[[nodiscard]] Result<ActivityComparisonPtr> compareActivityWith(SessionPtr before, const RunLoader& loader,
+                                                                const std::vector<std::filesystem::path>& paths,
+                                                                JobControl& control);
+[[nodiscard]] report::Table activityTable(const ActivityComparison& comparison);
+/// What changed most, in one sentence.
+[[nodiscard]] QString activityText(const ActivityComparison& comparison);
 
 /// "Rank 2: F of chunk 0, steady".
 [[nodiscard]] QString measureText(const MeasureKey& key);

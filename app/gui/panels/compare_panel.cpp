@@ -26,8 +26,9 @@ namespace bubblescope::gui {
 
 ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), themes_(themes), loader_(std::move(loader)), model_(new ComparisonModel(this)),
-      sorted_(new SortedChanges(*model_, this)), table_(new QTableView(this)), headline_(new QLabel(this)),
-      choose_(new QPushButton(tr("Compare with…"), this)), below_(new QCheckBox(tr("Show the other run below"), this)),
+      sorted_(new SortedChanges(*model_, this)), activity_(new ReportTableModel(this)), table_(new QTableView(this)),
+      headline_(new QLabel(this)), choose_(new QPushButton(tr("Compare with…"), this)),
+      below_(new QCheckBox(tr("Show the other run below"), this)),
       align_(new QCheckBox(tr("Align at the selected op"), this)), kinds_(new QComboBox(this)),
       words_(new QLineEdit(this)), beyond_(new QCheckBox(tr("Beyond chance only"), this)),
       differences_(new QLabel(this)) {
@@ -148,32 +149,51 @@ void ComparePanel::clear() {
     below_->setEnabled(false);
     for (QWidget* filter : std::initializer_list<QWidget*>{kinds_, words_, beyond_})
         filter->setEnabled(false);
-    choose_->setEnabled(state_.pipeline() != nullptr);
+    align_->setEnabled(state_.pipeline() != nullptr);
+    activity_->show(report::Table({}, {}));
+    table_->setModel(sorted_);
+    choose_->setEnabled(state_.session() != nullptr);
     headline_->setText(tr("Set another run beside this one: drop its trace here, or choose it."));
     headline_->setToolTip({});
 }
 
 void ComparePanel::compareWith(const QStringList& paths) {
-    if (!state_.pipeline() || paths.isEmpty()) return;
+    if (!state_.session() || paths.isEmpty()) return;
     std::vector<std::filesystem::path> files;
     for (const QString& path : paths)
         files.emplace_back(path.toStdString());
     paths_ = paths;
     headline_->setText(tr("Comparing …"));
+    if (!state_.pipeline())
+        return job_.start([session = state_.session(), loader = loader_,
+                           files](JobControl& control) { return compareActivityWith(session, loader, files, control); },
+                          [this](Result<ActivityComparisonPtr> result) { showActivity(std::move(result)); });
     job_.start([session = state_.pipeline(), loader = loader_,
                 files](JobControl& control) { return gui::compareWith(session, loader, files, control); },
                [this](Result<ComparisonPtr> result) { finish(std::move(result)); });
 }
 
+void ComparePanel::refuse(const Error& error) {
+    if (error.kind == ErrorKind::Cancelled) return;
+    headline_->setText(sentence(errorText(error)));
+    headline_->setToolTip(headline_->text());
+    if (comparison_ == nullptr) paths_.clear();
+    emit failed(error);
+}
+
+/// Traces without a pipeline have nothing to filter or to draw below.
+void ComparePanel::showActivity(Result<ActivityComparisonPtr> result) {
+    if (!result.ok()) return refuse(result.error());
+    const ActivityComparison& comparison = *result.value();
+    activity_->show(activityTable(comparison));
+    table_->setModel(activity_);
+    headline_->setText(activityText(comparison));
+    headline_->setToolTip(headline_->text());
+    emit compared();
+}
+
 void ComparePanel::finish(Result<ComparisonPtr> result) {
-    if (!result.ok()) {
-        if (result.error().kind == ErrorKind::Cancelled) return;
-        headline_->setText(sentence(errorText(result.error())));
-        headline_->setToolTip(headline_->text());
-        if (comparison_ == nullptr) paths_.clear();
-        emit failed(result.error());
-        return;
-    }
+    if (!result.ok()) return refuse(result.error());
     take(std::move(result).value(), true);
     emit compared();
 }
@@ -186,8 +206,9 @@ void ComparePanel::restore(const SavedComparison& saved) {
     comparison_.reset();
     parts_.clear();
     clear();
-    if (saved.paths.isEmpty() || !state_.pipeline()) return;
-    if (!saved.comparison || saved.comparison->before != state_.pipeline()) return compareWith(saved.paths);
+    if (saved.paths.isEmpty() || !state_.session()) return;
+    if (!state_.pipeline() || !saved.comparison || saved.comparison->before != state_.pipeline())
+        return compareWith(saved.paths);
     paths_ = saved.paths;
     take(saved.comparison, saved.below);
 }
@@ -413,6 +434,7 @@ void ComparePanel::followRange() {
 }
 
 void ComparePanel::goTo(const QModelIndex& index) {
+    if (table_->model() != sorted_) return;
     const QModelIndex source = sorted_->mapToSource(index);
     if (!source.isValid() || !state_.pipeline()) return;
     const MeasureKey& key = model_->at(source.row()).key;
@@ -422,7 +444,7 @@ void ComparePanel::goTo(const QModelIndex& index) {
 }
 
 void ComparePanel::dragEnterEvent(QDragEnterEvent* event) {
-    if (state_.pipeline() && !localPaths(*event->mimeData()).isEmpty()) acceptAsCopy(*event);
+    if (state_.session() && !localPaths(*event->mimeData()).isEmpty()) acceptAsCopy(*event);
 }
 
 void ComparePanel::dropEvent(QDropEvent* event) {

@@ -2,6 +2,7 @@
 
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/comparison.h"
+#include "app/gui/models/report_table_model.h"
 #include "app/gui/theme/theme.h"
 
 #include <QStringList>
@@ -52,7 +53,8 @@ public:
     void setChoices(std::function<Choices()> choices) { choices_ = std::move(choices); }
     /// Asks for the other run.
     void choose();
-    /// Loads in the background; a newer call supersedes it. Requires an open run.
+    /// Loads in the background; a newer call supersedes it. Requires an open trace; without a pipeline, what devices
+    /// did is compared.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
     [[nodiscard]] SavedComparison state() const;
@@ -71,6 +73,8 @@ protected:
 
 private:
     void finish(Result<ComparisonPtr> result);
+    void showActivity(Result<ActivityComparisonPtr> result);
+    void refuse(const Error& error);
     void take(ComparisonPtr comparison, bool below);
     void clear();
     void showOther(bool on);
@@ -95,6 +99,7 @@ private:
     std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< of comparison_, by the open run's step
     ComparisonModel* model_;
     SortedChanges* sorted_;
+    ReportTableModel* activity_; ///< of traces without a pipeline
     QTableView* table_;
     QLabel* headline_;
     QPushButton* choose_;
