@@ -112,9 +112,9 @@ private:
         const bool more = follower_.read(analyzer_, monitorNow());
         if (receiver_) receiver_->poll(analyzer_, monitorNow());
         captured_.look(analyzer_, monitorNow());
-        if (receiver_ && receiver_->storeProblem() != told_) {
-            told_ = receiver_->storeProblem();
-            printError(told_);
+        if (receiver_ && receiver_->storeProblem() != reported_) {
+            reported_ = receiver_->storeProblem();
+            printError(reported_);
         }
         if (receiver_) reportSenders();
         const std::vector<LiveEvent> events = analyzer_.advance(monitorNow());
@@ -164,11 +164,11 @@ private:
                                   "name the folder that the run records into, or give a longer --patience");
             return inputError(silent.front().string(), std::string(kSilent), "record the run again");
         }
-        if (!told_silent_) {
+        if (!reported_silent_) {
             for (const std::filesystem::path& file : silent)
                 printError(fmt::format("{}: {}", file.string(), kSilent));
         }
-        told_silent_ = true;
+        reported_silent_ = true;
         return {};
     }
 
@@ -274,11 +274,11 @@ private:
     std::optional<live::MetricsEndpoint> metrics_;
     live::Alert alert_;
     Screen screen_;
-    std::string told_; ///< the problems of the receiver that were reported
+    std::string reported_; ///< the problems of the receiver that were reported
     TimeNs shown_{0};
     std::int64_t bytes_ = -1;    ///< received at the last look
     TimeNs grew_ = monitorNow(); ///< when that changed last
-    bool told_silent_ = false;
+    bool reported_silent_ = false;
     bool lines_;
     bool failed_ = false;
     bool over_budget_ = false;

@@ -119,9 +119,9 @@ public:
         const bool arrived = sender_.done();
         // A collector that has received everything may end before the sender does.
         if (arrived && !sender_.connected()) return true;
-        if (sender_.problem() != told_) {
-            told_ = sender_.problem();
-            if (!told_.empty()) printError(told_ + "; trying again");
+        if (sender_.problem() != reported_) {
+            reported_ = sender_.problem();
+            if (!reported_.empty()) printError(reported_ + "; trying again");
         }
         if (sender_.connected()) connected_at_ = monitorNow();
         constexpr TimeNs kReturns{std::chrono::seconds(10)}; // in which a collector that was started again is back
@@ -151,7 +151,7 @@ public:
 
 private:
     live::StreamSender sender_;
-    std::string told_;
+    std::string reported_;
     TimeNs busy_at_ = monitorNow();
     std::optional<TimeNs> connected_at_; ///< last
 };

@@ -469,7 +469,7 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
 namespace {
 
 /// Reports ranks of the first replica whose ops end in an earlier step than those of the others.
-void tellEndedRanks(const std::map<StepKey, std::pair<StepTimeline, Tally>>& steps, DiagnosticLog& log) {
+void reportEndedRanks(const std::map<StepKey, std::pair<StepTimeline, Tally>>& steps, DiagnosticLog& log) {
     std::vector<std::int64_t> last; // step number, by rank
     std::int64_t latest = -1;
     for (const auto& [key, entry] : steps) {
@@ -528,7 +528,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         used.add(list.size() * sizeof(BareFoundOp));
     });
 
-    tellEndedRanks(steps, log);
+    reportEndedRanks(steps, log);
     std::vector<StepTimeline> complete;
     std::optional<Sentence> first_fault;
     bool all_twice = true;

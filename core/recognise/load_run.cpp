@@ -135,8 +135,8 @@ void compareMesh(const LoadOptions& options, const Layout& layout, const std::st
 
 /// For jobs that state how many ranks they had. Ranks may be left out on purpose, such as replicas, but not so many
 /// that the pipeline does not divide the job.
-void tellAbsentRanks(std::span<const TraceFile> files, const Layout& layout, const std::string& where,
-                     DiagnosticLog& log) {
+void reportAbsentRanks(std::span<const TraceFile> files, const Layout& layout, const std::string& where,
+                       DiagnosticLog& log) {
     std::set<std::int32_t> here;
     std::int32_t all = 0;
     for (const TraceFile& file : files) {
@@ -188,7 +188,7 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
 }
 
 /// If some processes of a recorded job exited normally, the others were killed.
-void tellKilledProcesses(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
+void reportKilledProcesses(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
     if (std::ranges::none_of(marks, &ProfilerMarks::has_end)) return; // it may still be running
     for (std::size_t file = 0; file < marks.size(); ++file) {
         if (marks[file].is_captured && !marks[file].has_end && !marks[file].steps.empty())
@@ -216,7 +216,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     const std::span<const TraceFile> files = raw.files();
     BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
     BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, extract(raw, kProfilerMarks));
-    tellKilledProcesses(files, marks, log);
+    reportKilledProcesses(files, marks, log);
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, extract(raw, kNativeMarks));
     if (FoundOps native = mergeNativeMarks(std::move(native_marks), files, log); holdsOps(native)) {
@@ -322,7 +322,7 @@ Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     compareMesh(options, layout, where, log);
-    tellAbsentRanks(raw.files(), layout, where, log);
+    reportAbsentRanks(raw.files(), layout, where, log);
     constexpr std::size_t kMany = 1 << 20; // their records took some hundred megabytes
     const bool many = found.ops.size() >= kMany;
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(std::move(found), layout, where, log));

@@ -98,7 +98,7 @@ private:
                 recount(owner, windows);
         }
         for (const auto& [owner, list] : owners_) {
-            if (!doubtful.contains(owner)) tellOutside(list);
+            if (!doubtful.contains(owner)) reportOutside(list);
         }
     }
 
@@ -223,7 +223,7 @@ private:
                      owner.first));
     }
 
-    void tellOutside(const std::vector<std::size_t>& list) {
+    void reportOutside(const std::vector<std::size_t>& list) {
         for (const std::size_t i : list) {
             const RuleMatch& match = matches_[i];
             if (out_.step[i] || match.on_device) continue;

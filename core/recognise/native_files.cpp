@@ -119,7 +119,7 @@ std::string processOf(const TraceArgs& args) {
 }
 
 /// A rank of one run is in one file, or in the segments that one process wrote.
-void tellMixedRuns(const std::vector<NativeMarks>& marks, std::span<const TraceFile> files, DiagnosticLog& log) {
+void reportMixedRuns(const std::vector<NativeMarks>& marks, std::span<const TraceFile> files, DiagnosticLog& log) {
     struct Source {
         std::size_t file = 0;
         std::string process;
@@ -145,7 +145,7 @@ void tellMixedRuns(const std::vector<NativeMarks>& marks, std::span<const TraceF
 }
 
 /// Why a run ended early, as far as its files show.
-void tellEnd(const std::vector<NativeMarks>& marks, std::span<const TraceFile> files, DiagnosticLog& log) {
+void reportMissingEnd(const std::vector<NativeMarks>& marks, std::span<const TraceFile> files, DiagnosticLog& log) {
     std::map<std::array<std::int64_t, 2>, bool> ended; // a rank's last segment has the end
     for (const NativeMarks& file : marks) {
         for (const auto& owner : file.owners)
@@ -338,8 +338,8 @@ Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
 }
 
 FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceFile> files, DiagnosticLog& log) {
-    tellMixedRuns(marks, files, log);
-    tellEnd(marks, files, log);
+    reportMixedRuns(marks, files, log);
+    reportMissingEnd(marks, files, log);
     FoundOps found;
     std::vector<FileStatement> statements;
     std::set<std::array<std::int64_t, 3>> others;

@@ -158,7 +158,7 @@ std::string figures(std::vector<double> times) {
                        quantile(times, 0.5), quantile(times, 0.95), times.empty() ? 0 : times.back());
 }
 
-void tellKinds(const TimedApplication& application, std::size_t most) {
+void reportKinds(const TimedApplication& application, std::size_t most) {
     std::vector<std::pair<double, std::string>> sums;
     for (const auto& [kind, times] : application.kinds)
         sums.emplace_back(sum(times), kind);
@@ -204,7 +204,7 @@ int measure(TimedApplication& application, const Load& load) {
         load.slices_per_second, written, counts.slices, counts.steps, counts.incomplete, sessions,
         sum(all) / (1e3 * static_cast<double>(load.seconds)), figures(all), figures(application.painting),
         figures(application.others));
-    tellKinds(application, load.tell);
+    reportKinds(application, load.tell);
     return 0;
 }
 

@@ -97,8 +97,8 @@ private:
 };
 
 /// Reports the problems that validate() finds in steps that share one order.
-void tellProblems(const AnomalyInput& input, const std::vector<std::size_t>& steps, const Schedule& usual,
-                  const Schedule& order, OrderFindings& found) {
+void reportProblems(const AnomalyInput& input, const std::vector<std::size_t>& steps, const Schedule& usual,
+                    const Schedule& order, OrderFindings& found) {
     if (!hasBackward(order)) return; // evaluation: no backwards are expected
     for (const ScheduleProblem& problem : validate(order)) {
         const AnomalyKind kind = kindOf(problem.kind);
@@ -122,8 +122,8 @@ void tellProblems(const AnomalyInput& input, const std::vector<std::size_t>& ste
 }
 
 /// Reports the first place where two orders of the same ops differ.
-void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usual, const Schedule& order,
-                   OrderFindings& found) {
+void reportDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usual, const Schedule& order,
+                     OrderFindings& found) {
     const StepTimeline& step = input.run.steps[s];
     const TimeNs longer = step.wall() - input.run.steps[input.typicalStep()].wall();
     for (std::size_t r = 0; r < order.ranks.size(); ++r) {
@@ -155,7 +155,7 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
 }
 
 /// "step 3: rank 2 lacks F3.1" or "… ran F3.1 twice", as assembleSteps() names the first of them.
-void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
+void reportIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     Anomaly anomaly;
     anomaly.severity = Severity::Serious;
     std::string_view text = problem.where.text();
@@ -206,10 +206,10 @@ bool findFaultsOfOrders(const AnomalyInput& input, Anomalies& found) {
     OrderFindings findings(input);
     for (const auto& entry : steps_of_order) {
         const auto& [order, steps] = entry;
-        tellProblems(input, steps, usual->first, order, findings);
+        reportProblems(input, steps, usual->first, order, findings);
         if (&entry == &*usual) continue;
         for (const std::size_t s : steps)
-            tellDeparture(input, s, usual->first, order, findings);
+            reportDeparture(input, s, usual->first, order, findings);
     }
     findings.moveTo(found);
     return usual->second.front() == 0;
@@ -219,7 +219,7 @@ bool findFaultsOfOrders(const AnomalyInput& input, Anomalies& found) {
 
 void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     for (const Diagnostic& problem : input.run.problems) {
-        if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
+        if (problem.kind == "incomplete-step") reportIncompleteSteps(problem, found);
     }
     const bool first_is_usual = isOfOneWholeOrder(input) || findFaultsOfOrders(input, found);
     // The first step names the schedule. If it alone departs, that was reported as a departure from the other steps.

@@ -89,7 +89,7 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
 
 namespace {
 
-void tellSkew(const AnomalyInput& input, Anomalies& found) {
+void reportSkew(const AnomalyInput& input, Anomalies& found) {
     const RunClocks& clocks = input.clocks;
     if (clocks.method != ClockMethod::Aligned) return;
     const RankClock* worst = nullptr;
@@ -117,7 +117,7 @@ void tellSkew(const AnomalyInput& input, Anomalies& found) {
 }
 
 /// Reports the first rank of each clock that was set.
-void tellSteps(const AnomalyInput& input, Anomalies& found) {
+void reportSteps(const AnomalyInput& input, Anomalies& found) {
     if (input.clocks.method != ClockMethod::Aligned) return;
     std::vector<std::pair<std::string, TimeNs>> told; // ranks of one host share a clock
     for (const ClockStep& step : input.clocks.steps()) {
@@ -143,7 +143,7 @@ void tellSteps(const AnomalyInput& input, Anomalies& found) {
     }
 }
 
-void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
+void reportCausality(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
     const TimeNs bound = input.clocks.bound() + TimeNs{static_cast<std::int64_t>(1e3 * input.limits.clock_tolerance)} +
                          2 * input.clocks.residual;
     std::size_t count = 0;
@@ -182,9 +182,9 @@ void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, 
 } // namespace
 
 void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
-    tellSkew(input, found);
-    tellSteps(input, found);
-    tellCausality(input, transfers, found);
+    reportSkew(input, found);
+    reportSteps(input, found);
+    reportCausality(input, transfers, found);
 }
 
 void findLostRecords(const AnomalyInput& input, Anomalies& found) {

@@ -87,7 +87,7 @@ private:
     /// Reads one table's rows; false if the job is stopped.
     template <class Take>
     bool eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take);
-    bool tellComputed();
+    bool reportComputed();
     void readSession();
 
     [[nodiscard]] StringId named(std::int64_t id) const;
@@ -118,7 +118,7 @@ private:
 Status Reader::read() {
     for (const std::string_view table : kTables)
         total_ += db_.maxRowsOf(table);
-    const bool computed = tellComputed();
+    const bool computed = reportComputed();
     if (total_ == 0 && computed) {
         return inputError(where_, "holds its events in views or virtual tables, which are not read",
                           "copy them into tables (CREATE TABLE … AS SELECT …), or export again with nsys");
@@ -141,7 +141,7 @@ Status Reader::read() {
 }
 
 /// Reports views and virtual tables in place of tables; returns whether there is one.
-bool Reader::tellComputed() {
+bool Reader::reportComputed() {
     bool any = false;
     const auto tell = [&](std::string_view table) {
         if (!db_.isComputed(table)) return;
