@@ -107,6 +107,7 @@ TEST_F(JsonKeys, AreAllInTheManual) {
         look({"analyze", trace});
     look({"analyze", trained, "--step", "2-4"});
     look({"analyze", trained, "--summary"});
+    look({"analyze", trained, "--preset", "gpt2-small", "--global-batch", "8", "--tflops", "100"});
     const auto kernels = folder.write("kernels.json", R"({"traceEvents":[
         {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":0,"dur":5,"args":{"correlation":1}},
         {"ph":"X","cat":"user_annotation","name":"ProfilerStep#3","pid":1,"tid":1,"ts":0,"dur":20},

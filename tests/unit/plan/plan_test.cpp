@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace bubblescope::plan {
 namespace {
@@ -194,7 +195,8 @@ TEST(PlanSearch, FindsWhatJudgingEveryLayoutFinds) {
 TEST(PlanSearch, NoLayoutIsShorterThanItsBound) {
     const Judge judge(mediumProblem(std::int64_t{400} << 30U));
     std::size_t judged = 0;
-    for (const Layout& layout : layouts(judge, everything()).value()) {
+    const std::vector<Layout> all = layouts(judge, everything()).value();
+    for (const Layout& layout : all) {
         const auto pipeline = judge.pipeline(layout);
         const auto plan = judge.judge(layout);
         if (!pipeline.ok() || !plan.ok()) continue;
