@@ -7,7 +7,7 @@
         with session.step(step):
             ...                                    # in a bubble, once the sends are issued:
             for task in session.tasks():
-                with task:                         # takes the time
+                with task:                         # measures the time
                     out = recompute(task.op, task.layer)
                 if not task.compare("output", aadiff.digest(out)):
                     ...                            # a mismatch
@@ -35,7 +35,7 @@ _MASK = (1 << 64) - 1
 
 
 class AadiffError(RuntimeError):
-    """An error that the library reported."""
+    """An error from the library."""
 
 
 class _Config(ctypes.Structure):
@@ -124,7 +124,7 @@ def now():
 
 
 def _address(data):
-    """Address and size of contiguous host memory, and the object that keeps it alive."""
+    """Address and size of contiguous host memory, and its owner."""
     if hasattr(data, "data_ptr"):  # a torch or paddle tensor
         tensor = data.detach().contiguous()
         return tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor
@@ -141,7 +141,7 @@ def _address(data):
 
 
 def digest(data):
-    """The digest of bytes, of anything with the buffer protocol (NumPy), or of a torch tensor on any device."""
+    """The digest of bytes, an object with the buffer protocol (NumPy), or a torch tensor on any device."""
     if hasattr(data, "data_ptr") and getattr(data, "device", None) is not None and data.device.type != "cpu":
         return torch_digest(data)
     address, size, kept = _address(data)
@@ -253,11 +253,11 @@ class Session:
         _call("open", ctypes.byref(config), ctypes.byref(self._session))
 
     def leave_out(self, chunk, layer, kinds="FBIW"):
-        """A layer whose ops of these kinds cannot be computed again. Before checks are planned."""
+        """Excludes a layer whose ops of these kinds cannot be repeated. Call before checks are planned."""
         _call("leave_out_kinds", self._session, chunk, layer, kinds.encode())
 
     def planned(self):
-        """The checks that are planned in this step: (kind, microbatch, chunk, sequence), layer."""
+        """The planned checks of this step: (kind, microbatch, chunk, sequence), layer."""
         count = _call("planned", self._session, None, 0)
         tasks = (_Task * count)()
         for task in tasks:
@@ -267,7 +267,7 @@ class Session:
                 for task in tasks]
 
     def withdraw(self, op, layer):
-        """Does without a check that planned() returned, as if it had not been planned in this step."""
+        """Drops a check from planned(), as if it were not planned in this step."""
         _call("withdraw", self._session, ctypes.byref(self._op(*op)), layer)
 
     @contextlib.contextmanager
@@ -295,11 +295,11 @@ class Session:
         _call("op", self._session, ctypes.byref(raw), start, now())
 
     def tell_op(self, kind, microbatch, chunk, start_ns, end_ns, sequence=0):
-        """Reports an op that has run, with times of now()."""
+        """Reports a completed op, with times from now()."""
         _call("op", self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence)), start_ns, end_ns)
 
     def prepared(self, kind, microbatch=0, chunk=0, sequence=0):
-        """(ran, computed) of an op that comes in each step, quicker than tell_op() and running().computed():
+        """(ran, computed) of an op that occurs in each step, faster than tell_op() and running().computed():
         ran(start_ns, end_ns) and computed(layer, tensor, digest), where `tensor` is bytes."""
         library, session, op = _lib(), self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence))
         functions = library.bubblescope_aadiff_op, library.bubblescope_aadiff_computed
@@ -317,18 +317,18 @@ class Session:
         return _Running(self._session, self._op(kind, microbatch, chunk, sequence))
 
     def ask(self, free_ns=0):
-        """The next computation to repeat now, or None."""
+        """The next computation to repeat, or None."""
         raw = _Task()
         raw.size = ctypes.sizeof(_Task)
         return Task(self._session, raw) if _call("ask", self._session, free_ns, ctypes.byref(raw)) == 1 else None
 
     def tasks(self, free_ns=0):
-        """All computations that fit the bubble, one after the other."""
+        """All computations that fit into the bubble, one by one."""
         while (task := self.ask(free_ns)) is not None:
             yield task
 
     def difference(self, first, second, element_type):
-        """Records where the tensors of the latest mismatch differ; both contiguous, in host memory, of one size."""
+        """Records where the tensors of the latest mismatch differ; both contiguous, in host memory, of equal size."""
         (a, size, keep_a), (b, other, keep_b) = _address(first), _address(second)
         if size != other:
             raise ValueError("the tensors differ in size")

@@ -90,7 +90,7 @@ Result<Struct> taken(const Struct* from, const char* what) {
     Struct copy{};
     constexpr std::size_t kMax = 4096;
     if (from->size < sizeof from->size || from->size > kMax)
-        return usageError(std::string(what) + " does not say its size", "set its member 'size' to sizeof");
+        return usageError(std::string(what) + " does not set its size", "set its member 'size' to sizeof");
     std::memcpy(&copy, from, std::min<std::size_t>(from->size, sizeof copy));
     return copy;
 }
@@ -106,8 +106,7 @@ Status give(Struct value, Struct* to, const char* what) {
 
 Result<Op> opOf(const bubblescope_aadiff_op_id& id) {
     const auto kind = opKindFromLetter(id.kind);
-    if (!kind)
-        return usageError(std::string("there are no ops of kind '") + id.kind + "'", "kinds are F, B, I, W and O");
+    if (!kind) return usageError(std::string("no ops of kind '") + id.kind + "'", "kinds are F, B, I, W and O");
     return Op{*kind, Microbatch{id.microbatch}, Chunk{id.chunk}, id.sequence};
 }
 
@@ -135,7 +134,7 @@ Result<std::vector<OpKind>> kindsOf(std::string_view letters) {
     for (const char letter : letters) {
         const auto kind = opKindFromLetter(letter);
         if (!kind || kind == OpKind::Optimizer)
-            return usageError(std::string("there are no checks of kind '") + letter + "'", "kinds are F, B, I and W");
+            return usageError(std::string("no checks of kind '") + letter + "'", "kinds are F, B, I and W");
         kinds.push_back(*kind);
     }
     return kinds;
@@ -188,7 +187,7 @@ Result<profiler::TraceSegmentWriter> openTrace(const std::filesystem::path& dire
                                                const CheckSession::Config& config) {
     std::error_code failed;
     std::filesystem::create_directories(directory, failed);
-    if (failed) return runError(fmt::format("{} cannot be made: {}", directory.string(), failed.message()));
+    if (failed) return runError(fmt::format("cannot create {}: {}", directory.string(), failed.message()));
     RunInfo info = RunInfo::of("embedded", config.schedule);
     info.dp = config.replicas;
     info.tp = config.tensor_ranks;
@@ -200,7 +199,7 @@ Result<profiler::TraceSegmentWriter> openTrace(const std::filesystem::path& dire
 }
 
 Result<CheckSession::Config> configOf(const bubblescope_aadiff_config& given) {
-    if (given.schedule == nullptr) return usageError("the configuration names no schedule");
+    if (given.schedule == nullptr) return usageError("the configuration has no schedule");
     CheckSession::Config config;
     const ScheduleSpec spec{given.schedule, textOr(given.flavor), given.pp, given.microbatches,
                             given.vpp == 0 ? 1 : given.vpp};
@@ -290,7 +289,7 @@ uint64_t bubblescope_aadiff_digest_finish(uint64_t sum, uint64_t bytes) {
 
 int bubblescope_aadiff_open(const bubblescope_aadiff_config* config, bubblescope_aadiff** session) {
     return guarded([&]() -> Result<int> {
-        if (session == nullptr) return usageError("there is no place for the session");
+        if (session == nullptr) return usageError("the session argument is NULL");
         *session = nullptr;
         BUBBLESCOPE_ASSIGN(std::unique_ptr<bubblescope_aadiff> opened, bindings::open(config));
         *session = opened.release();
@@ -404,8 +403,8 @@ int bubblescope_aadiff_difference(bubblescope_aadiff* session, const void* first
                                   int32_t element_type) {
     return withChecks(session, [&](CheckSession& open) -> Result<int> {
         const auto type = elementType(element_type);
-        if (!type) return usageError("there is no such type of elements");
-        if (first == nullptr || second == nullptr || elements < 0) return usageError("there are no tensors to compare");
+        if (!type) return usageError("unknown element type");
+        if (first == nullptr || second == nullptr || elements < 0) return usageError("no tensors to compare");
         return codeOf(open.setDifference(elementDifference(first, second, elements, *type)));
     });
 }
@@ -414,7 +413,7 @@ int bubblescope_aadiff_repeated(bubblescope_aadiff* session, const uint64_t* her
                                 const uint64_t* there, size_t there_count) {
     return withChecks(session, [&](CheckSession& open) -> Result<int> {
         if ((here == nullptr && here_count > 0) || (there == nullptr && there_count > 0))
-            return usageError("there are no digests where they are said to be");
+            return usageError("the digests are NULL");
         BUBBLESCOPE_ASSIGN(const Verdict verdict, open.repeated({here, here_count}, {there, there_count}));
         return static_cast<int>(verdict);
     });
@@ -431,7 +430,7 @@ int bubblescope_aadiff_count(bubblescope_aadiff* session, bubblescope_aadiff_cou
         out.skipped = now.checks.skipped;
         out.units = now.units;
         out.units_covered = now.covered;
-        BUBBLESCOPE_TRY(give(out, counts, "the place for counts"));
+        BUBBLESCOPE_TRY(give(out, counts, "the counts argument"));
         return 0;
     });
 }

@@ -24,7 +24,7 @@ RunSummary::Checks RunChecks::summary() const {
 Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t /*ranks_here*/,
                                                    profiler::Recorder* /*recorder*/) {
     if (!config.aadiff) return std::unique_ptr<RunChecks>();
-    return usageError("this program was built without checks in bubbles", fmt::format("leave out {}", Field("aadiff")));
+    return usageError("this program was built without checks in bubbles", fmt::format("omit {}", Field("aadiff")));
 }
 
 } // namespace bubblescope::runtime

@@ -75,7 +75,7 @@ Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     try {
         return runHere(config, control);
     } catch (const std::exception& e) { // memory or threads; the engine reports failures of ranks
-        return runError(std::string("the run cannot be made: ") + e.what());
+        return runError(std::string("cannot set up the run: ") + e.what());
     }
 }
 

@@ -84,13 +84,13 @@ Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks) {
         need.activations += own.activations;
     }
     if (need.total() <= memory->bytes) return {};
-    return usageError(
-        fmt::format("the model does not fit: its {} on this GPU need at least {} ({} for weights, gradients and the "
-                    "optimizer, {} for activations), and the GPU has {}",
-                    ranks.size() == 1 ? "rank" : "ranks", formatBytes(need.total()), formatBytes(need.parameters),
-                    formatBytes(need.activations), formatBytes(memory->bytes)),
-        fmt::format("choose a smaller {}, fewer {} or a smaller {}, or give each rank a GPU of its own",
-                    Field("preset"), Field("layers"), Field("batch")));
+    return usageError(fmt::format("the model does not fit: its {} on this GPU need at least {} ({} for weights, "
+                                  "gradients and optimizer, {} for activations), but the GPU has {}",
+                                  ranks.size() == 1 ? "rank" : "ranks", formatBytes(need.total()),
+                                  formatBytes(need.parameters), formatBytes(need.activations),
+                                  formatBytes(memory->bytes)),
+                      fmt::format("choose a smaller {}, fewer {} or a smaller {}, or give each rank its own GPU",
+                                  Field("preset"), Field("layers"), Field("batch")));
 }
 
 } // namespace bubblescope::runtime

@@ -181,7 +181,7 @@ Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
     const int ranks = RunMesh{config.schedule.pp, config.replicas, config.tensor_ranks}.ranks();
     if (team.size() == ranks) return {};
     return usageError(fmt::format("the job has {} processes, but the run has {} ranks", team.size(), ranks),
-                      fmt::format("start {} processes, or one for threads of one process", ranks));
+                      fmt::format("start {} processes, or a single one to run ranks as threads", ranks));
 }
 
 Result<RunSummary> runRank(const RunConfig& config, JobControl& control, ProcessTeam& team, bool& all_alive) {

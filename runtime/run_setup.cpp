@@ -26,25 +26,25 @@ Status checkModel(const RunConfig& config) {
     if (model.width < 1 || model.heads < 1 || model.sequence < 1 || model.batch < 1 || model.layers_per_stage < 1)
         return usageError("the model's width, heads, sequence, batch and layers must be at least 1");
     if (model.width % model.heads != 0) {
-        return usageError(fmt::format("a width of {} cannot be shared by {} heads", model.width, model.heads),
-                          "the width must be a multiple of the heads");
+        return usageError(fmt::format("a width of {} cannot be divided among {} heads", model.width, model.heads),
+                          "the width must be a multiple of the number of heads");
     }
     if (model.heads % config.tensor_ranks != 0) {
         return usageError(
-            fmt::format("{} heads cannot be shared by {} tensor-parallel ranks", model.heads, config.tensor_ranks),
-            fmt::format("each rank takes as many heads as the others: give a multiple as {}, or another {}",
-                        Field("heads"), Field("tp")));
+            fmt::format("{} heads cannot be divided among {} tensor-parallel ranks", model.heads, config.tensor_ranks),
+            fmt::format("all ranks need equal numbers of heads: give a multiple for {}, or another {}", Field("heads"),
+                        Field("tp")));
     }
     const int places = DataPlan(config.schedule).places();
     if (!model.cut.empty() && model.cut.size() != static_cast<std::size_t>(places)) {
-        return usageError(fmt::format("layers are given for {} stages, the model has {}", model.cut.size(), places));
+        return usageError(fmt::format("layers given for {} stages, but the model has {}", model.cut.size(), places));
     }
     if (std::ranges::any_of(model.cut, [](int layers) { return layers < 0; }))
-        return usageError("a stage cannot have fewer than no layers");
+        return usageError("a stage cannot have a negative number of layers");
     const AdamWConfig& adamw = model.optimizer;
     for (const float value : {adamw.learning_rate, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay}) {
         if (!std::isfinite(value) || value < 0)
-            return usageError("the optimizer's numbers must be finite and not negative");
+            return usageError("the optimizer's parameters must be finite and not negative");
     }
     if (adamw.beta1 >= 1 || adamw.beta2 >= 1) return usageError("the optimizer's betas must be below 1");
     return {};
@@ -56,8 +56,8 @@ Status checkNumbers(const RunConfig& config) {
     if (config.tensor_ranks < 1) return usageError("a stage needs at least one rank");
     if (config.backend && config.aadiff && config.tensor_ranks > 1) {
         return usageError(
-            "checks in bubbles of ranks that share stages run on the CPU",
-            fmt::format("leave out {} or {}, or use {}", Field("aadiff"), Field("tp"), Field("backend").is("cpu")));
+            "checks in bubbles with shared stages are only supported on the CPU",
+            fmt::format("omit {} or {}, or use {}", Field("aadiff"), Field("tp"), Field("backend").is("cpu")));
     }
     if (config.timeout <= TimeNs{0}) return usageError("the timeout must be above 0");
     BUBBLESCOPE_TRY(checkModel(config));
@@ -65,7 +65,7 @@ Status checkNumbers(const RunConfig& config) {
     const std::size_t named = config.times.stages.size();
     if (named != 0 && named != static_cast<std::size_t>(config.schedule.stages())) {
         return usageError(
-            fmt::format("times are given for {} stages, the schedule has {}", named, config.schedule.stages()));
+            fmt::format("times given for {} stages, but the schedule has {}", named, config.schedule.stages()));
     }
     return {};
 }
@@ -74,7 +74,7 @@ Status checkSlices(const RunConfig& config) {
     const int slices = DataPlan(config.schedule).slices();
     if (config.model.sequence >= slices) return {};
     return usageError(
-        fmt::format("a sequence of {} tokens cannot be cut into {} slices", config.model.sequence, slices),
+        fmt::format("a sequence of {} tokens cannot be split into {} slices", config.model.sequence, slices),
         fmt::format("give {} tokens or more", slices));
 }
 
@@ -99,8 +99,8 @@ Status checkFaultLayers(const RunConfig& config) {
         if (!fault.layer || (*fault.layer <= last && runsLayer(config, fault, places))) continue;
         const std::string known = fmt::format("0 is the embedding, 1 to {} are blocks, {} is the head", last - 1, last);
         Error error = *fault.layer > last
-                          ? usageError(fmt::format("there is no layer {}", *fault.layer), known)
-                          : usageError(fmt::format("no op that it names runs layer {}", *fault.layer), known);
+                          ? usageError(fmt::format("layer {} does not exist", *fault.layer), known)
+                          : usageError(fmt::format("none of its ops runs layer {}", *fault.layer), known);
         error.where = Field("inject").is(fault.text);
         return error;
     }
@@ -115,17 +115,17 @@ Status checkFaultsOnDevice(const RunConfig& config) {
         case FaultKind::Op:
         case FaultKind::Jitter:
             if (config.paced) continue;
-            return usageError(fmt::format("{}: ops on a GPU can only be slowed on paced runs", fault.text));
+            return usageError(fmt::format("{}: ops on a GPU can only be slowed in paced runs", fault.text));
         case FaultKind::Link:
         case FaultKind::Stall:
         case FaultKind::Pause:
-            return usageError(fmt::format("{}: this cannot be planted on a GPU", fault.text),
+            return usageError(fmt::format("{}: this fault is not supported on a GPU", fault.text),
                               fmt::format("use {}", Field("backend").is("cpu")));
         case FaultKind::Flip:
         case FaultKind::Nondet:
             if (fault.shown != CheckedTensor::Attention && fault.shown != CheckedTensor::Part) continue;
-            return usageError(fmt::format("{}: a GPU does not keep this tensor", fault.text),
-                              fmt::format("name another one, or use {}", Field("backend").is("cpu")));
+            return usageError(fmt::format("{}: a GPU does not store this tensor", fault.text),
+                              fmt::format("choose another one, or use {}", Field("backend").is("cpu")));
         case FaultKind::Drop:
         case FaultKind::Die:
         case FaultKind::Hang: continue;
@@ -162,8 +162,8 @@ Status checkConfig(const RunConfig& config) {
         return inputError({}, std::move(message));
     }
     if (StageWays::of(config.schedule).copies() > 1)
-        return inputError({}, "the schedule holds copies of a second, smaller model, and a run trains one model",
-                          "use an order of one model");
+        return inputError({}, "the schedule has copies of a second, smaller model, but a run trains one model",
+                          "use an order for one model");
     BUBBLESCOPE_TRY(checkNumbers(config));
     BUBBLESCOPE_TRY(checkSlices(config));
     BUBBLESCOPE_TRY(checkFaultLayers(config));
@@ -221,7 +221,7 @@ double lossOf(const std::vector<double>& shares) {
 Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes) {
     const auto other = std::ranges::find_if(hashes, [&](std::uint64_t hash) { return hash != hashes.front(); });
     if (other == hashes.end()) return hashes.front();
-    return runError(fmt::format("copies of the model have parted: {:016x} and {:016x}", hashes.front(), *other));
+    return runError(fmt::format("copies of the model have diverged: {:016x} and {:016x}", hashes.front(), *other));
 }
 
 Result<std::uint64_t> digestOf(const TrainedStages& stages, int routes, int tensor_ranks) {

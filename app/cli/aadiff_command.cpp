@@ -105,21 +105,20 @@ std::string compareText(const AadiffStudy& study) {
                            100 * study.checkedFraction(plan), 100 * AadiffStudy::coverableFraction(plan),
                            plan.stepsToFull() ? fmt::format("all of them after {} step{}", *plan.stepsToFull(),
                                                             *plan.stepsToFull() == 1 ? "" : "s")
-                                              : "others never");
+                                              : "others: never");
     };
     std::string out = line("as executed", study.as_executed) + line("with slack used", study.with_slack);
     out += study.retiming()
-               ? "Ops are held back within their slack: the step takes as long, its idle time lies together."
-               : "Ops run as early as they can: holding them back gains nothing.";
+               ? "Ops are delayed within their slack: the step takes equally long, and its idle time is gathered."
+               : "Ops run as early as possible: delaying them gains nothing.";
     return out;
 }
 
 void addNever(report::Section& document, const AadiffPlan& plan, bool layers) {
     constexpr std::size_t kShown = 3;
     report::Section section;
-    section.heading =
-        "Never checked: no slot is long enough in which the inputs are there (cut into --layers, or lower "
-        "--margin)";
+    section.heading = "Never checked: no slot with the inputs available is long enough (split chunks with --layers, or "
+                      "lower --margin)";
     for (const RankPlan& rank : plan.ranks) {
         if (rank.never.empty()) continue;
         std::string units;
@@ -133,7 +132,7 @@ void addNever(report::Section& document, const AadiffPlan& plan, bool layers) {
 
 void addForPeople(report::Section& document, const Schedule& schedule, const AadiffStudy& study,
                   const AadiffArguments& options) {
-    document.line(fmt::format("{}; {} layer{} a chunk, margin {:g} %\n", scheduleTitle(schedule), options.layers,
+    document.line(fmt::format("{}; {} layer{} per chunk, margin {:g} %\n", scheduleTitle(schedule), options.layers,
                               options.layers == 1 ? "" : "s", options.margin));
     document.line("Slots");
     report::Table slots = slotsTable(study);
@@ -148,7 +147,7 @@ void addForPeople(report::Section& document, const Schedule& schedule, const Aad
     document.line("\n" + compareText(study));
     const Totals totals = totalsOf(study.plan());
     if (totals.kept_bytes > 0)
-        document.line(fmt::format("Inputs kept for checks: {} at most on a rank", formatBytes(totals.kept_bytes)));
+        document.line(fmt::format("Inputs kept for checks: at most {} per rank", formatBytes(totals.kept_bytes)));
     addNever(document, study.plan(), options.layers > 1);
 }
 
@@ -257,35 +256,39 @@ CommandResult plan(const AadiffArguments& options) {
 } // namespace
 
 void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
-    const Command aadiff = app.addCommand("aadiff", "Check in bubbles that the hardware computes the same thing twice");
+    const Command aadiff =
+        app.addCommand("aadiff", "Recompute ops in bubbles and compare the bits, to catch hardware that miscomputes");
     aadiff.needsCommand();
     aadiff.examples({"aadiff run --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
                      "aadiff compare before after"});
     addCheckedRunCommand(aadiff, action, team);
     addAadiffCompareCommand(aadiff, action);
-    const Command command =
-        aadiff.addCommand("plan", "Find which ops a schedule's bubbles can run again, and how soon all of them");
+    const Command command = aadiff.addCommand(
+        "plan", "Show which ops fit into a schedule's bubbles a second time, and after how many steps all are checked");
     const auto options = std::make_shared<AadiffArguments>();
     command.examples({"aadiff plan --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
                       "aadiff plan --schedule zb-h1 --pp 8 --microbatches 32 --layers 4"});
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
     command.optionGroup("Checks");
-    command.addOption("--layers", options->layers, "Layers of a chunk; each is checked separately")
+    command.addOption("--layers", options->layers, "Layers per chunk; each is checked separately")
         .typeName("N")
         .range(1, 4096)
         .showDefault();
     command
         .addOption("--margin", options->margin,
-                   "Safety margin: how much longer a check may take without a delay of the step, in percent")
+                   "Safety margin: how much longer than its op a check may take without delaying the step, in percent")
         .typeName("PERCENT")
         .range(0.0, 1000.0)
         .showDefault();
-    command.addParsed("--latency", options->latency, parseTime, "From the decision to check to the first work (0)")
+    command
+        .addParsed("--latency", options->latency, parseTime,
+                   "Time from the decision to check until the check starts (0)")
         .typeName("TIME");
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--steps", options->steps, "With every check of every step until all is covered").needs(json);
+    command.addFlag("--steps", options->steps, "List every check of every step until everything is covered")
+        .needs(json);
     addSimulationOptions(command, options->schedule);
     addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] { action = [options] { return plan(*options); }; });

@@ -45,7 +45,7 @@ CommandResult compare(const AadiffCompareArguments& options) {
         compareDigests({compared.a.log.digests, compared.a.info}, {compared.b.log.digests, compared.b.info});
     if (compared.result.compared == 0) {
         return inputError(options.b,
-                          fmt::format("it has no digest in common with {} ({} there, {} here)", options.a,
+                          fmt::format("shares no digest with {} ({} there, {} here)", options.a,
                                       compared.a.log.digests.size(), compared.b.log.digests.size()),
                           "compare runs of one model that recorded the same steps");
     }
@@ -59,15 +59,15 @@ CommandResult compare(const AadiffCompareArguments& options) {
 
 void addAadiffCompareCommand(Command aadiff, Action& action) {
     const Command command = aadiff.addCommand(
-        "compare", "Find the first number in which two recorded runs differ, and what follows from it");
+        "compare", "Find the first value that differs between two recorded runs, and what it affects");
     const auto options = std::make_shared<AadiffCompareArguments>();
     command.examples({"aadiff compare before after", "aadiff compare before after --fail-on unexpected"});
     command.addOption("RUN_A", options->a, "A trace file or folder").required();
     command.addOption("RUN_B", options->b, "The other run").required();
     command
-        .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 on any difference, on one where equal bits are to be expected, or when something could "
-                   "not be compared")
+        .addOption(
+            "--fail-on", options->fail_on,
+            "Exit with 1 on any difference, on one where bits should be equal, or if something could not be compared")
         .typeName("difference|unexpected|uncompared")
         .delimiter(',')
         .oneOf({"difference", "unexpected", "uncompared"});

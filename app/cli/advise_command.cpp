@@ -76,16 +76,17 @@ void addAdviseCommand(Command app, Action& action) {
             .typeName("FILE");
     command
         .addParsed("--memory-budget", options->memory_budget, parseBytes,
-                   "Memory of a rank, such as 80GiB: suggests nothing beyond")
+                   "Memory per rank, such as 80GiB; larger schedules are not suggested")
         .typeName("SIZE")
         .needs(model);
     command
         .addParsed("--search-time", options->search_time, parseTime,
-                   "How long to search for an order of no family, for each split of the layers; 0 = never (10s)")
+                   "Time to search for an order outside the named schedules, for each split of the layers; 0 = no "
+                   "search (10s)")
         .typeName("TIME");
     command
         .addOutput("--orders", options->orders, OutputKind::Tables,
-                   "Write the orders that the search found there, as PyTorch's CSV")
+                   "Write the orders found by the search to this folder, as PyTorch's CSV")
         .typeName("FOLDER");
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return adviseOn(*options); }; });

@@ -221,26 +221,26 @@ CommandResult analyze(AnalyzeArguments& options) {
 
 void addAnalyzeCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
+        app.addCommand("analyze", "Find the pipeline in a trace and compare its bubbles with the closed form");
     const auto options = std::make_shared<AnalyzeArguments>();
     command.examples({"analyze my-run --summary", "analyze my-run --html report.html"});
     command.addOption("FILES", options->files, "Trace files or folders; - is standard input").required();
     addStepOptions(command, options->steps,
-                   "Only these steps, and show the typical one of them (all but warm-up and outliers)");
+                   "Analyse only these steps, and show the typical one (default: all but warm-up and outliers)");
     addRankOption(command, options->steps);
     command.optionGroup("Output");
-    command.addFlag("--summary", options->summary, "Three lines: how the run is, what costs most, and what to do");
+    command.addFlag("--summary", options->summary, "Print three lines: the result, the largest cost, and what to do");
     command
         .addOutput("--html", options->html, OutputKind::File,
                    "Write the report as one page with pictures, for others to read")
         .typeName("FILE");
     command
         .addOutput("--csv", options->csv, OutputKind::Tables,
-                   "Write steps, accounting, findings, ops, bubbles and transfers as tables there")
+                   "Write steps, accounting, findings, ops, bubbles and transfers as tables to this folder")
         .typeName("FOLDER");
     options->svg.add(command);
     command.addFlag("--json", options->json, "As a JSON document");
-    command.addOption("--top", options->top, "Print so many findings (as many as fit on a screen)")
+    command.addOption("--top", options->top, "Print at most N findings (default: one screenful)")
         .typeName("N")
         .positive();
     command.addFlag("--all", options->all, "Print all findings");
@@ -250,15 +250,14 @@ void addAnalyzeCommand(Command app, Action& action) {
     command.optionGroup("Diagnosis");
     command
         .addOption("--clocks", options->clocks,
-                   "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
+                   "Align the ranks' clocks: if hosts differ or events require it (auto), always, or never")
         .typeName("auto|align|off")
         .oneOf({"auto", "align", "off"})
         .rare();
     command
-        .addOption(
-            "--in-parts", options->in_parts,
-            "Judge a recording part by part, in bounded memory: folders of our own runs from 1 GiB on (auto), of "
-            "any size, or never")
+        .addOption("--in-parts", options->in_parts,
+                   "Analyse a recording part by part, in bounded memory: folders of Bubblescope's own runs above 1 GiB "
+                   "(auto), of any size, or never")
         .typeName("auto|always|never")
         .oneOf({"auto", "always", "never"})
         .rare();

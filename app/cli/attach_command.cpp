@@ -19,7 +19,7 @@ struct AttachArguments {
 CommandResult attach(const AttachArguments& options) {
     std::error_code error;
     if (!std::filesystem::is_directory(options.dir, error))
-        return inputError(options.dir, "there is no such folder", "name the one that `bubblescope env --out` did");
+        return inputError(options.dir, "there is no such folder", "name the folder given to `bubblescope env --out`");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport captured,
                        watchLoad(control, [&] { return profiler::reportCapture(options.dir, control); }));
@@ -31,11 +31,11 @@ CommandResult attach(const AttachArguments& options) {
 } // namespace
 
 void addAttachCommand(Command app, Action& action) {
-    const Command command =
-        app.addCommand("attach", "Report what jobs record that were started in the environment of `bubblescope env`");
+    const Command command = app.addCommand(
+        "attach", "Report on recordings of jobs that were started with the environment of `bubblescope env`");
     command.examples({"attach my-trace", "attach my-trace --json"});
     const auto options = std::make_shared<AttachArguments>();
-    command.addOption("DIR", options->dir, "The folder that --out of `bubblescope env` named").required();
+    command.addOption("DIR", options->dir, "The folder given to `bubblescope env --out`").required();
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return attach(*options); }; });
 }

@@ -32,7 +32,7 @@ Result<std::unique_ptr<CaptureForward>> CaptureForward::start(live::StreamSender
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open({dir}));
     std::unique_ptr<CaptureForward> forward(new CaptureForward(std::move(options), std::move(follower)));
     forward->wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!forward->wake_.isOpen()) return runError("what is recorded cannot be sent on: no event is to be had");
+    if (!forward->wake_.isOpen()) return runError("cannot forward the recording: no file events available");
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
@@ -41,7 +41,7 @@ Result<std::unique_ptr<CaptureForward>> CaptureForward::start(live::StreamSender
     try {
         forward->thread_ = std::thread(&CaptureForward::loop, forward.get());
     } catch (const std::system_error& e) {
-        started = runError(fmt::format("what is recorded cannot be sent on: {}", e.what()));
+        started = runError(fmt::format("cannot forward the recording: {}", e.what()));
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     BUBBLESCOPE_TRY(started);
@@ -80,7 +80,7 @@ std::uint64_t CaptureForward::left() const {
 }
 
 Error CaptureForward::incomplete(const std::string& why) const {
-    return runError(fmt::format("{} of what was recorded did not reach the monitor: {}",
+    return runError(fmt::format("{} of the recording did not reach the monitor: {}",
                                 formatBytes(static_cast<std::int64_t>(left())), why),
                     "send the folder later: bubblescope monitor DIR --forward ADDRESS");
 }
@@ -88,14 +88,14 @@ Error CaptureForward::incomplete(const std::string& why) const {
 /// An error when the rest cannot be sent any more, or when it has taken too long.
 Status CaptureForward::lost(const Ending& ending, TimeNs now) const {
     pollfd stop{ending.wait.stop, POLLIN, 0};
-    if (stop.fd >= 0 && ::poll(&stop, 1, 0) > 0) return incomplete("a signal ended the sending");
+    if (stop.fd >= 0 && ::poll(&stop, 1, 0) > 0) return incomplete("a signal interrupted the transfer");
     const TimeNs waited = now - ending.began;
     if (waited < ending.wait.patience) return {};
-    if (sender_.unkeptSince()) return incomplete("it cannot keep it: " + sender_.problem());
+    if (sender_.unkeptSince()) return incomplete("it cannot store the recording: " + sender_.problem());
     if (!sender_.connected()) return incomplete(sender_.problem().empty() ? "it did not answer" : sender_.problem());
-    if (now - sender_.acknowledgedAt() >= ending.wait.patience) return incomplete("it takes nothing any more");
+    if (now - sender_.acknowledgedAt() >= ending.wait.patience) return incomplete("it no longer accepts data");
     if (waited < ending.wait.longest) return {};
-    return incomplete(fmt::format("it takes it slowly, and {} is the longest wait", formatTime(ending.wait.longest)));
+    return incomplete(fmt::format("it accepts data too slowly to finish within {}", formatTime(ending.wait.longest)));
 }
 
 void CaptureForward::tellLeft(const Ending& ending, TimeNs now) {
@@ -103,9 +103,9 @@ void CaptureForward::tellLeft(const Ending& ending, TimeNs now) {
     constexpr TimeNs kEvery{std::chrono::seconds(10)};
     const bool due = told_at_ == TimeNs{0} ? now - ending.began >= kFirst : now - told_at_ >= kEvery;
     if (!due) return;
-    fmt::print(stderr, "bubblescope: left to send to the monitor: {}{}\n",
+    fmt::print(stderr, "bubblescope: still to send to the monitor: {}{}\n",
                formatBytes(static_cast<std::int64_t>(left())),
-               told_at_ == TimeNs{0} ? " (Ctrl-C leaves it in the folder)" : "");
+               told_at_ == TimeNs{0} ? " (press Ctrl-C to leave it in the folder)" : "");
     told_at_ = now;
 }
 

@@ -57,7 +57,7 @@ std::string lossHeadline(const profiler::CaptureReport& captured) {
     }
     const std::string events = fmt::format("{} event{} lost or incomplete", lost, lost == 1 ? "" : "s");
     if (open == 0) return lost == 0 ? "nothing lost" : events;
-    return fmt::format("{}{} of {} process{} did not end by themselves, and what they lost is unknown",
+    return fmt::format("{}{} of {} process{} did not exit normally; their losses are unknown",
                        lost == 0 ? "" : "at least " + events + "; ", open, captured.processes.size(),
                        captured.processes.size() == 1 ? "" : "es");
 }
@@ -65,41 +65,38 @@ std::string lossHeadline(const profiler::CaptureReport& captured) {
 } // namespace
 
 void CaptureCommandOptions::addTo(const Command& command) {
-    command.addOption("--out", dir_, "Folder for the traces, one or more files for each process")
+    command.addOption("--out", dir_, "Folder for the traces, with one or more files per process")
         .typeName("DIR")
         .showDefault();
     command.addFlag("--pipeline", pipeline_,
-                    "Low overhead: NVTX ranges, NCCL, and of an op's kernels the first and the last");
-    command
-        .addOption("--record", kinds_, "What to record: any of nvtx, nccl, cuda and python, joined by + (default: all)")
+                    "Low overhead: NVTX ranges, NCCL, and only the first and last kernel of each op");
+    command.addOption("--record", kinds_, "What to record: nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
-    command.addFlag("--no-python", no_python_, "Leave Python processes alone: no names of ops from their frameworks");
+    command.addFlag("--no-python", no_python_, "Do not hook into Python processes: ops get no names from frameworks");
     command.addFlag("--python-ranges", python_ranges_,
-                    "Ops are those that the job states with bubblescope_ranges, not those of its framework");
-    command.addFlag("--aadiff", aadiff_,
-                    "Where the job's ranks wait, compute again what they have computed, and compare the bits");
+                    "Take ops from the job's own bubblescope_ranges calls, not from its framework");
+    command.addFlag("--aadiff", aadiff_, "While ranks wait, recompute their results and compare the bits");
     command
         .addOption("--aadiff-margin", aadiff_margin_,
-                   "Safety margin: how much longer a check may take without a delay of the step, in percent")
+                   "Safety margin: how much longer than its op a check may take without delaying the step, in percent")
         .range(0.0, 1000.0)
         .typeName("PERCENT")
         .showDefault();
     command
         .addParsed("--aadiff-memory", aadiff_memory_, parseBytes,
-                   "What a rank may keep for checks, such as 64MiB (what they take)")
+                   "Memory per rank for checks, such as 64MiB (default: as needed)")
         .typeName("BYTES");
     command
-        .addOption("--aadiff-cost", aadiff_cost_,
-                   "What checks may take from the job itself, in percent of a step's time")
+        .addOption("--aadiff-cost", aadiff_cost_, "Largest slowdown of the job by checks, in percent of the step time")
         .range(0.0, 100.0)
         .typeName("PERCENT")
         .showDefault();
     command.addOption("--steps", steps_, "Only these steps, such as 10-20 or 10-").typeName("STEPS");
-    command.addOption("--step-name", step_name_, "What the names of ranges or marks begin with that begin a step")
+    command.addOption("--step-name", step_name_, "A step begins at ranges or marks whose names start with this")
         .typeName("TEXT");
-    command.addOption("--delay", delay_, "Begin so long after a process's first event").typeName("TIME");
-    command.addOption("--duration", duration_, "Record so long").typeName("TIME");
-    command.addOption("--size", size_, "What a process may write (2GiB); beyond it its oldest part goes")
+    command.addOption("--delay", delay_, "Start recording this long after a process's first event").typeName("TIME");
+    command.addOption("--duration", duration_, "Stop recording after this time").typeName("TIME");
+    command.addOption("--size", size_, "Size limit per process (2GiB); beyond it, the oldest part is dropped")
         .typeName("BYTES");
     command.addOption("--capture", more_, "Further options of the library: flush=100ms,buffer=256MiB").typeName("LIST");
 }
@@ -113,16 +110,16 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
           std::pair("delay", delay_), std::pair("duration", duration_), std::pair("size", size_)}) {
         if (value.empty()) continue;
         if (value.find_first_of(",\n#") != std::string::npos)
-            return usageError(fmt::format("'{}' cannot hold a comma, a # or a line's end", value));
+            return usageError(fmt::format("'{}' must not contain a comma, a # or a line break", value));
         BUBBLESCOPE_TRY(profiler::parseCaptureOptions(fmt::format("{}={}", key, value), options));
     }
-    if (no_python_ && python_ranges_) return usageError("--no-python and --python-ranges exclude each other");
+    if (no_python_ && python_ranges_) return usageError("--no-python and --python-ranges cannot be combined");
     if (no_python_) options.python = false;
     if (python_ranges_) options.python = options.python_ranges = true;
     if (aadiff_ && !options.python) return usageError("--aadiff needs the adapters of frameworks in Python processes");
     if (aadiff_ && python_ranges_)
-        return usageError("--aadiff and --python-ranges exclude each other",
-                          "let a framework of one's own check itself with bubblescope_aadiff.py");
+        return usageError("--aadiff and --python-ranges cannot be combined",
+                          "add checks to your own framework with bubblescope_aadiff.py");
     constexpr double kPercent = 100;
     options.checks = aadiff_;
     options.checks_margin = aadiff_margin_ / kPercent;
@@ -140,8 +137,8 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
     using report::Value;
     report::Document document;
     if (captured.processes.empty()) {
-        document.line(fmt::format(
-            "{}: nothing was recorded: no process used NVTX, NCCL, CUDA or a framework that is known", dir));
+        document.line(
+            fmt::format("{}: nothing was recorded: no process used NVTX, NCCL, CUDA or a known framework", dir));
     } else {
         document.line(fmt::format("{}: {} process{}, {}", dir, captured.processes.size(),
                                   captured.processes.size() == 1 ? "" : "es", lossHeadline(captured)));

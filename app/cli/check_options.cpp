@@ -48,10 +48,10 @@ void announce(const runtime::PlannedCoverage& plan) {
     const std::string ranks = plan.first_rank == plan.last_rank
                                   ? fmt::format("rank {}", plan.first_rank)
                                   : fmt::format("ranks {} to {}", plan.first_rank, plan.last_rank);
-    printError(fmt::format("aadiff: {}: {:.1f} replays a step are planned, which cover {} of {} kinds of op of a layer "
-                           "within {} steps{}",
-                           ranks, plan.per_step, plan.covered, plan.units, plan.steps,
-                           plan.covered == plan.units ? "" : "; the others fit into no idle time"));
+    printError(fmt::format(
+        "aadiff: {}: {:.1f} planned replays per step cover {} of {} kinds of op of a layer within {} steps{}", ranks,
+        plan.per_step, plan.covered, plan.units, plan.steps,
+        plan.covered == plan.units ? "" : "; the others do not fit into any idle time"));
 }
 
 } // namespace
@@ -61,12 +61,11 @@ void CheckOptions::add(Command command, bool always) {
     if (always) {
         on_ = true;
     } else {
-        command.addFlag("--aadiff", on_, "Compute again in bubbles what has been computed, and compare the bits")
-            .group(group);
+        command.addFlag("--aadiff", on_, "Recompute ops in bubbles and compare the bits").group(group);
     }
     command
         .addOption("--aadiff-margin", margin_,
-                   "Safety margin: how much longer a check may take without a delay of the step, in percent")
+                   "Safety margin: how much longer than its op a check may take without delaying the step, in percent")
         .range(0.0, 1000.0)
         .typeName("PERCENT")
         .showDefault()
@@ -74,8 +73,8 @@ void CheckOptions::add(Command command, bool always) {
         .rare();
     command
         .addOption("--aadiff-cost", cost_,
-                   "With --no-pace: how much of a step's time checks and digests may take at most; fewer steps are "
-                   "checked then, with 100 every one")
+                   "With --no-pace: largest share of the step time for checks and digests; lower shares check fewer "
+                   "steps, 100 checks every step")
         .range(0.0, 100.0)
         .typeName("PERCENT")
         .showDefault()
@@ -83,16 +82,14 @@ void CheckOptions::add(Command command, bool always) {
         .rare();
     command
         .addParsed("--aadiff-memory", memory_, parseBytes,
-                   "What a rank may keep for checks, such as 64MiB (what they take)")
+                   "Memory per rank for checks, such as 64MiB (default: as needed)")
         .typeName("BYTES")
         .group(group)
         .rare();
-    command.addFlag("--no-digests", no_digests_, "Leave out the digests by which runs can be compared")
-        .group(group)
-        .rare();
+    command.addFlag("--no-digests", no_digests_, "Do not record the digests for comparing runs").group(group).rare();
     command
         .addOption("--on-mismatch", on_mismatch_,
-                   "warn, stop, or a command to call, which finds what was found in BUBBLESCOPE_MISMATCH")
+                   "warn, stop, or a command to run, with the mismatch in BUBBLESCOPE_MISMATCH")
         .typeName("warn|stop|COMMAND")
         .showDefault()
         .group(group)

@@ -83,7 +83,7 @@ std::string complaintOf(const CLI::ParseError& error) {
     }
     if (name == "ExcludesError") {
         const auto [option, other] = halves(" excludes ");
-        return fmt::format("{} and {} cannot be given together", option, other);
+        return fmt::format("{} and {} cannot be combined", option, other);
     }
     if (name == "ArgumentMismatch" && text.find("required") != std::string::npos)
         return halves(":").first + " needs a value";
@@ -196,7 +196,7 @@ public:
     /// The command's, with --force.
     Of& of(CLI::App& app) {
         const auto [entry, is_new] = of_.try_emplace(&app);
-        if (is_new) app.add_flag("--force", entry->second.force, "Replace results that exist under an output's name");
+        if (is_new) app.add_flag("--force", entry->second.force, "Overwrite existing output files");
         return entry->second;
     }
 
@@ -313,9 +313,9 @@ Option Option::oneOf(std::vector<std::string> words) const {
         [words = std::move(words)](std::string& text) {
             if (std::ranges::find(words, text) != words.end()) return std::string();
             const std::string closest = closestName(text, words);
-            return closest.empty()
-                       ? fmt::format("'{}' is none of {}", text, fmt::join(words, ", "))
-                       : fmt::format("'{}' is none of {}; did you mean '{}'?", text, fmt::join(words, ", "), closest);
+            return closest.empty() ? fmt::format("'{}' is not one of {}", text, fmt::join(words, ", "))
+                                   : fmt::format("'{}' is not one of {}; did you mean '{}'?", text,
+                                                 fmt::join(words, ", "), closest);
         },
         ""));
     return *this;
@@ -485,8 +485,7 @@ std::optional<int> CommandLine::parse(const std::vector<std::string>& words, boo
     }
     if (!command->commands.empty() && ends)
         return complain(
-            *command,
-            fmt::format("{} needs one of its commands: {}", command->name, fmt::join(commandNames(*command), ", ")),
+            *command, fmt::format("{} needs a subcommand: {}", command->name, fmt::join(commandNames(*command), ", ")),
             speaks);
     std::vector<std::string> all = withDefaults(words);
     std::ranges::reverse(all); // the order in which CLI11 takes them

@@ -4,7 +4,7 @@ namespace bubblescope::cli {
 namespace {
 
 void addTerminalOptions(Command command, TerminalOptions& terminal) {
-    command.addOption("--color", terminal.color, "Colour text: auto = on a terminal, always, never (auto)")
+    command.addOption("--color", terminal.color, "Colour the output: auto (on a terminal), always or never (auto)")
         .typeName("WHEN")
         .oneOf({"auto", "always", "never"})
         .group("Terminal")
@@ -13,8 +13,8 @@ void addTerminalOptions(Command command, TerminalOptions& terminal) {
         .typeName("COMMAND")
         .group("Terminal")
         .rare();
-    command.addFlag("--no-pager", terminal.no_pager, "Print long reports at once").group("Terminal").rare();
-    command.addFlag("--wide", terminal.wide, "Print charts as wide as they are, also beyond the terminal's width")
+    command.addFlag("--no-pager", terminal.no_pager, "Do not page long reports").group("Terminal").rare();
+    command.addFlag("--wide", terminal.wide, "Print charts at full width, even beyond the terminal's width")
         .group("Terminal")
         .rare();
 }

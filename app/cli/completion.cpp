@@ -312,9 +312,8 @@ std::string manPage(const CommandInfo& command, const std::string& version) {
             text += manText("bubblescope " + line) + "\n";
         text += ".fi\n";
     }
-    text += ".SH EXIT STATUS\n0 fine, 1 a finding that \\-\\-fail\\-on asked to fail on or an exceeded budget, 2 wrong "
-            "usage, "
-            "3 unreadable or invalid input, 4 a run failed.\n";
+    text += ".SH EXIT STATUS\n0 success, 1 a finding listed in \\-\\-fail\\-on or an exceeded budget, 2 wrong usage, 3 "
+            "unreadable or invalid input, 4 a run failed.\n";
     text += ".SH SEE ALSO\n\\fBbubblescope\\fR(1); the manual in /usr/share/doc/bubblescope/manual\n";
     return text;
 }

@@ -77,12 +77,12 @@ private:
 
     [[nodiscard]] Error unknown(std::string_view what, const std::string& name,
                                 const std::vector<std::string>& known) const {
-        return inputError(place(), fmt::format("there is no {} '{}'{}", what, name, didYouMean(name, known)),
+        return inputError(place(), fmt::format("unknown {} '{}'{}", what, name, didYouMean(name, known)),
                           "`bubblescope config` shows what can be set");
     }
 
     Status readHeading(const std::string& content) {
-        if (content.back() != ']') return inputError(place(), "a heading ends with ]", "write [analyze]");
+        if (content.back() != ']') return inputError(place(), "end the heading with ]", "write [analyze]");
         heading_ = fmt::format("{}", fmt::join(wordsOf(content.substr(1, content.size() - 2)), " "));
         if (std::ranges::find(headings_, heading_) == headings_.end()) return unknown("command", heading_, headings_);
         return {};

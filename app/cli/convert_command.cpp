@@ -40,18 +40,17 @@ struct ConvertArguments {
 
 Result<std::string> formatOf(const std::string& out) {
     if (const auto format = traceFormatOf(out)) return *format;
-    return usageError(
-        out == "-" ? std::string("standard output has no name that states a format")
-                   : fmt::format("the name '{}' states no format", out),
-        "give --to chrome, kineto, chakra, perfetto, csv or svg, or end the name in .json, .pftrace, .csv "
-        "or .svg, packed also in .gz or .zst");
+    return usageError(out == "-" ? std::string("standard output has no file name to choose a format by")
+                                 : fmt::format("the name '{}' does not imply a format", out),
+                      "give --to chrome, kineto, chakra, perfetto, csv or svg, or end the name in .json, .pftrace, "
+                      ".csv or .svg, optionally with .gz or .zst");
 }
 
 /// The output is the last of the files, and for some formats a folder: CommandLine::prepare() cannot check it.
 Status prepareOutput(const std::string& format, const std::filesystem::path& out, bool force) {
     const std::string_view in_folder = format == "kineto" ? ".json" : format == "chakra" ? ".et" : "";
     if (out == kStandardOutput) {
-        if (!in_folder.empty()) return usageError(format + " is a folder, which standard output cannot be");
+        if (!in_folder.empty()) return usageError(format + " writes a folder, which cannot go to standard output");
         reserveStandardOutput();
     }
     if (!in_folder.empty()) return force ? removeAll(out, in_folder) : mustHoldNone(out, in_folder);
@@ -72,24 +71,25 @@ CommandResult writeChakra(const ConvertArguments& options, const std::filesystem
     BUBBLESCOPE_TRY(chakra::writeStep(folder, step, bytes));
     fmt::print(stderr, "Step {} of {} ranks written to {}\n", step.index, step.pp, (folder / "rank.<R>.et").string());
     if (!given)
-        fmt::print(stderr, "Every transfer has {}; --transfer-bytes gives another size\n",
+        fmt::print(stderr, "Every transfer has {}; set another size with --transfer-bytes\n",
                    stated ? formatBytes(bytes) + ", the usual size in the trace" : "1 byte");
     return 0;
 }
 
 CommandResult convert(const ConvertArguments& options) {
-    if (options.files.size() < 2) return usageError("convert needs a file to read and one to write");
+    if (options.files.size() < 2) return usageError("convert needs an input file and an output file");
     const std::filesystem::path out = options.files.back();
     std::string format = options.format;
     if (format.empty()) {
         BUBBLESCOPE_ASSIGN(format, formatOf(options.files.back()));
     }
     if (format != "svg" && (options.from || options.to))
-        return usageError("a range of time can be drawn only", "write an SVG: end the name in .svg or say --to svg");
+        return usageError("a time range applies only to drawings",
+                          "write an SVG: end the name in .svg or give --to svg");
     BUBBLESCOPE_TRY(prepareOutput(format, out, *options.force));
     if (format == "chakra") return writeChakra(options, out);
     if (!options.step.empty() || options.transfer_bytes)
-        return usageError("--step and --transfer-bytes are for --to chakra alone");
+        return usageError("--step and --transfer-bytes need --to chakra");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const ReadTraces read, watchLoad(control, [&] {
                            return readTraces({options.files.begin(), options.files.end() - 1}, control);
@@ -117,7 +117,7 @@ CommandResult convert(const ConvertArguments& options) {
 
 void addConvertCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("convert", "Write traces in another format, several files as one, or draw their slices");
+        app.addCommand("convert", "Convert traces to another format, merge files, or draw their slices");
     const auto options = std::make_shared<ConvertArguments>();
     options->force = &command.force();
     command.examples({"convert trace.json.gz trace.pftrace", "convert rank0.json rank1.json both.svg"});
@@ -127,22 +127,21 @@ void addConvertCommand(Command app, Action& action) {
         .required()
         .expected(2, 100000);
     command
-        .addOption(
-            "--to", options->format,
-            "chrome (JSON), kineto (PyTorch's profiler), chakra (a step as an execution trace), perfetto, csv or "
-            "svg (by the name's ending). kineto and chakra write a folder with a file for each rank")
+        .addOption("--to", options->format,
+                   "chrome (JSON), kineto (PyTorch's profiler), chakra (one step as an execution trace), perfetto, csv "
+                   "or svg (default: by file name). kineto and chakra write a folder with one file per rank")
         .typeName("FORMAT")
         .oneOf({"chrome", "kineto", "chakra", "perfetto", "csv", "svg"});
-    addStepOptions(command, options->step, "The step that --to chakra writes (the typical one)");
+    addStepOptions(command, options->step, "Step that --to chakra writes (the typical one)");
     command
         .addParsed("--transfer-bytes", options->transfer_bytes, parseBytes,
-                   "Size of a transfer for --to chakra (the usual one of the trace, or 1)")
+                   "Bytes per transfer for --to chakra (the usual size in the trace, or 1)")
         .typeName("SIZE");
     const std::string group = "Drawing";
-    command.addParsed("--svg-from", options->from, parseTime, "Draw from this time of the trace on (0)")
+    command.addParsed("--svg-from", options->from, parseTime, "Start the drawing at this time of the trace (0)")
         .typeName("TIME")
         .group(group);
-    command.addParsed("--svg-to", options->to, parseTime, "Draw up to this time of the trace (its end)")
+    command.addParsed("--svg-to", options->to, parseTime, "End the drawing at this time of the trace (its end)")
         .typeName("TIME")
         .group(group);
     command.addOption("--svg-width", options->width, "Width of the drawing in pixels (1200)")

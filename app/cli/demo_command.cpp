@@ -37,7 +37,7 @@ CommandResult listDemos(const DemoArguments& options) {
         document.paragraph(fmt::format("{:<18}", demo.name), std::string(demo.description));
     }
     document.add(std::move(table));
-    document.line(fmt::format("\n`bubblescope demo {}` writes the first of them.", demoTraces().front().name));
+    document.line(fmt::format("\n`bubblescope demo {}` writes the first one.", demoTraces().front().name));
     print(document, options.json);
     return 0;
 }
@@ -47,7 +47,7 @@ CommandResult demo(const DemoArguments& options) {
     const DemoTrace* const found = findDemoTrace(options.name);
     if (found == nullptr) {
         const std::string closest = closestName(options.name, demoNames());
-        return usageError(fmt::format("there is no demo '{}'", options.name),
+        return usageError(fmt::format("unknown demo '{}'", options.name),
                           fmt::format("{}known: {}", closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
                                       fmt::join(demoNames(), ", ")));
     }
@@ -69,10 +69,11 @@ CommandResult demo(const DemoArguments& options) {
 } // namespace
 
 void addDemoCommand(Command app, Action& action) {
-    const Command command = app.addCommand("demo", "Write a made-up trace to try the other commands on, or list them");
+    const Command command =
+        app.addCommand("demo", "Write a sample trace to try the other commands, or list the samples");
     const auto options = std::make_shared<DemoArguments>();
-    command.addOption("NAME", options->name, "Which one; without a name, lists them").suggests(demoNames());
-    command.addOutput("--out", options->out, OutputKind::File, "The file (NAME.pftrace in this folder)")
+    command.addOption("NAME", options->name, "Sample to write; without a name, lists all").suggests(demoNames());
+    command.addOutput("--out", options->out, OutputKind::File, "File to write (NAME.pftrace in this folder)")
         .typeName("FILE");
     command.addFlag("--json", options->json, "As a JSON document");
     command.examples({"demo", fmt::format("demo {} --out demo.pftrace", demoTraces().back().name)});

@@ -46,19 +46,19 @@ CommandResult diff(const DiffArguments& options) {
 
 void addDiffCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and how surely");
+        app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and at which significance");
     const auto options = std::make_shared<DiffArguments>();
     command.examples({"diff before after", "diff before after --fail-on slower"});
     command.addOption("A", options->a, "A trace file or folder: the run before").required();
     command.addOption("B", options->b, "The run after").required();
     addNameOptions(command, options->recognise);
-    command.addOption("--alpha", options->limits.alpha, "Probability that two equal runs show any change at all (0.05)")
+    command.addOption("--alpha", options->limits.alpha, "Probability that two equal runs show any change (0.05)")
         .typeName("P")
         .range(0.0001, 0.5);
     command
         .addOption("--least", options->limits.least_share,
-                   "Leave out smaller changes: a share of the op's or transfer's time; for idle time and single ops "
-                   "of the step's (0.005)")
+                   "Smallest change to report: as a share of the op's or transfer's time, or of the step time for idle "
+                   "time and single ops (0.005)")
         .typeName("SHARE")
         .range(0.0, 1.0);
     command

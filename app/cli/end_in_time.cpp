@@ -31,7 +31,7 @@ void EndInTime::watch(int signals) const {
     while (::poll(waited.data(), 1, kSecond) < 0 && errno == EINTR) {
     }
     if (waited[0].revents != 0) return;
-    constexpr std::string_view kWords = "bubblescope: the work under way did not end in time and was abandoned\n";
+    constexpr std::string_view kWords = "bubblescope: unfinished work was abandoned after waiting too long\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
     constexpr int kSignalled = 128;
     std::_Exit(kSignalled + SIGTERM);

@@ -41,11 +41,11 @@ CommandResult env(const EnvArguments& options) {
 
 void addEnvCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("env", "Print the environment in which jobs record themselves, for a cluster's launcher");
+        app.addCommand("env", "Print environment variables that make jobs record themselves, for a cluster's launcher");
     const auto options = std::make_shared<EnvArguments>();
     command.examples({"env --out my-trace", "env --out my-trace --json"});
     options->capture.addTo(command);
-    command.addFlag("--json", options->json, "As a JSON document; otherwise for a shell's eval");
+    command.addFlag("--json", options->json, "As a JSON document, instead of shell commands for eval");
     command.onParsed([&action, options] { action = [options] { return env(*options); }; });
 }
 

@@ -56,7 +56,7 @@ Result<std::vector<Input>> inputsOf(const ExtractArguments& options) {
         outs.push_back(input.out);
     std::ranges::sort(outs);
     if (const auto twice = std::ranges::adjacent_find(outs); twice != outs.end()) {
-        return usageError(fmt::format("two of the files would be written to {}", twice->string()),
+        return usageError(fmt::format("two input files would be written to {}", twice->string()),
                           "extract them into two folders");
     }
     return inputs;
@@ -77,7 +77,7 @@ Result<ExtractedFile> extractOne(const Input& input, const ExtractArguments& opt
     fs::create_directories(input.out.parent_path(), failed);
     if (failed) {
         return inputError(input.out.parent_path().string(),
-                          fmt::format("the folder cannot be made: {}", failed.message()));
+                          fmt::format("cannot create the folder: {}", failed.message()));
     }
     JobControl control;
     return watchWork(control, fmt::format("Extracting {}", input.file.filename().string()), WorkUnit::Bytes,
@@ -115,16 +115,17 @@ CommandResult extract(const ExtractArguments& options) {
 } // namespace
 
 void addExtractCommand(Command app, Action& action) {
-    const Command command = app.addCommand("extract", "Turn raw traces into small ones that are analysed like them");
+    const Command command =
+        app.addCommand("extract", "Reduce raw traces to small files with the same analysis results");
     const auto options = std::make_shared<ExtractArguments>();
     options->force = &command.force();
     command.examples(
         {"extract trace-rank0.json.gz --out extracts", "extract traces --out extracts --rules rules.json"});
-    command.addOption("FILES", options->files, "Trace files or folders; each file becomes one extract").required();
-    command.addOption("--out", options->out, "The folder of the extracts; several processes may write into it")
+    command.addOption("FILES", options->files, "Trace files or folders; one extract per file").required();
+    command.addOption("--out", options->out, "Output folder; several processes may share it")
         .typeName("FOLDER")
         .required();
-    command.addOption("--rules", options->recognise.rules, "Also look for names by these rules, see the manual")
+    command.addOption("--rules", options->recognise.rules, "Also recognise op names by these rules, see the manual")
         .typeName("FILE")
         .rare();
     command.addFlag("--json", options->json, "List the extracts as a JSON document");

@@ -16,7 +16,7 @@ void addFailOn(const Command& command, std::vector<std::string>& kinds) {
         known.emplace_back(info.name);
     command
         .addOption("--fail-on", kinds,
-                   "Exit with 1 on findings of these kinds: any, or a kind that `bubblescope anomalies` lists")
+                   "Exit with 1 on findings of these kinds: any, or a kind from `bubblescope anomalies`")
         .typeName("KIND")
         .delimiter(',')
         .oneOf(known);
@@ -50,10 +50,12 @@ Result<double> bubbleShare(std::string_view given) {
 } // namespace
 
 void Budgets::add(Command command) {
-    command.addParsed("--max-step", step_, parseTime, "Exit with 1 if a step takes longer, such as 700ms")
+    command.addParsed("--max-step", step_, parseTime, "Exit with 1 if a step takes longer than this, such as 700ms")
         .typeName("TIME")
         .group("Exit code");
-    command.addParsed("--max-bubble", bubble_, bubbleShare, "Exit with 1 if ranks idle more of a step, such as 20%")
+    command
+        .addParsed("--max-bubble", bubble_, bubbleShare,
+                   "Exit with 1 if ranks idle for more of a step than this, such as 20%")
         .typeName("PERCENT")
         .group("Exit code");
 }
@@ -62,8 +64,8 @@ bool Budgets::exceeded(TimeNs step, double bubble_rate) const {
     const bool long_step = step_ && step > *step_;
     const bool idle = bubble_ && bubble_rate > *bubble_;
     if (long_step)
-        printError(
-            fmt::format("over budget: a step takes {}, --max-step allows {}", formatTime(step), formatTime(*step_)));
+        printError(fmt::format("over budget: a step takes {}, {} more than --max-step {}", formatTime(step),
+                               formatTime(step - *step_), formatTime(*step_)));
     if (idle)
         printError(fmt::format("over budget: ranks idle {} of a step, --max-bubble allows {}",
                                formatPercent(bubble_rate), formatPercent(*bubble_)));

@@ -57,13 +57,15 @@ Result<std::vector<TimeNs>> readKernels(const std::string& file) {
             kernels.push_back(time.value());
         }
     }
-    if (kernels.empty()) return inputError(file, "holds no kernel length", "write times such as 120us, one a line");
+    if (kernels.empty())
+        return inputError(file, "contains no kernel length", "write times such as 120us, one per line");
     return kernels;
 }
 
 Result<TimeNs> parseLength(std::string_view text) {
     BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(text));
-    if (time <= TimeNs{0}) return usageError(fmt::format("'{}' is not above 0", text), "give a time such as 2ms");
+    if (time <= TimeNs{0})
+        return usageError(fmt::format("'{}' is not greater than 0", text), "give a time such as 2ms");
     return time;
 }
 
@@ -81,7 +83,7 @@ Result<FillOptions> fillOptions(const FillArguments& options, const Schedule& sc
     }
     BUBBLESCOPE_ASSIGN(fill.memory, options.memory.use(schedule));
     if (fill.memory && !options.memory.budget)
-        return usageError("--memory-model sets no limit", "give --memory-budget as well");
+        return usageError("--memory-model does not set a limit", "give --memory-budget as well");
     fill.budget = options.memory.budget.value_or(0);
     return fill;
 }
@@ -151,7 +153,7 @@ report::Document toDocument(const FillStudy& study, const StepTimeline& typical,
     document.data("idle_ns", study.idle);
     document.data("idle_share", study.idle_share);
     document.data("busiest_rank", study.busiest);
-    document.line(fmt::format("A step takes {} ({}). Ranks wait {} of their time for inputs; rank {} waits least.\n",
+    document.line(fmt::format("A step takes {} ({}). Ranks wait for inputs {} of their time; rank {} waits least.\n",
                               formatTime(study.step_time),
                               recorded ? "mean of " + pluralize(static_cast<std::size_t>(study.steps), "step")
                                        : std::string("simulated"),
@@ -160,9 +162,8 @@ report::Document toDocument(const FillStudy& study, const StepTimeline& typical,
     document.line("");
     document.add(worksTable(study));
     document.line("");
-    document.paragraph("",
-                       "Each kind of work is tried alone. Delay and gain are the mean over the steps, replayed with "
-                       "it in their bubbles.");
+    document.paragraph("", "Each kind of work is tried separately. Delay and gain are means over the steps, replayed "
+                           "with that work in their bubbles.");
     return document;
 }
 
@@ -223,22 +224,24 @@ CommandResult fillSchedule(const FillArguments& options) {
 
 void addFillCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("fill", "Find what fits into the bubbles of a trace or schedule, and whether it is worth it");
+        app.addCommand("fill", "Find work that fits into the bubbles of a trace or schedule, and whether it pays off");
     const auto options = std::make_shared<FillArguments>();
     command.examples({"fill my-run --optimizer 12ms", "fill --schedule 1f1b --pp 4 --microbatches 8 --encoder 2ms"});
-    command.addOption("FILES", options->files, "Trace files or folders; without them the schedule is simulated");
+    command.addOption("FILES", options->files, "Trace files or folders; without any, the schedule is simulated");
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
-    addStepOptions(command, options->steps, "Only these steps of the trace (all but warm-up and outliers)");
+    addStepOptions(command, options->steps, "Use only these steps of the trace (all but warm-up and outliers)");
     command.optionGroup("Cost of a piece");
-    command.addOption("--margin", options->margin, "How much longer a piece of work may take than stated (10)")
+    command
+        .addOption("--margin", options->margin,
+                   "Safety margin: how much longer than stated a piece of work may take, in percent (10)")
         .typeName("PERCENT")
         .range(0.0, 1000.0);
-    command.addParsed("--latency", options->fill.latency, parseTime, "What starting a piece costs (10us)")
+    command.addParsed("--latency", options->fill.latency, parseTime, "Cost of starting a piece (10us)")
         .typeName("TIME");
     command
         .addOption("--weight-share", options->weight_share,
-                   "Part of a whole backward that is the gradient for the weights (50)")
+                   "Percentage of a whole backward that computes weight gradients (50)")
         .typeName("PERCENT")
         .range(0.0, 100.0);
     const std::string group = "What to put into bubbles";
@@ -250,16 +253,18 @@ void addFillCommand(Command app, Action& action) {
         command.addParsed("--encoder", options->fill.encoder, parseLength, "Forward of an encoder for one micro-batch")
             .typeName("TIME")
             .group(group);
-    command.addParsed("--encoder-memory", options->fill.encoder_bytes, parseBytes, "What is kept of one such forward")
+    command.addParsed("--encoder-memory", options->fill.encoder_bytes, parseBytes, "Memory kept per encoder forward")
         .typeName("SIZE")
         .needs(encoder)
         .group(group);
     const Option bandwidth = command
                                  .addParsed("--copy-bandwidth", options->copy_bandwidth, parseBandwidth,
-                                            "Of copies to the host, such as 20GB/s")
+                                            "Bandwidth of copies to the host, such as 20GB/s")
                                  .typeName("RATE")
                                  .group(group);
-    command.addParsed("--checkpoint", options->checkpoint, parseBytes, "Copy of a rank's weights, such as 12GiB")
+    command
+        .addParsed("--checkpoint", options->checkpoint, parseBytes,
+                   "Size of a rank's weights, to copy them for a checkpoint, such as 12GiB")
         .typeName("SIZE")
         .needs(bandwidth)
         .group(group);
@@ -267,13 +272,13 @@ void addFillCommand(Command app, Action& action) {
         command.addOption("--side-job", options->side_job, "Kernel lengths of another job, such as 120us, one a line")
             .typeName("FILE")
             .group(group);
-    command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "What that job needs on a rank")
+    command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "Memory per rank of that job")
         .typeName("SIZE")
         .needs(side)
         .group(group);
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--csv", options->csv, "A line a bubble and work that it holds").excludes(json);
+    command.addFlag("--csv", options->csv, "As CSV: one line per bubble and piece of work in it").excludes(json);
     addSimulationOptions(command, options->schedule);
     addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] {

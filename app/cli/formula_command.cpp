@@ -33,7 +33,7 @@ void addFormulaCommand(Command app, Action& action) {
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
     command.optionGroup("Output");
-    command.addFlag("--explain", options->explain, "Add the formulas that papers quote, each with a verdict");
+    command.addFlag("--explain", options->explain, "Add formulas quoted from papers, each with a verdict");
     command.addFlag("--json", options->json, "As a JSON document");
     addSimulationOptions(command, options->schedule);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });

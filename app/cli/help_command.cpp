@@ -63,9 +63,9 @@ CommandResult complete(const std::string& shell, const CommandInfo& program) {
 void addHelpCommand(Command app, Action& action, const CommandLine& line) {
     const Command command = app.addCommand("help", "Print the help of a command");
     const auto options = std::make_shared<HelpArguments>();
-    command.addOption("COMMAND", options->words, "Such as analyze, or aadiff plan");
+    command.addOption("COMMAND", options->words, "The command, such as analyze or aadiff plan");
     command.addFlag("--all", options->all, "With all options");
-    command.addOption("--man-pages", options->man_pages, "Write a manual page for each command there instead")
+    command.addOption("--man-pages", options->man_pages, "Write a man page per command to this folder instead")
         .typeName("FOLDER")
         .rare();
     command.examples({"help analyze", "help --all run"});
@@ -74,8 +74,7 @@ void addHelpCommand(Command app, Action& action, const CommandLine& line) {
 }
 
 void addCompletionCommand(Command app, Action& action, const CommandLine& line) {
-    const Command command =
-        app.addCommand("completion", "Print a script by which a shell completes commands and options");
+    const Command command = app.addCommand("completion", "Print a shell completion script");
     const auto shell = std::make_shared<std::string>();
     command.addOption("SHELL", *shell, "bash, zsh or fish").required().oneOf({"bash", "zsh", "fish"});
     command.examples({"completion bash", "completion zsh"});

@@ -10,15 +10,14 @@
 namespace bubblescope::cli {
 
 void addMeshOptions(Command command, RecogniseRequest& request) {
-    const Option mesh =
-        command.addOption("--mesh", request.mesh, "How the job is spread over its ranks, as in pp=4,dp=2,tp=2")
-            .typeName("SIZES")
-            .group("How to read the trace")
-            .rare();
+    const Option mesh = command.addOption("--mesh", request.mesh, "Parallel sizes of the job, such as pp=4,dp=2,tp=2")
+                            .typeName("SIZES")
+                            .group("How to read the trace")
+                            .rare();
     command
         .addOption("--mesh-order", request.mesh_order,
-                   "How its ranks are numbered: torchtitan (the default), megatron, or axes, the fastest first, as in "
-                   "tp-cp-ep-dp-pp")
+                   "Numbering of its ranks: torchtitan (default), megatron, or the axes from fastest to slowest, such "
+                   "as tp-cp-ep-dp-pp")
         .typeName("ORDER")
         .needs(mesh)
         .group("How to read the trace")
@@ -26,16 +25,13 @@ void addMeshOptions(Command command, RecogniseRequest& request) {
 }
 
 void addNameOptions(Command command, RecogniseRequest& request) {
-    command
-        .addOption("--rules", request.rules,
-                   "More rules for the names of ops and for lanes, see the manual on recognition")
+    command.addOption("--rules", request.rules, "Further rules for op names and lanes, see the manual on recognition")
         .typeName("FILE")
         .group("How to read the trace")
         .rare();
     command
         .addOption("--rank-of", request.ranks,
-                   "The rank of files, or of processes in a merged file, whose name "
-                   "matches a pattern: '*node3*=3'")
+                   "Rank of files, or of processes in a merged file, whose name matches a pattern: '*node3*=3'")
         .typeName("PATTERN=RANK")
         .group("How to read the trace")
         .rare();

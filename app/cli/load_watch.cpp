@@ -26,7 +26,7 @@ std::string progressText(const std::string& what, WorkUnit unit, const ProgressE
     const char* const name = unit == WorkUnit::Bytes ? "MB" : "ops";
     const auto amount = [scale](std::uint64_t count) { return static_cast<double>(count) * scale; };
     if (estimate.readAll() && unit == WorkUnit::Bytes)
-        return fmt::format("{}: {:.0f} MB read, putting in order", what, amount(estimate.total()));
+        return fmt::format("{}: {:.0f} MB read, sorting", what, amount(estimate.total()));
     if (estimate.readAll()) return fmt::format("{}: {:.0f} {}, analysing", what, amount(estimate.total()), name);
     std::string text = fmt::format("{}: {:.0f}", what, amount(estimate.done()));
     if (estimate.total() > 0) text += fmt::format(" of {:.0f}", amount(estimate.total()));

@@ -9,15 +9,13 @@ const std::string kLoweringGroup = "Sends, receives and weights";
 
 void addLoweringOptions(Command command, LoweringRequest& request) {
     const std::string& group = kLoweringGroup;
-    const Option lower =
-        command
-            .addOption(
-                "--lower", request.lower,
-                "Add the sends, receives and weight actions that a framework's runtime carries out (megatron: 1F1B, "
-                "batched or separate calls)")
-            .typeName("FRAMEWORK")
-            .oneOf({"torch", "megatron", "megatron-separate"})
-            .group(group);
+    const Option lower = command
+                             .addOption("--lower", request.lower,
+                                        "Add the sends, receives and weight actions of a framework's runtime "
+                                        "(megatron: 1F1B, batched or separate calls)")
+                             .typeName("FRAMEWORK")
+                             .oneOf({"torch", "megatron", "megatron-separate"})
+                             .group(group);
     command.addFlag("--defer-receives", request.defer_receives, "Post each receive just before its op (defer_pp_recv)")
         .needs(lower)
         .group(group)
@@ -30,14 +28,14 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
         .rare();
     command
         .addOption("--unshard-lookahead", request.unshard_lookahead,
-                   "Stages gathered ahead: full, auto, or a number per rank, such as 2,2,3,3 (full)")
+                   "Stages to gather ahead: full, auto, or a number per rank, such as 2,2,3,3 (full)")
         .typeName("LIST")
         .needs(lower)
         .group(group)
         .rare();
     command
         .addOption("--max-outstanding-sends", request.max_outstanding_sends,
-                   "Sends of a rank that may be pending (unlimited)")
+                   "Largest number of pending sends per rank (unlimited)")
         .typeName("N")
         .needs(lower)
         .group(group)
@@ -51,7 +49,7 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
 }
 
 void addWeightTimeOptions(Command command, WeightTimes& times) {
-    command.addParsed("--unshard", times.unshard, parseTime, "Time to gather a stage's weights, beside ops (0)")
+    command.addParsed("--unshard", times.unshard, parseTime, "Time to gather a stage's weights, in parallel to ops (0)")
         .typeName("TIME")
         .group(kLoweringGroup)
         .rare();

@@ -51,7 +51,7 @@ int execute(const Action& action, const LaunchSession& session, const CommandLin
         return exitCode(result.error().kind);
     }
     if (!written) {
-        fmt::print(stderr, "bubblescope: the output could not be written\n");
+        fmt::print(stderr, "bubblescope: cannot write the output\n");
         return kRunFailed;
     }
     return result.value();
@@ -91,11 +91,10 @@ int run(int argc, char** argv) {
         return exitCode(started.error().kind);
     }
     LaunchSession& session = *started.value();
-    CommandLine line(
-        "Bubblescope: where a training pipeline idles, how far that is from theory, and who is to blame.",
-        "bubblescope", "bubblescope " BUBBLESCOPE_VERSION,
-        "`bubblescope help COMMAND` explains a command. Exit codes: 0 fine, 1 a finding or budget that was "
-        "asked to fail on, 2 wrong usage, 3 bad input, 4 a run failed.");
+    CommandLine line("Bubblescope: where a training pipeline idles, how far that is from theory, and what causes it.",
+                     "bubblescope", "bubblescope " BUBBLESCOPE_VERSION,
+                     "`bubblescope help COMMAND` explains a command. Exit codes: 0 success, 1 --fail-on or a budget "
+                     "was triggered, 2 wrong usage, 3 bad input, 4 a run failed.");
     line.root().examples({"demo slow-last-stage && bubblescope analyze slow-last-stage.pftrace"});
     Action action;
     TerminalOptions terminal;
@@ -116,7 +115,7 @@ int run(int argc, char** argv) {
     if (isTogether(line) && session.team() != nullptr) writable = runtime::agree(std::move(writable), *session.team());
     if (!writable.ok()) return execute([&]() -> CommandResult { return writable.error(); }, session, line);
     if (session.size() > 1 && session.team() == nullptr) {
-        fmt::print(stderr, "bubblescope: built without MPI, so the first of the {} processes does all the work\n",
+        fmt::print(stderr, "bubblescope: built without MPI: the first of the {} processes does all the work\n",
                    session.size());
     }
     return execute(action, session, line);
@@ -133,8 +132,8 @@ int main(int argc, char** argv) {
         return bubblescope::cli::run(argc, argv);
     } catch (const std::bad_alloc&) {
         bubblescope::cli::printError(bubblescope::inputError(
-            "", "this needs more memory than there is",
-            "ask for less (fewer files, a part of the steps, smaller sizes), or use a larger machine"));
+            "", "not enough memory",
+            "reduce the request (fewer files, fewer steps, smaller sizes), or use a larger machine"));
         return bubblescope::exitCode(bubblescope::ErrorKind::Input);
     } catch (const std::exception& error) {
         // Our code throws nothing: a defect deserves a report.

@@ -69,7 +69,7 @@ CommandResult estimate(const MemoryArguments& options) {
     BUBBLESCOPE_TRY(completeGraph(planned.schedule));
     BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
     if (!memory)
-        return usageError("no model is given", "use --preset, such as --preset llama3-8b, or --memory-model FILE");
+        return usageError("no model given", "use --preset, such as --preset llama3-8b, or --memory-model FILE");
     BUBBLESCOPE_ASSIGN(const report::Document document, toDocument(planned, *memory, options.curve));
     print(document, options.json);
     return memory->overBudget() && !options.fail_on.empty() ? 1 : 0;
@@ -87,14 +87,14 @@ void addModelChoice(Command command, MemoryRequest& request) {
         command.addOption(name, value, about).range(1, 1 << 20).typeName("N").needs(preset);
     };
     number("--tp", request.tensor_ranks, "Tensor-parallel ranks that share each layer of a preset (1)");
-    number("--sequence", request.sequence, "Tokens of a preset's sequence (as the model was trained)");
-    number("--batch", request.microbatch, "Sequences of a micro-batch of a preset (1)");
+    number("--sequence", request.sequence, "Tokens per sequence of a preset (as the model was trained)");
+    number("--batch", request.microbatch, "Sequences per micro-batch of a preset (1)");
     command.addOption("--memory-model", request.model, "Tensor sizes of another model's layers, as JSON")
         .typeName("FILE")
         .excludes(preset);
     command
         .addParsed("--memory-budget", request.budget, parseBytes,
-                   "Memory of a rank, such as 80GiB: reports the first op beyond it")
+                   "Memory per rank, such as 80GiB; the first op that exceeds it is reported")
         .typeName("SIZE");
 }
 
@@ -113,7 +113,7 @@ void addMemoryCommand(Command app, Action& action) {
         .delimiter(',')
         .oneOf({"any", "over-budget"});
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--curve", options->curve, "With each rank's memory over time, as [time_ns, bytes]").needs(json);
+    command.addFlag("--curve", options->curve, "Add each rank's memory over time, as [time_ns, bytes]").needs(json);
     addTimeOptions(command, options->schedule, Listed::InFullHelp);
     command.onParsed([&action, options] { action = [options] { return estimate(*options); }; });
 }

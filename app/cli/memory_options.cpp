@@ -13,13 +13,13 @@ void addMemoryOptions(Command command, MemoryRequest& request, Listed listed) {
     };
     const Option model =
         add("--memory-model", request.model, "Tensor sizes of the model's layers, as JSON").typeName("FILE");
-    add("--memory-preset", request.preset, "Those of a known model instead, such as llama3-8b or gpt3-175b")
+    add("--memory-preset", request.preset, "Tensor sizes of a known model instead, such as llama3-8b or gpt3-175b")
         .typeName("MODEL")
         .suggests(modelPresetNames())
         .excludes(model);
     const Option budget = command
                               .addParsed("--memory-budget", request.budget, parseBytes,
-                                         "Memory of a rank, such as 80GiB: reports the first op beyond it")
+                                         "Memory per rank, such as 80GiB; the first op that exceeds it is reported")
                               .typeName("SIZE")
                               .group(group);
     if (listed == Listed::InFullHelp) budget.rare();

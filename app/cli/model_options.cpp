@@ -68,16 +68,16 @@ void ModelOptions::add(Command command) {
     };
     command
         .addOption("--preset", preset_,
-                   fmt::format("Its size: {} (tiny); or that of llama3-8b and others, scaled down", ownNames()))
+                   fmt::format("Model size: {} (tiny); or llama3-8b and others, scaled down", ownNames()))
         .typeName("NAME")
         .suggests(presetNames())
         .group(group);
-    number("--width", given_.width, 65536, "Features of a token, in place of the preset's");
-    number("--heads", given_.heads, 1024, "Heads of attention");
-    number("--sequence", given_.sequence, 1 << 20, "Tokens of a sequence");
-    number("--batch", given_.batch, 65536, "Sequences of a micro-batch");
+    number("--width", given_.width, 65536, "Features per token, instead of the preset's");
+    number("--heads", given_.heads, 1024, "Attention heads");
+    number("--sequence", given_.sequence, 1 << 20, "Tokens per sequence");
+    number("--batch", given_.batch, 65536, "Sequences per micro-batch");
     const Option layers =
-        command.addOption("--layers", given_.layers_per_stage, "Layers in each chunk (of the first schedule)")
+        command.addOption("--layers", given_.layers_per_stage, "Layers per chunk (of the first schedule)")
             .range(1, 1000)
             .typeName("N")
             .group(group)
@@ -88,10 +88,10 @@ void ModelOptions::add(Command command) {
         .excludes(layers)
         .group(group)
         .rare();
-    command.addOption("--text", text_, "The text to train on (a short one that comes along)")
+    command.addOption("--text", text_, "Text to train on (default: a short built-in one)")
         .typeName("FILE")
         .group(group);
-    command.addOption("--learning-rate", given_.optimizer.learning_rate, "AdamW's step (0.001)")
+    command.addOption("--learning-rate", given_.optimizer.learning_rate, "Learning rate of AdamW (0.001)")
         .range(0.0F, 10.0F)
         .typeName("X")
         .group(group)
@@ -102,7 +102,7 @@ void ModelOptions::add(Command command) {
 Result<runtime::ModelConfig> ModelOptions::config() const {
     const std::optional<ModelPreset> preset = presetOf(preset_);
     if (!preset)
-        return usageError(fmt::format("there is no model preset '{}'{}", preset_, didYouMean(preset_, presetNames())),
+        return usageError(fmt::format("unknown model preset '{}'{}", preset_, didYouMean(preset_, presetNames())),
                           fmt::format("known: {}", fmt::join(presetNames(), ", ")));
     runtime::ModelConfig model = given_;
     model.cut.clear();
@@ -129,8 +129,8 @@ bool ModelOptions::wholeModel() const {
 std::string ModelOptions::note() const {
     const std::optional<ModelPreset> preset = presetOf(preset_);
     if (!preset || preset->source.empty()) return {};
-    return fmt::format("{} is trained scaled down: its {} layers with 1/{} of its width and sequence ({} features, {} "
-                       "heads, {} bytes of text), as a GPT",
+    return fmt::format("{} is scaled down to a GPT with its {} layers and 1/{} of its width and sequence ({} features, "
+                       "{} heads, {} bytes of text)",
                        preset->name, preset->shape.layers, kScale, preset->shape.hidden, preset->shape.heads,
                        preset->shape.sequence);
 }

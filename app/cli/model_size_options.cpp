@@ -21,7 +21,7 @@ void addModelSizeOptions(Command command, ModelRequest& request, Listed listed) 
     number("--heads", request.heads, "Attention heads");
     number("--kv-heads", request.kv_heads, "Heads of keys and values (as many as heads)");
     number("--ffn", request.ffn, "Feed-forward size (4 x hidden)");
-    number("--sequence", request.sequence, "Tokens of a sequence");
+    number("--sequence", request.sequence, "Tokens per sequence");
     number("--vocabulary", request.vocabulary, "Words (0: neither embedding nor head)");
 }
 

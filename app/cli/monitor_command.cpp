@@ -141,7 +141,7 @@ private:
                 printError(fmt::format("the sender {} is back", sender.name));
                 continue;
             }
-            printError(fmt::format("the sender {} ({}) has been gone for 5 s: {}; {} of its streams had not ended",
+            printError(fmt::format("the sender {} ({}) has been gone for 5 s: {}; {} of its streams did not end",
                                    sender.name, sender.address,
                                    sender.reason.empty() ? "it closed the connection" : sender.reason, sender.streams));
         }
@@ -156,12 +156,12 @@ private:
         bytes_ = bytes;
         if (now - grew_ < patience_) return {};
         const std::vector<std::filesystem::path> silent = follower_.unstated(analyzer_);
-        constexpr std::string_view kSilent = "states no rank of a run: it is empty, or damaged at its beginning";
+        constexpr std::string_view kSilent = "does not name a rank of a run: it is empty, or damaged at its beginning";
         if (!receiver_ && silent.size() == follower_.files()) {
             if (silent.empty())
                 return inputError(options_.folders.front(),
-                                  fmt::format("the folder did not come within {}", formatTime(patience_)),
-                                  "name the folder that the run records into, or give a longer --patience");
+                                  fmt::format("the folder did not appear within {}", formatTime(patience_)),
+                                  "give the folder where the run records, or give a longer --patience");
             return inputError(silent.front().string(), std::string(kSilent), "record the run again");
         }
         if (!reported_silent_) {
@@ -287,7 +287,7 @@ private:
 
 CommandResult monitor(MonitorArguments& options) {
     if (options.folders.empty() && options.streams.listen.empty())
-        return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
+        return usageError("nothing to watch", "name the folders that the run records into, or give --listen");
     if (!options.streams.forward.empty() && !options.streams.listen.empty())
         return usageError("--listen and --forward cannot be combined",
                           "send every host's folder to the monitor that shows the run");
@@ -336,20 +336,20 @@ void addMonitorCommand(Command app, Action& action) {
     const auto options = std::make_shared<MonitorArguments>();
     command.examples({"monitor my-run", "monitor my-run --metrics 9095 --fail-on any"});
     command.addOption("FOLDERS", options->folders, "Folders that the run's ranks record into, now or later");
-    command.addOption("--steps", options->steps, "End after so many steps (with the run)").typeName("N").positive();
-    command.addOption("--metrics", options->metrics, "Serve metrics for Prometheus there, as HOST:PORT or PORT")
+    command.addOption("--steps", options->steps, "Stop after N steps (when the run ends)").typeName("N").positive();
+    command.addOption("--metrics", options->metrics, "Serve Prometheus metrics at HOST:PORT or PORT")
         .typeName("ADDRESS");
     command
         .addOption("--alert", options->alert,
-                   "Run this command when an anomaly is found, a check does not agree, or a rank is late or gone")
+                   "Run this command on a new anomaly, a mismatch of a check, or a rank that is late or gone")
         .typeName("COMMAND");
     command
         .addParsed("--alert-interval", options->alert_interval, parseTime,
-                   "Do not repeat the same alert before this time (300s)")
+                   "Shortest time between two alerts of one kind (300s)")
         .typeName("TIME");
     command
         .addParsed("--patience", options->patience, parseTime,
-                   "How long a step waits for the records of late ranks after others have ended it (10s)")
+                   "How long a step waits for late ranks' records after other ranks have finished it (10s)")
         .typeName("TIME");
     addFailOn(command, options->fail_on);
     command
@@ -359,7 +359,7 @@ void addMonitorCommand(Command app, Action& action) {
     options->budgets.add(command);
     options->streams.add(command);
     addModelUseOptions(command, options->use);
-    command.addFlag("--json", options->json, "As JSON documents, one a line, also in a terminal");
+    command.addFlag("--json", options->json, "As JSON documents, one per line, even in a terminal");
     command.onParsed([&action, options] { action = [options] { return monitor(*options); }; });
 }
 

@@ -100,7 +100,7 @@ std::string headline(const LiveAnalyzer& analyzer) {
     std::string line =
         fmt::format("{}, {}", orderName(info.schedule, info.flavor), sizesText(info.pp, info.microbatches, info.vpp));
     if (info.dp > 1) line += fmt::format(", {} replicas", info.dp);
-    if (info.tp > 1) line += fmt::format(", {} ranks a stage", info.tp);
+    if (info.tp > 1) line += fmt::format(", {} ranks per stage", info.tp);
     if (info.source == "capture" && !info.backend.empty()) line += "; " + info.backend;
     if (!info.faults.empty()) line += fmt::format("; faults planted: {}", info.faults);
     const std::optional<ModelUse> use = analyzer.use();
@@ -197,19 +197,19 @@ std::string checksText(const LiveAnalyzer& analyzer) {
 
 std::string capturedText(const LiveAnalyzer& analyzer) {
     const live::LiveCounts counts = analyzer.counts();
-    std::string out = fmt::format("Heard: {} records", counts.slices);
+    std::string out = fmt::format("Received: {} records", counts.slices);
     const auto tell = [&out](std::int64_t count, std::string_view what) {
         if (count > 0) out += fmt::format(", {} {}", count, what);
     };
     tell(counts.dropped, "lost by the ranks");
     tell(counts.undelivered, "not received");
     tell(counts.damaged, "damaged");
-    tell(counts.torn, "places torn");
-    tell(counts.late, "too late");
+    tell(counts.torn, "damaged places");
+    tell(counts.late, "late");
     tell(counts.duplicates, "twice");
     tell(counts.bad, "impossible");
     if (analyzer.latency().count() > 0) {
-        out += fmt::format("; an op is heard {} after its end (99 % within {})",
+        out += fmt::format("; ops arrive {} after their end (99 % within {})",
                            formatTime(analyzer.latency().quantile(0.5)), formatTime(analyzer.latency().quantile(0.99)));
     }
     return out + "\n";

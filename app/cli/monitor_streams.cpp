@@ -25,23 +25,22 @@ TimeNs monitorNow() {
 
 void StreamOptions::add(Command command) {
     const std::string heading = "Over the network";
-    const Option listens =
-        command
-            .addOption("--listen", listen, "Take the streams of others there, as HOST:PORT or PORT (of this machine)")
-            .typeName("ADDRESS")
-            .group(heading);
-    addForward(command, "Show nothing, but send what the folders hold to the monitor that listens there");
+    const Option listens = command
+                               .addOption("--listen", listen,
+                                          "Receive streams from other hosts at HOST:PORT, or from this machine at PORT")
+                               .typeName("ADDRESS")
+                               .group(heading);
+    addForward(command, "Show nothing; send the folders' contents to the monitor at this address");
     command
-        .addOption(
-            "--keep", keep,
-            "With --listen: keep the traces of recorded jobs that arrive in this folder (else only while they are "
-            "watched)")
+        .addOption("--keep", keep,
+                   "With --listen: keep received traces of recorded jobs in this folder (default: only while they are "
+                   "watched)")
         .typeName("DIR")
         .group(heading)
         .needs(listens);
     command
         .addParsed("--keep-size", keep_size, parseBytes,
-                   "What that folder may take (64GiB); beyond it the oldest traces go of whom most is kept")
+                   "Size limit of --keep (64GiB); beyond it, the oldest traces of the largest sender are deleted")
         .typeName("BYTES")
         .group(heading)
         .needs(listens);
@@ -59,11 +58,11 @@ void StreamOptions::add(Command command) {
 void StreamOptions::addForward(Command command, const std::string& about) {
     const std::string heading = "Over the network";
     command.addOption("--forward", forward, about).typeName("ADDRESS").group(heading);
-    command
-        .addOption("--token-file", token_file, "The first line is the token that both sides know (BUBBLESCOPE_TOKEN)")
+    command.addOption("--token-file", token_file, "File with the shared token in its first line (BUBBLESCOPE_TOKEN)")
         .typeName("FILE")
         .group(heading);
-    command.addFlag("--insecure", insecure, "Send beyond this machine without TLS: the records can be read on the way")
+    command
+        .addFlag("--insecure", insecure, "Send beyond this machine without TLS: others can read the records in transit")
         .group(heading);
     command
         .addOption("--trust", trust,
@@ -126,19 +125,19 @@ public:
         if (sender_.connected()) connected_at_ = monitorNow();
         constexpr TimeNs kReturns{std::chrono::seconds(10)}; // in which a collector that was started again is back
         if (connected_at_ && sender_.hasEnded() && monitorNow() - *connected_at_ >= kReturns)
-            return runError(
-                fmt::format("the collector left before it acknowledged the last {} bytes", sender_.unacknowledged()),
-                "the traces are complete where they were recorded");
+            return runError(fmt::format("the monitor disconnected before it acknowledged the last {} bytes",
+                                        sender_.unacknowledged()),
+                            "the recording host still has the complete traces");
         constexpr TimeNs kStopped{std::chrono::minutes(1)}; // time within which a paused collector continues
         if (sender_.connected() && sender_.hasEnded() && !arrived &&
             monitorNow() - sender_.acknowledgedAt() >= kStopped)
-            return runError(fmt::format("the collector takes nothing any more; it has not acknowledged {} bytes",
+            return runError(fmt::format("the monitor no longer accepts data; it has not acknowledged {} bytes",
                                         sender_.unacknowledged()),
-                            "the traces are complete where they were recorded");
+                            "the recording host still has the complete traces");
         constexpr TimeNs kRoom{std::chrono::minutes(1)}; // how long a user has to free space
         if (sender_.unkeptSince() && sender_.hasEnded() && monitorNow() - *sender_.unkeptSince() >= kRoom)
             return runError(fmt::format("{} bytes were not stored: {}", sender_.unacknowledged(), sender_.problem()),
-                            "the traces are complete where they were recorded");
+                            "the recording host still has the complete traces");
         if (!arrived) busy_at_ = monitorNow();
         constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // in which a rank that comes late would show
         return monitorNow() - busy_at_ >= kQuiet;

@@ -17,8 +17,8 @@ void OrderOutput::add(Command command) {
         .typeName("FILE");
     command
         .addOption("--for", framework_,
-                   "What to set in this framework, so that it runs the order: torchtitan, "
-                   "graph-pp, automodel, megatron or deepspeed")
+                   "Print the settings to run the order in this framework: torchtitan, graph-pp, automodel, megatron "
+                   "or deepspeed")
         .typeName("FRAMEWORK")
         .oneOf(frameworkNames());
 }

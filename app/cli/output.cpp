@@ -80,7 +80,7 @@ std::string fittingCharts(std::string_view text, std::optional<std::size_t> widt
         const std::string_view line = text.substr(0, text.find('\n'));
         const bool chart = isChart(line);
         if (cut && !chart) {
-            out += "… cut to fit: --wide prints all columns, --svg FILE draws them\n";
+            out += "… cut to fit; --wide prints all columns, --svg FILE draws them\n";
             cut = false;
         }
         cut = cut || (chart && report::characters(line) > *width);
@@ -91,7 +91,7 @@ std::string fittingCharts(std::string_view text, std::optional<std::size_t> widt
             text.remove_prefix(1);
         }
     }
-    if (cut) out += "… cut to fit: --wide prints all columns, --svg FILE draws them\n";
+    if (cut) out += "… cut to fit; --wide prints all columns, --svg FILE draws them\n";
     return out;
 }
 

@@ -81,7 +81,7 @@ std::string layerText(const Operators& layer, int layers) {
 std::string headText(const OverlapStudy& study) {
     const OpCosts& costs = study.costs;
     std::string out = costs.name.empty() ? std::string{} : costs.name + "\n";
-    out += fmt::format("  {} layers a stage; the all-reduce stream has {} priority", costs.layers,
+    out += fmt::format("  {} layers per stage; the all-reduce stream has {} priority", costs.layers,
                        costs.rules.high_priority ? "the higher" : "the compute stream's");
     if (costs.rules.cut_time.count() > 0) out += fmt::format("; each cut costs {}", formatTime(costs.rules.cut_time));
     return out + fmt::format("\n  forward   {}\n  backward  {}\n", layerText(costs.forward, costs.layers),
@@ -132,9 +132,9 @@ report::Table stepTable(const OverlapStudy& study) {
 
 std::string legendText() {
     return report::wrapped(
-        "  ", "Hidden: the share of the all-reduce time of the backward (B) and the forward (F) during which "
-              "the compute stream works. 1F1B's warm-up, which Paddle's pass keeps, is p−s forwards on rank "
-              "s; the deeper one is 2(p−s−1)+1, so that each input is there before its pair begins.");
+        "  ", "Hidden: the share of the all-reduce time of the backward (B) and the forward (F) during which the "
+              "compute stream is busy. 1F1B's warm-up, which Paddle's pass keeps, has p−s forwards on rank s; the "
+              "deeper one has 2(p−s−1)+1, so each input arrives before its pair begins.");
 }
 
 std::string timesText(const std::vector<TimeNs>& times) {
@@ -147,7 +147,7 @@ std::string timesText(const std::vector<TimeNs>& times) {
 
 /// The reason why the cutting rule stopped.
 std::string stopText(const PairStudy& pair, const OpCosts& costs) {
-    if (pair.stop == CutStop::ForwardUsedUp) return "no forward op is left to run beside them";
+    if (pair.stop == CutStop::ForwardUsedUp) return "no forward op is left to overlap with";
     if (pair.stop == CutStop::None) return "nothing is cut";
     const Operators& forward = pair.plans.pair.of(Pass::Forward);
     const Operator& op = forward[static_cast<std::size_t>(pair.stopped_at)];
@@ -155,8 +155,7 @@ std::string stopText(const PairStudy& pair, const OpCosts& costs) {
                                      [&](const Operator& other) { return other.name == op.name; });
     const TimeNs budget = costs.cut_budget.value_or(longestAllReduce(costs.backward));
     return fmt::format(
-        "the next forward op, '{}' of layer {}, takes {}, and the rule has {} to fill; it never gets past "
-        "that op",
+        "the next forward op, '{}' of layer {}, takes {}, but the rule has only {} to fill and never skips an op",
         op.name, layer, formatTime(op.assumed), formatTime(budget));
 }
 
@@ -181,37 +180,36 @@ std::string exposuresText(const PairStudy& pair, const OpCosts& costs) {
         return group.pieces.empty() ? std::string{}
                                     : report::wrapped(fmt::format("  {:4}  ", group.pieces.size()), text);
     };
-    return fmt::format("  Of a pair's backward, {} of {} of all-reduces is hidden. Of its all-reduces\n",
+    return fmt::format("  A pair's backward hides {} of its {} of all-reduces. The all-reduces of the backward:\n",
                        formatTime(pair.hidden[kBackward]), formatTime(pair.all_reduce[kBackward])) +
-           line(longer, fmt::format("have a piece beside them that is at least as long as they are; {} of them stays "
-                                    "exposed, and what the pieces are longer, {}, delays the backward",
+           line(longer, fmt::format("overlap with a piece at least as long; {} stays exposed, and the excess of the "
+                                    "pieces, {}, delays the backward",
                                     formatTime(longer.exposed), formatTime(longer.surplus))) +
            line(shorter,
-                fmt::format("have a shorter piece beside them, {}; {} of them is hidden, {} is not",
-                            timesText(shorter.pieces), formatTime(shorter.hidden), formatTime(shorter.exposed))) +
+                fmt::format("overlap with a shorter piece, {}; {} is hidden, {} is not", timesText(shorter.pieces),
+                            formatTime(shorter.hidden), formatTime(shorter.exposed))) +
            line(blocking, fmt::format("block the compute stream for {}: {}", formatTime(blocking.exposed),
                                       stopText(pair, costs)));
 }
 
 std::string stepText(const StepRun& run, std::string_view order) {
-    return report::wrapped(
-        "  ", fmt::format("With {} {} of {} backwards are in pairs; the other {} have no forward beside them. Of "
-                          "the step's backward all-reduces {} is hidden.",
-                          order, run.pairs, run.pairs + run.singles, run.singles,
-                          percentOf(run.hidden[kBackward], run.all_reduce[kBackward])));
+    return report::wrapped("  ", fmt::format("With {}, {} of {} backwards are in pairs; the other {} have no forward "
+                                             "to overlap with. The step hides {} of its backward all-reduces.",
+                                             order, run.pairs, run.pairs + run.singles, run.singles,
+                                             percentOf(run.hidden[kBackward], run.all_reduce[kBackward])));
 }
 
 std::string explanationText(const OverlapStudy& study, std::string_view variant) {
     const StudyEntry& entry = study.of(variant);
     const PairStudy& pair = entry.pair;
-    std::string out = fmt::format("Why {} hides what it hides ({})\n", variant, pair.variant.title);
+    std::string out = fmt::format("Why {} hides no more ({})\n", variant, pair.variant.title);
     out += exposuresText(pair, study.costs);
     out += stepText(entry.paddle_order, "1F1B's warm-up");
     if (pair.cuts() > 0 && study.pp > 1) {
         const TimeNs gradient = pair.pair.ends[kBackward];
         out += report::wrapped(
-            "  ", fmt::format("There a pair's forward gets its input just when the backward has ended, {} after "
-                              "the pair's start, but its first piece comes {} after the start: the pairs wait.",
+            "  ", fmt::format("There a pair's forward gets its input only when the backward has ended, {} after the "
+                              "pair's start. Its first piece is due {} after the start, so the pairs wait.",
                               formatTime(gradient), formatTime(forwardStart(pair))));
     }
     return out + stepText(entry.deeper_order, "the deeper warm-up");
@@ -297,7 +295,7 @@ Result<OverlapStudy> study(const OverlapArguments& options) {
     study.pp = options.pp;
     study.microbatches = options.microbatches;
     if (options.file.empty() && options.preset.empty())
-        return usageError("no model is given", "use --preset, such as --preset llama3-8b, or --op-costs FILE");
+        return usageError("no model given", "use --preset, such as --preset llama3-8b, or --op-costs FILE");
     constexpr int kUsualLayers = 4;
     BUBBLESCOPE_ASSIGN(study.costs, options.file.empty() ? modelOpCosts(options.preset, options.tensor_ranks,
                                                                         options.layers.value_or(kUsualLayers))
@@ -344,7 +342,7 @@ CommandResult run(const OverlapArguments& options) {
 
 void addOverlapCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("overlap", "Find the tensor-parallel all-reduces that computation hides, and why not more");
+        app.addCommand("overlap", "Show which tensor-parallel all-reduces computation hides, and what limits it");
     const auto options = std::make_shared<OverlapArguments>();
     command.examples({"overlap --preset llama3-70b --pp 4 --microbatches 16",
                       "overlap --op-costs layer.json --pp 4 --microbatches 16 --chart paddle"});
@@ -364,18 +362,17 @@ void addOverlapCommand(Command app, Action& action) {
         .excludes(preset);
     command.optionGroup("Schedule");
     command.addOption("--pp", options->pp, "Pipeline ranks, p").typeName("P").required();
-    command.addOption("--microbatches", options->microbatches, "Micro-batches of a step, m").typeName("M").required();
-    command.addOption("--layers", options->layers, "Layers of a stage (those of the file; 4 of a preset)")
+    command.addOption("--microbatches", options->microbatches, "Micro-batches per step, m").typeName("M").required();
+    command.addOption("--layers", options->layers, "Layers per stage (from the file; 4 for a preset)")
         .typeName("N")
         .range(1, 1000);
     command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0)").typeName("TIME");
     command.optionGroup("Output");
-    command.addOption("--explain", options->explain, "Variant whose exposed all-reduces are explained (paddle)")
-        .typeName("NAME");
-    command.addOption("--chart", options->charts, "Draw the two streams of a pair under these variants")
+    command.addOption("--explain", options->explain, "Variant to explain (paddle)").typeName("NAME");
+    command.addOption("--chart", options->charts, "Draw the two streams of a pair for these variants")
         .typeName("LIST")
         .delimiter(',');
-    command.addOption("--width", options->width, "Columns of a chart (110, or what the terminal has)")
+    command.addOption("--width", options->width, "Width of a chart in columns (110, or the terminal's)")
         .typeName("N")
         .range(20, 10'000);
     command.addFlag("--json", options->json, "As a JSON document");

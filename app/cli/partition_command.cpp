@@ -42,7 +42,7 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
     }
     const int pp = options.schedule.spec.pp;
     if (pp != 0 && options.per_rank.size() != static_cast<std::size_t>(pp)) {
-        return usageError(fmt::format("--layers-per-rank names {} ranks, --pp {}", options.per_rank.size(), pp),
+        return usageError(fmt::format("--layers-per-rank lists {} ranks, but --pp is {}", options.per_rank.size(), pp),
                           "leave --pp out or correct one of them");
     }
     return partitionByRank(options.per_rank, vpp, placement);
@@ -75,7 +75,7 @@ Result<std::string> frameworkText(const PartitionArguments& options, const Parti
                                   const std::vector<LayerKind>& kinds, int pp, Placement placement) {
     if (options.framework == "deepspeed") {
         if (static_cast<int>(partition.layers_per_stage.size()) != pp)
-            return usageError("DeepSpeed has one stage a rank", "leave --vpp out");
+            return usageError("DeepSpeed has one stage per rank", "leave --vpp out");
         return fmt::format("parts = {}", partitionToDeepSpeed(partition));
     }
     const LayerLayout layout = layoutOf(partition, kinds);
@@ -106,7 +106,7 @@ Result<Partition> byRule(const PartitionArguments& options, Placement placement)
     if (!options.layers)
         return usageError("no layers given", "use --layers N, --layers-per-rank a,b,… or --layer-times FILE");
     if (options.schedule.spec.pp < 1) return usageError("no ranks given", "use --pp P");
-    if (vpp < 1) return usageError(fmt::format("--vpp {} is not a number of chunks", vpp), "give 1 or more");
+    if (vpp < 1) return usageError(fmt::format("--vpp {} is not a valid number of chunks", vpp), "give 1 or more");
     constexpr std::int64_t kMaxStages = 1'000'000;
     const std::int64_t stages = std::int64_t{options.schedule.spec.pp} * vpp;
     if (stages > kMaxStages) return usageError("more than a million stages", "lower --pp or --vpp");
@@ -142,7 +142,8 @@ CommandResult printRule(const PartitionArguments& options) {
     BUBBLESCOPE_ASSIGN(const Partition result,
                        given.name.empty() ? byRule(options, *placement) : Result<Partition>(given.partition));
     if (result.layers_per_stage.size() % static_cast<std::size_t>(std::max(1, pp)) != 0)
-        return usageError(fmt::format("{} stages cannot be dealt to {} ranks", result.layers_per_stage.size(), pp));
+        return usageError(
+            fmt::format("{} stages cannot be split evenly over {} ranks", result.layers_per_stage.size(), pp));
     report::Document document;
     document.data("layers_per_chunk", result.layers_per_stage);
     document.data("layers", result.layers());
@@ -193,11 +194,10 @@ report::Document bestDocument(const OptimalPartition& found, const Schedule& sch
         rules.row(rule.name, rule.partition.layers_per_stage, rule.step, rule.fits);
     }
     document.add(std::move(table));
-    document.line(
-        found.proven()
-            ? fmt::format("\nProven: no split{} has a shorter step.", budget ? " that fits" : "")
-            : fmt::format("\nNot proven: a shorter step than {} is impossible, so at most {:.2f} % can be gained.",
-                          formatTime(found.lower_bound), -percentOver(found.lower_bound, found.best.step)));
+    document.line(found.proven()
+                      ? fmt::format("\nProven optimal: no split{} has a shorter step.", budget ? " that fits" : "")
+                      : fmt::format("\nNot proven optimal: the lower bound is {}, so at most {:.2f} % can be gained.",
+                                    formatTime(found.lower_bound), -percentOver(found.lower_bound, found.best.step)));
     document.line("");
     document.add(splitTable(found.best.partition, schedule.pp, schedule.placement));
     document.data("layers_per_chunk", found.best.partition.layers_per_stage);
@@ -214,12 +214,12 @@ report::Document bestDocument(const OptimalPartition& found, const Schedule& sch
 
 CommandResult printBest(const PartitionArguments& options) {
     if (!options.placement.empty())
-        return usageError("--placement and --layer-times exclude each other", "the schedule has its placement");
+        return usageError("--placement and --layer-times cannot be combined", "the schedule determines the placement");
     BUBBLESCOPE_ASSIGN(const std::vector<Layer> layers, readLayerTimes(options.layer_times));
     const auto count = static_cast<int>(layers.size());
     if (options.layers && *options.layers != count) {
         return usageError(
-            fmt::format("{} holds {} layers, not the {} of --layers", options.layer_times, count, *options.layers),
+            fmt::format("{} has {} layers, but --layers is {}", options.layer_times, count, *options.layers),
             "leave --layers out");
     }
     PartitionOptions search;
@@ -253,34 +253,37 @@ CommandResult printBest(const PartitionArguments& options) {
 } // namespace
 
 void addPartitionCommand(Command app, Action& action) {
-    const Command command = app.addCommand("partition", "Cut a model's layers into stages, by rule or by their times");
+    const Command command =
+        app.addCommand("partition", "Split a model's layers into stages, by rule or by measured times");
     const auto options = std::make_shared<PartitionArguments>();
     command.examples({"partition --layers 32 --pp 4 --vpp 2",
                       "partition --layer-times times.csv --schedule 1f1b --pp 4 --microbatches 16"});
     addScheduleOptions(command, options->schedule);
     command.optionGroup("Layers");
     command.addOption("--layers", options->layers, "Layers of the model").typeName("N");
-    const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers on each rank, a,b,…")
+    const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers per rank, a,b,…")
                                 .typeName("LIST")
                                 .delimiter(',');
-    command.addOption("--first-less", options->first_less, "Layers fewer on the first stage, for the embedding")
+    command
+        .addOption("--first-less", options->first_less, "How many fewer layers the first stage gets, for the embedding")
         .typeName("N")
         .excludes(per_rank);
-    command.addOption("--last-less", options->last_less, "Layers fewer on the last stage, for the output head")
+    command
+        .addOption("--last-less", options->last_less, "How many fewer layers the last stage gets, for the output head")
         .typeName("N")
         .excludes(per_rank);
     command.addOption("--placement", options->placement, "loop or v (loop)").typeName("NAME");
     const Option times =
         command
             .addOption("--layer-times", options->layer_times,
-                       "Times of each layer, JSON or CSV: finds the split with the shortest step of --schedule")
+                       "Times per layer, JSON or CSV: finds the split with the shortest step for --schedule")
             .typeName("FILE");
     command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0), with --layer-times")
         .typeName("TIME")
         .needs(times);
     command
         .addOption("--memory-budget", options->memory_budget,
-                   "Most that a rank's layers may take, in the unit of the file's memory")
+                   "Memory limit for a rank's layers, in the unit of the file")
         .typeName("N")
         .positive()
         .needs(times);
@@ -295,8 +298,7 @@ void addPartitionCommand(Command app, Action& action) {
         .excludes(layout);
     command
         .addOption("--for", options->framework,
-                   "Also in the syntax of a framework: megatron, deepspeed, torchtitan, "
-                   "graph-pp or automodel")
+                   "Also print it in a framework's syntax: megatron, deepspeed, torchtitan, graph-pp or automodel")
         .typeName("FRAMEWORK")
         .oneOf({"megatron", "deepspeed", "torchtitan", "graph-pp", "automodel"});
     command.addFlag("--json", options->json, "As a JSON document");

@@ -105,7 +105,7 @@ void addSpaceOptions(Command command, PlanRequest& request) {
     list("--cp", request.space.cp, "Context-parallel ranks (while each has 4096 tokens or more)");
     list("--pp", request.space.pp, "Pipeline ranks");
     list("--vpp", request.space.vpp, "Chunks per rank");
-    list("--microbatch", request.space.microbatch, "Sequences of a micro-batch (powers of two)");
+    list("--microbatch", request.space.microbatch, "Sequences per micro-batch (powers of two)");
     command
         .addOption("--schedule", request.space.schedules,
                    fmt::format("Schedules ({})", fmt::join(plan::defaultSchedules(), ",")))

@@ -8,19 +8,20 @@ void addQueueOptions(Command command, QueueRequest& request) {
     const std::string group = "Sends, receives and weights";
     command
         .addOption("--communicators", request.communicators,
-                   "Which transfers share a communicator, in which a rank's sends and receives run one after another: "
-                   "one for all, one per direction (activations, gradients), edge (ordered pair of ranks) or pair; tag "
-                   "= none; or a file")
+                   "Which transfers share a communicator and so run one after another on a rank: one for all, one per "
+                   "direction (activations, gradients), edge (ordered pair of ranks) or pair; tag = none; or a file")
         .typeName("KIND")
         .suggests({"one", "direction", "edge", "pair", "tag"})
         .group(group);
-    command.addParsed("--eager", request.eager, parseBytes, "Sends of up to this size end without their receive (0)")
+    command
+        .addParsed("--eager", request.eager, parseBytes,
+                   "Sends of up to this size complete before they are received (0)")
         .typeName("SIZE")
         .group(group)
         .rare();
     command
         .addFlag("--receive-blocks-compute", request.receive_blocks_compute,
-                 "A posted receive holds up all ops behind it, as on ROCm")
+                 "A posted receive blocks all later ops, as on ROCm")
         .group(group)
         .rare();
 }

@@ -57,7 +57,7 @@ Status mustBeFresh(const std::filesystem::path& dir, bool force) {
     if (force) return removeAll(dir, kTraceEnding);
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport there, profiler::reportCapture(dir, control));
     if (there.processes.empty()) return {};
-    return usageError(fmt::format("{} holds what an earlier job recorded", dir.string()),
+    return usageError(fmt::format("{} contains an earlier recording", dir.string()),
                       "give --force to replace it, or another folder with --out");
 }
 
@@ -116,7 +116,7 @@ CommandResult record(const RecordArguments& options) {
         const auto before = profiler::ownVariable(name);
         const bool replaced = before && *before != value && !value.ends_with(":" + *before); // PYTHONPATH grows
         if (replaced && !before->empty() && isFirstOfJob())
-            fmt::print(stderr, "bubblescope: {} was '{}'; the job gets this recording instead\n", name, *before);
+            fmt::print(stderr, "bubblescope: {} was '{}'; replaced for this recording\n", name, *before);
     }
     const profiler::JobEnd job = profiler::runJob(options.command, variables);
     StopSignals stop; // before there are threads that read the traces
@@ -125,7 +125,7 @@ CommandResult record(const RecordArguments& options) {
     const profiler::ProcessWatcher::Report watched =
         watcher.ok() ? watcher.value()->finish(kLateProcesses) : profiler::ProcessWatcher::Report{};
     if (!job.why_not.empty()) {
-        printError(fmt::format("{}: cannot be started: {}", options.command.front(), job.why_not));
+        printError(fmt::format("{}: cannot start: {}", options.command.front(), job.why_not));
     } else if (isFirstOfJob()) {
         reportOn(options, capture.dir, watched);
     }
@@ -138,21 +138,23 @@ CommandResult record(const RecordArguments& options) {
 } // namespace
 
 void addRecordCommand(Command app, Action& action) {
-    const Command command = app.addCommand("record", "Run a job and record it; the exit code is the job's");
+    const Command command = app.addCommand("record", "Run and record a job; exits with the job's exit code");
     const auto options = std::make_shared<RecordArguments>();
     command.examples({"record --out my-trace -- torchrun --nproc-per-node 4 train.py",
                       "record --out my-trace --steps 10-20 -- python train.py"});
     options->capture.addTo(command);
     options->force = &command.force();
-    command.addOption("--report", options->report_file, "Also write what was recorded and lost to a JSON file")
-        .typeName("FILE");
-    options->streams.addForward(command, "Also send it, while the job runs, to the monitor that listens there");
     command
-        .addParsed("--patience", options->patience, parseTime,
-                   "After the job, how long to wait for a monitor that takes nothing (10s); ten times as long in all")
+        .addOption("--report", options->report_file, "Also write a summary of recorded and lost events to a JSON file")
+        .typeName("FILE");
+    options->streams.addForward(command, "Also send the recording to the monitor at this address while the job runs");
+    command
+        .addParsed(
+            "--patience", options->patience, parseTime,
+            "After the job, how long to wait for a monitor that accepts nothing (10s); at most ten times that in total")
         .typeName("TIME")
         .group("Over the network");
-    command.addOption("COMMAND", options->command, "The job, behind --").required();
+    command.addOption("COMMAND", options->command, "The job, after --").required();
     command.onParsed([&action, options] { action = [options] { return record(*options); }; });
 }
 

@@ -65,7 +65,7 @@ Result<RecordedRun> recordForNow(runtime::RunConfig config, ProcessTeam* team) {
     Status made;
     if (makes) {
         auto result = TemporaryFolder::make(
-            "bubblescope", runError("no temporary folder for the trace can be made", "give --out DIR"));
+            "bubblescope", runError("cannot create a temporary folder for the trace", "give --out DIR"));
         if (result.ok()) {
             folder.emplace(std::move(result).value());
         } else {
@@ -116,10 +116,10 @@ void addTraining(report::Section& document, const runtime::RunSummary& training)
     for (const double loss : training.losses)
         losses += fmt::format(" {:.6f}", loss);
     document.line(std::move(losses));
-    document.line(fmt::format("Weights' digest: {}", digestText(training.weights_digest)));
+    document.line(fmt::format("Digest of the weights: {}", digestText(training.weights_digest)));
     if (const auto& kernels = training.kernels) {
         document.line(fmt::format("Recorded {} kernels and copies, and {} calls{}{}", kernels->work, kernels->calls,
-                                  kernels->foreign > 0 ? fmt::format("; {} of no rank", kernels->foreign) : "",
+                                  kernels->foreign > 0 ? fmt::format("; {} without a rank", kernels->foreign) : "",
                                   kernels->lost > 0 ? fmt::format("; {} were lost", kernels->lost) : ""));
     }
     document.line("");
@@ -145,7 +145,7 @@ report::Section checksByStepSection(const RecordedRun& recorded, report::Reader 
                                   column("mismatched", "mismatched"), column("units_covered", "units covered"),
                                   column("delay_ns", "delay")});
     table.most_in_text = 12;
-    table.more = "and {} steps more";
+    table.more = "and {} more steps";
     for (const StepChecks& step : steps) {
         table.row(step.step, step.replica, step.counts.planned(), step.counts.done(), step.counts.aborted,
                   step.counts.skipped, step.counts.mismatched, step.units, step.delay);
@@ -156,8 +156,8 @@ report::Section checksByStepSection(const RecordedRun& recorded, report::Reader 
                     plan->steps_to_full
                         ? fmt::format("The plan checks every layer of every op within {} steps", *plan->steps_to_full)
                         : "The plan leaves some layers of some ops unchecked",
-                    reached ? fmt::format(" This run covered what it could within {} steps.", *reached) : "",
-                    plan->retimed ? " Ops are held back within their slack." : ""));
+                    reached ? fmt::format(" This run covered what was possible within {} steps.", *reached) : "",
+                    plan->retimed ? " Ops are delayed within their slack." : ""));
     return section;
 }
 

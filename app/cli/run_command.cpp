@@ -57,21 +57,18 @@ private:
 
 void BackendOption::add(Command command) {
     const std::string group = "GPU";
-    command.addOption("--backend", name_, "Where ops execute: cpu, or cuda for GPUs (cpu)")
+    command.addOption("--backend", name_, "Device that runs the ops: cpu, or cuda for GPUs (cpu)")
         .typeName("NAME")
         .suggests({"cpu", "cuda"})
         .group("Run");
-    command
-        .addOption("--gpu", gpu_,
-                   "Which GPU, with --backend cuda (0; of several processes on a host each takes its own)")
+    command.addOption("--gpu", gpu_, "GPU to use with --backend cuda (0; several processes on a host use one each)")
         .notNegative()
         .typeName("N")
         .group(group)
         .rare();
     command
         .addOption("--precision", precision_,
-                   "How a GPU stores activations and the weights that it multiplies: bf16 or fp32 (bf16); "
-                   "the CPU computes in fp32")
+                   "Format of activations and weights on a GPU: bf16 or fp32 (bf16); the CPU computes in fp32")
         .oneOf({"bf16", "fp32"})
         .typeName("NAME")
         .group(group)
@@ -81,15 +78,14 @@ void BackendOption::add(Command command) {
         .rare();
     command
         .addOption("--gpu-partition", partition_,
-                   "Whether ranks that share a GPU get equal parts of its processors: auto where the driver can, or "
-                   "off (auto)")
+                   "Give ranks that share a GPU equal parts of its processors: auto (if the driver can) or off (auto)")
         .oneOf({"auto", "off"})
         .typeName("NAME")
         .group(group)
         .rare();
     command
         .addFlag("--no-kernels", no_kernels_,
-                 "With --backend cuda, record ops alone, by events, and not the kernels that CUPTI reports")
+                 "With --backend cuda, record only ops, with events, without the kernels from CUPTI")
         .group(group)
         .rare();
 }
@@ -109,7 +105,7 @@ Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] b
         const auto storage = precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16;
         return runtime::openCudaBackend(gpu, storage, graphs_);
     }
-    return usageError(fmt::format("there is no backend '{}'", name_), "use --backend cpu or cuda");
+    return usageError(fmt::format("unknown backend '{}'", name_), "use --backend cpu or cuda");
 #else
     return usageError(fmt::format("this build has no backend '{}'", name_),
                       "use --backend cpu; cuda is there where the CUDA toolkit was found");
@@ -142,14 +138,13 @@ struct RunArguments {
 Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
     const std::string& name = options.transport;
     if (name == "nccl" && options.backend.isCpu())
-        return usageError("--transport nccl joins GPUs, and the ranks are on the CPU", "add --backend cuda");
+        return usageError("--transport nccl connects GPUs, but the ranks are on the CPU", "add --backend cuda");
     if (name == "mpi" && !options.backend.isCpu())
-        return usageError("--transport mpi carries tensors between ranks on the CPU",
-                          "GPUs are joined by --transport nccl");
+        return usageError("--transport mpi needs ranks on the CPU", "use --transport nccl for GPUs");
     if (name == "mpi" && !severalProcesses(team))
-        return usageError("--transport mpi needs one process for each rank", "start it with mpirun -n RANKS");
+        return usageError("--transport mpi needs one process per rank", "start it with mpirun -n RANKS");
     if (name == "inproc" && severalProcesses(team))
-        return usageError("--transport inproc is for ranks that are threads of one process", "start one process alone");
+        return usageError("--transport inproc needs all ranks in one process", "start one process alone");
     return {};
 }
 
@@ -157,7 +152,7 @@ Result<std::int64_t> parseTraceSize(std::string_view text) {
     BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
     constexpr std::int64_t kLeast = 1 << 16; // each part says again what the run is
     if (bytes < kLeast)
-        return usageError(fmt::format("--size {} has no room for a trace", text), "give at least 64KiB");
+        return usageError(fmt::format("--size {} is too small for a trace", text), "give at least 64KiB");
     return bytes;
 }
 
@@ -199,7 +194,7 @@ void noteDivision(const runtime::RunSummary& summary) {
     if (!summary.division) return;
     const auto& [processors, of, why_not] = *summary.division;
     if (processors > 0) {
-        printError(fmt::format("each rank had {} of the GPU's {} multiprocessors for itself", processors, of));
+        printError(fmt::format("each rank had {} of the GPU's {} multiprocessors", processors, of));
     } else {
         printError(fmt::format("the ranks shared all of the GPU's multiprocessors: {}", why_not));
     }
@@ -286,14 +281,14 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     command.optionGroup("Run");
     command
         .addOption("--compare", options->compare,
-                   "Train the same model with these too: NAME, NAME/FLAVOR or /FLAVOR; shows a table")
+                   "Also train the same model with these schedules: NAME, NAME/FLAVOR or /FLAVOR; prints a table")
         .typeName("LIST")
         .delimiter(',');
     options->backend.add(command);
     command
         .addOption("--transport", options->transport,
-                   "How tensors travel: inproc between threads of this process, mpi between processes on the CPU, "
-                   "nccl between processes with a GPU each (what fits)")
+                   "Transport of tensors: inproc between threads, mpi between processes on the CPU, nccl between "
+                   "processes with one GPU each (default: the one that fits)")
         .oneOf({"inproc", "mpi", "nccl"})
         .typeName("NAME")
         .rare();
@@ -301,13 +296,13 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     command.addOutput("--out", options->out, OutputKind::Traces, "Keep the trace files in this folder").typeName("DIR");
     command
         .addParsed("--size", options->size, parseTraceSize,
-                   "Most that a rank's trace may take (no limit); beyond it its oldest quarter is dropped")
+                   "Size limit of a rank's trace (none); beyond it, the oldest quarter is dropped")
         .typeName("BYTES")
         .rare();
-    command.addFlag("--no-pace", options->no_pace, "Let ops take as long as they compute, not their nominal time");
+    command.addFlag("--no-pace", options->no_pace, "Run ops at full speed, not at their nominal times");
     command
         .addParsed("--pace-tolerance", options->pace_tolerance, parseTime,
-                   "Lateness above which a paced op ends when it really did (10ms)")
+                   "Lateness beyond which a paced op is recorded with its real end (10ms)")
         .typeName("TIME")
         .rare();
     command.addOption("--dp", options->replicas, "Data-parallel replicas of the pipeline (1)")
@@ -323,7 +318,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .repeatable();
     command
         .addParsed("--timeout", options->timeout, parseTime,
-                   "End the run when a rank keeps the others waiting longer than this (60s)")
+                   "Abort the run if a rank keeps the others waiting longer than this (60s)")
         .typeName("TIME")
         .rare();
     command.addFlag("--json", options->json, "As a JSON document");
@@ -338,7 +333,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
 
 void addRunCommand(Command app, Action& action, ProcessTeam* team) {
     const Command command =
-        app.addCommand("run", "Train a small model with a pipeline schedule and account for its bubbles");
+        app.addCommand("run", "Train a small model with a pipeline schedule and explain its bubbles");
     command.examples({"run --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms --out my-run",
                       "run --schedule zb-h1 --pp 4 --microbatches 8 --inject slow:rank=2,factor=1.3"});
     addOptions(command, action, team, false);
@@ -346,7 +341,7 @@ void addRunCommand(Command app, Action& action, ProcessTeam* team) {
 
 void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team) {
     const Command command =
-        aadiff.addCommand("run", "Train as `bubblescope run` does, and check in its bubbles what was computed");
+        aadiff.addCommand("run", "Train like `bubblescope run`, and recompute ops in its bubbles to check them");
     command.examples({"aadiff run --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
                       "aadiff run --schedule 1f1b --pp 4 --microbatches 8 --on-mismatch stop --out checked"});
     addOptions(command, action, team, true);

@@ -50,7 +50,7 @@ Result<int> blocksPerRank(const std::vector<Schedule>& schedules, std::optional<
     for (const Schedule& schedule : schedules) {
         const int chunks = chunksOfModel(schedule);
         if (blocks % chunks == 0) continue;
-        return usageError(fmt::format("the {} layers of a rank do not cut evenly into the {} chunks of {}", blocks,
+        return usageError(fmt::format("the {} layers of a rank do not divide evenly into the {} chunks of {}", blocks,
                                       chunks, orderName(schedule)),
                           fmt::format("give --layers {} or leave it out", std::lcm(even, first) / first));
     }
@@ -78,9 +78,8 @@ std::string weightsText(const std::vector<RecordedRun>& runs, const std::vector<
         return out + fmt::format(" Their weights are equal bit for bit ({}).",
                                  digestText(runs.front().training.weights_digest));
     }
-    return out +
-           " Weights are equal bit for bit where the last column has the same letter;\ntwo pipelines and slices of a "
-           "sequence sum the same gradients in another order and differ in the last bits.";
+    return out + " Runs with the same letter in the last column have bit-identical weights.\nTwo pipelines and "
+                 "sequence slices sum gradients in another order, so their last bits differ.";
 }
 
 void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs) {
@@ -91,10 +90,9 @@ void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs)
         late += run.training.late_ops;
     }
     if (late == 0) return;
-    document.line(
-        fmt::format("The machine was too late for {} of {} ops, which end when they really ended: a calmer machine, "
-                    "longer op times or\na larger --pace-tolerance give the schedules' own bubbles.",
-                    late, ops));
+    document.line(fmt::format("{} of {} ops ran late and are recorded with their real end. For the schedules' own "
+                              "bubbles use a less busy\nmachine, longer op times or a larger --pace-tolerance.",
+                              late, ops));
 }
 
 /// The rank that held most.

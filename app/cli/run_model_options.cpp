@@ -9,20 +9,20 @@ namespace bubblescope::cli {
 void addRunModelOptions(Command command, RunModelRequest& request) {
     command.addOption("FILES", request.files, "Trace files or folders; - is standard input").required();
     addNameOptions(command, request.recognise);
-    addStepOptions(command, request.steps, "Only these steps (all but warm-up and outliers)");
+    addStepOptions(command, request.steps, "Use only these steps (all but warm-up and outliers)");
     command
         .addOption("--layers", request.layers,
-                   "Layers of each stage of the trace; or Megatron-core's layout, or DeepSpeed's parts (0,5,9)")
+                   "Layers per stage of the trace; or Megatron-core's layout, or DeepSpeed's parts (0,5,9)")
         .typeName("N,N,…");
     command
         .addOption("--input-share", request.input_share,
-                   "Share of a whole backward that is the gradient for the input, where a schedule splits it (50)")
+                   "Percentage of a whole backward that computes input gradients, if the schedule splits it (50)")
         .typeName("PERCENT")
         .range(0.0, 100.0)
         .rare();
     command
         .addOption("--max-error", request.max_error,
-                   "Give no answer where the replay is further off the steps that were measured (any)")
+                   "Give no answer if the replay deviates more than this from the measured steps (any)")
         .typeName("PERCENT")
         .range(0.0, 1e6)
         .rare();

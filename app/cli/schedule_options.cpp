@@ -34,37 +34,35 @@ std::vector<std::string> flavorNames() {
 void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed) {
     const std::string group = "Schedule";
     const auto common = [&](const Option& option) { return listed == Listed::Always ? option : option.rare(); };
-    const Option name =
-        common(command
-                   .addOption("--schedule", request.spec.name,
-                              "Family, such as 1f1b; `bubblescope schedules` lists them. Class names of "
-                              "PyTorch work, too")
-                   .typeName("NAME")
-                   .suggests(familyNames())
-                   .group(group));
-    const Option file =
+    const Option name = common(
         command
-            .addOption("--schedule-file", request.file,
-                       "A file with the order instead: JSON, as `schedule --json` prints it, or PyTorch's CSV")
-            .typeName("FILE")
-            .group(group);
+            .addOption("--schedule", request.spec.name,
+                       "Schedule, such as 1f1b; `bubblescope schedules` lists all. PyTorch's class names also work")
+            .typeName("NAME")
+            .suggests(familyNames())
+            .group(group));
+    const Option file = command
+                            .addOption("--schedule-file", request.file,
+                                       "File with the order instead: JSON from `schedule --json`, or PyTorch's CSV")
+                            .typeName("FILE")
+                            .group(group);
     name.excludes(file);
     common(command.addOption("--pp", request.spec.pp, "Pipeline ranks, p").typeName("P").excludes(file).group(group));
-    common(command.addOption("--microbatches", request.spec.microbatches, "Micro-batches of a step, m")
+    common(command.addOption("--microbatches", request.spec.microbatches, "Micro-batches per step, m")
                .typeName("M")
                .excludes(file)
                .group(group));
-    common(command.addOption("--vpp", request.vpp, "Chunks a rank, v (1, or what the schedule needs)")
+    common(command.addOption("--vpp", request.vpp, "Chunks per rank, v (1, or as the schedule requires)")
                .typeName("V")
                .excludes(file)
                .group(group));
-    common(command.addOption("--flavor", request.spec.flavor, "Whose order, where frameworks differ")
+    common(command.addOption("--flavor", request.spec.flavor, "Framework whose order to use, where they differ")
                .typeName("NAME")
                .suggests(flavorNames())
                .excludes(file)
                .group(group));
     if (listed == Listed::InFullHelp) file.rare();
-    command.addOption("--group-size", request.spec.group_size, "Micro-batches that pass a chunk together (interleaved)")
+    command.addOption("--group-size", request.spec.group_size, "Micro-batches per group (interleaved)")
         .typeName("N")
         .positive()
         .excludes(file)
@@ -72,7 +70,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
         .rare();
     command
         .addOption("--memory-limit", request.spec.memory_limit,
-                   "Most activations of a rank, in forward ops of one chunk")
+                   "Limit of activations per rank, in forward ops of one chunk")
         .typeName("N")
         .positive()
         .excludes(file)
@@ -80,7 +78,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
         .rare();
     command
         .addOption("--activation-sizes", request.activation_sizes,
-                   "What a forward allocates and its input and weight gradients free, in any unit (2,1,1)")
+                   "Memory that a forward allocates and that its input and weight gradients free, in any unit (2,1,1)")
         .typeName("F,I,W")
         .delimiter(',')
         .expected(3)
@@ -89,7 +87,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
         .rare();
     command
         .addOption("--sequence-slices", request.spec.sequence_slices,
-                   "Slices of each sequence (families that split it)")
+                   "Slices per sequence (for schedules that split it)")
         .typeName("K")
         .positive()
         .excludes(file)
@@ -100,18 +98,18 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
 void addSizeOptions(Command command, ScheduleRequest& request) {
     const std::string group = "Schedule";
     command.addOption("--pp", request.spec.pp, "Pipeline ranks, p").typeName("P").positive().group(group);
-    command.addOption("--microbatches", request.spec.microbatches, "Micro-batches of a step, m")
+    command.addOption("--microbatches", request.spec.microbatches, "Micro-batches per step, m")
         .typeName("M")
         .positive()
         .group(group);
-    command.addOption("--vpp", request.vpp, "Chunks a rank, v (1)").typeName("V").positive().group(group);
+    command.addOption("--vpp", request.vpp, "Chunks per rank, v (1)").typeName("V").positive().group(group);
 }
 
 void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
     const std::string group = "Times (with a unit: 5ms, 800us, 0.5s)";
     const Option op_costs = command
                                 .addOption("--op-costs", request.op_costs,
-                                           "Take the times from a cost model of a layer's operators, see `overlap`")
+                                           "Take times from a cost model of a layer's operators, see `overlap`")
                                 .typeName("FILE")
                                 .group(group)
                                 .rare();
@@ -123,7 +121,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
         .group(group)
         .rare();
     const Option file =
-        command.addOption("--stage-times", request.stage_times, "Times of each stage's ops instead, as JSON or CSV")
+        command.addOption("--stage-times", request.stage_times, "Op times per stage instead, as JSON or CSV")
             .typeName("FILE")
             .excludes(op_costs)
             .group(group);
@@ -133,11 +131,13 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
             command.addParsed(name, value, parseTime, description).typeName("TIME").excludes(file).group(group);
         return listed == Listed::Always ? option : option.rare();
     };
-    time("--forward", request.forward, "One forward op (of one chunk)");
-    time("--backward", request.backward, "One whole backward op (twice the forward)");
-    time("--input-grad", request.input_grad, "One backward op for the input").rare();
-    time("--weight-grad", request.weight_grad, "One backward op for the weights").rare();
-    command.addParsed("--overlapped", request.overlapped, parseTime, "An overlapped forward and backward (their sum)")
+    time("--forward", request.forward, "Time of a forward op (of one chunk)");
+    time("--backward", request.backward, "Time of a whole backward op (twice the forward)");
+    time("--input-grad", request.input_grad, "Time of a backward op for the input").rare();
+    time("--weight-grad", request.weight_grad, "Time of a backward op for the weights").rare();
+    command
+        .addParsed("--overlapped", request.overlapped, parseTime,
+                   "Time of an overlapped forward and backward (their sum)")
         .typeName("TIME")
         .group(group)
         .rare();
@@ -147,7 +147,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
             .group(group);
     if (listed == Listed::InFullHelp) comm.rare();
     time("--loss", request.spec.loss,
-         "The loss: the last stage's forward and each half of its backward take that much longer (0)")
+         "Extra time of the loss: the last stage's forward and each half of its backward take this much longer (0)")
         .rare();
 }
 
@@ -155,7 +155,7 @@ void addSimulationOptions(Command command, ScheduleRequest& request) {
     addTransferOptions(command, request.transfers);
     command
         .addOption("--op-times", request.op_times,
-                   "Measured times of single ops, as JSON (also of `simulate --json --ops`) or CSV")
+                   "Measured times of single ops, as JSON (such as from `simulate --json --ops`) or CSV")
         .typeName("FILE")
         .group("Transfers and single ops")
         .rare();

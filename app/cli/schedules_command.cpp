@@ -125,7 +125,7 @@ std::string toText(const ScheduleFamily& family) {
 }
 
 constexpr std::string_view kSymbols =
-    "In formulas: p ranks, s the rank, m micro-batches, v chunks a rank, k slices of a sequence; times of one op of "
+    "In formulas: p ranks, s the rank, m micro-batches, v chunks per rank, k slices per sequence; times of one op of "
     "one chunk: t_f forward, t_b whole backward, t_i and t_w its halves for the input and the weights, t_fb an "
     "overlapped pair; c the latency of a transfer. Bubbles are per rank. Activations count forward ops of one chunk.";
 
@@ -160,8 +160,7 @@ std::string toMarkdown(const ScheduleFamily& family) {
 std::string listText(const std::vector<const ScheduleFamily*>& families, bool markdown) {
     std::string text;
     if (markdown) {
-        text =
-            markdownRow({"family", "flavors", "placement", "limits", "bubble of a rank"}) + "|---|---|---|---|---|\n";
+        text = markdownRow({"family", "flavors", "placement", "limits", "bubble per rank"}) + "|---|---|---|---|---|\n";
         for (const ScheduleFamily* const family : families)
             text += toMarkdown(*family);
         return text;
@@ -199,10 +198,10 @@ CommandResult list(const SchedulesArguments& options) {
 } // namespace
 
 void addSchedulesCommand(Command app, Action& action) {
-    const Command command = app.addCommand("schedules", "List the schedule families, their limits and formulas");
+    const Command command = app.addCommand("schedules", "List the schedules, their limits and formulas");
     const auto options = std::make_shared<SchedulesArguments>();
     command.examples({"schedules", "schedules zb-v dualpipev"});
-    command.addOption("NAMES", options->names, "Only these families").suggests([] {
+    command.addOption("NAMES", options->names, "Only these schedules").suggests([] {
         std::vector<std::string> names;
         for (const ScheduleFamily& family : scheduleFamilies())
             names.emplace_back(family.name);

@@ -136,8 +136,8 @@ CommandResult run(const SearchArguments& options) {
 } // namespace
 
 void addSearchCommand(Command app, Action& action) {
-    const Command command =
-        app.addCommand("search", "Search the order with the shortest step for given times and memory, with a bound");
+    const Command command = app.addCommand(
+        "search", "Search for the order with the shortest step for given times and memory, with a lower bound");
     const auto options = std::make_shared<SearchArguments>();
     command.examples({"search --pp 4 --microbatches 8 --stage-times times.json --out order.csv",
                       "search --from my-run --time-limit 60s"});
@@ -145,14 +145,14 @@ void addSearchCommand(Command app, Action& action) {
     const Option from =
         command
             .addOption("--from", options->request.from,
-                       "Take sizes, placement, mean times and what ranks held from a trace, in place of those options")
+                       "Take sizes, placement, mean times and memory use from a trace, instead of those options")
             .typeName("TRACE");
     addTimeOptions(command, options->request.schedule);
     addTransferOptions(command, options->request.schedule.transfers);
     const Option limit =
         command
             .addOption("--memory-limit", options->request.search.activations,
-                       "Activations a rank may hold, in forward ops of one chunk; one for all, or one a rank")
+                       "Activations a rank may hold, in forward ops of one chunk; one for all, or one per rank")
             .typeName("N,…")
             .delimiter(',');
     const Option model =
@@ -162,7 +162,7 @@ void addSearchCommand(Command app, Action& action) {
             .excludes(limit);
     command
         .addParsedList("--memory-budget", options->request.search.bytes, parseSizes,
-                       "Memory of a rank, such as 80GiB; one for all, or one a rank")
+                       "Memory per rank, such as 80GiB; one for all, or one per rank")
         .typeName("SIZE,…")
         .delimiter(',')
         .needs(model);
@@ -172,50 +172,49 @@ void addSearchCommand(Command app, Action& action) {
         .typeName("NAME|FILE");
     command
         .addOption("--op-times", options->request.schedule.op_times,
-                   "Times of single ops, such as of micro-batches of unequal length, as of `simulate`")
+                   "Times of single ops, such as for micro-batches of unequal length, as for `simulate`")
         .typeName("FILE")
         .excludes(from);
-    const Option second =
-        command
-            .addOption("--second", options->request.second,
-                       "Stage times of a second model that shares the ranks in the opposite direction, as of "
-                       "--stage-times; with half as many stages it runs twice, side by side")
-            .typeName("FILE")
-            .excludes(from)
-            .excludes(model);
+    const Option second = command
+                              .addOption("--second", options->request.second,
+                                         "Stage times of a second model on the same ranks in the opposite direction, "
+                                         "as for --stage-times; with half as many stages it runs as two copies")
+                              .typeName("FILE")
+                              .excludes(from)
+                              .excludes(model);
     command
         .addOption("--second-microbatches", options->request.second_microbatches,
-                   "Micro-batches of each copy of the second model (together as many as of the first)")
+                   "Micro-batches per copy of the second model (in total as many as the first model's)")
         .typeName("M")
         .positive()
         .needs(second);
     command.addFlag("--overlap-pairs", options->request.search.pairs,
-                    "A forward and a backward may run as an overlapped pair, which takes --overlapped");
+                    "Allow overlapped pairs of a forward and a backward, which take --overlapped");
     command
         .addParsed("--split-backward", options->request.search.split, splitBackward,
-                   "Split backwards into input and weight gradients: auto = where it helps, on, off (auto)")
+                   "Split backwards into input and weight gradients: auto (if it helps), on or off (auto)")
         .typeName("MODE")
         .oneOf({"auto", "on", "off"});
     command
         .addParsed("--noise", options->request.noise, parseNoise,
-                   "Ops take up to this share longer or shorter: searches the order with the shortest mean step")
+                   "Op times vary by up to this share; searches for the shortest mean step")
         .typeName("SHARE");
-    command.addParsed("--time-limit", options->request.search.time_limit, parseTime, "The search ends then (10s)")
+    command.addParsed("--time-limit", options->request.search.time_limit, parseTime, "Time limit of the search (10s)")
         .typeName("TIME");
-    command.addOption("--rounds", options->request.search.rounds, "At most N rounds: repeats an answer exactly")
+    command.addOption("--rounds", options->request.search.rounds, "Run at most N rounds; makes the result reproducible")
         .typeName("N")
         .notNegative();
-    command.addOption("--seed", options->request.search.seed, "Of what the search draws (1)").typeName("N");
+    command.addOption("--seed", options->request.search.seed, "Random seed of the search (1)").typeName("N");
     command
         .addOption("--threads", options->request.search.threads,
-                   "Threads; the answer does not depend on them (all cores)")
+                   "Threads; the result does not depend on their number (all cores)")
         .typeName("N")
         .notNegative();
     options->output.add(command);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--csv", options->csv, "The order alone, as PyTorch's schedule file").excludes(json);
+    command.addFlag("--csv", options->csv, "Only the order, as PyTorch's schedule file").excludes(json);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 

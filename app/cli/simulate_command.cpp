@@ -45,7 +45,7 @@ Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule
         if (!asked) return report::simulated(std::move(schedule), costs, options.memory);
         return usageError(fmt::format("{} and {} replace {} and {}", Field("lower"), Field("communicators"),
                                       Field("sends"), Field("comm_streams")),
-                          "give only one kind");
+                          "give only one of the two");
     }
     BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, options.lowering.lowered(std::move(schedule), options.schedule.file));
     const bool given = !lowered.actions.empty() && (lowered.order.pp == 1 || lowered.hasTransfers());
@@ -118,13 +118,14 @@ void addSimulateCommand(Command app, Action& action) {
     addTimeOptions(command, options->schedule);
     command.optionGroup("Output");
     command
-        .addOption("--compare", options->compare,
-                   "Also run these, at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; shows tables and timelines")
+        .addOption(
+            "--compare", options->compare,
+            "Also run these schedules at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; prints tables and timelines")
         .typeName("LIST")
         .delimiter(',');
     command
         .addOutput("--out", options->out, OutputKind::File,
-                   "Write the timeline as a trace, in the format of the name: .pftrace, .json, .csv")
+                   "Write the timeline as a trace; the format follows the name: .pftrace, .json, .csv")
         .typeName("FILE");
     command.addFlag("--ops", options->ops, "List every op with its start and end");
     command.addFlag("--json", options->json, "As a JSON document");
@@ -133,7 +134,7 @@ void addSimulateCommand(Command app, Action& action) {
     addQueueOptions(command, options->queues);
     command
         .addFlag("--communication-choices", options->choices,
-                 "Which places of receives and communicators cannot hang, and what they cost")
+                 "List the choices of receives and communicators that cannot hang, and what they cost")
         .group("Sends, receives and weights")
         .rare();
     addWeightTimeOptions(command, options->weights);

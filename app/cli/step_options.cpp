@@ -3,7 +3,7 @@
 namespace bubblescope::cli {
 
 void addStepOptions(Command command, StepRequest& request, const std::string& about) {
-    const std::string group = "What of the run";
+    const std::string group = "Part of the run";
     command.addParsedList("--step", request.steps, parseStepRanges, about)
         .typeName("N,N-N,N/REPLICA")
         .delimiter(',')
@@ -15,10 +15,10 @@ void addStepOptions(Command command, StepRequest& request, const std::string& ab
 }
 
 void addRankOption(Command command, StepRequest& request) {
-    command.addOption("--rank", request.ranks, "Show these pipeline ranks only (all)")
+    command.addOption("--rank", request.ranks, "Only these pipeline ranks (all)")
         .typeName("N")
         .delimiter(',')
-        .group("What of the run");
+        .group("Part of the run");
 }
 
 } // namespace bubblescope::cli

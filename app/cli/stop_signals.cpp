@@ -24,7 +24,7 @@ void EndOnSignal::watch() {
         if (waited[1].revents != 0) return;
     }
     ask_.request_stop();
-    fmt::print(stderr, "bubblescope: the run ends with this step; once more ends it at once\n");
+    fmt::print(stderr, "bubblescope: the run ends with this step; press again to stop at once\n");
     // From now on the signals have their default effect.
     sigset_t deadly;
     ::sigemptyset(&deadly);

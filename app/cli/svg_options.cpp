@@ -16,7 +16,7 @@ namespace {
 Result<int> parseRank(std::string_view text, std::string_view list) {
     if (const auto rank = parseNumber<int>(text); rank && *rank >= 0) return *rank;
     return usageError(fmt::format("--svg-ranks: '{}' is not a list of ranks", list),
-                      "write ranks and ranges, as in 0,2,4-7");
+                      "write ranks and ranges, such as 0,2,4-7");
 }
 
 /// "3" or "4-7".
@@ -29,7 +29,7 @@ Status addRanks(std::string_view text, std::vector<Rank>& ranks) {
         BUBBLESCOPE_ASSIGN(last, parseRank(text.substr(dash + 1), text));
     }
     if (last < first || last >= kMaxRanks)
-        return usageError(fmt::format("--svg-ranks: '{}' holds no ranks", text), "write the lower rank first");
+        return usageError(fmt::format("--svg-ranks: '{}' is an empty range", text), "write the lower rank first");
     for (int rank = first; rank <= last; ++rank)
         ranks.push_back(Rank{rank});
     return {};
@@ -53,18 +53,18 @@ void SvgOptions::add(Command command) {
     const Option file = command.addOutput("--svg", file_, OutputKind::File, "Draw the timeline as an SVG file")
                             .typeName("FILE")
                             .group(group);
-    command.addParsedList("--svg-ranks", drawing_.ranks, parseRanks, "Draw these ranks only, such as 0,2,4-7")
+    command.addParsedList("--svg-ranks", drawing_.ranks, parseRanks, "Draw only these ranks, such as 0,2,4-7")
         .typeName("LIST")
         .delimiter(',')
         .needs(file)
         .group(group)
         .rare();
-    command.addParsed("--svg-from", drawing_.from, parseTime, "Draw from this time of the step on (0)")
+    command.addParsed("--svg-from", drawing_.from, parseTime, "Start the drawing at this time of the step (0)")
         .typeName("TIME")
         .needs(file)
         .group(group)
         .rare();
-    command.addParsed("--svg-to", drawing_.to, parseTime, "Draw up to this time of the step (its end)")
+    command.addParsed("--svg-to", drawing_.to, parseTime, "End the drawing at this time of the step (its end)")
         .typeName("TIME")
         .needs(file)
         .group(group)
@@ -75,7 +75,7 @@ void SvgOptions::add(Command command) {
         .needs(file)
         .group(group)
         .rare();
-    command.addFlag("--svg-consolidated", consolidated_, "Draw the consolidated step too")
+    command.addFlag("--svg-consolidated", consolidated_, "Also draw the consolidated step")
         .needs(file)
         .group(group)
         .rare();

@@ -32,7 +32,7 @@ Status writeStep(const std::filesystem::path& file, const RunInfo& info, const S
     // Other formats are written from slices, which Perfetto's file holds.
     BUBBLESCOPE_ASSIGN(
         const TemporaryFolder folder,
-        TemporaryFolder::make("bubblescope", runError("no temporary folder can be made", "end the name in .pftrace")));
+        TemporaryFolder::make("bubblescope", runError("cannot create a temporary folder", "end the name in .pftrace")));
     const std::filesystem::path slices = folder.path() / "step.pftrace";
     BUBBLESCOPE_TRY(perfetto::writeTimeline(slices, info, {&step, 1}));
     JobControl control;

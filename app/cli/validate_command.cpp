@@ -77,15 +77,16 @@ CommandResult check(const ValidateArguments& options) {
 } // namespace
 
 void addValidateCommand(Command app, Action& action) {
-    const Command command = app.addCommand("validate", "Check a schedule file: dependencies, deadlock, counts, memory");
+    const Command command = app.addCommand(
+        "validate", "Check a schedule file for missing ops, broken dependencies, deadlocks and memory use");
     const auto options = std::make_shared<ValidateArguments>();
-    command.addOption("FILE", options->file, "The order: JSON, as `schedule --json` prints it, or PyTorch's CSV")
-        .required();
+    command.addOption("FILE", options->file, "The order: JSON from `schedule --json`, or PyTorch's CSV").required();
     command.examples({"validate order.json", "validate order.csv --communicators one"});
-    command.addOption("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
+    command.addOption("--memory-limit", options->memory_limit, "Limit of activations per rank, in forward ops")
         .typeName("N");
     addMemoryOptions(command, options->memory);
-    command.addFlag("--part", options->part, "The file is part of a step: do not report missing ops and transfers");
+    command.addFlag("--part", options->part,
+                    "The file holds only a part of a step: do not report missing ops and transfers");
     addSendModeOption(command, options->sends);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);

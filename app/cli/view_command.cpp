@@ -42,8 +42,8 @@ CommandResult open(const ViewArguments& options) {
         argv.push_back(word.data());
     argv.push_back(nullptr);
     execvp(gui.c_str(), argv.data());
-    return runError(fmt::format("bubblescope-gui cannot be started: {}", std::strerror(errno)),
-                    "it is built where Qt 6 is found; `bubblescope analyze` shows the same figures as text");
+    return runError(fmt::format("cannot start bubblescope-gui: {}", std::strerror(errno)),
+                    "the desktop app needs Qt 6 at build time; `bubblescope analyze` shows the same figures as text");
 }
 
 } // namespace

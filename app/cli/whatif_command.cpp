@@ -66,19 +66,19 @@ CommandResult whatIf(const WhatifArguments& options) {
 
 void addWhatIfCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("whatif", "Replay a trace with other times: what makes the step slow, what would help");
+        app.addCommand("whatif", "Replay a trace with changed times: what slows the step, what would help");
     const auto options = std::make_shared<WhatifArguments>();
     command.examples({"whatif my-run", "whatif my-run --if rank:3=usual --if comm=0"});
     addRunModelOptions(command, options->run);
     command
         .addOption("--if", options->changes,
-                   "A change, such as rank:3=usual, link:2-3=2x, compute=steady, comm=0, stage:7=-20%, "
-                   "schedule=zb-v, vpp=2, split=2, layers=9,9,9,5; several add up")
+                   "A change, such as rank:3=usual, link:2-3=2x, compute=steady, comm=0, stage:7=-20%, schedule=zb-v, "
+                   "vpp=2, split=2, layers=9,9,9,5; may be repeated")
         .typeName("CHANGE")
         .repeatable();
     command
         .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 if the run straggles (S of 1.1 or more), or if --if makes it slower")
+                   "Exit with 1 if stragglers slow the run (S of 1.1 or more), or if --if makes it slower")
         .typeName("straggling|slower")
         .delimiter(',')
         .oneOf({"straggling", "slower"});

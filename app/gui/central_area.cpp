@@ -183,10 +183,10 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     };
     const bool steps = session->hasSteps();
     const bool slice = item.kind == ItemKind::Slice;
-    addFollow("itemConsumer", slice ? tr("Follow its arrow &onward") : tr("Follow to the op that &uses it"),
+    addFollow("itemConsumer", slice ? tr("Follow its arrow &onward") : tr("Go to the op that &uses it"),
               Command::Consumer, consumer(*session, item));
     addFollow("itemProducer",
-              !slice  ? tr("Follow to the op that &made it")
+              !slice  ? tr("Go to the op that &made it")
               : steps ? tr("Go to its &op")
                       : tr("Follow its arrow &back"),
               Command::Producer, producer(*session, item));
@@ -201,12 +201,12 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
         rows.setPinned(line, !pinned);
         state->setRows(std::move(rows));
     });
-    entries.add("itemNote", tr("Make a &note of it"), [notes = &from_.notes, state] {
+    entries.add("itemNote", tr("Add a &note"), [notes = &from_.notes, state] {
         state->measure({}); // the note is about the item, not about a range
         notes->addHere();
     });
     if (slice && !steps && !session->isBeginning())
-        entries.add("itemExample", tr("&Teach by this example"), [this, item] {
+        entries.add("itemExample", tr("&Name ops like this"), [this, item] {
             teach(false);
             teach_->setExample(static_cast<SliceId>(item.index));
         });
@@ -216,7 +216,7 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
                     emit timeline_->timeRangeChosen();
                 });
     if (session->raw.any()) entries.add("itemStacks", tr("Stac&ks in it"), [this] { emit stacksRequested(); });
-    entries.add("itemSame", tr("&Find the same"),
+    entries.add("itemSame", tr("&Find similar"),
                 [search = search_, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
     entries.addSeparator();
     // The text of a bubble takes a while to make, so it is made only when it is asked for.
@@ -247,11 +247,11 @@ QWidget* CentralArea::makeWheelQuestion() {
 /// Asks once, after the first note.
 QWidget* CentralArea::makeNotesQuestion() {
     auto* bar = new QuestionBar(
-        tr("Notes are stored with the app. Stored beside the trace, everyone who opens it sees them."), this);
+        tr("Notes are stored with the app. If stored next to the trace, everyone who opens it sees them."), this);
     bar->setObjectName(QStringLiteral("notesQuestion"));
     Preferences& preferences = from_.preferences;
     bar->addAnswer("notesApp", tr("With the app"), [&preferences] { preferences.chooseNotePlace(NotePlace::App); });
-    bar->addAnswer("notesBeside", tr("Beside the trace"),
+    bar->addAnswer("notesBeside", tr("Next to the trace"),
                    [&preferences] { preferences.chooseNotePlace(NotePlace::Beside); });
     connect(&preferences, &Preferences::notePlaceChosen, bar, &QWidget::hide);
     connect(&from_.notes, &NoteStore::added, bar, [this, bar] {
@@ -263,7 +263,8 @@ QWidget* CentralArea::makeNotesQuestion() {
 
 /// Asks for traces that were opened together and share no time.
 QWidget* CentralArea::makeApartQuestion() {
-    auto* bar = new QuestionBar(tr("These files share no time: most of the time axis between them is empty."), this);
+    auto* bar =
+        new QuestionBar(tr("These files do not overlap in time: most of the time axis between them is empty."), this);
     bar->setObjectName(QStringLiteral("apartQuestion"));
     bar->addAnswer("apartTabs", tr("Open each in a tab"), [bar, &tabs = from_.tabs] {
         bar->hide();

@@ -26,7 +26,7 @@ CommandPalette::CommandPalette(const QMenuBar& menus, QWidget* parent)
     setObjectName(QStringLiteral("commandPalette"));
     setWindowTitle(tr("Commands"));
     line_->setObjectName(QStringLiteral("paletteLine"));
-    line_->setPlaceholderText(tr("Type some letters of what you want to do"));
+    line_->setPlaceholderText(tr("Type part of a command"));
     line_->setAccessibleName(tr("Command"));
     line_->installEventFilter(this);
     list_->setObjectName(QStringLiteral("paletteList"));

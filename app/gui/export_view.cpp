@@ -153,10 +153,10 @@ Status exportView(TimelineView& view, const QString& name, const PictureFrame& f
     } else if (ending == QLatin1String("tex") || ending == QLatin1String("tikz")) {
         bytes = asTikz(view, frame);
         if (bytes.isEmpty())
-            return usageError("TikZ cannot hold rows that are drawn pixel by pixel",
+            return usageError("TikZ does not support rows drawn pixel by pixel",
                               "zoom in, show fewer rows, or choose PDF");
     } else {
-        return usageError(fmt::format("cannot tell a kind of picture from '{}'", name.toStdString()),
+        return usageError(fmt::format("'{}' does not imply a picture format", name.toStdString()),
                           "end the file's name with .png, .svg, .pdf or .tex");
     }
     QSaveFile file(name);

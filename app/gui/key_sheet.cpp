@@ -46,7 +46,7 @@ KeySheet::KeySheet(const QMenuBar& menus, QWidget* parent)
     setObjectName(QStringLiteral("keySheet"));
     setWindowTitle(tr("Keys and mouse"));
     line_->setObjectName(QStringLiteral("keySheetLine"));
-    line_->setPlaceholderText(tr("Type a key or some letters of what you want to do"));
+    line_->setPlaceholderText(tr("Type a key or part of a command"));
     line_->setAccessibleName(tr("Search keys"));
     line_->setClearButtonEnabled(true);
     area_->setFrameShape(QFrame::NoFrame);
@@ -83,14 +83,14 @@ void KeySheet::addMouse() {
     const QString mouse = tr("Mouse");
     const auto add = [&](const QString& keys, const QString& text) { entries_.push_back({mouse, keys, text}); };
     add(tr("Wheel"), tr("Zoom at the pointer, or scroll: View, Mouse wheel"));
-    add(tr("Ctrl+Wheel"), tr("The other of the two; over the names: row height"));
+    add(tr("Ctrl+Wheel"), tr("The other of the two; over the names, changes the row height"));
     add(tr("Shift+Wheel"), tr("Earlier, later"));
     add(tr("Drag"), tr("Move the view"));
     add(tr("Shift+Drag"), tr("Select a time range, from edge to edge of ops"));
     add(tr("Drag on the ruler"), tr("Select a time range"));
     add(tr("Click"), tr("Select; on a step number: show that step; on a rank: unfold it"));
     add(tr("Double click"), tr("Zoom to what was clicked"));
-    add(tr("Right click"), tr("What can be done with an op, bubble, transfer or rank"));
+    add(tr("Right click"), tr("Actions for an op, bubble, transfer or rank"));
 }
 
 int KeySheet::columnsThatFit() const {

@@ -119,7 +119,7 @@ void LiveWatch::finishRun(bool succeeded, const QString& error_output) {
     if (succeeded) return emit message(tr("The run has ended"), 6000);
     if (!controller_.snapshot() || !controller_.snapshot()->info) controller_.stop(); // no records will come
     const QString what = error_output.section(QLatin1Char('\n'), 0, 0);
-    emit refused(runError(tr("The run has failed: %1").arg(what).toStdString(),
+    emit refused(runError(tr("The run failed: %1").arg(what).toStdString(),
                           error_output.section(QLatin1Char('\n'), 1).toStdString()));
 }
 

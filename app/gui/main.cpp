@@ -29,7 +29,7 @@ constexpr const char* kNoDisplayHint =
 /// Qt aborts when it cannot connect to the display that the environment names; this prints a readable message.
 void reportFatal(QtMsgType type, const QMessageLogContext&, const QString& message) {
     if (type == QtFatalMsg)
-        std::_Exit(complain(QStringLiteral("cannot open a window: the display does not answer"), kNoDisplayHint));
+        std::_Exit(complain(QStringLiteral("cannot open a window: the display does not respond"), kNoDisplayHint));
     // The toolkit's messages about a machine without a screen do not help with a screenshot.
     if (type == QtCriticalMsg) std::fprintf(stderr, "%s\n", qUtf8Printable(message));
 }
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     const gui::Options& options = *early;
     if (!gui::displayAvailable()) {
         if (options.screenshot.isEmpty())
-            return complain(QStringLiteral("there is no display to open a window on"), kNoDisplayHint);
+            return complain(QStringLiteral("no display to open a window on"), kNoDisplayHint);
         qputenv("QT_QPA_PLATFORM", "offscreen");
     }
 

@@ -415,8 +415,8 @@ void MenuBuilder::buildHelp() {
     }
     help->addAction(tr("&About Bubblescope"), &window_, [&window] {
         QMessageBox about(QMessageBox::NoIcon, tr("About Bubblescope"),
-                          tr("<b>Bubblescope %1</b><p>Pipeline bubbles of model training, seen and explained.</p>"
-                             "<p>Apache License 2.0. Built with Qt %2.</p>")
+                          tr("<b>Bubblescope %1</b><p>Shows and explains the pipeline bubbles of model "
+                             "training.</p><p>Apache License 2.0. Built with Qt %2.</p>")
                               .arg(QString::fromUtf8(kVersion), QString::fromUtf8(qVersion())),
                           QMessageBox::Ok, &window);
         about.setTextFormat(Qt::RichText);

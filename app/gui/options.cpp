@@ -51,7 +51,7 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     target.folders = parser.values(QStringLiteral("live"));
     target.listen = parser.value(QStringLiteral("listen"));
     if (target.folders.isEmpty() && target.listen.isEmpty()) return {};
-    if (!out.files.isEmpty()) return OptionText::tr("--live and --listen watch a run and take no files beside them");
+    if (!out.files.isEmpty()) return OptionText::tr("--live and --listen cannot be combined with files");
     if (!target.listen.isEmpty()) {
         const Result<std::string> token = net::readToken(parser.value(QStringLiteral("token-file")).toStdString());
         if (!token.ok()) return QStringLiteral("--listen: %1").arg(QString::fromStdString(token.error().text()));
@@ -62,9 +62,9 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     target.keep = parser.value(QStringLiteral("keep"));
     target.insecure = parser.isSet(QStringLiteral("insecure"));
     if (target.certificate.isEmpty() != target.key.isEmpty())
-        return OptionText::tr("--certificate and --key belong together");
+        return OptionText::tr("--certificate and --key must be given together");
     if (target.listen.isEmpty() && !(target.certificate + target.keep).isEmpty())
-        return OptionText::tr("--certificate and --keep are for --listen");
+        return OptionText::tr("--certificate and --keep need --listen");
     out.live = std::move(target);
     return {};
 }
@@ -73,7 +73,7 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
 QString readDemo(const QCommandLineParser& parser, Options& out) {
     if (!parser.isSet(QStringLiteral("demo"))) return {};
     out.demo = parser.value(QStringLiteral("demo"));
-    if (!out.files.isEmpty() || out.live) return OptionText::tr("--demo takes no files and no run beside it");
+    if (!out.files.isEmpty() || out.live) return OptionText::tr("--demo cannot be combined with files or a run");
     QStringList names;
     for (const DemoTrace& demo : demoTraces())
         names << demoName(demo);
@@ -195,7 +195,7 @@ QString helpText() {
         "\n"
         "Options:\n"
         "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
-        "  --force                let the picture replace a file of that name\n"
+        "  --force                overwrite an existing picture\n"
         "  --size WxH             size of the window or picture, at most the screen's (default 1280x800)\n"
         "  --theme THEME          light, dark, contrast, colour-blind, colour-blind-dark or system\n"
         "  --language LANGUAGE    en, zh_CN or system\n"
@@ -204,27 +204,27 @@ QString helpText() {
         "                         aadiff, compare, details, notes, problems, live, lab for\n"
         "                         the schedule lab, manual, range; for a picture also welcome, run,\n"
         "                         watch and keys: the first page and dialogs\n"
-        "  --demo NAME            open a made-up run: balanced, slow-last-stage or checked-zb-h1\n"
+        "  --demo NAME            open a sample run: balanced, slow-last-stage or checked-zb-h1\n"
         "  --live FOLDER          watch a run that records into this folder; repeat for more\n"
-        "  --listen ADDRESS       watch what hosts send here (bubblescope monitor --forward)\n"
-        "  --token-file FILE      the token that these hosts must know; or BUBBLESCOPE_TOKEN\n"
+        "  --listen ADDRESS       watch streams that hosts send here (bubblescope monitor --forward)\n"
+        "  --token-file FILE      file with the token for these hosts; or BUBBLESCOPE_TOKEN\n"
         "  --certificate FILE     encrypt with TLS, and show this certificate (PEM)\n"
         "  --key FILE             its private key (PEM)\n"
         "  --insecure             let other machines send without TLS\n"
-        "  --keep FOLDER          keep the traces of recorded jobs that arrive there\n"
+        "  --keep FOLDER          keep received traces of recorded jobs there\n"
         "  --counters             show memory and other counters below the ranks\n"
         "  --ideal                show the ideal step below the observed one\n"
         "  --unfold RANK          show the rank's threads and streams\n"
-        "  --compare FILE         set another run beside this one\n"
+        "  --compare FILE         compare with another run\n"
         "  --trail NAME           draw transfers, path (the critical one) or microbatch (that of --select)\n"
-        "  --select RANK@TIME     select what lies on the rank at that time of the step, such as 2@35ms\n"
-        "  --rules FILE           further rules for names of ops, as for the command line\n"
-        "  --mesh SIZES           how the job spreads over its ranks, as in pp=4,dp=2\n"
-        "  --mesh-order ORDER     how its ranks are numbered: torchtitan or megatron\n"
+        "  --select RANK@TIME     select the item on the rank at that time of the step, such as 2@35ms\n"
+        "  --rules FILE           further rules for op names, as for the command line\n"
+        "  --mesh SIZES           parallel sizes of the job, such as pp=4,dp=2\n"
+        "  --mesh-order ORDER     numbering of its ranks: torchtitan or megatron\n"
         "  -h, --help             show this help\n"
         "  --version              show the version\n"
         "\n"
-        "Exit codes: 0 fine, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
+        "Exit codes: 0 success, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
         "4 the picture could not be written.\n");
 }
 

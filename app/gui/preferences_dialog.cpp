@@ -63,7 +63,7 @@ void PreferencesDialog::build() {
     size->setValue(to.fontSize() == 0 ? size->minimum() : to.fontSize());
     connect(size, &QSpinBox::valueChanged, this,
             [&to, size](int points) { to.chooseFontSize(points == size->minimum() ? 0 : points); });
-    form->addRow(tr("Size of letters"), size);
+    form->addRow(tr("Font size"), size);
     addChoice<TimeView::Wheel>(*form, "preferWheel", tr("Mouse wheel"),
                                {{TimeView::Wheel::Zooms, tr("Zooms, and scrolls with Ctrl")},
                                 {TimeView::Wheel::Scrolls, tr("Scrolls, and zooms with Ctrl, as in Perfetto")}},
@@ -75,7 +75,7 @@ void PreferencesDialog::build() {
                               to.stepShownFirst(), [&to](StepShownFirst choice) { to.chooseStepShownFirst(choice); });
     addChoice<NotePlace>(
         *form, "preferNotes", tr("Notes"),
-        {{NotePlace::App, tr("With the app")}, {NotePlace::Beside, tr("Beside the trace, for everyone")}},
+        {{NotePlace::App, tr("With the app")}, {NotePlace::Beside, tr("Next to the trace, for everyone")}},
         to.notePlace(), [&to](NotePlace choice) { to.chooseNotePlace(choice); });
     auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);

@@ -53,8 +53,8 @@ Status selectAt(MainWindow& window, const Options::Place& place) {
             return {};
         }
     }
-    return usageError("nothing lies on rank " + std::to_string(place.rank) + " at " + formatTime(place.time),
-                      "--select takes RANK@TIME, the time counted from the step's begin");
+    return usageError("nothing found on rank " + std::to_string(place.rank) + " at " + formatTime(place.time),
+                      "write --select RANK@TIME, with the time counted from the step's start");
 }
 
 int write(QWidget& widget, const Options& options) {
@@ -99,7 +99,7 @@ QWidget& firstPageOrDialog(MainWindow& window, const Options& options) {
 Status showAsAsked(MainWindow& window, const Options& options) {
     if (options.step && !showStepNumber(window, *options.step))
         return usageError("the trace has no step " + std::to_string(*options.step),
-                          "leave out --step to see the default one");
+                          "omit --step to see the default one");
     if (options.panel == kExplorer) {
         window.openExplorer();
     } else if (options.panel == kManual) {
@@ -111,7 +111,7 @@ Status showAsAsked(MainWindow& window, const Options& options) {
     const bool of_pipeline =
         options.counters || !options.compare.isEmpty() || options.ideal || !options.flows.empty() || options.select;
     if (!window.state().pipeline() && of_pipeline)
-        return usageError("the trace has no pipeline", "leave out what selects and draws ops");
+        return usageError("the trace has no pipeline", "omit the options that select or draw ops");
     if (options.unfold) {
         const SessionPtr& session = window.state().session();
         if (!session || *options.unfold >= static_cast<int>(session->lanes.rankCount()))

@@ -24,7 +24,7 @@ StatusLine::StatusLine(QStatusBar& bar, TraceTabs& tabs)
     bar.addPermanentWidget(load);
     problems_->setObjectName(QStringLiteral("problemsButton"));
     problems_->setAutoRaise(true);
-    problems_->setToolTip(tr("What was damaged, lost or guessed while loading"));
+    problems_->setToolTip(tr("Damaged, lost or guessed data"));
     connect(problems_, &QToolButton::clicked, this, &StatusLine::problemsRequested);
     bar.addPermanentWidget(problems_);
     // Gives a message all of the room. The status bar hides visible widgets only, and right after a rebuild none is

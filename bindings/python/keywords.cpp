@@ -98,7 +98,8 @@ void takeSchedule(Keywords& from, ScheduleRequest& into) {
     from.take("memory_limit", into.spec.memory_limit);
     from.several("activation_sizes", into.activation_sizes);
     if (!into.activation_sizes.empty() && into.activation_sizes.size() != 3)
-        throw py::value_error("activation_sizes: give three, of a forward and of its input and weight gradients");
+        throw py::value_error(
+            "activation_sizes: give three sizes: of a forward, its input gradient and its weight gradient");
     from.take("sequence_slices", into.spec.sequence_slices);
 }
 

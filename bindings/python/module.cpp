@@ -36,7 +36,7 @@ void raise(const Error& error) {
 }
 
 static void addModule(py::module_& module) {
-    module.doc() = "What the package bubblescope is built on. Use the package.";
+    module.doc() = "Implementation of the package bubblescope. Use the package.";
     module.attr("__version__") = BUBBLESCOPE_VERSION;
     setFieldWords({keywordOf, "="});
     addTableClasses(module);

@@ -145,13 +145,13 @@ py::tuple searchForOrder(const py::dict& options, const RunHandle* recorded_run,
 } // namespace
 
 void addOrderFunctions(py::module_& module) {
-    py::class_<Order>(module, "Order", "A schedule's order on every rank, and the times that it was made for.")
+    py::class_<Order>(module, "Order", "A schedule's order on every rank, and the times it was made for.")
         .def("json", [](const Order& order) { return scheduleToJson(order.schedule); })
         .def("csv", [](const Order& order) { return valueOf(scheduleToCsv(order.schedule)); })
         .def("chart", &chartOf)
         .def("svg", &drawOrder)
         .def_property_readonly("op_count", [](const Order& order) { return order.schedule.opCount(); });
-    py::class_<SimulatedStep>(module, "SimulatedStep", "A step as a simulation has it.")
+    py::class_<SimulatedStep>(module, "SimulatedStep", "A simulated step.")
         .def("answer", [](const SimulatedStep& step) { return answerOf(report::simulationDocument(step.run, false)); })
         .def("order",
              [](const SimulatedStep& step) {

@@ -180,7 +180,7 @@ report::DataTable RunHandle::table(const std::string& name) const {
 }
 
 report::DataTable RunHandle::slices(const std::optional<std::string>& category) const {
-    if (!run().trace) raise(inputError(fmt::format("{}", fmt::join(request_.files, ", ")), "holds no raw slices"));
+    if (!run().trace) raise(inputError(fmt::format("{}", fmt::join(request_.files, ", ")), "has no raw slices"));
     Result<report::DataTable> made = [&] {
         const py::gil_scoped_release release;
         return report::slicesTable(*run().trace, category);
@@ -203,8 +203,8 @@ std::size_t RunHandle::timeline(std::optional<int> step, int replica) const {
     const auto found = std::ranges::find_if(
         steps, [&](const StepTimeline& each) { return each.index == *step && each.replica == replica; });
     if (found == steps.end())
-        raise(usageError(fmt::format("there is no step {} of replica {}", *step, replica),
-                         fmt::format("the steps are {} to {}", steps.front().index, steps.back().index)));
+        raise(usageError(fmt::format("step {} of replica {} does not exist", *step, replica),
+                         fmt::format("available steps: {} to {}", steps.front().index, steps.back().index)));
     return static_cast<std::size_t>(found - steps.begin());
 }
 
@@ -263,7 +263,7 @@ py::tuple RunHandle::advise(const py::dict& options) const {
             }
             wanted.budget = memory.budget;
             if (wanted.budget && !wanted.sizes)
-                return usageError("a memory budget without the model's sizes", "give the memory model as well");
+                return usageError("a memory budget needs the model's sizes", "give the memory model as well");
             if (search_time > TimeNs{0}) wanted.search_time = search_time;
             BUBBLESCOPE_ASSIGN(const RunModel model, request.model(of.run, of.report.clocks));
             BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(of.run));

@@ -103,7 +103,7 @@ TableView sliceOf(const TableView& view, const py::slice& slice) {
     py::ssize_t length = 0;
     if (!slice.compute(static_cast<py::ssize_t>(view.count), &start, &stop, &step, &length))
         throw py::error_already_set();
-    if (step != 1) throw py::value_error("rows are taken one after the other: leave the slice's step out");
+    if (step != 1) throw py::value_error("slices need step 1");
     return {view.table, view.first + static_cast<std::size_t>(start), static_cast<std::size_t>(length)};
 }
 
@@ -189,7 +189,7 @@ py::buffer_info bufferOf(const NumberView& view) {
 
 py::object columnOf(const TableView& view, const std::string& name) {
     const auto index = findColumn(view, name);
-    if (!index) throw py::key_error(name + "; there are " + py::str(namesOf(view)).cast<std::string>());
+    if (!index) throw py::key_error(name + "; available: " + py::str(namesOf(view)).cast<std::string>());
     const ColumnView column{view, *index};
     return isBuffer(column.column()) ? py::cast(NumberView{column}) : py::cast(column);
 }
@@ -206,13 +206,13 @@ void addTableClasses(py::module_& module) {
         .def_property_readonly("name", [](const ColumnView& view) { return view.column().name(); })
         .def_property_readonly(
             "type", [](const ColumnView& view) { return typeName(view.column().type()); },
-            "As Arrow calls it: \"int64\".")
+            "Arrow's name of the type, such as \"int64\".")
         .def("__len__", [](const ColumnView& view) { return view.rows.count; })
         .def(
             "__getitem__",
             [](const ColumnView& view, py::ssize_t index) { return cellOf(view.column(), rowAt(view.rows, index)); },
             py::arg("index"))
-        .def("to_list", &cellsOf, "The cells as Python's numbers and texts; None for nulls.")
+        .def("to_list", &cellsOf, "The cells as Python numbers and strings; None for nulls.")
         .def("__arrow_c_schema__", [](const ColumnView& view) { return columnSchemaCapsule(view.rows, view.index); })
         .def(
             "__arrow_c_array__",
@@ -224,20 +224,20 @@ void addTableClasses(py::module_& module) {
         .def_buffer(&bufferOf);
 
     py::class_<TableView>(module, "Table",
-                          "Rows of results, column by column. Exports the Arrow PyCapsule interface, without copying "
+                          "Rows of results, stored by column. Exports the Arrow PyCapsule interface without copying "
                           "columns: pandas.DataFrame.from_arrow(table), polars.from_arrow(table), pyarrow.table(table) "
-                          "and DuckDB take it as it is. Names that end in _ns are times in nanoseconds.")
+                          "and DuckDB accept it directly. Names that end in _ns are times in nanoseconds.")
         .def("__len__", [](const TableView& view) { return view.count; })
         .def_property_readonly("columns", &namesOf, "The names of the columns.")
-        .def_property_readonly("types", &typesOf, "Each column's type, as Arrow calls it.")
-        .def("to_dict", &dictOf, "Lists of Python's numbers and texts by column; None for nulls.")
+        .def_property_readonly("types", &typesOf, "Each column's Arrow type.")
+        .def("to_dict", &dictOf, "Lists of Python numbers and strings by column; None for nulls.")
         .def(
             "__contains__",
             [](const TableView& view, const std::string& name) { return findColumn(view, name).has_value(); },
             py::arg("name"))
         .def("__getitem__", &columnOf, py::arg("name"), "A column.")
         .def("__getitem__", &rowOf, py::arg("index"), "A row, as a dict.")
-        .def("__getitem__", &sliceOf, py::arg("rows"), "Rows that follow each other, without copying them.")
+        .def("__getitem__", &sliceOf, py::arg("rows"), "Consecutive rows, without copying.")
         .def("__repr__", &wordsOf)
         .def("_repr_html_", &htmlOf)
         .def("__arrow_c_schema__", &schemaCapsule)

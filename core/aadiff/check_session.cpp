@@ -37,11 +37,11 @@ Result<CheckSession> CheckSession::make(Config config) {
     constexpr int kMaxLayers = 4096;
     for (const int layers : config.layers)
         if (layers < 1 || layers > kMaxLayers)
-            return usageError(fmt::format("a stage cannot have {} layers", layers), "1 to 4096 are possible");
+            return usageError(fmt::format("a stage cannot have {} layers", layers), "give 1 to 4096");
     const auto chunks = static_cast<std::size_t>(config.schedule.vpp);
     if (config.layers.size() != chunks || (!config.kept.empty() && config.kept.size() != chunks))
         return usageError(
-            fmt::format("layers are given for {} chunks, the schedule has {}", config.layers.size(), chunks));
+            fmt::format("layers given for {} chunks, but the schedule has {}", config.layers.size(), chunks));
     if (!(config.margin >= 0) || config.latency < TimeNs{0})
         return usageError("margin and latency must not be negative");
     CheckSession session(std::move(config));
@@ -84,7 +84,7 @@ bool CheckSession::isLeftOut(Stage stage, int layer) const {
 }
 
 Status CheckSession::leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds) {
-    if (plan_) return usageError("layers are left out before the checks are planned");
+    if (plan_) return usageError("layers can only be excluded before the checks are planned");
     if (chunk.value < 0 || chunk.value >= schedule().vpp || layer < 0 || layer >= layersOf(chunk))
         return usageError(fmt::format("chunk {} has no layer {}", chunk.value, layer));
     for (const OpKind kind : kinds)
@@ -120,7 +120,7 @@ void CheckSession::planStep() {
 }
 
 Status CheckSession::ran(const Op& op, TimeNs start, TimeNs end) {
-    if (!in_step_) return usageError("an op was reported outside of a step");
+    if (!in_step_) return usageError("an op was reported outside a step");
     if (end < start) return usageError(fmt::format("{} ends before it starts", opName(op)));
     const std::size_t next = step_.ops.size();
     Op known = op;
@@ -134,7 +134,7 @@ Status CheckSession::ran(const Op& op, TimeNs start, TimeNs end) {
 }
 
 Status CheckSession::known(const LayerOp& what) const {
-    if (!in_step_) return usageError("a layer was reported outside of a step");
+    if (!in_step_) return usageError("a layer was reported outside a step");
     const Op& op = what.op;
     const bool exists = op.microbatch.value >= 0 && op.microbatch.value < schedule().microbatches &&
                         op.chunk.value >= 0 && op.chunk.value < schedule().vpp && op.sequence >= 0 && what.layer >= 0 &&
@@ -213,7 +213,7 @@ bool CheckSession::hasFirst(const LayerOp& what) const {
 }
 
 Result<std::optional<CheckTask>> CheckSession::ask(TimeNs now, std::optional<TimeNs> free) {
-    if (!in_step_) return usageError("checks were asked for outside of a step");
+    if (!in_step_) return usageError("checks were requested outside a step");
     if (!plan_ || !in_order_ || step_.ops.empty()) return std::optional<CheckTask>();
     const std::size_t next = step_.ops.size();
     // After the last op the bubble lasts until the slowest rank has finished; only the plan can predict that.
@@ -262,9 +262,9 @@ Result<CheckOutcome> CheckSession::checked(const LayerOp& what, std::string_view
     BUBBLESCOPE_TRY(known(what));
     const auto first = first_.find({what, std::string(tensor)});
     if (first == first_.end()) {
-        return usageError(fmt::format("'{}' of {}, layer {}, was not reported when it was computed first", tensor,
+        return usageError(fmt::format("'{}' of {}, layer {}, was not reported at its first computation", tensor,
                                       opName(what.op), what.layer),
-                          "report the first digest of every tensor that is to be compared");
+                          "report the first digest of every tensor to compare");
     }
     if (end < start) return usageError("a check ends before it starts");
     CheckRecord record = recordOf(what, CheckOutcome::Equal, start, end);
@@ -286,7 +286,7 @@ Status CheckSession::givenUp(const LayerOp& what, TimeNs start, TimeNs end) {
     BUBBLESCOPE_TRY(known(what));
     StepCheck* const check = find(what);
     if (check == nullptr || check->state != State::Asked)
-        return usageError(fmt::format("layer {} of {} was not asked for", what.layer, opName(what.op)));
+        return usageError(fmt::format("layer {} of {} was not requested", what.layer, opName(what.op)));
     check->state = State::Over;
     counts_.checks.add(CheckOutcome::Aborted);
     step_.checks.push_back(recordOf(what, CheckOutcome::Aborted, start, std::max(start, end)));
@@ -302,7 +302,7 @@ Status CheckSession::setDifference(const TensorDifference& difference) {
 Result<Verdict> CheckSession::repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there) {
     if (!mismatch_) return usageError("this step has no mismatch");
     if (here.size() < 2 || there.size() == 1)
-        return usageError("one execution cannot differ from itself", "repeat it at least twice on each rank");
+        return usageError("a single execution cannot differ", "repeat it at least twice on each rank");
     CheckRecord& record = step_.checks[*mismatch_];
     record.verdict = verdictOf(record.first, record.second, here, there);
     return record.verdict;

@@ -230,26 +230,25 @@ void findCaveats(const DigestedRun& a, const DigestedRun& b, Naming& naming, Dig
     const int dp_a = replicasOf(a);
     const int dp_b = replicasOf(b);
     if (differ(dp_a, dp_b, "replicas: {}",
-               "gradients are summed in other groups, so that weights differ in the last bits")) {
+               "gradients are summed in other groups, so weights differ in their last bits")) {
         naming.replicas_apart = false;
         const std::int64_t samples_a = std::int64_t{dp_a} * microbatchesOf(a);
         const std::int64_t samples_b = std::int64_t{dp_b} * microbatchesOf(b);
-        differ(samples_a, samples_b, "micro-batches of all replicas: {}", "a step is made of other data");
+        differ(samples_a, samples_b, "micro-batches of all replicas: {}", "the steps use different data");
     } else {
-        differ(microbatchesOf(a), microbatchesOf(b), "micro-batches: {}", "a step is made of other data");
+        differ(microbatchesOf(a), microbatchesOf(b), "micro-batches: {}", "the steps use different data");
     }
     if (differ(slicesOf(a), slicesOf(b), "slices of a sequence: {}",
-               "numbers of slices have no counterpart, and gradients are summed in other groups"))
+               "the slices do not match, and gradients are summed in other groups"))
         result.equal_before_optimizer = false;
     if (differ(tensorRanksOf(a), tensorRanksOf(b), "tensor ranks: {}",
-               "each layer adds up other parts, so that the last bits differ everywhere"))
+               "each layer sums other parts, so the last bits differ everywhere"))
         result.equal_before_optimizer = false;
     if (a.info && b.info) {
         differ(routes(a.info->placement), routes(b.info->placement), "pipelines that hold the model: {}",
-               "gradients are summed in other groups, so that weights differ in the last bits");
+               "gradients are summed in other groups, so weights differ in their last bits");
     } else {
-        result.caveats.push_back(
-            "the files do not say what was run: whether equal bits are to be expected is not known");
+        result.caveats.push_back("the files do not describe the runs, so it is unknown whether bits should be equal");
     }
 }
 

@@ -89,10 +89,10 @@ namespace {
 Sentence whatDiffers(CheckKind kind) {
     switch (kind) {
     case CheckKind::Replay: return say("the second execution differs from the first");
-    case CheckKind::KnownAnswer: return say("the answer is not the one that is known");
-    case CheckKind::Transfer: return say("what was received is not what was sent");
-    case CheckKind::Replicas: return say("ranks that must hold the same do not");
-    case CheckKind::Weights: return say("weights changed between two steps of the optimizer");
+    case CheckKind::KnownAnswer: return say("the result differs from the known answer");
+    case CheckKind::Transfer: return say("received data differ from the sent data");
+    case CheckKind::Replicas: return say("ranks that must hold equal values differ");
+    case CheckKind::Weights: return say("weights changed between two optimizer steps");
     case CheckKind::Elsewhere: return say("another rank's execution differs from the first");
     }
     return {};
@@ -147,18 +147,19 @@ Sentence differenceText(const CheckRecord& check) {
     Sentence out = whatDiffers(check.kind);
     if (!check.difference) return out += say(" (digests {:016x} and {:016x})", check.first, check.second);
     const TensorDifference& difference = *check.difference;
-    out += say(": {} of {} elements, the first at {}: {:x} and {:x}", difference.differing, difference.elements,
+    out += say(": {} of {} elements differ, the first at {}: {:x} and {:x}", difference.differing, difference.elements,
                difference.first, difference.first_bits, difference.second_bits);
     out += flippedText(difference);
-    return out += difference.ulp ? say(", {} ulp apart", *difference.ulp) : say(", one of them not a number");
+    return out += difference.ulp ? say(", {} ulp apart", *difference.ulp) : say(", one of them NaN");
 }
 
 Sentence verdictText(const CheckRecord& check) {
     switch (check.verdict) {
-    case Verdict::Open: return say("It was not repeated, so what is to blame is open.");
+    case Verdict::Open: return say("It was not repeated, so the cause is unknown.");
     case Verdict::Transient: return say("Repeated on the same rank, both agree: a transient fault.");
-    case Verdict::Device: return say("It comes back on this rank and not on another: suspect the hardware.");
-    case Verdict::Everywhere: return say("Other ranks depart from themselves too: the code is not deterministic.");
+    case Verdict::Device: return say("It recurs on this rank but not on others: suspect the hardware.");
+    case Verdict::Everywhere:
+        return say("Other ranks also differ from their own first execution: the code is not deterministic.");
     }
     return {};
 }
@@ -166,22 +167,18 @@ Sentence verdictText(const CheckRecord& check) {
 Sentence verdictAdvice(const CheckRecord& check) {
     switch (check.verdict) {
     case Verdict::Open:
-        return say("Let mismatches be repeated before anybody draws conclusions; until then take what was "
-                   "trained since step {} as doubtful.",
+        return say("Repeat the op before drawing conclusions. Treat everything trained since step {} as suspect.",
                    check.step);
     case Verdict::Transient:
-        return say("Go back to the checkpoint before step {}, and keep count of the device: one that does it "
-                   "again is to be replaced.",
+        return say("Go back to the checkpoint before step {}. Record the device; replace it if this recurs.",
                    check.step);
     case Verdict::Device:
-        return say("Take the device out of the job, go back to the checkpoint before step {}, and have it "
-                   "tested by its vendor.",
+        return say("Remove the device from the job, go back to the checkpoint before step {}, and have the vendor test "
+                   "the device.",
                    check.step);
     case Verdict::Everywhere:
-        return say(
-            "Look for float atomics, workspaces that differ, split-K products and unseeded random numbers in this "
-            "op. "
-            "Until they are gone its checks say nothing of the hardware.");
+        return say("Look for float atomics, differing workspaces, split-K products and unseeded random numbers in this "
+                   "op. Until they are removed, its checks cannot detect hardware faults.");
     }
     return {};
 }

@@ -337,9 +337,9 @@ bool isExtract(const Trace& trace) {
 
 /// Why a file is as good as its extract; empty if it is not.
 std::string whyCopied(const Trace& trace) {
-    if (isExtract(trace)) return "is an extract already";
+    if (isExtract(trace)) return "is already an extract";
     const bool perfetto = trace.files().front().format == "perfetto";
-    return perfetto && !recordsBulk(trace) ? "is a Perfetto file without work of devices" : "";
+    return perfetto && !recordsBulk(trace) ? "is a Perfetto file without device work" : "";
 }
 
 /// Writes what was read as an extract.
@@ -389,7 +389,7 @@ Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::
 Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                      const LoadOptions& known_of, JobControl& control) {
     BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, known_of.reading, control));
-    if (isExtract(*read.trace)) return inputError(file.string(), "is an extract already");
+    if (isExtract(*read.trace)) return inputError(file.string(), "is already an extract");
     return writeExtract(std::move(read), sizeOf(file), out, known_of, control);
 }
 

@@ -19,20 +19,21 @@ struct DoubtKind {
 };
 
 Sentence loadAllRanks() {
-    return say("Load the files of all ranks of one run together, or the folder that holds nothing else.");
+    return say("Load the files of all ranks of one run together, or a folder with only these files.");
 }
 
 Sentence loadOneRun() {
-    return say("Name the files or the folder of one run; 'bubblescope diff' compares two.");
+    return say("Give the files or the folder of one run; 'bubblescope diff' compares two runs.");
 }
 
 Sentence seeWhyItEnded() {
-    return say("Find out why: a process that was killed, an error in the job's log, or a file that was cut off. Only "
-               "the complete steps before it are analysed.");
+    return say("Find the cause: a killed process, an error in the job's log, or a truncated file. Only the complete "
+               "steps before it are analysed.");
 }
 
 Sentence copyAgain() {
-    return say("If the job goes on or the file was copied, copy it again; otherwise see why its process ended early.");
+    return say("If the job is still running or the file was copied, copy it again; otherwise find out why its process "
+               "ended early.");
 }
 
 Sentence recordWithRoom() {
@@ -41,7 +42,7 @@ Sentence recordWithRoom() {
 }
 
 Sentence stateRanks() {
-    return say("Check that the order of files is that of the ranks, or name the files by rank.");
+    return say("Check that the files are in rank order, or put the rank into their names.");
 }
 
 Sentence seeProblems() {
@@ -49,8 +50,8 @@ Sentence seeProblems() {
 }
 
 Sentence seeWhereItStood() {
-    return say("If the job hung, it hung there: see what that slice waits for. Otherwise the recording ended before it "
-               "did.");
+    return say("If the job hung, it hung there: check what that slice waits for. Otherwise the recording ended before "
+               "the slice.");
 }
 
 const DoubtKind* findDoubt(std::string_view kind) {

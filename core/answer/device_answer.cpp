@@ -38,12 +38,11 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
     const std::string communication = formatPercent(fractionOf(sums.exposed_communication, sums.span));
     const std::string copies = formatPercent(fractionOf(sums.exposed_memory, sums.span));
     const std::string idle = formatPercent(fractionOf(sums.idle, sums.span));
-    return devices == 1 ? say("The device computes {} of its time. {} is communication that no compute hides, {} is "
-                              "copies, {} is idle.",
-                              compute, communication, copies, idle)
-                        : say("{} devices compute {} of their time. {} is communication that no compute hides, {} is "
-                              "copies, {} is idle.",
-                              devices, compute, communication, copies, idle);
+    return devices == 1
+               ? say("The device computes {} of its time. {} is exposed communication, {} copies, {} idle time.",
+                     compute, communication, copies, idle)
+               : say("{} devices compute {} of their time. {} is exposed communication, {} copies, {} idle time.",
+                     devices, compute, communication, copies, idle);
 }
 
 /// Chosen by what takes the most time besides compute.
@@ -59,7 +58,7 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
         out.concern = Concern::Fine;
         out.severity = Severity::Notice;
         out.kind = "fine";
-        out.what = say("Nothing but compute takes 5 % of the time.");
+        out.what = say("Apart from compute, nothing takes 5 % of the time.");
         out.action = say("Make the longest kernels faster.");
     } else if (largest == sums.exposed_communication) {
         out.kind = "exposed-communication";
@@ -67,10 +66,10 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
         const std::string exposed = formatTime(most->exposed);
         const std::string name = shortKernelName(most->name);
         out.what = most->count == 1
-                       ? say("{} ({}): exposed communication, {} of it in one call of {}.", time, part, exposed, name)
+                       ? say("{} ({}): exposed communication, {} of it in 1 call of {}.", time, part, exposed, name)
                        : say("{} ({}): exposed communication, {} of it in {} calls of {}.", time, part, exposed,
                              most->count, name);
-        out.action = say("Overlap that with compute, or make it smaller.");
+        out.action = say("Overlap this communication with compute, or reduce it.");
     } else if (largest == sums.idle_host) {
         out.kind = "waits-for-host";
         out.what = say("{} ({}): devices wait for the host to launch work.", time, part);
@@ -79,12 +78,12 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
                 "and slow data loading between launches.");
     } else if (largest == sums.idle_other) {
         out.kind = "idle";
-        out.what = say("{} ({}): devices idle though work was launched in time.", time, part);
-        out.action = say("See what that work waited for: events, other streams, other devices.");
+        out.what = say("{} ({}): devices idle although work was launched in time.", time, part);
+        out.action = say("Check what that work waited for: events, other streams, other devices.");
     } else {
         out.kind = "copies";
-        out.what = say("{} ({}): copies that no compute hides.", time, part);
-        out.action = say("Overlap copies with compute: pinned memory, a stream of their own, prefetching.");
+        out.what = say("{} ({}): exposed copies.", time, part);
+        out.action = say("Overlap copies with compute: pinned memory, a separate stream, prefetching.");
     }
     out.cost = out.concern == Concern::Time ? largest : TimeNs{0};
     return out;
@@ -108,7 +107,7 @@ Statement noWholePipeline(const Error& why) {
     out.concern = Concern::Data;
     out.severity = Severity::Serious;
     out.kind = "no-whole-pipeline";
-    out.what = say("The files hold ops of a pipeline, but not a whole one: {}.", why.message);
+    out.what = say("The files contain ops of an incomplete pipeline: {}.", why.message);
     out.action = why.hint.empty() ? Sentence() : say("{}.", why.hint);
     return out;
 }

@@ -31,41 +31,40 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     const bool pays_more =
         report.period.periods > 0 && fractionOf(period - report.period.step, report.period.step) >= kLeastShareNamed;
     if (pays_more && step.form) {
-        return say("{}: it takes {} from step to step. A step takes {} of it, and ranks idle {} of that where the "
-                   "schedule needs {}.",
+        return say("{}: {} from step to step. A step takes {} of it. Ranks idle {} of that; the schedule requires {}.",
                    schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));
     }
     if (pays_more) {
-        return say("{}: it takes {} from step to step. A step takes {} of it, and ranks idle {} of that.", schedule,
+        return say("{}: {} from step to step. A step takes {} of it. Ranks idle {} of that.", schedule,
                    formatTime(period), time, idle);
     }
     if (step.form) {
-        return say("{}: a step takes {}, and ranks idle {} of it where the schedule needs {}.", schedule, time, idle,
+        return say("{}: a step takes {}. Ranks idle {} of it; the schedule requires {}.", schedule, time, idle,
                    formatPercent(step.form->bubble_rate));
     }
-    return say("{}: a step takes {}, and ranks idle {} of it.", schedule, time, idle);
+    return say("{}: a step takes {}. Ranks idle {} of it.", schedule, time, idle);
 }
 
 Sentence actionAgainst(Cause cause) {
     switch (cause) {
     case Cause::Imbalance: return say("Balance the stages: 'bubblescope partition' finds a split of the layers.");
     case Cause::Slowdown:
-        return say("Find what slows all ops of a step alike: clock rate, power, or another job on the machine.");
+        return say("Look for a cause that slows all ops of a step: clock rate, power, or another job on the machine.");
     case Cause::Jitter:
-        return say("Find the ops that take longer than usual, and when: 'bubblescope analyze {}' lists all.",
+        return say("Look for ops that take longer than usual, and when: 'bubblescope analyze {}' lists all.",
                    optionOf(Field("csv")));
-    case Cause::Gaps: return say("Let the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
+    case Cause::Gaps: return say("Make the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
     case Cause::Communication:
-        return say("Overlap transfers with compute, or make them smaller: 'bubblescope whatif {}' shows what that can "
-                   "save.",
-                   optionOf(Field("if"), "comm=0"));
+        return say(
+            "Overlap transfers with compute, or make them smaller: 'bubblescope whatif {}' shows the possible gain.",
+            optionOf(Field("if"), "comm=0"));
     case Cause::Order:
-        return say("Run the ops in the planned order: ops that are decided at run time wait for each other.");
-    case Cause::Peer: return say("Post receives earlier: ranks block in sends and receives of each other.");
+        return say("Run the ops in the planned order: with orders chosen at run time, ops wait for each other.");
+    case Cause::Peer: return say("Post receives earlier: ranks block each other in sends and receives.");
     case Cause::Replay: return say("Give checks a smaller share of the bubbles: they delay ops.");
     case Cause::LateStart:
-        return say("Check what the host does before ops that start late: the trace records nothing that delays them.");
-    default: return say("Record more of what ranks wait for: transfers, waits and the host's launches.");
+        return say("Check what the host does before ops that start late: the trace shows no cause for their delay.");
+    default: return say("Record what ranks wait for: transfers, waits and kernel launches.");
     }
 }
 
@@ -230,7 +229,7 @@ void nameFullestRank(Statement& statement, const Run& run, const RunReport& repo
     if (work.size() < 2) return;
     const auto fullest = std::ranges::max_element(work, {}, [](const auto& each) { return each.second; });
     const TimeNs mean = all / static_cast<std::int64_t>(work.size());
-    statement.what += say(" Rank {} has the most work: {} per micro-batch, the mean is {}.", fullest->first.value,
+    statement.what += say(" Rank {} has the most work: {} per micro-batch (mean: {}).", fullest->first.value,
                           formatTime(fullest->second), formatTime(mean));
     statement.where.rank = fullest->first;
     locate(statement.where, run, report);
@@ -254,8 +253,8 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
         statement.severity = Severity::Warning;
         statement.kind = causeKey(cause.cause);
         statement.what =
-            say("{} of a step ({}): {}.", formatTime(cause.without),
-                formatPercent(fractionOf(cause.without, step_time)), Sentence::term(causeName(cause.cause)));
+            say("{} per step ({}): {}.", formatTime(cause.without), formatPercent(fractionOf(cause.without, step_time)),
+                Sentence::term(causeName(cause.cause)));
         if (cause.cause == Cause::Imbalance) nameFullestRank(statement, run, report);
         statement.action = actionAgainst(cause.cause);
         statement.cost = cause.without;
@@ -263,8 +262,8 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
         statement.gain = gains.of(statement.change);
         if (cause.cause == Cause::Imbalance && statement.gain &&
             fractionOf(*statement.gain, step_time) < kLeastShareNamed)
-            statement.action = say("Stages do as much work in all; their forwards and backwards differ. Another split "
-                                   "of the layers would not help.");
+            statement.action = say("All stages do equal work in total; only their forwards and backwards differ. "
+                                   "Another split of the layers would not help.");
         if (!most || statement.worth() > most->worth()) most = std::move(statement);
     }
     if (most) answer.statements.push_back(*std::move(most));
@@ -287,8 +286,7 @@ void addLosses(Answer& answer, const Run& run) {
     statement.since = first;
     statement.what = count == 1 ? say("the loss of step {} is not a finite number.", *first)
                                 : say("the losses of {} steps are not finite numbers, from step {} on.", count, *first);
-    statement.action =
-        say("Go back to a checkpoint from before step {}, and look for the op that overflows first.", *first);
+    statement.action = say("Go back to a checkpoint before step {}, and find the op that overflows first.", *first);
     answer.statements.push_back(std::move(statement));
 }
 

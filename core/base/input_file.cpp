@@ -70,7 +70,7 @@ Result<WrittenInput> readCsv(std::string_view text, std::string_view rows_key, I
         }
         const InputPlace here = input.place.at(fmt::format("line {}", number));
         if (row.size() != header.size()) {
-            return here.error(fmt::format("has {} cells, the header has {}", row.size(), header.size()));
+            return here.error(fmt::format("has {} cells, but the header has {}", row.size(), header.size()));
         }
         Json entry = Json::object();
         for (std::size_t i = 0; i < row.size(); ++i) {
@@ -112,7 +112,7 @@ auto textField(const Json& object, const std::string& key, const InputPlace& pla
 Result<Json> parseJsonDocument(std::string_view text, const std::string& where, std::string_view shape) {
     if (const auto at = tooDeep(text)) {
         return inputError(fmt::format("{}, byte {}", where, *at),
-                          fmt::format("JSON that nests deeper than {} levels", kMaxDepth), std::string(shape));
+                          fmt::format("JSON is nested more than {} levels deep", kMaxDepth), std::string(shape));
     }
     try {
         return Json::parse(text);
@@ -149,7 +149,7 @@ Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, 
 Result<const Json*> listField(const Json& object, std::string_view key, const InputPlace& place) {
     const auto found = object.find(key);
     if (found == object.end() || !found->is_array() || found->empty()) {
-        return place.at(key).error("is missing, empty, or no list");
+        return place.at(key).error("is missing, empty, or not a list");
     }
     return &*found;
 }
@@ -157,7 +157,7 @@ Result<const Json*> listField(const Json& object, std::string_view key, const In
 Status checkKeys(const Json& object, std::initializer_list<std::string_view> known, const InputPlace& place) {
     if (!object.is_object()) return place.error(fmt::format("is {}, not an object", shortened(object)));
     for (const auto& [key, value] : object.items()) {
-        if (std::ranges::find(known, key) == known.end()) return place.at(key).error("is not known here");
+        if (std::ranges::find(known, key) == known.end()) return place.at(key).error("is not a known field");
     }
     return {};
 }
@@ -166,7 +166,7 @@ Result<std::optional<TimeNs>> timeField(const Json& object, const std::string& k
     const std::string ns_key = key + "_ns";
     BUBBLESCOPE_ASSIGN(const auto ns, numberField(object, ns_key, std::numeric_limits<std::int64_t>::max(), place));
     if (!ns) return textField(object, key, place, parseTime);
-    if (object.contains(key)) return place.at(key).error(fmt::format("is given as {} too", ns_key));
+    if (object.contains(key)) return place.at(key).error(fmt::format("is also given as {}", ns_key));
     return std::optional(TimeNs{*ns});
 }
 

@@ -33,7 +33,7 @@ Result<Descriptor> openInput(const std::string& file, std::chrono::milliseconds 
     if (S_ISFIFO(status.st_mode)) {
         pollfd waited{opened.get(), POLLIN, 0};
         if (::poll(&waited, 1, static_cast<int>(patience.count())) == 0)
-            return inputError(file, "is a pipe into which nobody writes", "start what writes into it first");
+            return inputError(file, "is a pipe without a writer", "start its writer first");
     }
     const int flags = ::fcntl(opened.get(), F_GETFL);
     [[maybe_unused]] const int ignored = ::fcntl(opened.get(), F_SETFL, flags & ~O_NONBLOCK);

@@ -46,7 +46,7 @@ std::optional<TimeNs> ProgressEstimate::remaining() const {
 std::string ProgressEstimate::text() const {
     constexpr std::uint64_t kMega = 1'000'000;
     if (total_ == 0) return fmt::format("{} MB", done_ / kMega);
-    if (readAll()) return fmt::format("{} MB read, putting in order", ceilDivided(total_, kMega));
+    if (readAll()) return fmt::format("{} MB read, sorting", ceilDivided(total_, kMega));
     std::string out = fmt::format("{} of {} MB", done_ / kMega, ceilDivided(total_, kMega));
     if (const auto left = remaining()) out += fmt::format(", about {} left", roughTime(*left));
     return out;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 namespace bubblescope {
 namespace {
@@ -14,7 +15,8 @@ bool allowedInXml(char32_t code) {
 } // namespace
 
 std::string formatPercent(double fraction, int decimals) {
-    return fmt::format("{:.{}f} %", 100 * fraction, decimals);
+    const bool over_whole = std::abs(fraction) > 1.0005; // three digits are enough
+    return fmt::format("{:.{}f} %", 100 * fraction, over_whole ? 0 : decimals);
 }
 
 std::string pluralize(std::size_t count, std::string_view noun) {

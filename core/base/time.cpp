@@ -71,9 +71,13 @@ std::string formatTime(TimeNs time) {
     const std::int64_t ns = time.count();
     const double magnitude = ns < 0 ? -static_cast<double>(ns) : static_cast<double>(ns);
     if (magnitude < 1e3) return fmt::format("{} ns", ns);
-    if (magnitude < 1e6) return fmt::format("{:.3f} us", static_cast<double>(ns) / 1e3);
-    if (magnitude < 1e9) return fmt::format("{:.3f} ms", static_cast<double>(ns) / 1e6);
-    return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+    // 999.96 us would print as "1000 us": a value that rounds up to the next unit is written in that unit.
+    constexpr double kRoundsUp = 999.5;
+    const auto in = [&](double unit, std::string_view name) {
+        const double size = magnitude / unit;
+        return fmt::format("{:.{}f} {}", static_cast<double>(ns) / unit, size < 9.995 ? 2 : size < 99.95 ? 1 : 0, name);
+    };
+    return magnitude < kRoundsUp * 1e3 ? in(1e3, "us") : magnitude < kRoundsUp * 1e6 ? in(1e6, "ms") : in(1e9, "s");
 }
 
 std::string formatTimeDelta(TimeNs time) {

@@ -36,7 +36,7 @@ Result<OpTimes> readStage(const Json& entry, std::size_t index, const InputPlace
     BUBBLESCOPE_ASSIGN(const auto stage, numberField(entry, "stage", kMaxIds, place));
     if (stage && *stage != static_cast<std::int64_t>(index)) {
         return place.at("stage").error(
-            fmt::format("is {}, but stages are listed in order and this is {}", *stage, index));
+            fmt::format("is {}, but stages are listed in order and this one is {}", *stage, index));
     }
     BUBBLESCOPE_ASSIGN(const auto forward, timeField(entry, "forward", place));
     if (!forward) return place.error("has no time \"forward\"");
@@ -69,7 +69,7 @@ Status readLink(const Json& entry, int pp, const InputPlace& place, std::vector<
     if (both ? entry.contains("from") || entry.contains("to") || !entry["between"].is_array() ||
                    entry["between"].size() != 2
              : !entry.contains("from") || !entry.contains("to")) {
-        return place.error("names no two ranks, as \"from\" and \"to\" or as \"between\": [r, s]");
+        return place.error("does not name two ranks, as \"from\" and \"to\" or as \"between\": [r, s]");
     }
     Link link;
     BUBBLESCOPE_ASSIGN(link.from, readRank(both ? entry["between"][0] : entry["from"], pp, place));
@@ -79,7 +79,7 @@ Status readLink(const Json& entry, int pp, const InputPlace& place, std::vector<
     if (!link.latency && !link.bytes_per_second) return place.error("has neither a latency nor a bandwidth");
     const int ahead = (link.to.value - link.from.value + pp) % pp;
     if (ahead == 0 || (ahead != 1 && ahead != pp - 1)) {
-        return place.error(fmt::format("is of ranks {} and {}, which exchange nothing: transfers go between neighbours",
+        return place.error(fmt::format("is for ranks {} and {}, which exchange nothing: transfers connect neighbours",
                                        link.from.value, link.to.value));
     }
     links.push_back(link);
@@ -110,13 +110,13 @@ Result<Op> readOp(const Json& fields, const InputPlace& place) {
     const auto kind = fields.find("kind");
     const bool letter = kind != fields.end() && kind->is_string() && kind->get_ref<const std::string&>().size() == 1;
     const auto known = letter ? opKindFromLetter(kind->get_ref<const std::string&>().front()) : std::nullopt;
-    if (!known) return place.error("names no kind of op, which are F, B, I, W and O");
+    if (!known) return place.error("does not name a kind of op (F, B, I, W or O)");
     Op op;
     op.kind = *known;
     BUBBLESCOPE_ASSIGN(const auto microbatch, numberField(fields, "microbatch", kMaxIds, place));
     BUBBLESCOPE_ASSIGN(const auto chunk, numberField(fields, "chunk", kMaxIds, place));
     BUBBLESCOPE_ASSIGN(const auto sequence, numberField(fields, "sequence", kMaxSequenceSlices - 1, place));
-    if (!microbatch && *known != OpKind::Optimizer) return place.error("names no micro-batch");
+    if (!microbatch && *known != OpKind::Optimizer) return place.error("does not name a micro-batch");
     op.microbatch.value = static_cast<std::int32_t>(microbatch.value_or(0));
     op.chunk.value = static_cast<std::int32_t>(chunk.value_or(0));
     op.sequence = sequenceSlice(sequence.value_or(0));
@@ -175,7 +175,7 @@ Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const 
     const OpIndex runs = graph.find(OpKind::Backward, given.microbatch, stage, given.sequence);
     if (graph.op(runs).kind != OpKind::Backward) return {};
     return place.error(
-        fmt::format("gives one half of {} alone, which the schedule runs as a whole", opName(as(OpKind::Backward))));
+        fmt::format("gives only one half of {}, which the schedule runs as a whole", opName(as(OpKind::Backward))));
 }
 
 } // namespace
@@ -236,11 +236,11 @@ Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& wher
             {"kind", "microbatch", "chunk", "rank", "sequence", "duration", "duration_ns", "start_ns", "end_ns"},
             place));
         BUBBLESCOPE_ASSIGN(const Op op, readOp(fields, place));
-        if (!fields.contains("rank")) return place.error("names no rank");
+        if (!fields.contains("rank")) return place.error("does not name a rank");
         BUBBLESCOPE_ASSIGN(const Rank rank, readRank(fields["rank"], schedule.pp, place));
         if (!holds(schedule, graph, rank, op)) {
             return place.error(
-                fmt::format("is of {}, which rank {} of this schedule does not run", opName(op), rank.value));
+                fmt::format("is for {}, which rank {} of this schedule does not run", opName(op), rank.value));
         }
         if (op.kind != OpKind::Optimizer && times.op(rank, op))
             return place.error(fmt::format("gives {} on rank {} a second time", opName(op), rank.value));

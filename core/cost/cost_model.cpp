@@ -103,10 +103,12 @@ TimeNs CostModel::transferTime(Payload payload, Rank from, Rank to) const {
 
 Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std::optional<TimeNs> input_grad,
                             std::optional<TimeNs> weight_grad, TimeNs optimizer) {
+    // Exact, so that the reader can add them.
+    const auto inNs = [](TimeNs time) { return fmt::format("{}ns", time.count()); };
     if (backward && input_grad && weight_grad && *input_grad + *weight_grad != *backward) {
-        return usageError(fmt::format("{} is not {} plus {}", Field("backward").is(formatTime(*backward)),
-                                      Field("input_grad").is(formatTime(*input_grad)),
-                                      Field("weight_grad").is(formatTime(*weight_grad))),
+        return usageError(fmt::format("{} is not {} plus {}", Field("backward").is(inNs(*backward)),
+                                      Field("input_grad").is(inNs(*input_grad)),
+                                      Field("weight_grad").is(inNs(*weight_grad))),
                           "give two of the three");
     }
     if (backward) {

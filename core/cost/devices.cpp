@@ -72,7 +72,7 @@ Result<DeviceSpec> deviceNamed(std::string_view name) {
         if (plainName(device.name) == plain) return device;
     if (plain == plainName("a100-80gb")) return deviceNamed("a100");
     const std::vector<std::string> names = deviceNames();
-    return usageError(fmt::format("there is no device '{}'{}", name, didYouMean(name, names)),
+    return usageError(fmt::format("unknown device '{}'{}", name, didYouMean(name, names)),
                       fmt::format("known: {}", fmt::join(names, ", ")));
 }
 

@@ -27,11 +27,10 @@ Result<std::vector<int>> cut(const ModelSizes& sizes, int parts) {
     const auto& given = sizes.layers_per_stage;
     const std::int64_t layers = std::accumulate(given.begin(), given.end(), std::int64_t{0});
     if (given.size() != static_cast<std::size_t>(parts) || layers != static_cast<std::int64_t>(sizes.layers.size())) {
-        return usageError(
-            fmt::format("\"layers_per_stage\" cuts {} layers into {} stages, the model has {} layers and the "
-                        "schedule {} stages",
-                        layers, given.size(), sizes.layers.size(), parts),
-            "correct the list, or leave it out for an even cut");
+        return usageError(fmt::format("\"layers_per_stage\" lists {} layers on {} stages, but the model has {} layers "
+                                      "and the schedule {} stages",
+                                      layers, given.size(), sizes.layers.size(), parts),
+                          "correct the list, or omit it for an even split");
     }
     return given;
 }
@@ -64,7 +63,7 @@ LayerSizes& LayerSizes::operator+=(const LayerSizes& other) {
 Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule) {
     const int apart = routes(schedule.placement);
     if (StageWays::of(schedule).copies() > 1)
-        return usageError("tensor sizes are of one model, and this order holds copies of a second, smaller one",
+        return usageError("tensor sizes are for one model, but this order also runs copies of a second, smaller one",
                           fmt::format("leave {} out", Field("memory_model")));
     BUBBLESCOPE_ASSIGN(const std::vector<int> layers, cut(sizes, schedule.stages() / apart));
     MemoryModel model;

@@ -42,7 +42,7 @@ Status readChoice(const Json& object, const std::string& key, std::initializer_l
     const auto name = found->is_string()
                           ? std::ranges::find(names, std::string_view(found->get_ref<const std::string&>()))
                           : names.end();
-    if (name == names.end()) return place.at(key).error("is none of what it may be");
+    if (name == names.end()) return place.at(key).error("is not one of the allowed values");
     value = static_cast<std::size_t>(name - names.begin());
     return {};
 }
@@ -68,7 +68,7 @@ Status readLayers(const WrittenInput& input, ModelSizes& sizes) {
         std::int64_t count = 1;
         BUBBLESCOPE_TRY(readNumber((*list)[i], "count", kMaxLayers, place, count));
         if (static_cast<std::int64_t>(sizes.layers.size()) + count > kMaxLayers)
-            return place.error("makes more than a million layers");
+            return place.error("exceeds a million layers");
         sizes.layers.insert(sizes.layers.end(), static_cast<std::size_t>(count), layer);
     }
     return {};
@@ -156,13 +156,14 @@ Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& wher
     if (transformer == document.end()) {
         BUBBLESCOPE_TRY(readLayers(input, sizes));
     } else {
-        if (document.contains("layers")) return input.place.at("layers").error("is given beside \"transformer\"");
+        if (document.contains("layers"))
+            return input.place.at("layers").error("cannot be combined with \"transformer\"");
         BUBBLESCOPE_ASSIGN(sizes, readTransformer(*transformer, input.place.at("transformer")));
     }
     for (const auto& [key, extra] : {std::pair("first", &sizes.first), {"last", &sizes.last}}) {
         if (!document.contains(key)) continue;
         BUBBLESCOPE_ASSIGN(*extra, readLayer(document[key], input.place.at(key)));
-        if (document[key].contains("count")) return input.place.at(key).error("has a count, but is there once");
+        if (document[key].contains("count")) return input.place.at(key).error("has a count, but can occur only once");
     }
     BUBBLESCOPE_TRY(readParameterBytes(document, input.place, sizes));
     BUBBLESCOPE_TRY(readCut(document, input.place, sizes));

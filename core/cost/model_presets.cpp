@@ -84,7 +84,7 @@ Result<TransformerShape> modelPresetShape(std::string_view name) {
         std::ranges::find_if(kPresets, [&plain](const ModelPreset& preset) { return plainName(preset.name) == plain; });
     if (found != kPresets.end()) return found->shape;
     const std::vector<std::string> names = modelPresetNames();
-    return usageError(fmt::format("there is no model preset '{}'{}", name, didYouMean(name, names)),
+    return usageError(fmt::format("unknown model preset '{}'{}", name, didYouMean(name, names)),
                       fmt::format("known: {}", fmt::join(names, ", ")));
 }
 

@@ -31,7 +31,7 @@ Result<Partition> partitionEvenly(int layers, int stages, int first_less, int la
     if (stages < 1)
         return usageError("there must be at least one stage",
                           fmt::format("give {} and {} of 1 or more", Field("pp"), Field("vpp")));
-    if (first_less < 0 || last_less < 0) return usageError("a stage cannot have a negative number of layers fewer");
+    if (first_less < 0 || last_less < 0) return usageError("the number of layers to remove from a stage is negative");
     const std::int64_t spread = std::int64_t{layers} + first_less + last_less;
     if (layers > kMaxSplitLayers || spread > kMaxSplitLayers) return usageError("more than 10 million layers");
     Partition partition;
@@ -43,7 +43,7 @@ Result<Partition> partitionEvenly(int layers, int stages, int first_less, int la
     partition.layers_per_stage.back() -= last_less;
     const auto shortest = std::ranges::min_element(partition.layers_per_stage);
     if (*shortest < 1) {
-        return usageError(fmt::format("{} layers leave stage {} of {} without one", layers,
+        return usageError(fmt::format("{} layers leave stage {} of {} empty", layers,
                                       shortest - partition.layers_per_stage.begin(), stages),
                           fmt::format("give more layers, fewer stages, or a smaller {} or {}", Field("first_less"),
                                       Field("last_less")));
@@ -53,7 +53,8 @@ Result<Partition> partitionEvenly(int layers, int stages, int first_less, int la
 
 Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement) {
     if (vpp < 1)
-        return usageError("there must be at least one chunk a rank", fmt::format("give {} of 1 or more", Field("vpp")));
+        return usageError("there must be at least one chunk per rank",
+                          fmt::format("give {} of 1 or more", Field("vpp")));
     const int pp = static_cast<int>(layers_per_rank.size());
     Partition partition;
     partition.layers_per_stage.resize(static_cast<std::size_t>(pp) * static_cast<std::size_t>(vpp));
@@ -75,8 +76,8 @@ Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int v
 Result<CostModel> recut(const CostModel& costs, int before, int now) {
     if (before == now) return costs;
     if (!costs.stages.empty()) {
-        return usageError("times per stage hold for one number of chunks a rank only",
-                          fmt::format("give {} and {} instead, or compare schedules with equal chunks",
+        return usageError("times per stage apply to one number of chunks per rank only",
+                          fmt::format("give {} and {} instead, or compare schedules with equal numbers of chunks",
                                       Field("forward"), Field("backward")));
     }
     const auto scaled = [&](TimeNs time) { return time * before / now; };

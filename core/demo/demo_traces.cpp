@@ -130,12 +130,12 @@ using std::chrono::milliseconds;
 
 constexpr std::array<DemoTrace, 3> kDemos{{
     {"balanced", "A balanced 1F1B step",
-     "Four ranks with equal stages: the bubbles are those that the closed form allows, and nothing is wrong."},
+     "Four ranks with equal stages: the bubbles match the closed form, and nothing is wrong."},
     {"slow-last-stage", "A slow last stage",
-     "The output head makes the last of four stages 60 % slower: all ranks wait for it, and a better split of the "
-     "layers would win that back."},
+     "The output head makes the last of four stages 60 % slower: all ranks wait for it. A better split of the layers "
+     "would recover that time."},
     {"checked-zb-h1", "ZB-H1 that checks itself",
-     "Rank 1 is slow, and A/A checks compute ops again in the bubbles: one of them found a flipped bit."},
+     "Rank 1 is slow, and A/A checks recompute ops in the bubbles: one check found a flipped bit."},
 }};
 
 /// How a demo is simulated.

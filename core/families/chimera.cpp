@@ -45,7 +45,7 @@ std::vector<std::pair<std::int64_t, Op>> slotsOf(int p, int m, int chunks, int r
 
 Result<Schedule> generateTwoWay(const ScheduleSpec& spec, int chunks) {
     if (spec.vpp != 1 && spec.vpp != chunks) { // 1 is the default
-        return usageError(fmt::format("{} has {} chunks a rank, not {}", spec.name, chunks, spec.vpp),
+        return usageError(fmt::format("{} has {} chunks per rank, not {}", spec.name, chunks, spec.vpp),
                           fmt::format("leave {} out", Field("vpp")));
     }
     BUBBLESCOPE_TRY(checkChimera(spec.name, spec.pp, spec.microbatches));

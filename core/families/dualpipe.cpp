@@ -122,7 +122,7 @@ private:
 
 Status checkTwoChunks(const ScheduleSpec& spec) {
     if (spec.vpp <= 2) return {}; // 1 is the default
-    return usageError(fmt::format("{} has 2 chunks a rank, not {}", spec.name, spec.vpp),
+    return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
                       fmt::format("leave {} out", Field("vpp")));
 }
 

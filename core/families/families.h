@@ -27,7 +27,7 @@ namespace bubblescope {
 /// Rejects more than one chunk per rank; `instead` names families that support several. Errors: Usage.
 [[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string_view instead = {}) {
     if (spec.vpp == 1) return {};
-    return usageError(fmt::format("{} has one chunk a rank, not {}", spec.name, spec.vpp),
+    return usageError(fmt::format("{} has one chunk per rank, not {}", spec.name, spec.vpp),
                       instead.empty() ? fmt::format("leave {} out", Field("vpp"))
                                       : fmt::format("leave {} out, or use {}", Field("vpp"), instead));
 }

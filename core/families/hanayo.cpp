@@ -79,7 +79,7 @@ private:
 
 Result<Schedule> generateHanayo(const ScheduleSpec& spec) {
     if (spec.vpp % 2 != 0) {
-        return usageError(fmt::format("hanayo has two chunks a rank for each wave, not {} in all", spec.vpp),
+        return usageError(fmt::format("hanayo needs two chunks per rank and wave, not {} in total", spec.vpp),
                           fmt::format("give {} for one wave, 4 for two, …", Field("vpp").is(2)));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
@@ -93,7 +93,7 @@ ScheduleFamily hanayoFamily() {
     return {.name = "hanayo",
             .title = "Hanayo (waves)",
             .placement = Placement::V,
-            .limits = "m ≥ 1, v even (two for each wave)",
+            .limits = "m ≥ 1, v even (two per wave)",
             .generate = generateHanayo};
 }
 

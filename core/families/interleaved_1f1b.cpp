@@ -83,7 +83,7 @@ Result<Grouping> megatronGroups(int p, int m, int group_size) {
     }
     if (rest != 0 && rest < p) {
         return usageError(
-            fmt::format("interleaved (megatron) would leave a group of {}, smaller than the {} ranks", rest, p),
+            fmt::format("interleaved (megatron) would have a last group of {}, smaller than the {} ranks", rest, p),
             fmt::format("give {} micro-batches, another group size, or flavor balanced", m - rest + n));
     }
     return Grouping{groupsOf(n, m), n};
@@ -120,7 +120,7 @@ bool isPaddleDynamic(std::string_view flavor) {
 
 Status checkChunks(const ScheduleSpec& spec) {
     if (spec.vpp < 2 && spec.flavor != "torch" && !spec.flavor.starts_with("paddle-static")) {
-        return usageError(fmt::format("interleaved needs at least 2 chunks a rank, not {}", spec.vpp),
+        return usageError(fmt::format("interleaved needs at least 2 chunks per rank, not {}", spec.vpp),
                           fmt::format("give {}, or use 1f1b", Field("vpp").is(2)));
     }
     if (spec.group_size != 0 && spec.flavor != "megatron" && spec.flavor != "sail-sg") {
@@ -252,14 +252,15 @@ Result<Schedule> sailSg(const ScheduleSpec& spec) {
 
 Result<Schedule> paddleStaticSplit(const ScheduleSpec& spec) {
     if (spec.group_size != 0) {
-        return usageError("interleaved (paddle-static-split) takes no group size",
+        return usageError("interleaved (paddle-static-split) does not take a group size",
                           fmt::format("leave {} out", Field("group_size")));
     }
     if (spec.microbatches != spec.pp) {
-        return usageError(fmt::format("Paddle's static pass splits backwards only with as many micro-batches as "
-                                      "ranks, not with {} on {}",
-                                      spec.microbatches, spec.pp),
-                          fmt::format("give {}, or flavor paddle-static", Field("microbatches").is(spec.pp)));
+        return usageError(
+            fmt::format(
+                "Paddle's static pass splits backwards only if there are as many micro-batches as ranks, not {} on {}",
+                spec.microbatches, spec.pp),
+            fmt::format("give {}, or flavor paddle-static", Field("microbatches").is(spec.pp)));
     }
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     std::vector<Op> ops;

@@ -116,7 +116,7 @@ ScheduleFamily seq1F1BFamily() {
 
 ScheduleFamily vppBalancedMemoryFamily() {
     return {.name = "vpp-balanced-memory",
-            .title = "VPP in balanced memory",
+            .title = "VPP with balanced memory",
             .flavors = {"paddle"},
             .placement = Placement::Loop,
             .limits = "p > 2, v ≥ 2, p ≤ m < 2p",

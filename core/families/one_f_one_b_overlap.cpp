@@ -93,7 +93,7 @@ Result<Schedule> generateInterleavedOverlap(const ScheduleSpec& spec) {
 
 Status checkInterleavedOverlap(int p, int m, int v) {
     if (v < 2) {
-        return usageError(fmt::format("interleaved-overlap needs at least 2 chunks a rank, not {}", v),
+        return usageError(fmt::format("interleaved-overlap needs at least 2 chunks per rank, not {}", v),
                           fmt::format("give {}, or use 1f1b-overlap", Field("vpp").is(2)));
     }
     if (m % p != 0) {

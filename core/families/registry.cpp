@@ -106,7 +106,8 @@ Status checkSizes(const ScheduleSpec& spec) {
     }
     const ActivationSizes& sizes = spec.sizes;
     if (sizes.input_grad < 0 || sizes.weight_grad < 1 || sizes.forward != sizes.input_grad + sizes.weight_grad) {
-        return usageError("the two gradients must free together what a forward takes, the weight gradient some of it");
+        return usageError(
+            "the two gradients together must free what a forward allocates, the weight gradient a part of it");
     }
     return {};
 }

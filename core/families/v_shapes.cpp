@@ -45,7 +45,7 @@ std::vector<SlotTable::Block> halfOrMinBlocks(bool half, int p) {
 
 Result<Schedule> generateHalfOrMin(const ScheduleSpec& spec) {
     if (spec.vpp != 2) {
-        return usageError(fmt::format("{} has 2 chunks a rank, not {}", spec.name, spec.vpp),
+        return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
                           fmt::format("give {}", Field("vpp").is(2)));
     }
     SlotTable table(halfOrMinBlocks(spec.name == "v-half", spec.pp), spec.microbatches);
@@ -85,7 +85,7 @@ std::vector<SlotTable::Block> v1F1BBlocks(int p) {
 
 Result<Schedule> generateV1F1B(const ScheduleSpec& spec) {
     if (spec.vpp != 2)
-        return usageError(fmt::format("v-1f1b has 2 chunks a rank, not {}", spec.vpp),
+        return usageError(fmt::format("v-1f1b has 2 chunks per rank, not {}", spec.vpp),
                           fmt::format("give {}", Field("vpp").is(2)));
     SlotTable table(v1F1BBlocks(spec.pp), spec.microbatches, 2);
     table.moveUp(SlotTable::Extent::All);

@@ -97,7 +97,7 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
 
 Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
     if (spec.vpp < 2) {
-        return usageError(fmt::format("zb-v (paddle) has 2 chunks a rank or more, not {}", spec.vpp),
+        return usageError(fmt::format("zb-v (paddle) has at least 2 chunks per rank, not {}", spec.vpp),
                           fmt::format("give {}", Field("vpp").is(2)));
     }
     auto ranks =
@@ -105,7 +105,7 @@ Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
     if (!ranks) {
         return usageError(
             fmt::format("zb-v (paddle) does not fit into {} activations on {} ranks", spec.memory_limit, spec.pp),
-            fmt::format("give a larger {}, or none", Field("memory_limit")));
+            fmt::format("give a larger {}, or omit it", Field("memory_limit")));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.ranks = std::move(*ranks);
@@ -115,12 +115,12 @@ Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
 Result<Schedule> generateZbV(const ScheduleSpec& spec) {
     if (spec.flavor == "paddle") return generatePaddle(spec);
     if (spec.vpp != 2)
-        return usageError(fmt::format("zb-v has 2 chunks a rank, not {}", spec.vpp),
+        return usageError(fmt::format("zb-v has 2 chunks per rank, not {}", spec.vpp),
                           fmt::format("give {}", Field("vpp").is(2)));
     if (spec.flavor == "greedy") return generateGreedy(spec);
     if (spec.memory_limit > 0) {
         return usageError(
-            fmt::format("zb-v ({}) has one fixed order and takes no {}", spec.flavor, Field("memory_limit")),
+            fmt::format("zb-v ({}) has a fixed order and does not take {}", spec.flavor, Field("memory_limit")),
             fmt::format("leave {} out, or give {}", Field("memory_limit"), Field("flavor").is("greedy")));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
@@ -138,7 +138,7 @@ ScheduleFamily zbVFamily() {
         .flavors = {"greedy", "handcrafted", "torch", "paddle"},
         .placement = Placement::V,
         .limits =
-            "m ≥ 1, v = 2 (paddle: 2 or more); greedy: memory limit 2p (default) or more; paddle: any that suffices",
+            "m ≥ 1, v = 2 (paddle: 2 or more); greedy: memory limit 2p (default) or more; paddle: any sufficient limit",
         .generate = generateZbV};
 }
 

@@ -86,9 +86,10 @@ void settleRanks(TraceBuilder& builder, DiagnosticLog& log) {
     const auto shared = std::ranges::find_if(stated, [](const auto& each) { return each.second.size() > 1; });
     const bool names_decide = shared != stated.end() && named.size() == usable;
     if (names_decide) {
-        log.add("rank-contradiction", builder.file(*shared->second.begin()).path.string(),
-                say("several files state rank {}, their names say different ranks; the names are used", shared->first),
-                static_cast<std::int64_t>(shared->second.size()));
+        log.add(
+            "rank-contradiction", builder.file(*shared->second.begin()).path.string(),
+            say("several files contain rank {}, but their names have different ranks; using the names", shared->first),
+            static_cast<std::int64_t>(shared->second.size()));
     }
     for (std::uint32_t i = 0; i < builder.fileCount(); ++i) {
         TraceFile& file = builder.file(i);
@@ -97,7 +98,7 @@ void settleRanks(TraceBuilder& builder, DiagnosticLog& log) {
             file.rank = file.named_rank;
         } else if (*file.rank != *file.named_rank) {
             log.add("rank-contradiction", file.path.string(),
-                    say("the file states rank {}, its name says rank {}; what it states is used", *file.rank,
+                    say("the file contains rank {}, but its name has rank {}; using the content", *file.rank,
                         *file.named_rank));
         }
     }

@@ -77,14 +77,14 @@ Result<std::vector<Note>> readNotes(const std::filesystem::path& file) {
     std::error_code failed;
     const bool there = std::filesystem::exists(file, failed);
     if (failed)
-        return inputError(file.string(), fmt::format("cannot be looked at: {}", failed.message()),
+        return inputError(file.string(), fmt::format("cannot be accessed: {}", failed.message()),
                           "check its permissions");
     if (!there) return std::vector<Note>{};
     BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file.string()));
     BUBBLESCOPE_ASSIGN(const NotesJson document, parseJsonDocument(text, file.string(), kNotesShape));
     const auto list = document.is_object() ? document.find("notes") : document.end();
     if (!document.is_object() || list == document.end() || !list->is_array())
-        return inputError(file.string(), "there is no list \"notes\"", std::string(kNotesShape));
+        return inputError(file.string(), "list \"notes\" missing", std::string(kNotesShape));
     std::vector<Note> notes;
     for (std::size_t i = 0; i < list->size(); ++i) {
         BUBBLESCOPE_ASSIGN(Note note, noteIn((*list)[i], file.string(), i));
@@ -96,8 +96,8 @@ Result<std::vector<Note>> readNotes(const std::filesystem::path& file) {
 Status writeNotes(const std::filesystem::path& file, const std::vector<Note>& notes) {
     if (const auto now = readNotes(file); !now.ok()) {
         Error error = now.error();
-        error.message += "; the notes were not saved over it";
-        error.hint = "move that file away, or mend it: " + error.hint;
+        error.message += "; the notes were not saved";
+        error.hint = "move that file away, or repair it: " + error.hint;
         return error;
     }
     if (notes.empty()) {

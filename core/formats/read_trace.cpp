@@ -120,9 +120,9 @@ Status addFolder(const fs::path& folder, std::vector<InputFile>& files) {
     }
     if (failed) return inputError(folder.string(), fmt::format("cannot be listed: {}", failed.message()));
     if (found.empty()) {
-        return inputError(folder.string(), fmt::format("holds no trace file among its {} files", seen),
-                          "traces are JSON with 'traceEvents' (or an array of events) or Perfetto files, packed with "
-                          "gzip or zstd or not");
+        return inputError(folder.string(), fmt::format("contains no trace file among its {} files", seen),
+                          "traces are JSON with 'traceEvents' (or an array of events) or Perfetto files, optionally "
+                          "compressed with gzip or zstd");
     }
     std::sort(found.begin(), found.end(),
               [](const InputFile& a, const InputFile& b) { return naturallyBefore(a.path.string(), b.path.string()); });
@@ -153,7 +153,7 @@ Result<std::vector<InputFile>> findTraceFiles(const std::vector<fs::path>& paths
         const auto bytes = fs::file_size(path, failed);
         files.push_back({path, true, failed ? 0 : bytes});
     }
-    if (files.empty()) return inputError({}, "no trace file was named");
+    if (files.empty()) return inputError({}, "no trace file given");
     return files;
 }
 
@@ -172,7 +172,7 @@ Status readContent(const FileBytes& bytes, bool in_part, const fs::path& path, c
     const FileFormat format = sniffFormat(bytes.text());
     const bool in_order = format == FileFormat::Json || format == FileFormat::Perfetto;
     if (in_part && (!in_order || perfetto::beginsExtract(bytes.text())))
-        return inputError(where, "cannot be read in part", "load all of it");
+        return inputError(where, "cannot be read partially", "load all of it");
     if (!in_order) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
     switch (format) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
@@ -183,14 +183,15 @@ Status readContent(const FileBytes& bytes, bool in_part, const fs::path& path, c
     case FileFormat::PrimusRecord: return primus::readRecord(bytes.text(), path, where, builder, log);
     case FileFormat::RocprofJson: return rocm::readRocprofJson(bytes.text(), where, builder, log, progress);
     case FileFormat::XPlane:
-        return inputError(where, "is an XPlane profile of JAX or TensorFlow, which is not read",
+        return inputError(where, "is an XPlane profile of JAX or TensorFlow, which is not supported",
                           std::string(kXPlaneAdvice));
     case FileFormat::ScheduleCsv: return scheduleError(where);
     case FileFormat::Empty: return inputError(where, "is empty");
-    case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");
+    case FileFormat::Packed:
+        return inputError(where, "contains another compressed file", "decompress it once and try again");
     case FileFormat::Unknown: break;
     }
-    return inputError(where + ", byte 0", "is not a trace file that can be read",
+    return inputError(where + ", byte 0", "is not a known trace format",
                       std::string(conversionAdvice(where, bytes.text())));
 }
 
@@ -211,9 +212,9 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
     const Status status = readContent(bytes, file.first_bytes > 0, file.path == kStandardInput ? fs::path() : file.path,
                                       where, part.builder, part.log, progress);
     if (bytes.lost()) {
-        if (!status.ok()) return inputError(where, "was shortened while it was read", "load it when it is complete");
+        if (!status.ok()) return inputError(where, "was truncated while being read", "load it when it is complete");
         part.log.add("file-changed", where,
-                     say("the file was shortened while it was read; what was lost reads as zeros"));
+                     say("the file was truncated while being read; the lost part reads as zeros"));
     }
     BUBBLESCOPE_TRY(status);
     for (std::uint32_t i = index; i < part.builder.fileCount(); ++i) {
@@ -240,8 +241,8 @@ Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadPr
 
 Error tooLarge(const std::string& where, std::uint64_t bytes) {
     const std::string size = formatBytes(static_cast<std::int64_t>(bytes));
-    return inputError(where, fmt::format("needs more memory than there is for its {}", size),
-                      "open fewer files, or a part of it, or use a larger machine");
+    return inputError(where, fmt::format("exceeds the available memory: its {} does not fit", size),
+                      "open fewer files or only a part, or use a larger machine");
 }
 
 FilePart readPart(const InputFile& file, std::size_t order, JobControl& control) {
@@ -336,7 +337,7 @@ Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& contro
         if (part.status.ok()) {
             if (const auto original = files.size() > 1 ? copies.copyOf(part.builder) : std::nullopt) {
                 outcome.problems = {{"copy", 1, Sentence(file.path.string()),
-                                     say("holds the same as {}, which is used instead", original->string())}};
+                                     say("has the same content as {}, which is used instead", original->string())}};
                 continue;
             }
             const bool is_first = read.builder.fileCount() == 0;
@@ -369,7 +370,7 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
             continue;
         }
         if (ignored) {
-            log.add("ignored-file", unusable->where, say("files of other kinds are ignored"));
+            log.add("ignored-file", unusable->where, say("ignored files of other kinds"));
         } else {
             log.add("unusable-file", unusable->where, unusable->message);
         }

@@ -131,14 +131,14 @@ constexpr std::array kForeign{
     ForeignFormat{{}, ".nsys-rep", "export it with 'nsys export --type sqlite' and load the SQLite file"},
     ForeignFormat{{}, ".qdrep", "export it with 'nsys export --type sqlite' and load the SQLite file"},
     ForeignFormat{{}, ".ncu-rep", "Nsight Compute measures kernels one by one; record a timeline with nsys instead"},
-    ForeignFormat{"PAR1"sv, {}, "Parquet tables are not read; load the timeline in Chrome's JSON that belongs to it"},
+    ForeignFormat{"PAR1"sv, {}, "Parquet tables are not supported; load the matching timeline in Chrome's JSON format"},
     ForeignFormat{{}, ".xplane.pb", kXPlaneAdvice},
-    ForeignFormat{"PK\x03\x04"sv, {}, "unpack the archive and load what is in it"},
-    ForeignFormat{{}, ".tar", "unpack the archive and load what is in it"},
-    ForeignFormat{"\x80\x04"sv,
-                  {},
-                  "a Python pickle may run code when it is read and is not; traces are written by "
-                  "prof.export_chrome_trace()"},
+    ForeignFormat{"PK\x03\x04"sv, {}, "unpack the archive and load its files"},
+    ForeignFormat{{}, ".tar", "unpack the archive and load its files"},
+    ForeignFormat{
+        "\x80\x04"sv,
+        {},
+        "Python pickles are not read because they may run code; write traces with prof.export_chrome_trace()"},
 };
 
 } // namespace
@@ -148,7 +148,8 @@ std::string_view conversionAdvice(std::string_view name, std::string_view beginn
         return format.begins.empty() ? name.ends_with(format.name_ends) : beginning.starts_with(format.begins);
     });
     if (known != kForeign.end()) return known->way_out;
-    return "traces are JSON (Chrome trace events), Perfetto files or SQLite exports of Nsight Systems, packed or not";
+    return "traces are JSON (Chrome trace events), Perfetto files or SQLite exports of Nsight Systems, optionally "
+           "compressed";
 }
 
 } // namespace bubblescope

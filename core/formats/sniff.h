@@ -25,7 +25,7 @@ enum class FileFormat {
 
 /// What to do about an XPlane file.
 inline constexpr std::string_view kXPlaneAdvice =
-    "open the trace.json.gz that the profiler wrote beside it, or make it with TensorBoard's profile plugin";
+    "open the trace.json.gz that the profiler wrote next to it, or create one with TensorBoard's profile plugin";
 
 /// Advice for a file that no reader accepts: for known formats, how to convert it to a readable one. Classified by the
 /// file's beginning, and by its name for proprietary formats.

@@ -15,7 +15,7 @@ namespace {
 
 /// A larger layout is a mistyped factor and would exhaust the memory.
 constexpr std::size_t kMostUnits = 1'000'000;
-constexpr std::string_view kLayoutHint = "a layout is like Ettt|(tt|)*29,m|L";
+constexpr std::string_view kLayoutHint = "write a layout such as Ettt|(tt|)*29,m|L";
 
 std::optional<LayerKind> kindFromLetter(char letter) {
     switch (letter) {
@@ -78,7 +78,7 @@ private:
         const std::string_view inner = text_.substr(at_ + 1, close - at_ - 1);
         if (const auto nested = inner.find('('); nested != std::string_view::npos)
             return layoutError(at_ + 1 + nested, "brackets do not nest");
-        if (text_.substr(close + 1, 1) != "*") return layoutError(close, "a bracket needs a factor, as in (tt|)*3");
+        if (text_.substr(close + 1, 1) != "*") return layoutError(close, "a bracket needs a factor, such as (tt|)*3");
         auto out = LayoutText(inner).expanded();
         if (!out.ok()) return out;
         at_ = close + 1;
@@ -110,13 +110,13 @@ Status checkMultiToken(const LayerLayout& layout, int pp) {
         const auto& units = layout.stages[s];
         const auto first = std::ranges::find(units, LayerKind::MultiToken);
         if (holder && countOf(units, LayerKind::Transformer) > 0)
-            return usageError(fmt::format("layout: stage {} has a t behind an m", s), "m units come last");
+            return usageError(fmt::format("layout: stage {} has a t after an m", s), "m units come last");
         if (first == units.end()) continue;
         if (holder)
             return usageError(fmt::format("layout: stages {} and {} both have m units", *holder, s),
                               "Megatron-core keeps them in one stage");
         if (std::find(first, units.end(), LayerKind::Transformer) != units.end())
-            return usageError(fmt::format("layout: stage {} has a t behind an m", s), "m units come last");
+            return usageError(fmt::format("layout: stage {} has a t after an m", s), "m units come last");
         holder = s;
     }
     if (!holder) return {};
@@ -125,7 +125,7 @@ Status checkMultiToken(const LayerLayout& layout, int pp) {
     if (*holder / ranks + 1 < chunks) {
         return usageError(fmt::format("layout: the m units are in chunk {} of rank {}, which is not its last one",
                                       *holder / ranks, *holder % ranks),
-                          "Megatron-core wants them in the last chunk of their rank");
+                          "Megatron-core requires them in the last chunk of their rank");
     }
     return {};
 }
@@ -133,16 +133,17 @@ Status checkMultiToken(const LayerLayout& layout, int pp) {
 Status checkLayout(const LayerLayout& layout, int pp) {
     if (pp < 1) return usageError("no ranks given", fmt::format("use {}", Field("pp").is("P")));
     if (layout.stages.size() % static_cast<std::size_t>(pp) != 0) {
-        return usageError(fmt::format("layout: {} stages cannot be dealt to {} ranks", layout.stages.size(), pp),
-                          "each rank holds the same number of stages");
+        return usageError(
+            fmt::format("layout: {} stages cannot be split evenly over {} ranks", layout.stages.size(), pp),
+            "each rank holds the same number of stages");
     }
     std::vector<LayerKind> all;
     for (const auto& units : layout.stages)
         all.insert(all.end(), units.begin(), units.end());
     if (all.empty() || all.front() != LayerKind::Embedding || countOf(all, LayerKind::Embedding) != 1)
-        return usageError("layout: there is not one E at the beginning", std::string(kLayoutHint));
+        return usageError("layout: not exactly one E at the beginning", std::string(kLayoutHint));
     if (all.back() != LayerKind::Loss || countOf(all, LayerKind::Loss) != 1)
-        return usageError("layout: there is not one L at the end", std::string(kLayoutHint));
+        return usageError("layout: not exactly one L at the end", std::string(kLayoutHint));
     return checkMultiToken(layout, pp);
 }
 
@@ -229,7 +230,7 @@ std::string partitionToDeepSpeed(const Partition& partition) {
 
 Result<Partition> partitionFromDeepSpeed(std::string_view text) {
     constexpr std::string_view kShape =
-        "a list of DeepSpeed's is like [0, 5, 9, 13]: where each stage begins, and the end";
+        "write a DeepSpeed list such as [0, 5, 9, 13]: the first layer of each stage, and the end";
     std::string_view rest = text;
     const auto skip = [&rest](std::string_view characters) {
         rest.remove_prefix(std::min(rest.find_first_not_of(characters), rest.size()));

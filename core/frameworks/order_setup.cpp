@@ -41,18 +41,18 @@ bool hasSlices(const Schedule& schedule) {
 /// PyTorch's schedule with the placement of this order; the order itself comes from the file.
 Result<std::string> torchName(const Schedule& schedule, const std::string& people) {
     if (routes(schedule.placement) > 1) {
-        return usageError(fmt::format("{} builds each stage once, and this order runs two pipelines in opposite "
-                                      "directions",
-                                      people),
-                          "choose an order in loop or V placement");
+        return usageError(
+            fmt::format("{} builds each stage once, but this order runs two pipelines in opposite directions", people),
+            "choose an order in loop or V placement");
     }
     if (hasSlices(schedule))
         return usageError(fmt::format("{} does not split sequences", people), "choose an order of whole micro-batches");
     if (schedule.vpp == 1) return std::string("1F1B");
     if (schedule.placement == Placement::Loop) return std::string("Interleaved1F1B");
     if (schedule.vpp == 2) return std::string("ZBVZeroBubble");
-    return usageError(fmt::format("{} builds a V of two stages a rank only, this order has {}", people, schedule.vpp),
-                      fmt::format("use {}, or loop placement", Field("vpp").is(2)));
+    return usageError(
+        fmt::format("{} builds a V only with two stages per rank, but this order has {}", people, schedule.vpp),
+        fmt::format("use {}, or loop placement", Field("vpp").is(2)));
 }
 
 Result<OrderSetup> torchSetup(const Schedule& schedule, Framework framework, const std::string& file) {
@@ -64,24 +64,24 @@ Result<OrderSetup> torchSetup(const Schedule& schedule, Framework framework, con
     const std::string prefix = automodel ? "pp_" : "--parallelism.pipeline_parallel_";
     setup.settings = {{prefix + "schedule", setup.schedule_name}, {prefix + "schedule_csv", file}};
     if (automodel) {
-        setup.notes.push_back(fmt::format("The pipeline has {} ranks, and pp_batch_size is {} times "
-                                          "pp_microbatch_size: the file holds no other sizes.",
-                                          schedule.pp, schedule.microbatches));
+        setup.notes.push_back(fmt::format(
+            "The pipeline has {} ranks, and pp_batch_size is {} × pp_microbatch_size; the file fixes these sizes.",
+            schedule.pp, schedule.microbatches));
     } else {
         setup.settings.push_back({prefix + "degree", fmt::format("{}", schedule.pp)});
         setup.settings.push_back({"--parallelism.num_pp_microbatches", fmt::format("{}", schedule.microbatches)});
-        setup.notes.push_back(fmt::format("Before torchtitan had num_pp_microbatches: {}microbatch_size, a batch of a "
-                                          "rank divided by {}.",
-                                          prefix, schedule.microbatches));
+        setup.notes.push_back(
+            fmt::format("For torchtitan without num_pp_microbatches: {}microbatch_size, a rank's batch divided by {}.",
+                        prefix, schedule.microbatches));
     }
     if (schedule.vpp > 1) {
-        setup.notes.push_back(fmt::format("{} stages on each rank: set {} so that there are {}.", schedule.vpp,
+        setup.notes.push_back(fmt::format("{} stages per rank: set {} to get {}.", schedule.vpp,
                                           automodel ? "layers_per_stage or module_fqns_per_model_part"
                                                     : "pipeline_parallel_layers_per_stage or "
                                                       "module_fqns_per_model_part",
                                           schedule.stages()));
         setup.notes.push_back(
-            fmt::format("{} is there for its placement alone: the order comes from the file.", setup.schedule_name));
+            fmt::format("{} only determines the placement; the order comes from the file.", setup.schedule_name));
     }
     if (automodel && schedule.microbatches < schedule.vpp) {
         setup.notes.push_back(fmt::format("Fewer micro-batches ({}) than stages on a rank ({}) are rejected unless "
@@ -89,8 +89,8 @@ Result<OrderSetup> torchSetup(const Schedule& schedule, Framework framework, con
                                           schedule.microbatches, schedule.vpp));
     }
     if (hasPairs(schedule) && framework != Framework::GraphPp) {
-        setup.notes.emplace_back("The halves of an overlapped pair run one after the other, unless a function of your "
-                                 "own is registered for OVERLAP_F_B.");
+        setup.notes.emplace_back("The halves of an overlapped pair run one after the other, unless you register a "
+                                 "function for OVERLAP_F_B.");
     }
     return setup;
 }
@@ -110,10 +110,10 @@ Result<OrderSetup> megatronSetup(const Schedule& schedule) {
     const bool interleaved = schedule.name == "interleaved" && schedule.flavor == "megatron";
     const bool overlapped = schedule.name == "interleaved-overlap";
     if (schedule.name != "1f1b" && !interleaved && !overlapped) {
-        return usageError(fmt::format("Megatron-core reads no order, and makes 1f1b, interleaved (megatron) and "
-                                      "interleaved-overlap itself, not {}",
+        return usageError(fmt::format("Megatron-core does not read order files; it only makes 1f1b, interleaved "
+                                      "(megatron) and interleaved-overlap, not {}",
                                       orderName(schedule)),
-                          fmt::format("take one of these, or change the split of its layers with 'partition {}'",
+                          fmt::format("use one of these, or change the split of the layers with 'partition {}'",
                                       optionOf(Field("for"), "megatron")));
     }
     setup.schedule_name = orderName(schedule);
@@ -125,7 +125,7 @@ Result<OrderSetup> megatronSetup(const Schedule& schedule) {
     }
     if (overlapped) setup.settings.push_back({"--overlap-moe-expert-parallel-comm", ""});
     setup.notes.push_back(
-        fmt::format("The global batch is {} micro-batches of each data-parallel replica.", schedule.microbatches));
+        fmt::format("The global batch has {} micro-batches per data-parallel replica.", schedule.microbatches));
     return setup;
 }
 
@@ -133,10 +133,11 @@ Result<OrderSetup> deepSpeedSetup(const Schedule& schedule) {
     OrderSetup setup;
     setup.framework = peoplesName(Framework::DeepSpeed);
     if (schedule.name != "1f1b" || schedule.vpp != 1) {
-        return usageError(fmt::format("DeepSpeed's pipeline engine reads no order, and makes 1f1b itself, not {}",
-                                      orderName(schedule)),
-                          fmt::format("take 1f1b, or change the split of its layers with 'partition {}'",
-                                      optionOf(Field("for"), "deepspeed")));
+        return usageError(
+            fmt::format("DeepSpeed's pipeline engine does not read order files; it only makes 1f1b, not {}",
+                        orderName(schedule)),
+            fmt::format("use 1f1b, or change the split of the layers with 'partition {}'",
+                        optionOf(Field("for"), "deepspeed")));
     }
     setup.schedule_name = "1f1b";
     setup.settings = {{"PipelineModule num_stages", fmt::format("{}", schedule.pp)},

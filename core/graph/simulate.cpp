@@ -237,15 +237,15 @@ private:
 Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages())) {
         return usageError(
-            fmt::format("times are given for {} stages, the schedule has {}", costs.stages.size(), schedule.stages()),
-            "give one set of times for every stage");
+            fmt::format("times given for {} stages, but the schedule has {}", costs.stages.size(), schedule.stages()),
+            "give one set of times per stage");
     }
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(schedule));
     const CostTable table(schedule, costs);
     // Each op delays the end of the step by at most its own time and a transfer's.
     if (table.longest().count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.size(), 1)) {
         return usageError(
-            fmt::format("{} ops of up to {} do not fit into a timeline", graph.size(), formatTime(table.longest())),
+            fmt::format("{} ops of up to {} exceed the range of a timeline", graph.size(), formatTime(table.longest())),
             "give shorter times");
     }
     const TransferModel& transfers = costs.transfers;

@@ -210,7 +210,7 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
                                     const WeightTimes& weights) {
     BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(lowered.order));
     if (lowered.actions.size() != lowered.order.ranks.size() || (lowered.order.pp > 1 && !lowered.hasTransfers())) {
-        return inputError("schedule " + lowered.order.name, "has no sends and receives",
+        return inputError("schedule " + lowered.order.name, "has no sends or receives",
                           "simulate its order, or lower it");
     }
     const bool deadlock = !visitInOrder(ops, [](OpIndex, OpIndex) {}).empty();
@@ -219,9 +219,9 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
     const LoweredGraph graph(lowered, queues, eagerPayloads(costs.transfers, queues));
     const TimeNs longest = std::max({table.longest(), weights.unshard, weights.reduce_grad});
     if (longest.count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.eventCount(), 1)) {
-        return usageError(
-            fmt::format("{} actions of up to {} do not fit into a timeline", graph.actionCount(), formatTime(longest)),
-            "give shorter times");
+        return usageError(fmt::format("{} actions of up to {} exceed the range of a timeline", graph.actionCount(),
+                                      formatTime(longest)),
+                          "give shorter times");
     }
     LoweredSimulation simulation(graph, ops, table, weights);
     if (!simulation.run()) return whyNot(lowered, queues);

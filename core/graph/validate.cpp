@@ -62,12 +62,11 @@ private:
                 continue;
             }
             if (op.overlapped && graph_.partner(i) == kNoOp) {
-                add("pair", i,
-                    say("{} is half of an overlapped pair, but no other half stands next to it", describe(i)));
+                add("pair", i, say("{} is half of an overlapped pair without its other half next to it", describe(i)));
             }
             const OpIndex first = graph_.find(op.kind, op.microbatch, graph_.stage(i), op.sequence);
             if (first != i) {
-                add("duplicate", i, say("{} does again what {} did", describe(i), describe(first)));
+                add("duplicate", i, say("{} repeats {}", describe(i), describe(first)));
             }
         }
     }
@@ -117,7 +116,7 @@ private:
         const OpIndex weight = graph_.find(OpKind::BackwardWeight, microbatch, stage, sequence);
         if (backward == kMissingOp) return;
         if (graph_.op(backward).kind == OpKind::BackwardInput) {
-            need(OpKind::BackwardWeight, say(", which its I op calls for"));
+            need(OpKind::BackwardWeight, say(", which its I op requires"));
         } else if (weight != kMissingOp) {
             add("duplicate", weight,
                 say("{} repeats half of {}, a whole backward", describe(weight), describe(backward)));
@@ -132,7 +131,8 @@ private:
                 held += graph_.op(i).kind == OpKind::Forward ? 1 : 0;
                 if (held > *options_.memory_limit) {
                     add("memory", i,
-                        say("{} is activation {} of {} allowed", describe(i), held, *options_.memory_limit));
+                        say("{} is activation {}, but at most {} are allowed", describe(i), held,
+                            *options_.memory_limit));
                     break;
                 }
                 held -= graph_.op(i).kind == OpKind::Backward || graph_.op(i).kind == OpKind::BackwardWeight ? 1 : 0;
@@ -147,8 +147,8 @@ private:
             if (!ranks[r].over_budget) continue;
             const OpIndex op = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(*ranks[r].over_budget);
             add("memory", op,
-                say("from {} on more than {} are held, {} at the most", describe(op),
-                    formatBytes(*options_.memory_budget), formatBytes(ranks[r].peak())));
+                say("from {} on, more than {} are held, at most {}", describe(op), formatBytes(*options_.memory_budget),
+                    formatBytes(ranks[r].peak())));
         }
     }
 
@@ -272,7 +272,7 @@ std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
     }
     if (schedule.vpp % routes(schedule.placement) != 0) {
         return {{"chunk-count", Rank{0}, 0,
-                 say("two pipelines side by side need an even number of chunks a rank, not {}", schedule.vpp)}};
+                 say("two parallel pipelines need an even number of chunks per rank, not {}", schedule.vpp)}};
     }
     return {};
 }

@@ -11,8 +11,8 @@ namespace {
 Sentence hangText(const HangVerdict& verdict) {
     const Sentence cycle = cycleText(verdict.cycle);
     if (verdict.from_bytes == 0) return say("hangs with payloads of any size: {}", cycle);
-    if (verdict.from_bytes == 1) return say("hangs with payloads of 1 byte and more: {}", cycle);
-    return say("hangs with payloads of {} bytes and more: {}", verdict.from_bytes, cycle);
+    if (verdict.from_bytes == 1) return say("hangs with payloads of 1 byte or more: {}", cycle);
+    return say("hangs with payloads of {} bytes or more: {}", verdict.from_bytes, cycle);
 }
 
 } // namespace
@@ -31,10 +31,10 @@ LoweredValidation validateLowered(const LoweredSchedule& lowered, const Validate
     result.hang = hangVerdict(lowered, queues);
     if (!result.hang->hangs()) return result;
     for (const WrongPairing& wrong : wrongPairings(lowered, queues.communicators)) {
-        result.problems.push_back({"pairing", wrong.rank, wrong.action,
-                                   say("{} would get what rank {} sends with {}: their communicator pairs sends and "
-                                       "receives by order",
-                                       wrong.receive, wrong.from.value, wrong.send)});
+        result.problems.push_back(
+            {"pairing", wrong.rank, wrong.action,
+             say("{} would receive what rank {} sends with {}: their communicator matches sends and receives by order",
+                 wrong.receive, wrong.from.value, wrong.send)});
     }
     // First, because reports list at most the first thousand.
     result.problems.insert(result.problems.begin(), {"hang", result.hang->cycle.front().rank,

@@ -25,9 +25,9 @@ std::vector<Diagnostic> problemsOf(const LiveAnalyzer& analyzer) {
     const auto tell = [&log](const char* kind, std::int64_t count, Sentence message) {
         if (count > 0) log.add(kind, {}, std::move(message), count);
     };
-    tell("dropped", counts.dropped, say("records were dropped by the ranks themselves"));
-    tell("lost-records", counts.undelivered, say("records that ranks wrote did not arrive"));
-    tell("corrupt", counts.damaged, say("packets and events could not be read"));
+    tell("dropped", counts.dropped, say("ranks dropped records"));
+    tell("lost-records", counts.undelivered, say("records written by ranks did not arrive"));
+    tell("corrupt", counts.damaged, say("unreadable packets and events"));
     return log.take();
 }
 

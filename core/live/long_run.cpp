@@ -49,12 +49,12 @@ public:
             if (count > 0) log.add(kind, where_, std::move(message), count);
         };
         add("truncated", streams_.cutStreams(),
-            say("the file ends inside a packet, as after a crash; everything before it is read"));
-        add("corrupt", counts.torn, say("the file does not go on with a packet; the next one is looked for"));
-        add("bad-packet", counts.damaged, say("packets that cannot be decoded are left out"));
-        add("dropped", counts.dropped, say("records were dropped by the ranks themselves"));
-        add("bad-event", counts.bad, say("records with impossible numbers, or of another run, are left out"));
-        add("late-records", counts.late, say("records that came after their step was complete are left out"));
+            say("the file ends inside a packet, as after a crash; everything before was read"));
+        add("corrupt", counts.torn, say("no packet where one should follow; searched for the next one"));
+        add("bad-packet", counts.damaged, say("skipped packets that cannot be decoded"));
+        add("dropped", counts.dropped, say("ranks dropped records"));
+        add("bad-event", counts.bad, say("skipped records with invalid numbers or of another run"));
+        add("late-records", counts.late, say("skipped records that arrived after their step was complete"));
         for (const Diagnostic& fault : faults_.entries())
             log.add(fault.kind, fault.where, fault.message, fault.count);
         for (const std::string& problem : follower_.problems())
@@ -103,7 +103,7 @@ private:
         if (!closed.fault.empty()) {
             const bool is_named = closed.fault.starts_with("step ");
             faults_.add("incomplete-step", is_named ? Sentence(closed.fault) : say("step {}", closed.index),
-                        say("steps that miss ops, or hold one twice, are not analysed"));
+                        say("skipped steps with missing or duplicate ops"));
         }
         if (closed.timelines.empty()) return;
         if (!origin_) origin_ = closed.timelines.front().begin;

@@ -62,29 +62,29 @@ std::string labelsOf(const LiveRank& rank) {
 
 void addSteps(Page& page, const LiveAnalyzer& analyzer) {
     const LiveCounts counts = analyzer.counts();
-    page.single("pp_steps_total", "counter", "Steps that ended.", "", counts.steps);
-    page.single("pp_steps_incomplete_total", "counter", "Steps of which records lack.", "", counts.incomplete);
+    page.single("pp_steps_total", "counter", "Completed steps.", "", counts.steps);
+    page.single("pp_steps_incomplete_total", "counter", "Steps with missing records.", "", counts.incomplete);
     const auto& steps = analyzer.steps();
     const auto last = std::find_if(steps.rbegin(), steps.rend(), [](const LiveStep& step) { return step.complete; });
     if (last == steps.rend()) return;
     const std::string schedule = fmt::format("schedule=\"{}\"", escaped(analyzer.info()->schedule));
-    page.single("pp_step_seconds", "gauge", "Time of the last complete step.", schedule, seconds(last->wall));
+    page.single("pp_step_seconds", "gauge", "Duration of the last complete step.", schedule, seconds(last->wall));
     page.single("pp_step", "gauge", "Number of the last complete step.", schedule, last->index);
-    page.single("pp_bubble_ratio", "gauge", "Idle over makespan in the last complete step, mean of all ranks.",
+    page.single("pp_bubble_ratio", "gauge", "Idle time over makespan in the last complete step, mean over ranks.",
                 schedule, last->bubble_rate);
     if (last->expected_rate) {
-        page.single("pp_bubble_ratio_expected", "gauge", "The same by the schedule's closed form.", schedule,
+        page.single("pp_bubble_ratio_expected", "gauge", "Bubble rate by the schedule's closed form.", schedule,
                     *last->expected_rate);
     }
     if (last->values.loss)
-        page.single("pp_loss", "gauge", "Loss of the last complete step, as the framework computes it.", schedule,
+        page.single("pp_loss", "gauge", "Loss of the last complete step, as reported by the framework.", schedule,
                     *last->values.loss);
     if (last->values.tokens)
-        page.single("pp_step_tokens", "gauge", "Tokens of the last complete step.", schedule, *last->values.tokens);
+        page.single("pp_step_tokens", "gauge", "Tokens in the last complete step.", schedule, *last->values.tokens);
     if (const std::optional<ModelUse> use = analyzer.use())
         page.single("pp_mfu_ratio", "gauge", "Model FLOPs over the devices' peak in the last complete step.", schedule,
                     use->of(last->wall));
-    page.metric("pp_bubble_cause_seconds", "gauge", "Why ranks waited in the last complete step, sum of all ranks.");
+    page.metric("pp_bubble_cause_seconds", "gauge", "Idle time by cause in the last complete step, summed over ranks.");
     for (std::size_t cause = 0; cause < kCauseCount; ++cause) {
         page.value(fmt::format("cause=\"{}\"", causeKey(static_cast<Cause>(cause))), seconds(last->causes[cause]));
     }
@@ -96,15 +96,14 @@ void addRanks(Page& page, const LiveAnalyzer& analyzer) {
         for (const LiveRank& rank : analyzer.ranks())
             page.value(labelsOf(rank), value(rank));
     };
-    each("pp_rank_up", "gauge", "Whether the rank is heard of and not late, gone or ended.",
+    each("pp_rank_up", "gauge", "1 if the rank sends records and is not late, gone or ended.",
          [](const LiveRank& rank) { return rank.state == RankState::Running ? 1 : 0; });
-    each("pp_rank_gone", "gauge", "Whether the rank's process is no more without having ended.",
+    each("pp_rank_gone", "gauge", "1 if the process died before finishing.",
          [](const LiveRank& rank) { return rank.state == RankState::Gone ? 1 : 0; });
-    each("pp_rank_step", "gauge", "Last step of which an op was heard.",
-         [](const LiveRank& rank) { return rank.step; });
-    each("pp_busy_seconds_total", "counter", "Time in ops, over complete steps.",
+    each("pp_rank_step", "gauge", "Last step with a received op.", [](const LiveRank& rank) { return rank.step; });
+    each("pp_busy_seconds_total", "counter", "Time in ops, summed over complete steps.",
          [](const LiveRank& rank) { return seconds(rank.busy); });
-    each("pp_bubble_seconds_total", "counter", "Time in bubbles, over complete steps.",
+    each("pp_bubble_seconds_total", "counter", "Time in bubbles, summed over complete steps.",
          [](const LiveRank& rank) { return seconds(rank.bubble); });
 }
 
@@ -114,37 +113,36 @@ void addFindings(Page& page, const LiveAnalyzer& analyzer) {
         kinds[kind.name] = 0;
     for (const LoggedFinding& anomaly : analyzer.anomalies())
         ++kinds[anomalyKindName(anomaly.anomaly.kind)];
-    page.metric("pp_anomalies", "gauge", "Anomalies that hold at present.");
+    page.metric("pp_anomalies", "gauge", "Anomalies currently present.");
     for (const auto& [kind, count] : kinds)
         page.value(fmt::format("kind=\"{}\"", kind), count);
     const CheckCounts& checks = analyzer.checks();
-    page.metric("pp_replay_checks_total", "counter", "Checks of aadiff by what came of them.");
+    page.metric("pp_replay_checks_total", "counter", "A/A checks by result.");
     page.value("outcome=\"equal\"", checks.equal);
     page.value("outcome=\"mismatch\"", checks.mismatch);
     page.value("outcome=\"aborted\"", checks.aborted);
     page.value("outcome=\"skipped\"", checks.skipped);
-    page.single("pp_replay_mismatch_total", "counter", "Checks of aadiff that did not agree.", "", checks.mismatch);
-    page.single("pp_replay_seconds_total", "counter", "Time in checks of aadiff.", "", seconds(checks.time));
+    page.single("pp_replay_mismatch_total", "counter", "A/A checks with a mismatch.", "", checks.mismatch);
+    page.single("pp_replay_seconds_total", "counter", "Time in A/A checks.", "", seconds(checks.time));
     if (const auto coverage = checks.coverage())
-        page.single("pp_replay_coverage_ratio", "gauge", "Checks done over checks planned.", "", *coverage);
+        page.single("pp_replay_coverage_ratio", "gauge", "Completed checks over planned checks.", "", *coverage);
 }
 
 void addCapture(Page& page, const LiveAnalyzer& analyzer) {
     const LiveCounts counts = analyzer.counts();
-    page.single("pp_capture_records_total", "counter", "Slices heard.", "", counts.slices);
-    page.single("pp_capture_bytes_total", "counter", "Bytes heard.", "", counts.bytes);
-    page.metric("pp_capture_dropped_records_total", "counter", "Records that are not in any step, by why.");
+    page.single("pp_capture_records_total", "counter", "Received slices.", "", counts.slices);
+    page.single("pp_capture_bytes_total", "counter", "Received bytes.", "", counts.bytes);
+    page.metric("pp_capture_dropped_records_total", "counter", "Records that belong to no step, by reason.");
     page.value("reason=\"ring\"", counts.dropped);
     page.value("reason=\"unheard\"", counts.undelivered);
     page.value("reason=\"damaged\"", counts.damaged);
     page.value("reason=\"late\"", counts.late);
     page.value("reason=\"bad\"", counts.bad);
     page.value("reason=\"duplicate\"", counts.duplicates);
-    page.single("pp_capture_torn_total", "counter", "Places where a stream did not go on with a packet.", "",
-                counts.torn);
+    page.single("pp_capture_torn_total", "counter", "Damaged places in streams.", "", counts.torn);
     const Latency& latency = analyzer.latency();
     if (latency.count() == 0) return;
-    page.metric("pp_capture_latency_seconds", "gauge", "From the end of an op to when it was heard, over the run.");
+    page.metric("pp_capture_latency_seconds", "gauge", "Delay from the end of an op to its arrival.");
     page.value("quantile=\"0.5\"", seconds(latency.quantile(0.5)));
     page.value("quantile=\"0.99\"", seconds(latency.quantile(0.99)));
     page.value("quantile=\"1\"", seconds(latency.longest()));
@@ -190,7 +188,7 @@ Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
     event.events = EPOLLIN;
     if (!endpoint.events_.isOpen() ||
         ::epoll_ctl(endpoint.events_.get(), EPOLL_CTL_ADD, endpoint.listener_.descriptor(), &event) != 0) {
-        return runError("the metrics' socket cannot be watched");
+        return runError("cannot watch the socket of the metrics");
     }
     return endpoint;
 }

@@ -45,7 +45,7 @@ Status checkFolders(const std::vector<std::filesystem::path>& folders) {
         const std::filesystem::path path = std::filesystem::absolute(folder, code);
         if (std::filesystem::exists(path, code) || std::filesystem::exists(path.parent_path(), code)) continue;
         return inputError(folder.string(), "neither the folder nor the one above it exists",
-                          "name the folder that the run records into");
+                          "give the folder where the run records");
     }
     return {};
 }
@@ -62,7 +62,7 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
     follower.folders_ = std::move(folders);
     follower.changes_ = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     follower.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-    if (!follower.events_.isOpen()) return systemError("files cannot be watched");
+    if (!follower.events_.isOpen()) return systemError("cannot watch files");
     if (follower.changes_.isOpen()) { // otherwise folders are listed every second
         epoll_event event{};
         event.events = EPOLLIN;
@@ -322,8 +322,7 @@ void SegmentFollower::reportGone(const std::vector<std::int64_t>& ended, StreamT
         std::erase(ended_, pid);
         for (const auto& [place, file] : files_) {
             if (!isOpen(file)) continue;
-            target.gone(file.stream,
-                        fmt::format("process {} is no more and did not close {}", pid, place.path.string()));
+            target.gone(file.stream, fmt::format("process {} died without closing {}", pid, place.path.string()));
         }
     }
 }

@@ -37,7 +37,7 @@ std::size_t bytesOf(const std::pair<std::string, std::string>& key) {
 
 Result<StreamReceiver> StreamReceiver::open(Options options) {
     if (options.token.empty())
-        return usageError("a collector needs a token", fmt::format("give {}", Field("token_file").is("FILE")));
+        return usageError("a monitor needs a token", fmt::format("give {}", Field("token_file").is("FILE")));
     if (!options.tls && !options.insecure)
         BUBBLESCOPE_TRY(net::mustBeLoopback(
             options.address, fmt::format("{} and {}", Field("certificate").is("FILE"), Field("key").is("FILE"))));
@@ -47,7 +47,7 @@ Result<StreamReceiver> StreamReceiver::open(Options options) {
     StreamReceiver receiver(std::move(options), std::move(admission));
     receiver.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     if (!receiver.events_.isOpen() || !receiver.watch(receiver.admission_.descriptor(), nullptr))
-        return runError("the collector's socket cannot be watched");
+        return runError("cannot watch the monitor's socket");
     return receiver;
 }
 

@@ -142,7 +142,7 @@ void StreamSender::connect(TimeNs now) {
     case net::Connector::Stage::Failed:
         retry_at_ = now + options_.retry;
         problem_ = connector_->unknownHost()
-                       ? fmt::format("{}: the address is not known: {}", options_.address.text(), connector_->reason())
+                       ? fmt::format("{}: unknown address: {}", options_.address.text(), connector_->reason())
                        : connector_->reason();
         break;
     }
@@ -169,7 +169,7 @@ int StreamSender::descriptor() const {
 }
 
 void StreamSender::disconnect(TimeNs now) {
-    problem_ = link_->reason().empty() ? "the collector closed the connection" : link_->reason();
+    problem_ = link_->reason().empty() ? "the monitor closed the connection" : link_->reason();
     link_.reset();
     welcome_ = false;
     retry_at_ = now + options_.retry;
@@ -230,7 +230,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         break;
     case net::Frame::Kind::Welcome:
         if (!applicant_->trusts(frame)) {
-            refused_ = runError("what listens there does not know the token", "check the address");
+            refused_ = runError("the other side does not know the token", "check the address");
             refused_->where = options_.address.text();
             break;
         }
@@ -239,7 +239,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         ping_at_ = now;
         break;
     case net::Frame::Kind::Refused:
-        refused_ = runError("the collector refused: " + frame.text, "check the token");
+        refused_ = runError("the monitor refused: " + frame.text, "check the token");
         refused_->where = options_.address.text();
         break;
     case net::Frame::Kind::Resume:
@@ -264,7 +264,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         source->unsplit.clear();
         source->rewind = static_cast<std::int64_t>(frame.offset);
         if (!unkept_since_) unkept_since_ = now;
-        problem_ = "the collector cannot store what it is sent: " + frame.text;
+        problem_ = "the monitor cannot store the records: " + frame.text;
         break;
     case net::Frame::Kind::Pong: {
         net::Frame measured = frame; // for the collector, which compares clocks

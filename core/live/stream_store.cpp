@@ -42,7 +42,7 @@ Status StreamStore::feed(File& file, const std::string& sender, const std::strin
     if (file.unwanted) return {};
     if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
         if (beginnings_ + bytes.size() > kMaxBeginnings) {
-            giveUp(file, fmt::format("{}: {} does not state what it is, as many streams", sender, name));
+            giveUp(file, fmt::format("{}: {} does not identify itself, like many streams", sender, name));
             return {};
         }
         file.beginning += bytes;
@@ -81,10 +81,10 @@ void StreamStore::giveUp(File& file, std::string problem) {
 Status StreamStore::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
     const auto count = static_cast<std::int64_t>(bytes.size());
     if (!makeRoom(count, !file.file)) {
-        return runError(fmt::format("{}: {} is not kept further: the traces take {}, and all that are there are being "
-                                    "written",
-                                    sender, name, formatBytes(bytes_)),
-                        fmt::format("give {} more", Field("keep_size")));
+        return runError(
+            fmt::format("{}: {} is no longer stored: the traces take {}, and all of them are still being written",
+                        sender, name, formatBytes(bytes_)),
+            fmt::format("raise {}", Field("keep_size")));
     }
     if (!file.file) {
         const std::filesystem::path path = pathOf(sender, name);

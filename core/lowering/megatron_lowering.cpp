@@ -97,7 +97,7 @@ private:
 
 Result<LoweredSchedule> lowerAsMegatron(const Schedule& order, MegatronTransfers transfers) {
     if (!isOneFOneB(order))
-        return usageError("only 1F1B with one chunk per rank can be lowered as Megatron-core does", "use 1f1b");
+        return usageError("only 1F1B with one chunk per rank can be lowered like in Megatron-core", "use 1f1b");
     LoweredSchedule lowered{order, {}};
     for (std::size_t r = 0; r < order.ranks.size(); ++r)
         lowered.actions.push_back(MegatronRank(order, r, transfers).run());

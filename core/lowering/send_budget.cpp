@@ -260,7 +260,7 @@ private:
         std::vector<std::string> outstanding;
         for (const Sent& sent : pending_)
             outstanding.push_back(actionName(lowered_.order, rank, sent.send));
-        return usageError(fmt::format("{} cannot be kept on rank {} before {}; outstanding: {}",
+        return usageError(fmt::format("{} cannot be satisfied on rank {} before {}; outstanding: {}",
                                       Field("max_outstanding_sends").is(limit_), rank.value,
                                       actionName(lowered_.order, rank, send),
                                       outstanding.empty() ? "none" : fmt::format("{}", fmt::join(outstanding, ", "))),

@@ -179,7 +179,7 @@ std::vector<Action> withDeferredReceives(const Schedule& order, Rank rank, const
 Result<std::vector<int>> lookaheads(const TorchLowering& options, int pp) {
     const int most = options.max_active_stages;
     if (most < 1)
-        return usageError(fmt::format("{} is too few", Field("max_active_stages").is(most)), "give 1 or more");
+        return usageError(fmt::format("{} is too small", Field("max_active_stages").is(most)), "give 1 or more");
     std::vector<int> result(static_cast<std::size_t>(pp), most);
     if (options.lookahead == TorchLowering::Lookahead::Auto) {
         for (int r = 0; r < pp; ++r)
@@ -194,8 +194,9 @@ Result<std::vector<int>> lookaheads(const TorchLowering& options, int pp) {
     for (std::size_t r = 0; r < result.size(); ++r) {
         const int wanted = options.lookahead_list[r];
         if (wanted < 1 || wanted > most)
-            return usageError(fmt::format("{} of rank {} is not within 1 and {}", Field("unshard_lookahead").is(wanted),
-                                          r, Field("max_active_stages").is(most)));
+            return usageError(fmt::format("{} of rank {} is not between 1 and {}",
+                                          Field("unshard_lookahead").is(wanted), r,
+                                          Field("max_active_stages").is(most)));
     }
     return options.lookahead_list;
 }

@@ -54,7 +54,7 @@ Result<Admission> Admission::open(Listener listener, Options options) {
     admission.listener_ = std::move(listener);
     admission.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     if (!admission.events_.isOpen() || !watch(admission.events_, admission.listener_.descriptor()))
-        return runError("the listening socket cannot be watched");
+        return runError("cannot watch the listening socket");
     return admission;
 }
 
@@ -174,7 +174,7 @@ TimeNs Admission::delayFor(const std::string& address, TimeNs now) {
 
 Result<Frame> Applicant::answer(const Frame& challenge) {
     if (challenge.kind != Frame::Kind::Challenge || challenge.text.size() != kProofBytes)
-        return runError("the other end is not this program, or another version of it");
+        return runError("the other side is not Bubblescope, or another version");
     const Nonce nonce = makeNonce();
     proved_ = messageOf(challenge.text, bytesOf(nonce), statement_);
     const Proof proof = proofFor(secret_, kJoinerProof, proved_);

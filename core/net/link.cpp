@@ -43,7 +43,7 @@ Status checkBeginning(std::string_view bytes) {
     WireReader in(bytes);
     in(length);
     if (length > FrameReader::kLongestText)
-        return inputError("the connection", "what came is not a message of Bubblescope's");
+        return inputError("the connection", "received data that is not a Bubblescope message");
     return {};
 }
 
@@ -56,16 +56,16 @@ Result<Head> headIn(std::string_view bytes) {
     Head unsummed = head;
     unsummed.sum = 0;
     if (in.failed() || head.sum != sumOf(bytesOf(unsummed)))
-        return inputError("the connection", "a message was damaged on the way, or comes from another version");
+        return inputError("the connection", "a message is damaged, or comes from another version");
     if (head.kind > Frame::kLast)
-        return inputError("the connection", "a message is of an unknown kind", "use one version on both sides");
+        return inputError("the connection", "a message has an unknown type", "use one version on both sides");
     return head;
 }
 
 /// Error: Input if the text does not match its checksum.
 Result<Frame> frameOf(const Head& head, std::string text) {
     if (head.text_sum != sumOf(text))
-        return inputError("the connection", "a message was damaged on the way, or comes from another version");
+        return inputError("the connection", "a message is damaged, or comes from another version");
     return Frame{head.kind, head.stream, head.offset, head.times, std::move(text)};
 }
 
@@ -109,10 +109,10 @@ Result<Frame> readFrame(Socket& socket, Deadline deadline) {
     const auto read = [&](std::string& bytes) -> Status {
         switch (socket.read(bytes.data(), bytes.size(), deadline)) {
         case Socket::Outcome::Done: return {};
-        case Socket::Outcome::TimedOut: return runError("the other end does not answer");
+        case Socket::Outcome::TimedOut: return runError("the other side does not answer");
         case Socket::Outcome::Closed: break;
         }
-        return runError("the other end has closed the connection");
+        return runError("the other side closed the connection");
     };
     std::string bytes(kHeadBytes, '\0');
     BUBBLESCOPE_TRY(read(bytes));

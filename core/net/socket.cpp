@@ -34,9 +34,8 @@ bool Address::isLoopback() const {
 Status mustBeLoopback(const Address& address, std::string_view encrypting) {
     if (address.isLoopback()) return {};
     return usageError(
-        fmt::format("{} is not this machine alone, and nothing would be encrypted", address.text()),
-        fmt::format("encrypt with {}, send through a tunnel, or accept that the records can be read on the "
-                    "way: {}",
+        fmt::format("{} is reachable from other machines, and nothing would be encrypted", address.text()),
+        fmt::format("encrypt with {}, use a tunnel, or accept that others can read the records in transit: {}",
                     encrypting, Field("insecure")));
 }
 
@@ -50,8 +49,7 @@ Result<Address> parseAddress(std::string_view text) {
     const auto number = parseNumber<int>(port);
     constexpr int kLast = 65535;
     if (!number || *number < 0 || *number > kLast) {
-        return usageError(fmt::format("'{}' is not an address", text),
-                          "give HOST:PORT, or PORT for this machine alone");
+        return usageError(fmt::format("'{}' is not an address", text), "give HOST:PORT, or PORT for this machine only");
     }
     address.port = *number;
     return address;
@@ -279,7 +277,7 @@ std::vector<tcp::endpoint> endpointsOf(const Address& address, std::error_code& 
 Result<Listener> Listener::open(Address& address) {
     std::error_code failed;
     const std::vector<tcp::endpoint> endpoints = endpointsOf(address, failed);
-    if (failed) return addressError(address, "the address is not known", lookUpFailure(failed));
+    if (failed) return addressError(address, "unknown address", lookUpFailure(failed));
     for (const tcp::endpoint& endpoint : endpoints) {
         std::unique_ptr<State> state = listenAt(endpoint, false, failed);
         if (state == nullptr) continue;
@@ -424,7 +422,7 @@ struct Connector::State : std::enable_shared_from_this<Connector::State> {
 
 namespace {
 
-const std::string kNoDescriptors = "no descriptors are left";
+const std::string kNoDescriptors = "no file descriptors left";
 
 } // namespace
 

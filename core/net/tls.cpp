@@ -22,7 +22,7 @@ std::string reason() {
 }
 
 Error tlsError(std::string what) {
-    return inputError("the connection", fmt::format("{}: {}", what, reason()), "check certificate, key and name");
+    return inputError("the connection", fmt::format("{}: {}", what, reason()), "check the certificate, key and name");
 }
 
 /// Why one end rejects the other.
@@ -32,21 +32,21 @@ Error sessionError(const SSL* session) {
     if (verified != X509_V_OK) {
         ::ERR_clear_error();
         return inputError("the connection",
-                          fmt::format("the other end cannot be trusted: its certificate is refused: {}",
+                          fmt::format("the other side cannot be trusted: its certificate was rejected: {}",
                                       ::X509_verify_cert_error_string(verified)),
-                          "name the certificate of who signed it, and the host as it stands in it");
+                          "give the certificate of its issuer, and the host name as in the certificate");
     }
     const int why = ERR_GET_REASON(code);
     if (why == SSL_R_WRONG_VERSION_NUMBER || why == SSL_R_HTTP_REQUEST || why == SSL_R_PACKET_LENGTH_TOO_LONG) {
         ::ERR_clear_error();
-        return inputError("the connection", "the other end cannot be trusted: it does not speak TLS",
-                          "encrypt on both sides or on none");
+        return inputError("the connection", "the other side cannot be trusted: it does not use TLS",
+                          "encrypt on both sides or on neither");
     }
     if (why == SSL_R_TLSV1_ALERT_UNKNOWN_CA || why == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE ||
         why == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN || why == SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED) {
-        return tlsError("the other end does not trust this end's certificate");
+        return tlsError("the other side does not trust this side's certificate");
     }
-    return tlsError("the connection is damaged, or the other end cannot be trusted");
+    return tlsError("the connection is damaged, or the other side cannot be trusted");
 }
 
 std::shared_ptr<SSL_CTX> newContext(const SSL_METHOD* method) {
@@ -73,7 +73,7 @@ struct TlsSession::State {
 
 Status TlsSession::receive(std::string_view bytes, std::string& said) {
     if (::BIO_write(state_->in, bytes.data(), static_cast<int>(bytes.size())) != static_cast<int>(bytes.size()))
-        return tlsError("memory runs out");
+        return tlsError("out of memory");
     SSL* const session = state_->session.get();
     std::array<char, 1 << 14> buffer{};
     while (true) {
@@ -115,12 +115,12 @@ std::string TlsSession::takeBytes() {
 
 Result<TlsSettings> TlsSettings::forListening(const std::string& certificate, const std::string& key) {
     const auto context = newContext(::TLS_server_method());
-    if (!context) return tlsError("TLS is not to be had");
+    if (!context) return tlsError("TLS is not available");
     if (::SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1)
-        return inputError(certificate, "no certificate can be read: " + reason());
+        return inputError(certificate, "cannot read a certificate: " + reason());
     if (::SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
         ::SSL_CTX_check_private_key(context.get()) != 1) {
-        return inputError(key, "no key of that certificate can be read: " + reason());
+        return inputError(key, "cannot read the key of that certificate: " + reason());
     }
     TlsSettings settings;
     settings.context_ = context;
@@ -129,9 +129,9 @@ Result<TlsSettings> TlsSettings::forListening(const std::string& certificate, co
 
 Result<TlsSettings> TlsSettings::forConnecting(const std::string& trusted, const std::string& host) {
     const auto context = newContext(::TLS_client_method());
-    if (!context) return tlsError("TLS is not to be had");
+    if (!context) return tlsError("TLS is not available");
     if (::SSL_CTX_load_verify_locations(context.get(), trusted.c_str(), nullptr) != 1)
-        return inputError(trusted, "no certificates can be read: " + reason());
+        return inputError(trusted, "cannot read certificates: " + reason());
     ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
     TlsSettings settings;
     settings.context_ = context;
@@ -141,7 +141,7 @@ Result<TlsSettings> TlsSettings::forConnecting(const std::string& trusted, const
 
 Result<TlsSession> TlsSettings::begin() const {
     SSL* const session = ::SSL_new(static_cast<SSL_CTX*>(context_.get()));
-    if (session == nullptr) return tlsError("TLS is not to be had");
+    if (session == nullptr) return tlsError("TLS is not available");
     TlsSession opened(std::make_shared<TlsSession::State>(session));
     if (host_.empty()) {
         ::SSL_set_accept_state(session);
@@ -150,7 +150,7 @@ Result<TlsSession> TlsSettings::begin() const {
         if (::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(session), host_.c_str()) != 1) {
             ::ERR_clear_error();
             if (::SSL_set1_host(session, host_.c_str()) != 1 || ::SSL_set_tlsext_host_name(session, host_.c_str()) != 1)
-                return tlsError("the host's name cannot be checked");
+                return tlsError("cannot check the host name");
         }
         ::SSL_set_connect_state(session);
         [[maybe_unused]] const int begun = ::SSL_do_handshake(session); // produces the first bytes to send
@@ -167,7 +167,8 @@ namespace bubblescope::net {
 namespace {
 
 Error noTls() {
-    return usageError("this build has no TLS", "build it with OpenSSL (Debian: libssl-dev), or leave certificates out");
+    return usageError("this build does not support TLS",
+                      "build with OpenSSL (Debian: libssl-dev), or leave certificates out");
 }
 
 } // namespace

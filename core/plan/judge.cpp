@@ -165,7 +165,7 @@ Result<Pipeline> Judge::pipeline(const Layout& layout) const {
     BUBBLESCOPE_TRY(checkFit(problem_, layout));
     BUBBLESCOPE_ASSIGN(const ModelSizes sizes, transformerSizes(shapeOf(problem_.shape, layout)));
     const ScheduleFamily* const family = findScheduleFamily(layout.schedule);
-    if (family == nullptr) return usageError(fmt::format("there is no schedule '{}'", layout.schedule));
+    if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", layout.schedule));
     Pipeline made;
     made.placement = family->placement;
     const ModelSeconds model(problem_.shape, layout, problem_.cluster);

@@ -136,7 +136,7 @@ Error Database::errorOf(std::string_view sql, int offset) const {
 Result<Database::Statement> Database::prepared(std::string_view sql) {
     constexpr std::size_t kLongest = 1'000'000; // bytes, SQLite's own limit
     if (sql.size() > kLongest || sql.find('\0') != std::string_view::npos)
-        return usageError("the query is longer than 1 MB or holds a zero byte", "give one SELECT");
+        return usageError("the query is longer than 1 MB or contains a zero byte", "give one SELECT");
     read_.clear();
     denied_ = false;
     sqlite3_stmt* made = nullptr;
@@ -162,7 +162,7 @@ Result<Database::Statement> Database::prepared(std::string_view sql) {
     const Statement next(second);
     read_ = read;
     if (more != SQLITE_OK || next != nullptr) {
-        Error error = usageError("there is more than one statement", "give one SELECT");
+        Error error = usageError("more than one statement", "give one SELECT");
         error.where = "query, " + placeIn(sql, used);
         return error;
     }

@@ -212,8 +212,7 @@ private:
         // With one chunk per rank, transfers are in the order of the micro-batches.
         const bool chunks_unknown = found_.parts == Parts::Chunks && several_parts_;
         if (!chunks_unknown || found_.comm.empty()) return;
-        log_.add("unassigned-transfer", files_.front().path.string(),
-                 say("transfers do not say which chunk they belong to and are left out"),
+        log_.add("unassigned-transfer", files_.front().path.string(), say("skipped transfers without a chunk"),
                  static_cast<std::int64_t>(found_.comm.size()));
         found_.comm.clear();
     }

@@ -56,13 +56,13 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
     const auto parts = static_cast<std::int64_t>(extent.owners.size()) * extent.parts;
     if (parts > kMaxSlots / extent.replicas) {
         return inputError(
-            where, fmt::format("the trace claims {} replicas of {} parts, which cannot be", extent.replicas, parts));
+            where, fmt::format("the trace contains impossible sizes: {} replicas of {} parts", extent.replicas, parts));
     }
     if (parts > kMaxSlots / extent.slices || parts * extent.slices * extent.microbatches > kMaxSlots) {
-        return inputError(where,
-                          fmt::format("the trace claims {} ranks, {} parts, {} micro-batches and {} sequence slices, "
-                                      "which cannot be",
-                                      extent.owners.size(), extent.parts, extent.microbatches, extent.slices));
+        return inputError(
+            where,
+            fmt::format("the trace contains impossible sizes: {} ranks, {} parts, {} micro-batches, {} sequence slices",
+                        extent.owners.size(), extent.parts, extent.microbatches, extent.slices));
     }
     return extent;
 }
@@ -105,7 +105,7 @@ Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& wh
             return inputError(where,
                               fmt::format("stage {} ran on ranks {} and {}", op.chunk_or_stage.value(), known->second,
                                           op.owner.value()),
-                              "the files hold several replicas of the pipeline; load those of one");
+                              "the files contain several replicas of the pipeline; load those of one");
         }
     }
     std::int64_t expected = 0;
@@ -148,8 +148,8 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
     else if (placed(owners, layout, Placement::V))
         layout.placement = Placement::V;
     else {
-        return inputError(
-            where, fmt::format("the {} stages lie on the {} ranks neither as a loop nor as a V", stages, layout.pp));
+        return inputError(where, fmt::format("the {} stages are placed on the {} ranks neither as a loop nor as a V",
+                                             stages, layout.pp));
     }
     for (const auto& [stage, owner] : owners) {
         layout.location_of_stage[stage] =
@@ -182,8 +182,9 @@ Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) 
     const std::int64_t vpp = std::max(layout.vpp, info.vpp);
     if (microbatches > kMaxSlots || vpp > kMaxParts || vpp % routes(info.placement) != 0 ||
         microbatches * vpp > kMaxSlots / layout.slices / layout.pp) {
-        return inputError(where, fmt::format("the run's settings cannot be: {} micro-batches, {} chunks, {} placement",
-                                             info.microbatches, info.vpp, placementName(info.placement)));
+        return inputError(where,
+                          fmt::format("impossible settings of the run: {} micro-batches, {} chunks, {} placement",
+                                      info.microbatches, info.vpp, placementName(info.placement)));
     }
     layout.microbatches = static_cast<int>(microbatches);
     layout.vpp = static_cast<int>(vpp);
@@ -352,7 +353,7 @@ private:
             const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
             if (!missing) return false;
             op.kind = *missing;
-            fault = say("rank {} lacks {}", rank.value, opName(op));
+            fault = say("rank {} misses {}", rank.value, opName(op));
             return true;
         });
         return fault;
@@ -418,7 +419,7 @@ void addComm(const FoundComm& comm, std::optional<Rank> rank, const Layout& layo
     if (!rank || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches || comm.sequence < 0 ||
         comm.sequence >= layout.slices) {
         log.add("stray-transfer", say("step {}, rank {}", comm.step.value(), comm.owner.value()),
-                say("transfers of stages or micro-batches that have no ops are left out"));
+                say("skipped transfers of stages or micro-batches without ops"));
         return;
     }
     step.comm[rank->index()].push_back({comm.kind, comm.payload, Microbatch{static_cast<std::int32_t>(comm.microbatch)},
@@ -430,7 +431,7 @@ void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, Diagn
     const auto cut = [&](TimelineOp& op, TimeNs free) {
         if (op.start >= free) return;
         log.add("overlapping-ops", say("step {}, rank {}, {}", step, rank, opName(op.op)),
-                say("ops begin before the one before them on their rank ended; their beginning is cut off"));
+                say("cut off the beginning of ops that overlap the previous op of their rank"));
         op.start = free;
         op.end = std::max(op.end, free);
     };
@@ -541,17 +542,18 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
             continue;
         }
         const Sentence text = say("{}: {}", nameStep(key), *fault);
-        log.add("incomplete-step", text, say("steps that miss ops, or hold one twice, are not analysed"));
+        log.add("incomplete-step", text, say("skipped steps with missing or duplicate ops"));
         if (!first_fault) first_fault = text;
         all_twice = all_twice && entry.second.twice();
     }
     if (complete.empty()) {
-        return inputError(where,
-                          fmt::format("none of the {} steps is complete ({})", steps.size(),
-                                      first_fault.value_or(say("there is none")).text()),
-                          first_fault && all_twice
-                              ? "if the files are of several runs, name those of one; `bubblescope diff` compares two"
-                              : "record at least one whole step on all pipeline ranks");
+        return inputError(
+            where,
+            fmt::format("none of the {} steps is complete ({})", steps.size(),
+                        first_fault.value_or(say("none exists")).text()),
+            first_fault && all_twice
+                ? "if the files belong to several runs, give those of one; `bubblescope diff` compares two"
+                : "record at least one complete step on all pipeline ranks");
     }
     OpCounts comm_counts;
     for (const FoundComm& comm : found.comm)

@@ -105,8 +105,7 @@ std::optional<std::string> absentRank(const RanksBlocks& ranks, const Groups& gr
     for (const auto& group : groups) {
         for (std::size_t i = 2; i < group.size(); ++i) {
             if (group[i] - group[i - 1] == group[1] - group[0]) continue;
-            return fmt::format("ranks {} are not evenly spaced, as if one were not among the files",
-                               fmt::join(group, ", "));
+            return fmt::format("ranks {} are not evenly spaced; a file may be missing", fmt::join(group, ", "));
         }
     }
     for (const auto& [rank, blocks] : ranks) {
@@ -182,10 +181,9 @@ std::map<std::int64_t, Marks> marksByRank(std::span<const TraceFile> files, cons
 
 std::vector<std::string> sentences(const ScheduleFit& fit, const ObservedPipeline& observed) {
     std::vector<std::string> out;
-    out.push_back(
-        fmt::format("forwards and backwards come in this order on {} of the steps' ranks ({} steps, {} ranks)",
-                    formatPercent(fit.order, 0), observed.steps.size(), observed.pp));
-    out.push_back(fmt::format("no op starts before its input was made: {} of the pairs of ranks",
+    out.push_back(fmt::format("forwards and backwards have this order on {} of the steps' ranks ({} steps, {} ranks)",
+                              formatPercent(fit.order, 0), observed.steps.size(), observed.pp));
+    out.push_back(fmt::format("no op starts before its input was produced: {} of the rank pairs",
                               formatPercent(fit.causality, 0)));
     const bool linked = std::any_of(observed.steps.begin(), observed.steps.end(), [](const CutStep& step) {
         return std::any_of(step.ranks.begin(), step.ranks.end(), [](const auto& blocks) {
@@ -194,10 +192,11 @@ std::vector<std::string> sentences(const ScheduleFit& fit, const ObservedPipelin
         });
     });
     if (linked)
-        out.push_back(fmt::format("autograd's flows join a forward to its backward: {}", formatPercent(fit.links, 0)));
+        out.push_back(
+            fmt::format("autograd's flows connect each forward to its backward: {}", formatPercent(fit.links, 0)));
     if (observed.sends_marked)
-        out.push_back(fmt::format("sends follow the ops that make their payload: {}", formatPercent(fit.calls, 0)));
-    out.push_back(fmt::format("nothing is transferred where the first and last stage have no neighbour: {}",
+        out.push_back(fmt::format("sends follow the ops that produce their data: {}", formatPercent(fit.calls, 0)));
+    out.push_back(fmt::format("the first and last stage do not exchange data beyond the pipeline: {}",
                               formatPercent(fit.ends, 0)));
     return out;
 }
@@ -281,13 +280,13 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
         return out;
     }
     if (observed.steps.empty()) {
-        out.why_not = "no whole step is in it";
+        out.why_not = "it contains no complete step";
         return out;
     }
     const bool given = options.schedule || options.family;
     const int pp = options.schedule ? options.schedule->pp : options.family ? options.family->pp : 0;
     if (pp > 0 && pp != observed.pp) {
-        out.why_not = fmt::format("the given schedule is of {} ranks, the trace of {}", pp, observed.pp);
+        out.why_not = fmt::format("the given schedule is for {} ranks, but the trace has {}", pp, observed.pp);
         return out;
     }
 
@@ -296,7 +295,7 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     if (!fit) {
         out.why_not =
             fmt::format("{} explains the order of forwards and backwards on {} ranks ({}){}",
-                        given ? "the given schedule has not as many ops; none of its sizes" : "no known schedule",
+                        given ? "the given schedule has another number of ops; none of its sizes" : "no known schedule",
                         observed.pp, seenOrder(observed), absent ? "; " + *absent : "");
         return out;
     }
@@ -307,7 +306,7 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     std::int64_t unmatched = 0;
     addTransfers(observed, ranks, groups, fit->schedule, out.found, unmatched);
     if (out.found.ops.empty()) {
-        out.why_not = fmt::format("no rank ran as many ops in a step as the schedule has ({})", seenOrder(observed));
+        out.why_not = fmt::format("no rank ran the schedule's number of ops in a step ({})", seenOrder(observed));
         return out;
     }
     out.explanation.source = given ? "given" : "inferred";
@@ -317,17 +316,17 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     out.explanation.alternatives = std::move(fit->alternatives);
     const std::string where = files.front().path.string();
     log.add("inferred", where,
-            say("ops are not annotated: their micro-batches are told by the order of compute between sends and "
+            say("ops are not annotated; inferred their micro-batches from the order of compute between sends and "
                 "receives ({} ops on {} ranks)",
                 out.found.ops.size(), ranks.size()));
     if (unpaired > 0) {
         log.add("unpaired-ops", where,
-                say("steps of a rank whose forwards and backwards are not as many as the schedule's are left out"),
+                say("skipped steps of a rank whose number of forwards and backwards does not match the schedule"),
                 unpaired);
     }
     if (unmatched > 0) {
         log.add("unmatched-transfers", where,
-                say("sends and receives of a step that are not as many as the schedule's are left out"), unmatched);
+                say("skipped sends and receives of steps where their number does not match the schedule"), unmatched);
     }
     return out;
 }

@@ -61,13 +61,12 @@ Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, cons
     const std::string names = fmt::format("{}", fmt::join(looked_for, ", "));
     return inputError(
         where,
-        fmt::format("no pipeline op found: looked for names as Bubblescope writes them and for {}; found {}{}{}", names,
-                    found, why_not.empty() ? "" : "; without names: ", why_not),
-        kineto
-            ? fmt::format("where ops are not annotated they are told by their sends and receives: record the host's "
-                          "operators too, on all pipeline ranks, or say what was run with {}; {} teaches other names",
-                          Field("schedule"), Field("rules"))
-            : fmt::format("{} teaches other names", Field("rules")));
+        fmt::format("no pipeline ops found: searched for Bubblescope's names and for {}; found {}{}{}", names, found,
+                    why_not.empty() ? "" : "; without names: ", why_not),
+        kineto ? fmt::format("ops without annotations are recognised by their sends and receives: also record host "
+                             "operators on all pipeline ranks, or give the schedule with {}; {} adds other names",
+                             Field("schedule"), Field("rules"))
+               : fmt::format("{} adds other names", Field("rules")));
 }
 
 void describeInput(const Trace& trace, Run& run) {
@@ -102,8 +101,7 @@ void placeOwners(FoundOps& found, const RankPlaces& places, const std::string& w
     std::for_each(found.ops.begin(), found.ops.end(), place);
     std::for_each(found.comm.begin(), found.comm.end(), place);
     if (others.empty()) return;
-    log.add("tensor-parallel", where,
-            say("further ranks of tensor- or context-parallel groups are not shown: the first stands for its group"),
+    log.add("tensor-parallel", where, say("only the first rank of each tensor- or context-parallel group is shown"),
             static_cast<std::int64_t>(others.size()));
 }
 
@@ -118,9 +116,10 @@ Status mustBeOneJob(std::span<const TraceFile> files, const std::string& where, 
     for (const auto& [size, of_job] : jobs)
         texts.push_back(fmt::format("{} of {} ranks ({})", of_job.size(), size, of_job.front()->path.string()));
     const std::string list = fmt::format("{}", fmt::join(texts, ", "));
-    log.add("different-jobs", where, say("the files are of different jobs, and no pipeline is looked for: {}", list));
-    return inputError(where, fmt::format("the files are of different jobs: {}", list),
-                      "name the files or the folder of one of them");
+    log.add("different-jobs", where,
+            say("the files belong to different jobs, so no pipeline was searched for: {}", list));
+    return inputError(where, fmt::format("the files belong to different jobs: {}", list),
+                      "give the files or the folder of one of them");
 }
 
 /// Compares the user's mesh with the pipeline that was found.
@@ -129,8 +128,8 @@ void compareMesh(const LoadOptions& options, const Layout& layout, const std::st
     const int stated = options.mesh->sizes.at(MeshAxis::Pipeline);
     if (stated <= 1 || stated == layout.pp) return;
     log.add("mesh-differs", where,
-            say("{} states {} pipeline ranks, but the trace shows {}; what it shows is used", Field("mesh").term(),
-                stated, layout.pp));
+            say("{} specifies {} pipeline ranks, but the trace shows {}; using the trace", Field("mesh").term(), stated,
+                layout.pp));
 }
 
 /// For jobs that state how many ranks they had. Ranks may be left out on purpose, such as replicas, but not so many
@@ -146,8 +145,8 @@ void reportAbsentRanks(std::span<const TraceFile> files, const Layout& layout, c
     const auto present = static_cast<std::int32_t>(here.size());
     if (here.empty() || present >= all) return;
     const bool cut = all % layout.pp != 0;
-    log.add(cut ? "missing-ranks" : "absent-ranks", where,
-            say("files of {} of the job's {} ranks are here", present, all), all - present);
+    log.add(cut ? "missing-ranks" : "absent-ranks", where, say("found files of {} of the job's {} ranks", present, all),
+            all - present);
 }
 
 bool holdsOps(const FoundOps& found) {
@@ -193,7 +192,7 @@ void reportKilledProcesses(std::span<const TraceFile> files, std::span<const Pro
     for (std::size_t file = 0; file < marks.size(); ++file) {
         if (marks[file].is_captured && !marks[file].has_end && !marks[file].steps.empty())
             log.add("unfinished", files[file].path.string(),
-                    say("the file has no end: its process was killed, or the file was cut off"));
+                    say("the file has no end: its process was killed, or the file was truncated"));
     }
 }
 
@@ -202,8 +201,7 @@ Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules)
     for (const TraceFile& file : raw.files()) {
         for (const RecognitionRule& rule : rules) {
             if (file.extract == nullptr || file.extract->rules.contains(keyOf(rule))) continue;
-            return inputError(file.path.string(),
-                              fmt::format("is an extract that was made without the rule '{}'", rule.name),
+            return inputError(file.path.string(), fmt::format("is an extract created without the rule '{}'", rule.name),
                               "extract the trace again with the same rules, and with this version of the program");
         }
     }
@@ -237,7 +235,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
         if (found.owners_are_global && run.places) {
             placeOwners(found, *run.places, where, log);
             if (!holdsOps(found)) {
-                return inputError(where, "the files hold further ranks of tensor- or context-parallel groups alone",
+                return inputError(where, "the files contain only non-first ranks of tensor- or context-parallel groups",
                                   "load the files of the first rank of each group as well");
             }
         }
@@ -271,8 +269,9 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
     const auto text = [](const Schedule& schedule) {
         return fmt::format("{} ({})", sizesText(schedule), placementName(schedule.placement));
     };
-    return inputError(where, fmt::format("the given schedule has {}, the trace {}", text(*given), text(observed)),
-                      "correct the sizes, or leave the schedule out and see what is found");
+    return inputError(where,
+                      fmt::format("the given schedule has {}, but the trace has {}", text(*given), text(observed)),
+                      "correct the sizes, or omit the schedule to have it detected");
 }
 
 /// Compares the observed order with the given schedule, or with all known ones.
@@ -303,7 +302,7 @@ Result<CheckLog> readChecks(RawTrace& raw, const Layout& layout, const std::stri
     };
     const std::size_t count = std::erase_if(checks.checks, stray) + std::erase_if(checks.digests, stray);
     if (count > 0) {
-        log.add("stray-check", where, say("checks and digests of ranks or chunks that have no ops are left out"),
+        log.add("stray-check", where, say("skipped checks and digests of ranks or chunks without ops"),
                 static_cast<std::int64_t>(count));
     }
     return checks;
@@ -382,7 +381,7 @@ Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& path
     result.log = mergeNativeChecks(std::move(checks), log);
     result.problems = log.take();
     if (!result.log.empty()) return result;
-    std::string why = "no check and no digest found";
+    std::string why = "no checks or digests found";
     for (const Diagnostic& problem : result.problems)
         why += fmt::format("; {} ({} times)", problem.message.text(), problem.count);
     return inputError(

@@ -218,7 +218,7 @@ private:
             if (out_.step[i] && !matches_[i].step) *out_.step[i] += shift;
         }
         log_.add("step-marks", files_[matches_[list.front()].file].path.string(),
-                 say("step marks of rank {} are missing, repeat or differ from other ranks'; its steps are matched by "
+                 say("step marks of rank {} are missing, repeated or different from other ranks'; matched its steps by "
                      "order and time",
                      owner.first));
     }
@@ -230,7 +230,7 @@ private:
             log_.add("outside-step",
                      say("{}, '{}' at {} ns", files_[match.file].path.string(), names_.text(match.name),
                          match.start.count()),
-                     say("ops outside of the profiler's steps are left out"));
+                     say("skipped ops outside the profiler's steps"));
         }
         std::vector<std::size_t> mirrored;
         std::ranges::copy_if(list, std::back_inserter(mirrored),

@@ -214,7 +214,7 @@ std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedul
         if (executedOrder(step).ranks == observed.ranks) continue;
         ++others;
         log.add("order-changes", say("step {}", step.index),
-                say("steps run their ops in another order than the first step; the first one's names the schedule"));
+                say("steps have another order of ops than the first step; the first determines the schedule"));
     }
     return others;
 }
@@ -222,7 +222,7 @@ std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedul
 void explainNamedOps(Explanation& explanation, std::int64_t steps, std::int64_t others) {
     explanation.confidence = static_cast<double>(steps - others) / static_cast<double>(steps);
     explanation.evidence.push_back(
-        fmt::format("ops are named in the trace; {} of {} steps ran in this order", steps - others, steps));
+        fmt::format("op names are in the trace; {} of {} steps have this order", steps - others, steps));
     if (explanation.called.empty()) return;
     explanation.evidence.push_back(fmt::format("{} calls it {}", explanation.framework, explanation.called));
 }

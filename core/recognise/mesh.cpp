@@ -36,14 +36,14 @@ Result<std::vector<MeshAxis>> parseOrder(std::string_view text) {
     for (const std::string_view name : split(text, '-')) {
         const auto axis = axisFrom(name);
         if (!axis || std::find(order.begin(), order.end(), *axis) != order.end()) {
-            return usageError(fmt::format("mesh order '{}' is not known", text),
+            return usageError(fmt::format("unknown mesh order '{}'", text),
                               "give torchtitan, megatron, or the axes from the fastest to the slowest: tp-cp-ep-dp-pp");
         }
         order.push_back(*axis);
     }
     std::erase(order, MeshAxis::Expert);
     if (order.size() + 1 != kMeshAxisNames.size()) {
-        return usageError(fmt::format("mesh order '{}' lacks an axis", text), "name each of tp, cp, dp and pp");
+        return usageError(fmt::format("mesh order '{}' misses an axis", text), "give each of tp, cp, dp and pp");
     }
     return order;
 }
@@ -165,7 +165,7 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
     mesh.expert_outside_tensor = megatron;
     const bool listed = order.find('-') != std::string_view::npos;
     if (!listed && order != "megatron" && order != "torchtitan" && !order.empty()) {
-        return usageError(fmt::format("mesh order '{}' is not known", order),
+        return usageError(fmt::format("unknown mesh order '{}'", order),
                           "give torchtitan, megatron, or the axes from the fastest to the slowest: tp-cp-ep-dp-pp");
     }
     BUBBLESCOPE_ASSIGN(mesh.order, parseOrder(listed ? order : "tp-cp-ep-dp-pp"));
@@ -176,7 +176,7 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
         std::string_view text = equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1);
         const auto size = takeNumber(text);
         if (!axis || !size || !text.empty() || *size < 1 || *size > kMaxRanks) {
-            return usageError(fmt::format("'{}' is not part of a mesh", part), "give sizes as in pp=4,dp=2,tp=2");
+            return usageError(fmt::format("'{}' is not part of a mesh", part), "give sizes such as pp=4,dp=2,tp=2");
         }
         mesh.sizes.at(*axis) = static_cast<int>(*size);
         if (*axis != MeshAxis::Expert) ranks *= *size;

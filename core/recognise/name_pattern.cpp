@@ -69,13 +69,13 @@ Result<NamePattern> NamePattern::parse(std::string_view text, const std::string&
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] == '{') {
             const std::size_t end = text.find('}', i);
-            if (end == std::string_view::npos) return wrong(i, "no } follows");
+            if (end == std::string_view::npos) return wrong(i, "missing }");
             const auto field = ruleFieldFrom(text.substr(i + 1, end - i - 1));
             if (!field) {
-                return wrong(i, fmt::format("no such field; known are {}", fmt::join(kRuleFieldNames, ", ")));
+                return wrong(i, fmt::format("unknown field; known fields: {}", fmt::join(kRuleFieldNames, ", ")));
             }
             const std::size_t before = pattern.count(*field);
-            if (before > 1) return wrong(i, "a field stands there more than twice");
+            if (before > 1) return wrong(i, "a field occurs more than twice");
             add({What::Field, "", *field, before, 0});
             i = end;
         } else if (text[i] == '*') {
@@ -84,7 +84,7 @@ Result<NamePattern> NamePattern::parse(std::string_view text, const std::string&
             open.push_back(pattern.pieces_.size());
             add({What::Maybe, "", {}, 0, 0});
         } else if (text[i] == ']') {
-            if (open.empty()) return wrong(i, "no [ is open");
+            if (open.empty()) return wrong(i, "] without [");
             add({What::EndOfMaybe, "", {}, 0, 0});
             pattern.pieces_[open.back()].skip = pattern.pieces_.size();
             open.pop_back();

@@ -106,7 +106,7 @@ std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::spa
     for (const auto& [other, file] : statements) {
         if (sameRun(statements.front().first.info, other.info)) continue;
         log.add("mixed-runs", files[file].path.string(),
-                say("files of different runs were loaded together; the first one's settings are used"));
+                say("files of different runs loaded together; using the settings of the first"));
     }
     return std::move(statements.front().first.info);
 }
@@ -136,8 +136,8 @@ void reportMixedRuns(const std::vector<NativeMarks>& marks, std::span<const Trac
             if (is_new || is_segment) continue;
             others.insert(file);
             if (first) continue;
-            first = say("rank {} is in this file and in {}: the files are of two runs, or of one run twice", owner[0],
-                        files[known->second.file].path.string());
+            first = say("rank {} is in this file and in {}: the files belong to two runs, or contain one run twice",
+                        owner[0], files[known->second.file].path.string());
             at = file;
         }
     }
@@ -159,7 +159,7 @@ void reportMissingEnd(const std::vector<NativeMarks>& marks, std::span<const Tra
         const bool open = std::ranges::any_of(marks[file].owners, [&](const auto& owner) { return !ended[owner]; });
         if (open)
             log.add("unfinished", files[file].path.string(),
-                    say("the file has no end: its process was killed, or the file was cut off"));
+                    say("the file has no end: its process was killed, or the file was truncated"));
     }
 }
 
@@ -354,7 +354,7 @@ FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceF
     found.info = firstInfo(std::move(statements), files, log);
     if (!others.empty()) {
         log.add("tensor-parallel", files.empty() ? "" : files.front().path.string(),
-                say("further ranks of tensor-parallel groups are not shown: the first stands for its group"),
+                say("only the first rank of each tensor-parallel group is shown"),
                 static_cast<std::int64_t>(others.size()));
     }
     return found;
@@ -400,14 +400,13 @@ private:
     /// Whether a record of the track may be used.
     bool usable(const Track& track, const std::optional<RecordOwner>& place) {
         if (place && placeCanBe(*place)) return true;
-        logs_[track.file].add("bad-check", where(track), say("checks and digests of no rank are left out"));
+        logs_[track.file].add("bad-check", where(track), say("skipped checks and digests without a rank"));
         return false;
     }
     bool sound(const Track& track, const NativeRecordReader<TraceArgs>& in) {
         if (in.wrong().empty()) return true;
-        logs_[track.file].add(
-            "bad-check", where(track),
-            say("checks and digests are left out whose '{}' is missing or not what it should be", in.wrong()));
+        logs_[track.file].add("bad-check", where(track),
+                              say("skipped checks and digests with a missing or invalid '{}'", in.wrong()));
         return false;
     }
 
@@ -428,7 +427,7 @@ private:
         if (!sound(track, in)) return;
         if (contradictsItself(check)) {
             logs_[track.file].add("bad-check", where(track),
-                                  say("checks that claim to be equal and have two digests are left out"));
+                                  say("skipped checks marked equal with two different digests"));
             return;
         }
         NativeChecks& file = files_[track.file];

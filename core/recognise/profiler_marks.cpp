@@ -114,8 +114,7 @@ std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, Tim
 void tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log) {
     for (const TraceFile& file : files) {
         if (file.rank || file.format.empty() || files.size() < 2) continue;
-        log.add("unknown-rank", file.path.string(),
-                say("files do not say which rank wrote them; they are numbered in their order"));
+        log.add("unknown-rank", file.path.string(), say("files do not name their rank; ranks follow the file order"));
     }
 }
 

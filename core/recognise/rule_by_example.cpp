@@ -78,9 +78,9 @@ Result<TaughtOp> opByExample(const OpExample& example) {
         const auto arg = example.arg_with ? example.arg_with(one.value) : std::nullopt;
         const std::string_view field = kRuleFieldNames[static_cast<std::size_t>(one.field)];
         if (!arg) {
-            return usageError(
-                fmt::format("neither the name '{}' nor its arguments hold the {} {}", example.name, field, one.value),
-                "choose a slice whose name or arguments count them, or correct the number");
+            return usageError(fmt::format("neither the name '{}' nor its arguments contain the {} {}", example.name,
+                                          field, one.value),
+                              "choose a slice whose name or arguments contain that number, or correct the number");
         }
         op.args[static_cast<std::size_t>(one.field)] = *arg;
     }

@@ -369,20 +369,18 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     const std::string where = files.front().path.string();
     if (by_owner && divideByDevice(all.matches)) {
         log.add("devices-as-ranks", where,
-                say("one process runs ops on several devices; each device is taken for a rank"));
+                say("one process runs ops on several devices; each device counts as a rank"));
     }
     tellUnknownRanks(files, log);
     if (unlabelled > 0) {
-        log.add("unlabelled-op", where, say("slices named like ops that lack their micro-batch or step are left out"),
-                unlabelled);
+        log.add("unlabelled-op", where, say("skipped slices named like ops without a micro-batch or step"), unlabelled);
     }
     if (guessed) {
         log.add("guessed-ranks", where,
-                say("ranges do not say their rank; processes in the order of their numbers are taken for ranks"));
+                say("ranges do not name their rank; processes in numerical order count as ranks"));
     }
     if (other_tensor_ranks > 0) {
-        log.add("tensor-parallel", where,
-                say("threads of further tensor-parallel ranks are not shown: the first stands for its group"),
+        log.add("tensor-parallel", where, say("only threads of the first rank of each tensor-parallel group are shown"),
                 other_tensor_ranks);
     }
     return all;

@@ -180,7 +180,7 @@ Result<RecognitionRule::OpSpelling> readOp(const Json& entry, const InputPlace& 
         op.kinds.push_back(kind);
         rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
     }
-    if (op.kinds.size() > 2) return place.at("kind").error("names more than the two ops of a pair");
+    if (op.kinds.size() > 2) return place.at("kind").error("has more than the two ops of a pair");
     return op;
 }
 
@@ -200,12 +200,12 @@ Status readArgs(const Json& rule, const std::string& key, const InputPlace& plac
                 std::array<std::string, kRuleFieldNames.size()>& args) {
     if (!rule.contains(key)) return {};
     const InputPlace here = place.at(key);
-    if (!rule[key].is_object()) return here.error("is not an object of fields and the names of their args");
+    if (!rule[key].is_object()) return here.error("is not an object from fields to names of args");
     for (const auto& [field_name, arg] : rule[key].items()) {
         const auto field = ruleFieldFrom(field_name);
         if (!field) {
             return here.at(field_name)
-                .error(fmt::format("is not a field; known are {}", fmt::join(kRuleFieldNames, ", ")));
+                .error(fmt::format("is not a field; known fields: {}", fmt::join(kRuleFieldNames, ", ")));
         }
         if (!arg.is_string()) return here.at(field_name).error("is not text");
         args[static_cast<std::size_t>(*field)] = arg.get<std::string>();
@@ -230,7 +230,7 @@ Status readNames(const Json& entry, const InputPlace& place, RecognitionRule& ru
         rule.categories.push_back(category.get<std::string>());
     }
     if (!entry.contains("kinds")) return {};
-    if (!entry["kinds"].is_object()) return place.at("kinds").error("is not an object of words and kinds");
+    if (!entry["kinds"].is_object()) return place.at("kinds").error("is not an object from words to kinds");
     for (const auto& [word, letter] : entry["kinds"].items()) {
         const InputPlace here = place.at("kinds").at(word);
         if (!letter.is_string()) return here.error("is not text");
@@ -246,16 +246,15 @@ Status checkComplete(const RecognitionRule& rule, const InputPlace& place) {
         const auto& op = rule.ops[i];
         const InputPlace here = place.at(fmt::format("ops[{}]", i));
         if (op.kinds.empty() && op.name.count(RuleField::Kind) == 0 && !arg(RuleField::Kind)) {
-            return here.error("says no kind: give \"kind\", or {kind} in its name, or an arg for it");
+            return here.error("has no kind: give \"kind\", or {kind} in its name, or an arg for it");
         }
         if (op.kinds.empty() && rule.kinds.empty())
-            return place.at("kinds").error("is missing: what do the words mean?");
+            return place.at("kinds").error("is missing: give the meaning of the words");
         const bool optimizer = op.kinds == std::vector{OpKind::Optimizer};
         const bool numbered = op.name.count(RuleField::MicrobatchId) > 0 || arg(RuleField::MicrobatchId);
         if (!optimizer && !numbered && !rule.numbersMicrobatches()) {
             return here.error(
-                "does not tell the micro-batch as other ops of the rule do: give {microbatch} in its name, "
-                "or in no name");
+                "has no micro-batch, unlike other ops of the rule: give {microbatch} in all names or in none");
         }
     }
     return {};
@@ -279,7 +278,7 @@ Result<RecognitionRule> readRule(const Json& entry, const InputPlace& place) {
     const auto source = std::find_if(kRankSources.begin(), kRankSources.end(),
                                      [&](const auto& known) { return known.first == (rank.empty() ? "file" : rank); });
     if (source == kRankSources.end())
-        return place.at("rank").error("is none of 'file', 'process', 'processes', 'thread' and 'names'");
+        return place.at("rank").error("is not one of 'file', 'process', 'processes', 'thread' and 'names'");
     rule.rank = source->second;
     BUBBLESCOPE_ASSIGN(rule.one_stage_per_rank, flagField(entry, "one_stage_a_rank", place));
     BUBBLESCOPE_ASSIGN(rule.backward_splits, flagField(entry, "backward_splits", place));
@@ -301,11 +300,11 @@ Result<LaneRule> readLane(const Json& entry, const InputPlace& place) {
     const auto kind = laneKindFrom(is);
     if (!kind) {
         return place.at("is").error(
-            "is none of 'host', 'device', 'copy', 'communication', 'compute', 'annotation' and 'idle'");
+            "is not one of 'host', 'device', 'copy', 'communication', 'compute', 'annotation' and 'idle'");
     }
     lane.kind = *kind;
     if (lane.category.empty() && lane.process.empty() && lane.thread.empty() && lane.name.empty())
-        return place.error("names no category, process, thread or kernel");
+        return place.error("does not name a category, process, thread or kernel");
     return lane;
 }
 

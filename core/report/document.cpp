@@ -3,6 +3,11 @@
 #include "core/base/bytes.h"
 #include "core/base/text.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
 namespace bubblescope::report {
 
 Cell Cell::as(std::string other) && {
@@ -40,6 +45,37 @@ std::string Cell::text() const {
         else
             return value.text();
     });
+}
+
+TimeNs Cell::timeShown() const {
+    if (worded) return {};
+    return value.visit([](const auto& data) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(data)>, TimeNs>)
+            return TimeNs{std::abs(data.count())};
+        else
+            return TimeNs{0};
+    });
+}
+
+std::string Cell::textBeside(TimeNs largest) const {
+    if (worded) return words;
+    return value.visit([&](const auto& data) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(data)>, TimeNs>)
+            return (look == Look::Delta && data > TimeNs{0} ? "+" : "") + timeBeside(data, largest);
+        else
+            return text();
+    });
+}
+
+std::string timeBeside(TimeNs time, TimeNs largest) {
+    const std::string own = formatTime(time);
+    const std::string other = formatTime(largest);
+    const std::string unit = other.substr(other.find(' '));
+    if (own.ends_with(unit)) return own;
+    const double scale = unit == " us" ? 1e3 : unit == " ms" ? 1e6 : unit == " s" ? 1e9 : 1;
+    const double value = static_cast<double>(time.count()) / scale;
+    if (time == TimeNs{0}) return "0" + unit;
+    return std::abs(value) < 0.01 ? own : fmt::format("{:.3f}{}", value, unit);
 }
 
 Column column(std::string key, Sentence title, Align align) {

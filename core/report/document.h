@@ -52,6 +52,10 @@ struct Cell {
     [[nodiscard]] Cell markedIf(bool condition) &&;
 
     [[nodiscard]] std::string text() const; ///< for people
+    /// As in a column whose largest time this is: all of them are in its unit.
+    [[nodiscard]] std::string textBeside(TimeNs largest) const;
+    /// Of the text, without sign; 0 for other values.
+    [[nodiscard]] TimeNs timeShown() const;
 
     Value value;
     Look look = Look::Plain;
@@ -61,6 +65,9 @@ struct Cell {
     float shade = -1; ///< negative: none
     std::string words;
 };
+
+/// A time in the unit of the largest one of its column; one below a hundredth of that unit keeps its own.
+[[nodiscard]] std::string timeBeside(TimeNs time, TimeNs largest);
 
 /// "none" where there is no value, as people see it; null in JSON.
 template <class T>

@@ -199,8 +199,8 @@ private:
                                           finding.suggestion.text()));
         }
         if (findings.list.empty()) {
-            out_ += "<div class=\"note good\"><b data-mark=\"good\">Nothing stands out</b><p>No anomaly beyond the "
-                    "thresholds was found.</p></div>\n";
+            out_ += "<div class=\"note good\"><b data-mark=\"good\">Nothing stands out</b><p>No anomaly exceeds the "
+                    "thresholds.</p></div>\n";
         }
     }
 
@@ -276,16 +276,21 @@ private:
         for (const HtmlGrid::Title& title : grid.titles)
             out_ += fmt::format("<th{}>{}</th>", title.number ? " class=\"n\"" : "", escapeXml(title.text));
         out_ += "</tr></thead>\n<tbody>\n";
+        std::vector<TimeNs> largest(grid.titles.size()); // of all rows: a table may be written in two parts
+        for (const std::vector<Cell>& row : grid.rows) {
+            for (std::size_t c = 0; c < largest.size(); ++c)
+                largest[c] = std::max(largest[c], row[c].timeShown());
+        }
         for (std::size_t r = first; r < end; ++r) {
             out_ += "<tr>";
             for (std::size_t c = 0; c < grid.titles.size(); ++c)
-                write(grid.rows[r][c], grid.titles[c].number);
+                write(grid.rows[r][c], grid.titles[c].number, largest[c]);
             out_ += "</tr>\n";
         }
         out_ += "</tbody></table></div>\n";
     }
 
-    void write(const Cell& cell, bool number) {
+    void write(const Cell& cell, bool number, TimeNs largest) {
         std::string classes = number ? "n" : "";
         if (cell.marked) classes += classes.empty() ? "bad" : " bad";
         std::string style;
@@ -297,7 +302,7 @@ private:
             style = fmt::format(" style=\"background:rgba(var(--heat),{:.2f})\"", 0.75 * std::min(cell.shade, 1.0F));
         }
         out_ += fmt::format("<td{}{}>{}</td>", classes.empty() ? "" : fmt::format(" class=\"{}\"", classes), style,
-                            escapeXml(cell.text()));
+                            escapeXml(cell.textBeside(largest)));
     }
 
     std::string out_;

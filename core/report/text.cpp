@@ -57,15 +57,27 @@ private:
     std::vector<std::vector<std::string>> rows_;
 };
 
+/// Of all cells, without sign.
+TimeNs largestTime(const Matrix& matrix) {
+    TimeNs largest{0};
+    const auto take = [&](const Matrix::Row& row) {
+        for (const TimeNs time : row.times)
+            largest = std::max(largest, TimeNs{std::abs(time.count())});
+    };
+    std::ranges::for_each(matrix.rows, take);
+    take(matrix.sums);
+    return largest;
+}
+
 /// The mean of a row, and the columns at its ends.
-std::vector<std::string> summary(const Matrix& matrix, const Matrix::Row& row) {
+std::vector<std::string> summary(const Matrix& matrix, const Matrix::Row& row, TimeNs largest) {
     const auto [least, most] = std::ranges::minmax_element(row.times);
     const auto count = static_cast<std::int64_t>(row.times.size());
-    std::vector<std::string> cells{row.name,
-                                   formatTime(std::accumulate(row.times.begin(), row.times.end(), TimeNs{0}) / count)};
+    std::vector<std::string> cells{
+        row.name, timeBeside(std::accumulate(row.times.begin(), row.times.end(), TimeNs{0}) / count, largest)};
     for (const auto& end : {least, most}) {
         const bool equal = *least == *most; // then no column stands out
-        cells.push_back(equal ? "" : formatTime(*end));
+        cells.push_back(equal ? "" : timeBeside(*end, largest));
         cells.push_back(equal ? ""
                               : fmt::format("{} {}", matrix.corner,
                                             matrix.columns[static_cast<std::size_t>(end - row.times.begin())]));
@@ -76,6 +88,7 @@ std::vector<std::string> summary(const Matrix& matrix, const Matrix::Row& row) {
 std::string matrixText(const Matrix& matrix) {
     constexpr std::size_t kMaxColumns = 5;
     const bool wide = matrix.columns.size() > kMaxColumns;
+    const TimeNs largest = largestTime(matrix);
     TextGrid grid(2);
     grid.column("", Align::Left);
     if (wide) {
@@ -90,12 +103,12 @@ std::string matrixText(const Matrix& matrix) {
     }
     const auto add = [&](const Matrix::Row& row) {
         if (wide) {
-            grid.row(summary(matrix, row));
+            grid.row(summary(matrix, row, largest));
             return;
         }
         std::vector<std::string> cells{row.name};
         for (const TimeNs time : row.times)
-            cells.push_back(formatTime(time));
+            cells.push_back(timeBeside(time, largest));
         grid.row(std::move(cells));
     };
     for (const Matrix::Row& row : matrix.rows)
@@ -185,10 +198,15 @@ std::string toText(const Table& table) {
         if (!column.hidden) grid.column(column.title.text(), column.align);
     }
     const std::size_t count = std::min(table.most_in_text, table.rows.size());
+    std::vector<TimeNs> largest(table.columns.size());
+    for (std::size_t r = 0; r < count; ++r) {
+        for (std::size_t c = 0; c < largest.size(); ++c)
+            largest[c] = std::max(largest[c], table.rows[r][c].timeShown());
+    }
     for (std::size_t r = 0; r < count; ++r) {
         std::vector<std::string> cells;
         for (std::size_t c = 0; c < table.columns.size(); ++c) {
-            if (!table.columns[c].hidden) cells.push_back(table.rows[r][c].text());
+            if (!table.columns[c].hidden) cells.push_back(table.rows[r][c].textBeside(largest[c]));
         }
         grid.row(std::move(cells));
     }

@@ -71,8 +71,8 @@ Result<LoweredSchedule> LoweringRequest::lowered(Schedule order, const std::stri
             return usageError(fmt::format("{} is not known", Field("lower").is(lower)),
                               "give torch, megatron or megatron-separate");
         if (hasTorchOptions())
-            return usageError(fmt::format("{} has no such options", Field("lower").is(lower)),
-                              fmt::format("they are those of {}", Field("lower").is(kTorch)));
+            return usageError(fmt::format("{} does not take these options", Field("lower").is(lower)),
+                              fmt::format("use them with {}", Field("lower").is(kTorch)));
         return lowerAsMegatron(order, lower == kMegatron ? MegatronTransfers::Batched : MegatronTransfers::Separate);
     }
     LoweredSchedule lowered{std::move(order), {}};

@@ -21,7 +21,7 @@ Result<MemoryModel> MemoryRequest::readModel(const Schedule& schedule) const {
 Result<ModelSizes> MemoryRequest::sizes() const {
     const bool shaped = tensor_ranks || sequence || microbatch;
     if (preset.empty() && shaped)
-        return usageError("a file states its own tensor ranks, sequence and micro-batch", "use a preset instead");
+        return usageError("a file defines its own tensor ranks, sequence and micro-batch", "use a preset instead");
     if (preset.empty()) return readModelSizes(model);
     BUBBLESCOPE_ASSIGN(TransformerShape shape, modelPresetShape(preset));
     shape.tp = tensor_ranks.value_or(1);

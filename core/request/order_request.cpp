@@ -63,8 +63,8 @@ Result<double> parseNoise(std::string_view text) {
         number.remove_suffix(1);
     const auto percent = parseNumber<double>(number);
     if (!percent || !(*percent >= 0 && *percent < 100))
-        return usageError(fmt::format("{} is not a share", Field("noise").is(text)),
-                          "give per cent from 0 up to 100, such as 5%");
+        return usageError(fmt::format("{} is not a percentage", Field("noise").is(text)),
+                          "give a percentage from 0 to 100, such as 5%");
     return *percent / 100;
 }
 
@@ -79,7 +79,7 @@ Status OrderRequest::readMemory(SearchRequest& request) const {
         return {};
     }
     if (request.bytes.empty())
-        return usageError(fmt::format("{} sets no limit", Field("memory_model")),
+        return usageError(fmt::format("{} does not set a limit", Field("memory_model")),
                           fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
     BUBBLESCOPE_ASSIGN(request.model, readModelSizes(memory_model));
     return {};
@@ -89,7 +89,7 @@ Status OrderRequest::addSecond(SearchRequest& request) const {
     if (second.empty()) return {};
     if (request.vpp != 1 || placement != "any")
         return usageError(
-            fmt::format("{} puts one chunk of either model on a rank, in opposite directions", Field("second")),
+            fmt::format("{} puts one chunk of each model on a rank, in opposite directions", Field("second")),
             fmt::format("leave {} and {} out", Field("vpp"), Field("placement")));
     BUBBLESCOPE_TRY(checkSizes(request));
     BUBBLESCOPE_ASSIGN(const std::vector<OpTimes> other, readStageTimes(second));
@@ -98,11 +98,11 @@ Status OrderRequest::addSecond(SearchRequest& request) const {
     if (first.empty()) first.assign(pp, request.costs.times);
     if (first.size() != pp)
         return usageError(fmt::format("times are given for {} stages of a model on {} ranks", first.size(), pp),
-                          "give one set of times for every stage");
+                          "give one set of times per stage");
     if (other.empty() || pp % other.size() != 0)
         return usageError(fmt::format("times are given for {} stages of a second model on {} ranks", other.size(), pp),
-                          "give one set of times for every rank, or for half of them, a third, …: the second model "
-                          "then runs in that many copies side by side");
+                          "give one set of times for each rank, or for half, a third, … of them; the second model then "
+                          "runs in two, three, … copies");
     request.second_copies = static_cast<int>(pp / other.size());
     request.costs.stages.clear();
     for (std::size_t place = 0; place < pp; ++place) {
@@ -113,12 +113,12 @@ Status OrderRequest::addSecond(SearchRequest& request) const {
     const std::int64_t of_copies = second_microbatches ? std::int64_t{*second_microbatches} * request.second_copies
                                                        : std::int64_t{request.microbatches};
     if (of_copies > std::numeric_limits<int>::max() - request.microbatches)
-        return usageError("there are too many micro-batches", "give fewer");
+        return usageError("too many micro-batches", "give fewer");
     request.second = static_cast<int>(of_copies);
     if (request.second % request.second_copies != 0)
-        return usageError(fmt::format("{} copies of the second model do not share {} micro-batches evenly",
+        return usageError(fmt::format("{} copies of the second model cannot share {} micro-batches evenly",
                                       request.second_copies, request.second),
-                          fmt::format("give {}, of each copy", Field("second_microbatches")));
+                          fmt::format("give {} per copy", Field("second_microbatches")));
     request.microbatches += request.second;
     request.placements = {Placement::Bidirectional};
     return {};
@@ -129,9 +129,9 @@ Status OrderRequest::addOpTimes(SearchRequest& request) const {
     if (request.vpp == 1) request.placements = {Placement::Loop};
     if (request.placements.empty())
         return usageError(
-            fmt::format("{} gives times by rank and chunk, and with several chunks the placement decides which "
-                        "stage that is",
-                        Field("op_times")),
+            fmt::format(
+                "{} gives times by rank and chunk; with several chunks, the placement decides which stage each one is",
+                Field("op_times")),
             fmt::format("give {} or v", Field("placement").is("loop")));
     BUBBLESCOPE_TRY(checkSizes(request));
     const Schedule order = someOrder(request);
@@ -151,15 +151,15 @@ Result<SearchRequest> OrderRequest::request() const {
         return usageError(fmt::format("{} takes the sizes from the trace", Field("from")),
                           fmt::format("leave {}, {} and {} out", Field("pp"), Field("microbatches"), Field("vpp")));
     if (from.empty() && (made.pp < 1 || made.microbatches < 1))
-        return usageError("the sizes are missing",
-                          fmt::format("give {} {}, and {} for several chunks a rank", Field("pp").is("P"),
+        return usageError("sizes missing",
+                          fmt::format("give {} {}, and {} for several chunks per rank", Field("pp").is("P"),
                                       Field("microbatches").is("M"), Field("vpp").is("V")));
     if (const auto wanted = placementFromName(placement); wanted && routes(*wanted) == 1) {
         made.placements = {*wanted};
     } else if (placement != "any") {
         if (!from.empty())
             return usageError(
-                fmt::format("{} takes the sizes from the trace, which a file of a placement needs", Field("from")),
+                fmt::format("{} takes the sizes from the trace, but a placement file needs given sizes", Field("from")),
                 "use any, loop or v");
         BUBBLESCOPE_TRY(checkSizes(made));
         BUBBLESCOPE_ASSIGN(const Placement given, readPlacement(placement, made.pp, made.vpp));
@@ -172,7 +172,7 @@ Result<SearchRequest> OrderRequest::request() const {
         return usageError(fmt::format("{} takes the times from the trace", Field("from")),
                           fmt::format("leave {} and {} out", Field("op_times"), Field("second")));
     if (!memory_model.empty() && !second.empty())
-        return usageError(fmt::format("{} is of one model", Field("memory_model")),
+        return usageError(fmt::format("{} is for one model only", Field("memory_model")),
                           fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
     BUBBLESCOPE_TRY(addSecond(made));
     BUBBLESCOPE_TRY(addOpTimes(made));

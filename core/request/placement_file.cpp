@@ -17,7 +17,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::string_view kPlacementShape = "write stage,rank on a line for every stage, or give a schedule file";
+constexpr std::string_view kPlacementShape = "write one line stage,rank per stage, or give a schedule file";
 
 /// A line of the file: which rank holds a stage.
 struct StagePlace {
@@ -40,12 +40,12 @@ Result<Placement> placementOfSchedule(const std::string& file, int pp, int vpp) 
     BUBBLESCOPE_ASSIGN(const Schedule schedule, readScheduleFile(file));
     if (schedule.pp != pp || schedule.vpp != vpp) {
         return inputError(file,
-                          fmt::format("its placement is of {} ranks with {} chunks each, not of {} with {}",
+                          fmt::format("its placement is for {} ranks with {} chunks each, not for {} with {}",
                                       schedule.pp, schedule.vpp, pp, vpp),
-                          "give the file of a schedule of this size");
+                          "give a schedule file of this size");
     }
     if (routes(schedule.placement) > 1)
-        return inputError(file, "its placement is of two pipelines in opposite directions",
+        return inputError(file, "its placement is for two pipelines in opposite directions",
                           fmt::format("give {} for these", Field("second")));
     return schedule.placement;
 }
@@ -56,13 +56,13 @@ Result<Placement> placementOfStages(const std::string& file, const std::vector<S
     for (const StagePlace& place : places) {
         const std::string where = fmt::format("{}, line {}", file, place.line);
         if (place.stage < 0 || place.stage >= stages)
-            return inputError(where, fmt::format("there is no stage {}", place.stage),
+            return inputError(where, fmt::format("stage {} does not exist", place.stage),
                               fmt::format("stages are 0 to {}", stages - 1));
         if (place.rank < 0 || place.rank >= pp)
             return inputError(where, fmt::format("there is no rank {}", place.rank),
                               fmt::format("ranks are 0 to {}", pp - 1));
         if (std::exchange(seen[static_cast<std::size_t>(place.stage)], char{1}) != 0)
-            return inputError(where, fmt::format("stage {} has a rank already", place.stage), "name each stage once");
+            return inputError(where, fmt::format("stage {} already has a rank", place.stage), "name each stage once");
     }
     const auto missing = std::ranges::find(seen, char{0});
     if (missing != seen.end())
@@ -82,7 +82,7 @@ Result<Placement> placementOfStages(const std::string& file, const std::vector<S
                                   differs->stage, differs->rank,
                                   locate(Placement::Loop, pp, Stage{differs->stage}).rank.value,
                                   locate(Placement::V, pp, Stage{differs->stage}).rank.value),
-                      "number the ranks so that the stages form a loop or a v: orders have no other placement");
+                      "number the ranks so that the stages form a loop or a v; other placements are not supported");
 }
 
 } // namespace

@@ -18,8 +18,8 @@ Result<TransformerShape> ModelRequest::shape() const {
         BUBBLESCOPE_ASSIGN(made, modelPresetShape(preset));
     } else {
         if (!layers || !hidden || !heads || !sequence)
-            return usageError("no model is given", "name a known one, or give its layers, hidden size, heads and "
-                                                   "sequence");
+            return usageError("no model given", "name a known one, or give its layers, hidden size, heads and "
+                                                "sequence");
         made.swiglu = true;
         made.dropout = false;
         made.flash_attention = true;
@@ -85,7 +85,7 @@ Result<plan::Space> PlanRequest::choices() const {
     plan::Space made = space;
     for (std::string& name : made.schedules) {
         const ScheduleFamily* const family = findScheduleFamily(name);
-        if (family == nullptr) return usageError(fmt::format("there is no schedule '{}'", name));
+        if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", name));
         if (family->placement == Placement::Bidirectional)
             return usageError(fmt::format("{} holds two copies of the model, which plans do not", family->name),
                               "choose another schedule");

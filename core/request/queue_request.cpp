@@ -41,8 +41,9 @@ Result<QueueModel> QueueRequest::model(const Schedule& order) const {
         return model;
     }
     if (!std::filesystem::exists(communicators))
-        return usageError(fmt::format("{} is not known, and not a file", Field("communicators").is(communicators)),
-                          "give one, direction, edge, pair, tag, or a file");
+        return usageError(
+            fmt::format("{} is neither a known name nor a file", Field("communicators").is(communicators)),
+            "give one, direction, edge, pair, tag, or a file");
     BUBBLESCOPE_ASSIGN(model.communicators, readCommunicators(communicators, order.pp));
     BUBBLESCOPE_TRY(checkCovers(model.communicators, order, communicators));
     return model;

@@ -40,8 +40,8 @@ Result<std::vector<RankRule>> RecogniseRequest::rankRules() const {
             equals == std::string::npos ? std::nullopt : wholeNumber(std::string_view(stated).substr(equals + 1));
         if (!rank || equals == 0) {
             return usageError(
-                fmt::format("'{}' does not state a rank", stated),
-                fmt::format("give a pattern of file names and their rank: {}", Field("rank_of").is("'*node3*=3'")));
+                fmt::format("'{}' does not contain a rank", stated),
+                fmt::format("give a pattern of file names and a rank: {}", Field("rank_of").is("'*node3*=3'")));
         }
         stated_ranks.push_back({stated.substr(0, equals), *rank});
     }
@@ -59,7 +59,7 @@ Result<LoadOptions> RecogniseRequest::options() const {
     BUBBLESCOPE_ASSIGN(options.mesh, parsedMesh());
     if (!schedule.given()) {
         if (schedule.sized()) {
-            return usageError("sizes of a schedule are given, but no schedule",
+            return usageError("schedule sizes given without a schedule",
                               fmt::format("add {}", Field("schedule").is("NAME")));
         }
         return options;

@@ -35,7 +35,7 @@ Result<ModelCut> RunModelRequest::cut(int pp) const {
     }
     if (std::ranges::any_of(cut.layers, [](int count) { return count < 1; }))
         return usageError(fmt::format("{}: a stage has no layer", Field("layers").is(layers)),
-                          "give each stage 1 or more");
+                          "give each stage at least 1");
     return cut;
 }
 

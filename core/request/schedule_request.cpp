@@ -72,7 +72,7 @@ Status ScheduleRequest::open(LoadOptions& options) const {
 Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const CostModel& times,
                                           std::optional<int> other_vpp) const {
     if (order || !file.empty())
-        return usageError("a schedule file has no siblings to compare with",
+        return usageError("a schedule file cannot be compared with other schedules",
                           fmt::format("use {} instead", Field("schedule")));
     const auto slash = sibling_name.find('/');
     const std::string family = sibling_name.substr(0, slash);
@@ -83,7 +83,7 @@ Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const
 
 Result<CostModel> ScheduleRequest::operatorCosts() const {
     if (forward || backward || input_grad || weight_grad || overlapped) {
-        return usageError(fmt::format("{} gives the ops' times already", Field("op_costs")),
+        return usageError(fmt::format("{} already gives the op times", Field("op_costs")),
                           fmt::format("leave out {}, {}, {}, {} and {}", Field("forward"), Field("backward"),
                                       Field("input_grad"), Field("weight_grad"), Field("overlapped")));
     }
@@ -123,7 +123,7 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
     constexpr std::int64_t kMaxStages = 1'000'000;
     const std::int64_t stages = std::int64_t{spec.pp} * chunks();
     if (order || !file.empty() || stages > kMaxStages) {
-        return usageError(fmt::format("{} needs the schedule's sizes and no more than a million stages", Field("loss")),
+        return usageError(fmt::format("{} needs the schedule's sizes and at most a million stages", Field("loss")),
                           fmt::format("leave {} out", Field("loss")));
     }
     const ScheduleFamily* const family = findScheduleFamily(spec.name);

@@ -29,7 +29,7 @@ Result<TransferModel> TransferRequest::model(int pp) const {
     }
     if (model.bytes_per_second && model.activation_bytes == 0 && model.gradient_bytes == 0) {
         return usageError(
-            fmt::format("{} says nothing without the size of transfers", Field("bandwidth")),
+            fmt::format("{} has no effect without a transfer size", Field("bandwidth")),
             fmt::format("give {}, and {} if they differ", Field("activation_bytes"), Field("gradient_bytes")));
     }
     return model;

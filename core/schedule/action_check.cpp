@@ -193,7 +193,7 @@ private:
             switch (action.kind) {
             case ActionKind::Unshard:
                 if (!gathered.insert(action.stage.value).second)
-                    add("weights", i, say("{}: the weights are there already", name(i)), "remove it");
+                    add("weights", i, say("{}: the weights are already gathered", name(i)), "remove it");
                 break;
             case ActionKind::Reshard:
                 if (gathered.erase(action.stage.value) == 0 && unshards_)
@@ -222,7 +222,7 @@ private:
         const int stage = action.stage.value;
         if (action.kind == ActionKind::ReduceGrad) {
             if (reducing)
-                add("weights", index, say("{} starts while {}REDUCE_GRAD is not waited for", name(index), *reducing),
+                add("weights", index, say("{} starts without waiting for {}REDUCE_GRAD", name(index), *reducing),
                     fmt::format("put {}WAIT_REDUCE_GRAD before it", *reducing));
             reducing = stage;
         } else {

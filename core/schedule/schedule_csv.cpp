@@ -100,8 +100,8 @@ Result<LoweredSchedule> assemble(std::vector<Row> rows, const std::string& where
         return inputError(where, "holds no op", std::string(kHint));
     const bool loop = fits(Placement::Loop, schedule.pp, rows);
     if (!loop && !fits(Placement::V, schedule.pp, rows)) {
-        return inputError(where, "its ranks hold stages neither in a loop (rank = stage mod p) nor in a V",
-                          "number the stages along the pipeline, and write one line per rank");
+        return inputError(where, "its stages are placed neither in a loop (rank = stage mod p) nor in a V",
+                          "number the stages along the pipeline, one line per rank");
     }
     schedule.placement = loop ? Placement::Loop : Placement::V;
     int last_microbatch = 0;
@@ -149,7 +149,7 @@ std::size_t columnOf(std::string_view line, std::size_t action) {
 
 Result<std::string> scheduleToCsv(const Schedule& schedule) {
     if (routes(schedule.placement) > 1) {
-        return usageError("two pipelines in opposite directions cannot be written as PyTorch's CSV",
+        return usageError("PyTorch's CSV cannot represent two pipelines in opposite directions",
                           fmt::format("use {}", Field("json")));
     }
     std::string out;
@@ -162,7 +162,7 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
         };
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (ops[i].sequence > 0)
-                return usageError("split sequences cannot be written as PyTorch's CSV",
+                return usageError("PyTorch's CSV cannot represent split sequences",
                                   fmt::format("use {}", Field("json")));
             if (ops[i].kind == OpKind::Optimizer) continue;
             if (!line.empty()) line += ',';
@@ -183,7 +183,7 @@ Result<std::string> scheduleToCsv(const LoweredSchedule& lowered) {
     std::string out;
     for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
         if (std::ranges::any_of(lowered.actions[r], &Action::grouped)) {
-            return usageError("groups of sends and receives cannot be written as PyTorch's CSV",
+            return usageError("PyTorch's CSV cannot represent groups of sends and receives",
                               fmt::format("use {}", Field("json")));
         }
         out += fmt::format("{}\r\n", fmt::join(actionCells(lowered, Rank{r}), ","));

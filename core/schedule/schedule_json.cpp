@@ -27,7 +27,7 @@ std::string shapeOfSchedules() {
 Result<std::int32_t> readInt(const Json& value, const std::string& where, std::string_view path) {
     const bool fits = value.is_number_integer() && value >= 0 && value <= std::numeric_limits<std::int32_t>::max();
     if (!fits)
-        return inputError(where, fmt::format("{} is {}, not a whole number from 0", path, value.dump()),
+        return inputError(where, fmt::format("{} is {}, not a whole number of 0 or more", path, value.dump()),
                           shapeOfSchedules());
     return value.get<std::int32_t>();
 }
@@ -57,13 +57,13 @@ Result<Op> readOp(const Json& entry, const std::string& where, const std::string
             BUBBLESCOPE_ASSIGN(const int slice, readInt(entry[extra], where, fmt::format("{}[{}]", path, extra)));
             if (slice >= kMaxSequenceSlices) {
                 return inputError(where, fmt::format("{} names sequence slice {}", path, slice),
-                                  fmt::format("slices are numbered from 0, and {} are the most", kMaxSequenceSlices));
+                                  fmt::format("number slices from 0; at most {} are allowed", kMaxSequenceSlices));
             }
             op.sequence = sequenceSlice(slice);
         }
     }
     if (*kind != OpKind::Optimizer && entry.size() == 1) {
-        return inputError(where, fmt::format("{} names no micro-batch", path), shapeOfSchedules());
+        return inputError(where, fmt::format("{} does not name a micro-batch", path), shapeOfSchedules());
     }
     return op;
 }
@@ -71,7 +71,7 @@ Result<Op> readOp(const Json& entry, const std::string& where, const std::string
 Status readRanks(const Json& document, const std::string& where, Schedule& schedule) {
     const auto ranks = document.find("ranks");
     if (ranks == document.end() || !ranks->is_array())
-        return inputError(where, "there is no list \"ranks\"", shapeOfSchedules());
+        return inputError(where, "list \"ranks\" missing", shapeOfSchedules());
     if (ranks->empty()) return inputError(where, "the list \"ranks\" is empty", shapeOfSchedules());
     for (std::size_t r = 0; r < ranks->size(); ++r) {
         const Json& list = (*ranks)[r];
@@ -95,7 +95,7 @@ Status readSize(const Json& document, const std::string& where, const char* key,
     // A stated size far beyond the ops would only reserve memory for missing ops.
     constexpr int kSlack = 1'000'000;
     if (size > std::max(implied, 1) + kSlack) {
-        return inputError(where, fmt::format("{} is {}, but the ops reach only {}", key, size, implied),
+        return inputError(where, fmt::format("{} is {}, but the ops only reach {}", key, size, implied),
                           "correct the size");
     }
     return {};
@@ -140,7 +140,7 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
     schedule.placement = *known;
     if (schedule.vpp % routes(schedule.placement) != 0) {
         return inputError(where,
-                          fmt::format("vpp is {}, but placement \"{}\" is of two pipelines", schedule.vpp, placement),
+                          fmt::format("vpp is {}, but placement \"{}\" is for two pipelines", schedule.vpp, placement),
                           "give each rank an even number of chunks, even ones for the first pipeline");
     }
     BUBBLESCOPE_TRY(checkSizes(schedule, last_slice + 1, where));
@@ -158,11 +158,11 @@ public:
         for (std::size_t i = 0; i < names.size(); ++i) {
             const auto cell = names[i].is_string() ? parseActionCell(names[i].get_ref<const std::string&>())
                                                    : std::optional<ActionCell>{};
-            if (!cell) return fault(fmt::format("holds {}, not the name of an action", names[i].dump()));
+            if (!cell) return fault(fmt::format("contains {}, which is not the name of an action", names[i].dump()));
             if (!cell->ops.empty()) BUBBLESCOPE_TRY(takeOps(*cell));
             actions_.insert(actions_.end(), cell->actions.begin(), cell->actions.end());
         }
-        if (skipOptimizer() < ops().size()) return fault("lacks ops that \"ranks\" has");
+        if (skipOptimizer() < ops().size()) return fault("misses ops of \"ranks\"");
         return std::move(actions_);
     }
 
@@ -170,7 +170,7 @@ private:
     [[nodiscard]] const std::vector<Op>& ops() const { return order_.ranks[rank_.index()]; }
     [[nodiscard]] Error fault(const std::string& what) const {
         return inputError(where_, fmt::format("lowered[{}] {}", rank_.value, what),
-                          "\"lowered\" has the ops of \"ranks\" in the same order");
+                          "list the ops of \"ranks\" in the same order in \"lowered\"");
     }
     std::size_t skipOptimizer() {
         while (next_ < ops().size() && ops()[next_].kind == OpKind::Optimizer)
@@ -299,8 +299,8 @@ Status checkSizes(const Schedule& schedule, int slices, const std::string& where
     const double wanted = static_cast<double>(schedule.stages()) * schedule.microbatches * slices;
     if (wanted <= 4.0 * static_cast<double>(schedule.opCount()) + kSlack) return {};
     return inputError(where,
-                      fmt::format("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops", wanted,
-                                  schedule.opCount()),
+                      fmt::format("pp, vpp and microbatches require {:.0f} forwards, but the lists contain {} ops",
+                                  wanted, schedule.opCount()),
                       "correct the sizes");
 }
 

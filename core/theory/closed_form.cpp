@@ -20,8 +20,7 @@ namespace {
 /// The form of the family, exact or a bound.
 Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedule, const CostModel& costs) {
     const bool plain = costs.comm.count() == 0 && costs.stages.empty();
-    if (theory == nullptr)
-        return usageError(fmt::format("no closed form is known for the schedule '{}'", schedule.name));
+    if (theory == nullptr) return usageError(fmt::format("no known closed form for the schedule '{}'", schedule.name));
     if (!costs.plainTransfers()) {
         return usageError(
             fmt::format("the closed form of {} holds for asynchronous transfers of one latency each, which "
@@ -167,18 +166,18 @@ private:
 
 Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs) {
     if (costs.measured != nullptr) {
-        return usageError("the lower bound takes one time for all ops of a stage and kind",
+        return usageError("the lower bound needs equal times for all ops of one stage and kind",
                           "use `bubblescope simulate`");
     }
     BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(schedule));
     const UnitGraph units = unitGraph(ops);
     if (!units.blocked.empty()) return whyNotExecutable(schedule, SendMode::Asynchronous);
     const auto [makespan, rank] = OrderBound(ops, units, costs).find();
-    ClosedForm form = makespanForm(
-        schedule, costs, makespan, "head + work + tail − what the rank works", "max over ranks of head + work + tail",
-        fmt::format("any order, any times and transfers; set by rank {}: what must run before it can start, its "
-                    "work, what must run after it",
-                    rank.value));
+    ClosedForm form = makespanForm(schedule, costs, makespan, "head + work + tail − the rank's work",
+                                   "max over ranks of head + work + tail",
+                                   fmt::format("any order, times and transfers; determined by rank {}: what must run "
+                                               "before it, its work, and what must run after it",
+                                               rank.value));
     form.kind = FormKind::LowerBound;
     return form;
 }

@@ -159,7 +159,7 @@ bool StepRequest::shows(Rank rank) const {
 namespace {
 
 Error badRanges(std::string_view text) {
-    return usageError(fmt::format("'{}' names no steps", text),
+    return usageError(fmt::format("'{}' is not a list of steps", text),
                       "write numbers and ranges, such as 3,5-9, and 809/0 for step 809 of replica 0");
 }
 
@@ -244,13 +244,13 @@ Status checkRequest(std::span<const StepTimeline> steps, const StepRequest& requ
     for (const int replica : request.replicas) {
         if (exists({{}, {replica}, {}})) continue;
         return usageError(fmt::format("there is no replica {}", replica),
-                          fmt::format("there are replicas {}", numbersText(replicas)));
+                          fmt::format("existing replicas: {}", numbersText(replicas)));
     }
     for (const int rank : request.ranks) {
         if (rank >= 0 && rank < ranks) continue;
         return usageError(fmt::format("there is no rank {}", rank), fmt::format("ranks are 0 to {}", ranks - 1));
     }
-    if (!exists(request)) return usageError("no step was run by the replicas asked for", "ask for others");
+    if (!exists(request)) return usageError("the selected replicas ran no step", "choose other replicas");
     return {};
 }
 
@@ -325,11 +325,11 @@ Sentence StepSelection::summary() const {
                                              : say("{} of {} steps", counted, steps_.size());
     if (replicas_ > 1) text = say("{} × {} replicas", text, replicas_);
     if (!asked_replicas_.empty()) text = say("{}, of replica {}", text, numbersText(asked_replicas_));
-    if (asked_) return say("{}, as asked for", text);
+    if (asked_) return say("{}, as selected", text);
     std::vector<Sentence> aside;
     if (count(SetAside::WarmUp) > 0) aside.push_back(say("warm-up {}", numbers(SetAside::WarmUp)));
     if (count(SetAside::Outlier) > 0) aside.push_back(say("outliers {}", numbers(SetAside::Outlier)));
-    return aside.empty() ? text : say("{}; set aside: {}", text, sayListed(aside));
+    return aside.empty() ? text : say("{}; excluded: {}", text, sayListed(aside));
 }
 
 StepSelection selectSteps(std::span<const StepTimeline> steps) {

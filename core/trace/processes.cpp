@@ -199,7 +199,7 @@ void ProcessSplitter::divide(std::uint32_t file, const std::vector<Process>& pro
         if (owner != processes.end() && series.pid != 0) series.file = file_of[owner->group];
     }
     log_.add("several-processes", whole.path.string(),
-             say("the file holds {} processes, each of which is taken for a rank of its own", file_of.size()));
+             say("the file contains {} processes; each counts as a rank", file_of.size()));
 }
 
 void ProcessSplitter::run() {

@@ -115,7 +115,7 @@ bool TraceFinisher::dropFarOffsets(std::vector<TimeNs>& offsets) {
         if (isWithinReach(TimeNs{ranges[file].first} + offset) && isWithinReach(TimeNs{ranges[file].second} + offset))
             continue;
         log_.add("bad-time", trace_.files_[file].path.string(),
-                 say("the base time that the file states does not fit its times and is not used"));
+                 say("ignored the file's base time: it does not fit the event times"));
         offsets[file] = TimeNs{0};
     }
     return true;
@@ -374,7 +374,7 @@ void TraceFinisher::reportOverlaps(TrackId home, SliceId first, std::int64_t cou
     log_.add(
         "overlap",
         say("{}, slice '{}'", trace_.files_[trace_.tracks_[home].file].path.string(), trace_.text(trace_.name_[first])),
-        say("slices of one thread overlap without nesting; they are shown on rows of their own"), count);
+        say("moved overlapping slices of a thread to extra rows"), count);
 }
 
 template <class T>

@@ -274,8 +274,8 @@ void Capture::releaseCupti(std::string_view tool) noexcept {
         cupti_taken_ = true;
         cupti::Collector* const gpu = gpu_.load();
         const bool was_on = gpu != nullptr && gpu->isOn();
-        const std::string what = std::string(tool) + " takes CUPTI: ";
-        message(what + (was_on ? "kernels are recorded until here" : "kernels are not recorded") +
+        const std::string what = std::string(tool) + " uses CUPTI: ";
+        message(what + (was_on ? "kernels are recorded up to here" : "kernels are not recorded") +
                 "; ranges and NCCL's operations are recorded to the end");
         if (was_on) stopGpu();
     } catch (const std::exception&) {
@@ -340,7 +340,7 @@ bool Capture::write(CaptureWriter& writer, TimeNs now, Flush what) {
         const std::size_t size = std::min(why.size(), header.message.size());
         std::copy_n(why.data(), size, header.message.data());
         header.message_bytes = static_cast<std::uint32_t>(size);
-        const std::string message = "what is recorded waits in memory: " + why;
+        const std::string message = "the recording waits in memory: " + why;
         writer.addMessage(message);
         log(message);
         told_ = std::move(why);

@@ -80,7 +80,7 @@ Status setSteps(std::string_view value, CaptureOptions& options) {
     const auto last = value.find('-') == std::string_view::npos ? first
                       : open ? std::optional(std::numeric_limits<std::int64_t>::max())
                              : parseNumber<std::int64_t>(rest);
-    if (!first || !last || *first < 0 || *last < *first) return wrong("steps", value, "steps as in 10-20, 10- or 10");
+    if (!first || !last || *first < 0 || *last < *first) return wrong("steps", value, "steps such as 10-20, 10- or 10");
     options.first_step = *first;
     options.last_step = *last;
     return {};
@@ -108,20 +108,20 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
     if (key == "checks-margin") {
         constexpr double kPercent = 100;
         const auto margin = parseNumber<double>(value);
-        if (!margin || !(*margin >= 0)) return wrong(key, value, "percent, as in 10");
+        if (!margin || !(*margin >= 0)) return wrong(key, value, "percent, such as 10");
         options.checks_margin = *margin / kPercent;
         return {};
     }
     if (key == "checks-cost") {
         constexpr double kPercent = 100;
         const auto cost = parseNumber<double>(value);
-        if (!cost || !(*cost >= 0 && *cost <= kPercent)) return wrong(key, value, "percent up to 100, as in 0.3");
+        if (!cost || !(*cost >= 0 && *cost <= kPercent)) return wrong(key, value, "percent up to 100, such as 0.3");
         options.checks_cost = *cost / kPercent;
         return {};
     }
     if (key == "checks-memory") {
         const auto bytes = byteCount(value);
-        if (!bytes) return wrong(key, value, "bytes, as in 64MiB or 2GiB");
+        if (!bytes) return wrong(key, value, "bytes, such as 64MiB or 2GiB");
         options.checks_memory = *bytes;
         return {};
     }
@@ -141,7 +141,7 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
     }
     if (key == "size") {
         const auto bytes = byteCount(value);
-        if (!bytes) return wrong(key, value, "bytes, as in 500MiB or 2GiB");
+        if (!bytes) return wrong(key, value, "bytes, such as 500MiB or 2GiB");
         options.size = *bytes;
         return {};
     }
@@ -153,9 +153,9 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         options.buffer = *bytes;
         return {};
     }
-    return usageError("there is no capture option '" + std::string(key) + "'",
-                      "there are mode, record, python, checks, checks-margin, checks-cost, checks-memory, steps, step, "
-                      "delay, duration, flush, size and buffer");
+    return usageError("unknown capture option '" + std::string(key) + "'",
+                      "known options: mode, record, python, checks, checks-margin, checks-cost, checks-memory, steps, "
+                      "step, delay, duration, flush, size and buffer");
 }
 
 // Names used by PyTorch's profiler, and common ones.
@@ -232,7 +232,7 @@ CaptureOptions captureOptionsFrom(const ReadVariable& variable, std::vector<std:
         if (file)
             take(std::string(std::istreambuf_iterator<char>(file), {}), *path);
         else
-            problems.push_back(*path + ": the file with capture options cannot be read");
+            problems.push_back(*path + ": cannot read the file with capture options");
     }
     if (const auto text = variable(kCaptureVariable)) take(*text, kCaptureVariable);
     return options;

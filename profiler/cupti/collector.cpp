@@ -35,7 +35,7 @@ Collector::~Collector() {
 bool Collector::start(Scope scope, std::string& notice) {
     Collector* nobody = nullptr;
     if (!the_collector.compare_exchange_strong(nobody, this)) {
-        notice = "kernels are recorded by this library already";
+        notice = "this library already records kernels";
         return false;
     }
     version_ = api_->version();
@@ -44,19 +44,18 @@ bool Collector::start(Scope scope, std::string& notice) {
     case Api::Subscription::Ours: break;
     case Api::Subscription::Busy:
         if (reason.ends_with(kOurName)) {
-            notice = "kernels are not recorded: the program is one of Bubblescope's, which records them into its own "
-                     "trace";
+            notice = "kernels are not recorded: this Bubblescope program records them into its own trace";
             return false;
         }
-        notice = "kernels are not recorded: CUPTI is held by " +
+        notice = "kernels are not recorded: CUPTI is in use by " +
                  (reason.empty() ? "another tool" : "'" + reason + "'") +
-                 ", and only one may; ranges and NCCL's operations are recorded all the same";
+                 ", and only one tool can use it; ranges and NCCL's operations are still recorded";
         return false;
-    case Api::Subscription::Failed: notice = "kernels are not recorded: CUPTI does not start: " + reason; return false;
+    case Api::Subscription::Failed: notice = "kernels are not recorded: cannot start CUPTI: " + reason; return false;
     }
     if (!api_->registerCallbacks(request, complete)) {
         api_->unsubscribe();
-        notice = "kernels are not recorded: CUPTI takes no buffers";
+        notice = "kernels are not recorded: CUPTI does not accept buffers";
         return false;
     }
     on_ = true;
@@ -67,7 +66,7 @@ bool Collector::start(Scope scope, std::string& notice) {
             if (api_->enable(kind))
                 enabled_.push_back(kind);
             else
-                notice += (notice.empty() ? "CUPTI does not record its kinds " : ", ") + std::to_string(kind);
+                notice += (notice.empty() ? "CUPTI does not record the kinds " : ", ") + std::to_string(kind);
         }
     };
     enable(kLaunches);

@@ -248,13 +248,13 @@ std::unique_ptr<Api> loadCupti(std::string& why_not) {
     void* const handle = openCupti(path);
     if (handle == nullptr) {
         const char* const error = path.empty() ? nullptr : ::dlerror();
-        why_not = error != nullptr ? error : "CUPTI (libcupti.so) is neither loaded nor where libraries are looked for";
+        why_not = error != nullptr ? error : "CUPTI (libcupti.so) is neither loaded nor in the library path";
         return nullptr;
     }
     auto library = std::make_unique<Library>(handle);
     std::string missing;
     if (!library->find(missing)) {
-        why_not = "this CUPTI has no " + missing;
+        why_not = "this CUPTI does not provide " + missing;
         return nullptr;
     }
     return library;

@@ -47,7 +47,7 @@ bool isReadable(int descriptor) {
 
 Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start(std::filesystem::path dir) {
     const auto failed = [](int code) {
-        return runError(fmt::format("what killed processes leave cannot be watched: {}", std::strerror(code)));
+        return runError(fmt::format("cannot watch for killed processes: {}", std::strerror(code)));
     };
     Descriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     Descriptor stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -110,7 +110,7 @@ Result<fs::path> firstThere(std::vector<fs::path> places, const ReadVariable& va
         tried += (tried.empty() ? "" : ", ") + place.string();
     }
     return inputError(tried, std::string(problem),
-                      fmt::format("install it with the program, or name it with {}", named_by));
+                      fmt::format("install it with the program, or set its path with {}", named_by));
 }
 
 } // namespace
@@ -121,7 +121,7 @@ Result<fs::path> findInjectLibrary(const ReadVariable& variable) {
     std::vector<fs::path> places;
     for (const char* from : {BUBBLESCOPE_LIBRARY_FROM_PROGRAM, ".", BUBBLESCOPE_LIBRARY_FROM_BUILT_PROGRAM})
         places.push_back((program / from / kLibrary).lexically_normal());
-    return firstThere(std::move(places), variable, kLibraryVariable, "the library that jobs load is not there");
+    return firstThere(std::move(places), variable, kLibraryVariable, "the library for recorded jobs is missing");
 }
 
 Result<fs::path> findChecksLibrary(const fs::path& library, const ReadVariable& variable) {
@@ -129,7 +129,7 @@ Result<fs::path> findChecksLibrary(const fs::path& library, const ReadVariable& 
     for (const char* from : {"..", ".", "../../bindings"}) // installed, in one folder, in the build folder
         places.push_back((library.parent_path() / from / kChecksLibrary).lexically_normal());
     return firstThere(std::move(places), variable, kChecksLibraryVariable,
-                      "the library that checks in bubbles is not there");
+                      "the library for checks in bubbles is missing");
 }
 
 Result<std::vector<std::pair<std::string, std::string>>>

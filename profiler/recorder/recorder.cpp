@@ -21,16 +21,16 @@ Error dirError(const std::filesystem::path& dir, std::string_view what, const st
 Status prepareDir(const std::filesystem::path& dir, int ranks) {
     std::error_code code;
     std::filesystem::create_directories(dir, code);
-    if (code) return dirError(dir, "the folder cannot be created", code);
+    if (code) return dirError(dir, "cannot create the folder", code);
     std::vector<std::filesystem::path> stale;
     for (std::filesystem::directory_iterator at(dir, code), end; !code && at != end; at.increment(code)) {
         const std::optional<SegmentName> name = segmentName(at->path());
         if (name && (name->rank >= ranks || name->segment > 0)) stale.push_back(at->path());
     }
-    if (code) return dirError(dir, "the folder cannot be read", code);
+    if (code) return dirError(dir, "cannot read the folder", code);
     for (const auto& file : stale) {
         std::filesystem::remove(file, code); // another process of the run may have removed it
-        if (code) return dirError(file, "the trace file of an earlier run cannot be removed", code);
+        if (code) return dirError(file, "cannot remove the trace file of an earlier run", code);
     }
     return {};
 }
@@ -59,7 +59,7 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
             recorder->thread_ =
                 std::thread(&Recorder::drainLoop, recorder.get(), config.flush_interval, config.clock_interval);
         } catch (const std::system_error& e) {
-            return runError(fmt::format("the recorder's thread cannot be started: {}", e.what()));
+            return runError(fmt::format("cannot start the recorder's thread: {}", e.what()));
         }
     }
     return recorder;

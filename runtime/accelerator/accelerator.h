@@ -80,7 +80,7 @@ public:
     /// Equal parts of the device: work on their streams runs on processors of each part's own. Memory and events are
     /// those of the whole, and results are equal bit for bit. Error: Run, with the reason, if it cannot be divided.
     [[nodiscard]] virtual Result<std::vector<std::shared_ptr<Accelerator>>> divide(int /*parts*/) {
-        return runError("this device cannot be divided");
+        return runError("this device cannot be partitioned");
     }
 
     /// Must be called by every thread before any other function.

@@ -12,7 +12,7 @@ std::shared_ptr<RankQueue> DividedDevice::openRank() {
     std::shared_ptr<Accelerator> part;
     {
         const std::lock_guard lock(mutex_);
-        if (opened_ == parts_.size()) throw std::logic_error("a device was divided among fewer ranks");
+        if (opened_ == parts_.size()) throw std::logic_error("a device was partitioned for fewer ranks");
         part = parts_[opened_++];
     }
     part->bindThread();
@@ -49,8 +49,7 @@ std::unique_ptr<StageModel> Backend::makeStage(RankQueue& device, const ModelCon
 }
 
 Result<std::unique_ptr<DataChannel>> Backend::connect(RankQueue& device, const PeerJob& job, ProcessTeam& team) {
-    if (!connector_)
-        return usageError("this build cannot join GPUs of several processes", "it needs NCCL; build again with it");
+    if (!connector_) return usageError("this build cannot connect GPUs of several processes", "rebuild with NCCL");
     return connector_(device.shared(), activations_, job, team);
 }
 

@@ -315,7 +315,7 @@ Buffer RankQueue::take(Tensor tensor, std::int64_t rows, std::int64_t columns, S
 const void* RankQueue::valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns, Storage storage) {
     const DeviceArray& array = tensor.device();
     if (array.queue().get() != this || array.storage() != storage || array.rows() != rows || array.cols() != columns)
-        throw std::logic_error("a tensor does not belong to the stage that is to use it");
+        throw std::logic_error("a tensor does not belong to the stage that uses it");
     return array.buffer().as<void>();
 }
 

@@ -69,9 +69,9 @@ Result<CheckMessage> unpackLayer(WireReader& wire, CheckMessage mail) {
     mail.layer.first = unpackResult(wire);
     const LayerRun& run = mail.layer.run;
     if (wire.failed() || !isSane(run.op) || run.step < 0 || run.layer < 0 || mail.layer.stage.value < 0)
-        return inputError(kWhere, "it names no op of a layer");
+        return inputError(kWhere, "it does not name an op of a layer");
     BUBBLESCOPE_ASSIGN(mail.layer.computation, runtime::unpackLayer(wire));
-    if (!wire.done()) return inputError(kWhere, "more follows its layer than should");
+    if (!wire.done()) return inputError(kWhere, "unexpected data after its layer");
     return mail;
 }
 
@@ -89,8 +89,7 @@ Result<std::string> packMessage(const CheckMessage& mail) {
     case CheckMessage::Kind::Offer:
         wire(mail.layer.run, mail.layer.stage, mail.layer.cost);
         packResult(wire, mail.layer.first, false);
-        if (!mail.layer.computation->pack(wire))
-            return runError("what a device has computed cannot be sent to other ranks");
+        if (!mail.layer.computation->pack(wire)) return runError("results on a device cannot be sent to other ranks");
         break;
     case CheckMessage::Kind::Answer:
         packResult(wire, mail.once, false);
@@ -105,7 +104,7 @@ Result<std::string> packMessage(const CheckMessage& mail) {
     }
     std::string bytes = wire.take();
     if (bytes.size() > kLargestMail)
-        return runError(fmt::format("a layer of {} bytes is too large to be sent to another rank", bytes.size()));
+        return runError(fmt::format("a layer of {} bytes is too large to send to another rank", bytes.size()));
     constexpr std::size_t kDigest = sizeof(std::uint64_t);
     const std::uint64_t seal = digest::of(bytes.data() + kDigest, bytes.size() - kDigest);
     std::memcpy(bytes.data(), &seal, kDigest);
@@ -118,7 +117,7 @@ Result<CheckMessage> unpackMessage(std::string_view bytes) {
     std::uint64_t seal = 0;
     wire(seal);
     if (wire.failed() || seal != digest::of(bytes.data() + sizeof seal, bytes.size() - sizeof seal))
-        return inputError(kWhere, "its bytes are not those that were sent");
+        return inputError(kWhere, "its bytes differ from the sent ones");
     wire(mail.kind, mail.ticket);
     if (wire.failed() || mail.kind > CheckMessage::Kind::AllIdle) return inputError(kWhere, "its kind is unknown");
     if (carriesLayer(mail.kind)) return unpackLayer(wire, std::move(mail));
@@ -127,9 +126,9 @@ Result<CheckMessage> unpackMessage(std::string_view bytes) {
     if (mail.kind == CheckMessage::Kind::Answer) mail.twice = unpackResult(wire);
     if (mail.kind == CheckMessage::Kind::Verdict) {
         wire(mail.record);
-        if (!isSane(mail.record)) return inputError(kWhere, "it names no check");
+        if (!isSane(mail.record)) return inputError(kWhere, "it does not name a check");
     }
-    if (!wire.done()) return inputError(kWhere, "it is longer or shorter than it should be");
+    if (!wire.done()) return inputError(kWhere, "it has the wrong length");
     return mail;
 }
 

@@ -24,7 +24,7 @@ std::string placeOf(const Activity& activity) {
                            activity.step);
     case Activity::Kind::Draining: return fmt::format("waiting for its device in step {}", activity.step);
     case Activity::Kind::AtBarrier: return fmt::format("at the end of step {}", activity.step);
-    case Activity::Kind::Done: return "through with all steps";
+    case Activity::Kind::Done: return "done with all steps";
     }
     return {};
 }
@@ -62,10 +62,10 @@ std::optional<Error> Watchdog::verdict(TimeNs now) const {
 std::optional<Error> Watchdog::silent(Rank rank, TimeNs now) const {
     const Seen& seen = ranks_[rank.index()];
     if (!seen.heard || now - *seen.heard <= timeout_ || seen.activity.kind == Activity::Kind::Done) return std::nullopt;
-    return runError(
-        fmt::format("rank {} has not been heard of for {}; {} {}", rank.value, formatTime(now - *seen.heard),
-                    seen.known == Known::Now ? "it was" : "when last heard of it was", placeOf(seen.activity)),
-        "its process has died or was stopped, or its host cannot be reached: see what it printed last");
+    return runError(fmt::format("no message from rank {} for {}; {} {}", rank.value, formatTime(now - *seen.heard),
+                                seen.known == Known::Now ? "it was" : "at its last message it was",
+                                placeOf(seen.activity)),
+                    "its process died or was stopped, or its host is unreachable: check its last output");
 }
 
 std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {
@@ -77,7 +77,7 @@ std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {
     if (known - std::max(activity.since, activity.due) <= timeout_) return std::nullopt;
     return runError(fmt::format("rank {} hangs: it has been {} for {}", rank.value, placeOf(activity),
                                 formatTime(known - activity.since)),
-                    fmt::format("where ops do take that long, give a longer {}", Field("timeout")));
+                    fmt::format("if ops really take that long, increase {}", Field("timeout")));
 }
 
 std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
@@ -95,8 +95,8 @@ std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
     return runError(fmt::format("rank {} has been {} for {}, and no rank computes: {}", longest - ranks_.data(),
                                 placeOf(activity), formatTime(now - activity.since),
                                 activity.kind == Activity::Kind::Draining ? "the device or one of its links hangs"
-                                                                          : "the message is lost or its link hangs"),
-                    fmt::format("where transfers do take that long, give a longer {}", Field("timeout")));
+                                                                          : "a message was lost or its link hangs"),
+                    fmt::format("if transfers really take that long, increase {}", Field("timeout")));
 }
 
 } // namespace bubblescope::runtime

@@ -37,9 +37,8 @@ void runRanks(const EngineParts& parts, std::deque<RankLoop>& loops) {
     } catch (const std::system_error& e) {
         // The ranks that did start would wait for this one forever.
         Transport& transport = *parts.ranks[threads.size()];
-        transport.fail(
-            runError(fmt::format("the thread of rank {} cannot be started: {}", transport.rank().value, e.what()),
-                     "fewer ranks need fewer threads"));
+        transport.fail(runError(fmt::format("cannot start the thread of rank {}: {}", transport.rank().value, e.what()),
+                                "use fewer ranks"));
     }
     for (std::thread& thread : threads)
         thread.join();

@@ -18,7 +18,7 @@ Status checkRanks(const Fault& fault, const FaultRange& ranks, int count, std::s
     if (ranks.first < count && (ranks.last < count || ranks.last == FaultRange{}.last)) return {};
     const int beyond = ranks.first < count ? ranks.last : ranks.first;
     return refuse(fault, fmt::format("there is no {} {}", what, beyond),
-                  fmt::format("the {}s are 0 to {}", what, count - 1));
+                  fmt::format("use {}s 0 to {}", what, count - 1));
 }
 
 /// Whether the rank has such an op with that tensor: an input from another rank, or an output. W and O have neither.
@@ -50,9 +50,9 @@ Status checkOps(const Fault& fault, const Schedule& schedule) {
     if (flips && !tensor_met) {
         return refuse(fault,
                       fmt::format("this op {} a neighbour",
-                                  fault.tensor == FaultTensor::Input ? "takes nothing from" : "hands nothing to"),
-                      "the first stage's forward and the last stage's backward take nothing, the last stage's forward "
-                      "and the first stage's backward hand on nothing, W does neither");
+                                  fault.tensor == FaultTensor::Input ? "receives nothing from" : "sends nothing to"),
+                      "the first stage's forward and the last stage's backward receive nothing, the last stage's "
+                      "forward and the first stage's backward send nothing, and W does neither");
     }
     return {};
 }
@@ -66,7 +66,7 @@ Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int 
         BUBBLESCOPE_TRY(checkRanks(fault, fault.tensor_ranks, tensor_ranks, "tensor rank"));
         if (fault.steps.first >= steps) {
             return refuse(fault, fmt::format("there is no step {}", fault.steps.first),
-                          fmt::format("the run's steps are 0 to {}; {} gives more", steps - 1, Field("steps")));
+                          fmt::format("the run has steps 0 to {}; increase {} for more", steps - 1, Field("steps")));
         }
         const bool link = fault.kind == FaultKind::Link || fault.kind == FaultKind::Stall;
         if (!link) BUBBLESCOPE_TRY(checkOps(fault, schedule));

@@ -92,7 +92,7 @@ Result<double> parsePositive(const FaultText& text, std::string_view word, std::
     const std::string_view digits = percent ? word.substr(0, word.size() - 1) : word;
     const auto number = parseNumber<double>(digits);
     constexpr double kMax = 1e6;
-    if (!number || !(*number > 0) || *number > kMax) return text.wrong(word, "is not a number above 0", way_out);
+    if (!number || !(*number > 0) || *number > kMax) return text.wrong(word, "is not greater than 0", way_out);
     return percent ? *number / 100 : *number;
 }
 
@@ -104,9 +104,9 @@ Result<TimeNs> parseDuration(const FaultText& text, std::string_view word) {
 
 Result<OpPattern> parseOps(const FaultText& text, std::string_view word) {
     const auto refuse = [&] {
-        return text.wrong(word, "names no op",
-                          "write F3.1 for the forward of micro-batch 3 on chunk 1, F3, F.1 or F to leave open the "
-                          "rest, * for every op; the kinds are F, B, I, W and O");
+        return text.wrong(word, "does not name an op",
+                          "write F3.1 for the forward of micro-batch 3 on chunk 1; F3, F.1 or F for several; * for "
+                          "every op; kinds are F, B, I, W and O");
     };
     OpPattern pattern;
     if (word.empty()) return refuse();
@@ -144,19 +144,18 @@ Status parseFaultTensor(const FaultText& text, std::string_view value, Fault& fa
     }
     fault.shown = parseTensor(value);
     if (fault.shown) return {};
-    return text.wrong(
-        value, "is not a tensor of an op",
-        "give in, what the op takes, or out, what it hands on; with layer=N what the layer computes, such "
-        "as hidden, output, input-gradient or weight-gradient, or weights");
+    return text.wrong(value, "is not a tensor of an op",
+                      "give in (the op's input) or out (its output); with layer=N a tensor of the layer, such as "
+                      "hidden, output, input-gradient, weight-gradient or weights");
 }
 
 Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
     constexpr std::array<std::string_view, 4> kNames{"transient", "replay", "sticky", "fixed"};
     const auto found = std::ranges::find(kNames, value);
     if (found == kNames.end()) {
-        return text.wrong(value, "is not a way to stay",
-                          "give transient (the first execution), replay (the one that checks it), sticky (every one, "
-                          "each time another number) or fixed (every one, the same bit)");
+        return text.wrong(value, "is not a known persistence",
+                          "give transient (the first execution), replay (the check), sticky (every execution, another "
+                          "number each time) or fixed (every execution, the same bit)");
     }
     fault.stay = static_cast<FaultStay>(found - kNames.begin());
     return {};
@@ -169,7 +168,7 @@ bool needsNoLayer(CheckedTensor tensor) {
 
 Status checkFlip(const FaultText& text, const Fault& fault) {
     if (fault.shown && !fault.layer && !needsNoLayer(*fault.shown))
-        return text.wrong(tensorName(*fault.shown), "is a tensor inside a layer", "say which: layer=3");
+        return text.wrong(tensorName(*fault.shown), "is a tensor inside a layer", "add the layer: layer=3");
     return {};
 }
 
@@ -189,10 +188,10 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
     } else if (key == "link") {
         BUBBLESCOPE_TRY(parseLink(text, value, fault));
     } else if (key == "factor") {
-        BUBBLESCOPE_ASSIGN(fault.factor, parsePositive(text, value, "give how many times as long, such as 1.3"));
+        BUBBLESCOPE_ASSIGN(fault.factor, parsePositive(text, value, "give a factor such as 1.3"));
     } else if (key == "sigma" || key == "share") {
         BUBBLESCOPE_ASSIGN(fault.share, parsePositive(text, value, "give a share such as 3% or 0.03"));
-        if (fault.share > 1) return text.wrong(value, "is more than the whole", "give 100% or less");
+        if (fault.share > 1) return text.wrong(value, "is more than 100 %", "give 100% or less");
     } else if (key == "add" || key == "for" || key == "latency") {
         BUBBLESCOPE_ASSIGN(fault.time, parseDuration(text, value));
     } else if (key == "tensor") {
@@ -203,11 +202,11 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
         fault.layer = parseNumber<int>(value);
         if (!fault.layer || *fault.layer < 0)
             return text.wrong(value, "is not a layer",
-                              "0 is the embedding, then come the blocks, the last is the head");
+                              "0 is the embedding, then the blocks follow, and the last is the head");
     } else if (key == "bit") {
         const auto bit = parseNumber<std::int64_t>(value);
         if (!bit || *bit < 0)
-            return text.wrong(value, "is not a bit", "bits of a tensor are counted from 0, 32 a number");
+            return text.wrong(value, "is not a bit", "bits of a tensor are counted from 0, with 32 per number");
         fault.bit = *bit;
     } else {
         const auto seed = parseNumber<std::uint64_t>(value);
@@ -225,7 +224,7 @@ Result<const KindRule*> findKind(const FaultText& text, std::string_view word) {
     for (const KindRule& rule : rules)
         names += (names.empty() ? "" : ", ") + std::string(rule.name);
     return text.wrong(word, "is not a kind of fault",
-                      fmt::format("the kinds are {}; an example: {}", names, rules[0].example));
+                      fmt::format("known kinds: {}; example: {}", names, rules[0].example));
 }
 
 std::string keysOf(const KindRule& rule) {
@@ -239,7 +238,7 @@ std::string keysOf(const KindRule& rule) {
 Result<std::map<std::string_view, std::string_view>> splitWords(const FaultText& text, const KindRule& rule,
                                                                 std::string_view words) {
     std::map<std::string_view, std::string_view> values;
-    const std::string example = fmt::format("an example: {}", rule.example);
+    const std::string example = fmt::format("example: {}", rule.example);
     bool first = true;
     for (std::optional<std::string_view> rest = words; rest; first = false) {
         const auto comma = rest->find(',');
@@ -252,10 +251,10 @@ Result<std::map<std::string_view, std::string_view>> splitWords(const FaultText&
         const bool known = std::ranges::find(rule.keys, key, &KeyRule::name) != rule.keys.end() ||
                            std::ranges::find(kCommonKeys, key) != kCommonKeys.end();
         if (!known)
-            return text.wrong(key, fmt::format("is nothing that '{}' takes", rule.name),
-                              fmt::format("it takes {}", keysOf(rule)));
+            return text.wrong(key, fmt::format("is not a parameter of '{}'", rule.name),
+                              fmt::format("its parameters: {}", keysOf(rule)));
         if (!values.emplace(key, bare ? word : word.substr(equals + 1)).second)
-            return text.wrong(word, "is given twice", "leave one out");
+            return text.wrong(word, "is given twice", "remove one");
     }
     return values;
 }
@@ -273,7 +272,7 @@ Status checkComplete(const FaultText& text, const KindRule& rule,
     std::string names;
     for (std::size_t i = 0; i < missing.size(); ++i)
         names += fmt::format("{}{}", i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ", missing[i]);
-    return text.wrong(rule.name, fmt::format("needs {}", names), fmt::format("an example: {}", rule.example));
+    return text.wrong(rule.name, fmt::format("needs {}", names), fmt::format("example: {}", rule.example));
 }
 
 } // namespace

@@ -8,7 +8,7 @@ bool builtWithMpi() {
 }
 
 Result<std::unique_ptr<LaunchSession>> startMpi() {
-    return runError("this program was built without MPI", "install MPI (Debian: libopenmpi-dev) and build again");
+    return runError("this program was built without MPI", "install MPI (Debian: libopenmpi-dev) and rebuild");
 }
 
 } // namespace bubblescope

@@ -52,7 +52,7 @@ Status readSlurm(const Environment& environment, TcpJob& job) {
     for (const char* const name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
         if (job.host.empty()) job.host = firstHostOf(textIn(environment, name));
     }
-    if (job.host.empty()) return usageError("Slurm names no hosts in SLURM_STEP_NODELIST or SLURM_JOB_NODELIST");
+    if (job.host.empty()) return usageError("Slurm provides no hosts in SLURM_STEP_NODELIST or SLURM_JOB_NODELIST");
     // Outside of the range of ephemeral ports; neighbouring jobs on one host get different ports.
     constexpr int kFirst = 20000;
     constexpr int kPorts = 10000;
@@ -86,9 +86,9 @@ Result<TcpJob> tcpJobOf(const Environment& environment) {
         BUBBLESCOPE_TRY(readSlurm(environment, job));
         if (environment("MASTER_ADDR") != nullptr) BUBBLESCOPE_TRY(readMaster(environment, job));
     } else {
-        return usageError("nothing tells this process which one of a job it is",
-                          "start one process for each rank with torchrun --no-python or srun, or with mpirun where "
-                          "this program was built with MPI");
+        return usageError("this process does not know its rank in the job",
+                          "start one process per rank with torchrun --no-python or srun, or with mpirun if this "
+                          "program was built with MPI");
     }
     if (environment("BUBBLESCOPE_PORT") != nullptr) {
         BUBBLESCOPE_ASSIGN(const std::int64_t port, numberIn(environment, "BUBBLESCOPE_PORT", 1, kMaxPort));

@@ -24,7 +24,7 @@ Status outcomeOf(net::Socket::Outcome outcome, const std::string& who, std::stri
     case net::Socket::Outcome::Done: break;
     case net::Socket::Outcome::TimedOut: return runError(who + std::string(silent));
     case net::Socket::Outcome::Closed:
-        return runError(who + " has closed its connection", "its process has ended: see what it printed");
+        return runError(who + " closed its connection", "its process ended: check its output");
     }
     return {};
 }
@@ -58,7 +58,7 @@ Result<std::vector<std::string>> unpack(const std::string& all, std::size_t coun
     std::vector<std::string> texts;
     WireReader in(all);
     in(texts);
-    if (!in.done() || texts.size() != count) return runError(who + " sends less than it should");
+    if (!in.done() || texts.size() != count) return runError(who + " sends too little data");
     return texts;
 }
 
@@ -92,9 +92,9 @@ Result<net::Socket> connectTo(const TcpJob& job, net::Clock::time_point deadline
         }
         std::this_thread::sleep_for(kNap);
     } while (net::Clock::now() < deadline);
-    return runError("rank 0 cannot be reached at " + job.host + ", port " + std::to_string(job.port) + ": " + why,
-                    "see whether its process has started and whether a firewall is between the hosts; BUBBLESCOPE_PORT "
-                    "chooses another port");
+    return runError(
+        "cannot reach rank 0 at " + job.host + ", port " + std::to_string(job.port) + ": " + why,
+        "check that its process has started and that no firewall blocks it; set BUBBLESCOPE_PORT to use another port");
 }
 
 /// One attempt. `again`: the connection ended without a refusal.
@@ -106,7 +106,7 @@ Result<TeamSocket> joinOnce(const TcpJob& job, const JoiningRank& who, net::Cloc
         if (frame.ok()) return frame;
         again = frame.error().kind == ErrorKind::Run;
         if (again) return runError(rootOf(job) + ": " + frame.error().text());
-        return runError(rootOf(job) + " is not this program, or another version of it");
+        return runError(rootOf(job) + " is not Bubblescope, or another version");
     };
     WireWriter statement;
     statement(who);
@@ -120,8 +120,8 @@ Result<TeamSocket> joinOnce(const TcpJob& job, const JoiningRank& who, net::Cloc
     if (answer.kind == net::Frame::Kind::Refused)
         return usageError(rootOf(job) + " does not let rank " + std::to_string(who.rank) + " in: " + answer.text);
     if (!applicant.trusts(answer))
-        return runError(rootOf(job) + " does not know the job's secret", "something else listens there; "
-                                                                         "BUBBLESCOPE_PORT chooses another port");
+        return runError(rootOf(job) + " does not have the job's secret",
+                        "another program listens there; set BUBBLESCOPE_PORT to use another port");
     socket.enableKeepAlive();
     return TeamSocket(std::move(socket));
 }
@@ -142,12 +142,11 @@ Result<net::Admission> openAdmission(const TcpJob& job) {
     net::Listener listener = net::Listener::openReachable({job.host, job.port}, failed);
     if (!listener.isOpen()) {
         return runError("rank 0 cannot listen on port " + std::to_string(job.port) + ": " + failed.message(),
-                        "another program may use it: give all processes another one in BUBBLESCOPE_PORT");
+                        "another program may use it; set BUBBLESCOPE_PORT for all processes");
     }
     return net::Admission::open(std::move(listener),
-                                {job.token,
-                                 "it waits for the processes of another job, or with another secret; give each job a "
-                                 "port of its own in BUBBLESCOPE_PORT"});
+                                {job.token, "it waits for processes of another job, or with another secret; set a "
+                                            "separate BUBBLESCOPE_PORT for each job"});
 }
 
 } // namespace
@@ -177,7 +176,7 @@ Status TeamSocket::writeText(const std::string& text, const std::string& who, De
 Result<std::string> TeamSocket::readText(std::size_t most, const std::string& who, Deadline deadline) {
     std::uint64_t length = 0;
     BUBBLESCOPE_TRY(read(&length, sizeof length, who, deadline));
-    if (length > most) return runError(who + " sends what cannot be from this program");
+    if (length > most) return runError(who + " sends data that is not from Bubblescope");
     constexpr std::size_t kPiece = std::size_t{1} << 20; // memory grows with what arrives, not with what is announced
     std::string text;
     while (text.size() < length) {
@@ -292,8 +291,8 @@ Error TcpTeam::missingRanks(const TcpJob& job) const {
         if (!control_[static_cast<std::size_t>(r)].socket.isOpen())
             ranks += (ranks.empty() ? "" : ", ") + std::to_string(r);
     }
-    return runError("these ranks have not come to " + rootOf(job) + ": " + ranks,
-                    "see whether their processes have started and what they print");
+    return runError("these ranks have not connected to " + rootOf(job) + ": " + ranks,
+                    "check that their processes have started, and their output");
 }
 
 /// Error: Usage, if the processes of the job disagree about it.
@@ -307,11 +306,11 @@ Status TcpTeam::letIn(net::Admission::Admitted joiner, TeamSocket::Clock::time_p
         return usageError(std::move(reason));
     };
     if (!in.done() || who.size != size_ || who.rank < 1 || who.rank >= size_)
-        return refuse("a process says that it is rank " + std::to_string(who.rank) + " of " + std::to_string(who.size) +
-                      ", and rank 0 waits for " + std::to_string(size_));
+        return refuse("a process claims to be rank " + std::to_string(who.rank) + " of " + std::to_string(who.size) +
+                      ", but rank 0 waits for " + std::to_string(size_));
     const auto at = static_cast<std::size_t>(who.rank);
     TeamSocket& place = who.control ? control_[at].socket : talk_[at];
-    if (place.isOpen()) return refuse("two processes say that they are rank " + std::to_string(who.rank));
+    if (place.isOpen()) return refuse("two processes claim to be rank " + std::to_string(who.rank));
     BUBBLESCOPE_TRY(outcomeOf(socket.write(net::encode(joiner.welcome), deadline), "rank " + std::to_string(who.rank),
                               " does not listen"));
     socket.enableKeepAlive();
@@ -350,7 +349,7 @@ Result<std::vector<std::string>> TcpTeam::gather(std::string bytes) {
 
 Result<std::vector<std::string>> TcpTeam::exchange(std::vector<std::string> to_each) {
     const auto members = static_cast<std::size_t>(size_);
-    if (to_each.size() != members) return runError("an exchange needs one text for each process");
+    if (to_each.size() != members) return runError("an exchange needs one text per process");
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> packed, gather(pack(to_each)));
     if (!isRoot()) {
         BUBBLESCOPE_ASSIGN(const std::string own, to(0).readText(kLongestText, nameOf(0)));

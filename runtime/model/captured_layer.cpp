@@ -160,7 +160,7 @@ bool CapturedGptLayer<T>::travels() const {
 template <class T>
 void CapturedGptLayer<T>::detach() {
     if (!own_parts_.empty()) return; // other threads may be running it already
-    if (!travels()) throw std::logic_error("a layer on a device is executed again by its own rank only");
+    if (!travels()) throw std::logic_error("a layer on a device can only be repeated by its own rank");
     const FlatRun weights = weightRun();
     own_weights_ = queue_->pool().take(weights.size * bytesOf(Storage::Float));
     queue_->device().copy(own_weights_.as<void>(), parameters_.exact + weights.first, own_weights_.bytes(),
@@ -281,8 +281,8 @@ Result<std::unique_ptr<CapturedGptLayer<T>>> CapturedGptLayer<T>::unpack(WireRea
     made->shared = shared != 0;
     fields(wire, *made);
     if (!made->unpackParameters(wire) || wire.failed())
-        return inputError("a layer from another process", "it is cut off, or no layer at all");
-    if (!made->fits()) return inputError("a layer from another process", "its tensors do not fit each other");
+        return inputError("a layer from another process", "it is truncated or not a layer");
+    if (!made->fits()) return inputError("a layer from another process", "its tensors do not match");
     return made;
 }
 

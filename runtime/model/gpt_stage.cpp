@@ -104,7 +104,7 @@ Tensor GptStage<T>::backwardInput(Piece piece, Tensor output_grad) {
 template <class T>
 void GptStage<T>::backwardWeight(Piece piece) {
     SavedActivations& saved = savedOf(piece);
-    if (!saved.returned) throw std::logic_error("the weight gradient was asked for before the input's");
+    if (!saved.returned) throw std::logic_error("the weight gradient was requested before the input gradient");
     saved_bytes_ -= saved.bytes();
     const GradientSum::Target target = gradients_.begin(piece);
     if (first_) weightsOfEmbedding(piece, saved, target);
@@ -209,7 +209,7 @@ std::vector<typename GptStage<T>::Block::Saved*> GptStage<T>::earlierSlices(Piec
     for (int slice = 0; slice < piece.slice; ++slice) {
         const auto found = saved_.find({piece.sample, slice});
         if (found == saved_.end() || found->second.returned)
-            throw std::logic_error("the slices of a sequence must pass a stage in order and come back in reverse");
+            throw std::logic_error("slices of a sequence must pass a stage in order and return in reverse");
         earlier.push_back(&found->second.blocks[block]);
     }
     return earlier;

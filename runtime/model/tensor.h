@@ -139,7 +139,7 @@ public:
     }
     /// Only for a tensor on a device.
     [[nodiscard]] DeviceArray& device() const {
-        if (!device_) throw std::logic_error("a tensor is not on the device that is to use it");
+        if (!device_) throw std::logic_error("a tensor is not on the device that uses it");
         return *device_;
     }
     /// A copy of the values on the host.

@@ -302,7 +302,7 @@ TEST_F(Adapters, PyTorchsProfilerGetsCuptiWhenItAsksForKernels) {
     const ProgramResult result = record(cupti + "$PY $JOB profiled");
     ASSERT_EQ(result.exit_code, 0) << log();
     EXPECT_THAT(result.out, HasSubstr("profiler of hosts gets 39\nprofiler of kernels gets 0"));
-    EXPECT_THAT(log(), HasSubstr("torch.profiler takes CUPTI: kernels are recorded until here"));
+    EXPECT_THAT(log(), HasSubstr("torch.profiler uses CUPTI: kernels are recorded up to here"));
 }
 
 TEST_F(Adapters, NoPythonLeavesPythonAlone) {
@@ -691,7 +691,7 @@ TEST_P(OutsideSearchedOrders, RunInPyTorchAsFound) {
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
     const auto analysis = runProgram({"analyze", dir(), "--schedule-file", file, "--json"}).json();
     EXPECT_EQ(analysis["schedule"]["confidence"], 1) << analysis["schedule"];
-    EXPECT_THAT(analysis["schedule"]["evidence"].dump(), HasSubstr("4 of 4 steps ran in this order"));
+    EXPECT_THAT(analysis["schedule"]["evidence"].dump(), HasSubstr("4 of 4 steps have this order"));
     EXPECT_EQ(analysis["schedule"]["called"], "_PipelineScheduleRuntime");
     EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
 }

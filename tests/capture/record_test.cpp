@@ -156,8 +156,8 @@ TEST_F(Record, AMonitorThatTakesLittleIsNotWaitedForForever) {
     const ProgramResult recorded =
         record("fast", {"--forward", way.address(), "--token-file", token, "--patience", "1500ms"});
     EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
-    EXPECT_THAT(recorded.err, HasSubstr("bubblescope: left to send to the monitor: "));
-    EXPECT_THAT(recorded.err, HasSubstr("of what was recorded did not reach the monitor: it takes"));
+    EXPECT_THAT(recorded.err, HasSubstr("bubblescope: still to send to the monitor: "));
+    EXPECT_THAT(recorded.err, HasSubstr("of the recording did not reach the monitor: it accepts"));
     EXPECT_THAT(recorded.err, HasSubstr("send the folder later"));
     EXPECT_EQ(slices()["F0"], 1'000'000);
 }
@@ -171,9 +171,10 @@ TEST_F(Record, ASignalEndsTheSendingAndLeavesTheJobsExitCode) {
         "record",     "--out", dir(), "--forward",          address, "--token-file", token,
         "--patience", "600s",  "--",  BUBBLESCOPE_TEST_JOB, "exit"};
     Beside recorded(words, scratch_.file("out"));
-    EXPECT_THAT(recorded.said("bubblescope: left to send to the monitor: "), HasSubstr("Ctrl-C"));
+    EXPECT_THAT(recorded.said("bubblescope: still to send to the monitor: "), HasSubstr("Ctrl-C"));
     recorded.signal(SIGTERM);
-    EXPECT_THAT(recorded.said("bubblescope: "), HasSubstr("did not reach the monitor: a signal ended the sending"));
+    EXPECT_THAT(recorded.said("bubblescope: "),
+                HasSubstr("did not reach the monitor: a signal interrupted the transfer"));
     EXPECT_EQ(recorded.wait(), 42);
     // A job that was itself asked to stop: it passes a signal to `record`, which passes it on.
     removeResults();
@@ -187,7 +188,7 @@ TEST_F(Record, TheExitCodeIsTheJobs) {
     EXPECT_EQ(slices().size(), 4U);
     const ProgramResult missing = runProgram({"record", "--out", dir() + "2", "--", scratch_.file("no_program")});
     EXPECT_EQ(missing.exit_code, 127);
-    EXPECT_THAT(missing.err, HasSubstr("no_program: cannot be started"));
+    EXPECT_THAT(missing.err, HasSubstr("no_program: cannot start"));
 }
 
 TEST_F(Record, AJobThatUsesNothingLeavesNothing) {
@@ -209,7 +210,7 @@ TEST_F(Record, AKilledJobsFileIsReadable) {
     const ProgramResult recorded = record("killed");
     EXPECT_EQ(recorded.exit_code, 128 + 9);
     EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 2}, {"F1", 2}, {"B0", 2}, {"B1", 2}, {"open", 1}}));
-    EXPECT_THAT(recorded.err, HasSubstr("slices begin but never end")) << "the one that was open";
+    EXPECT_THAT(recorded.err, HasSubstr("slices without an end")) << "the one that was open";
     EXPECT_THAT(recorded.err, HasSubstr("1 event lost or incomplete"));
     EXPECT_EQ(report()["processes"][0]["lost"]["unmatched"], 1);
 }
@@ -359,7 +360,7 @@ TEST_F(Record, KeepsJobsApart) {
     EXPECT_EQ(record("exit").exit_code, 42);
     const ProgramResult again = record("exit");
     EXPECT_EQ(again.exit_code, 2);
-    EXPECT_THAT(again.err, HasSubstr("earlier job"));
+    EXPECT_THAT(again.err, HasSubstr("an earlier recording"));
     EXPECT_EQ(again.out, "") << "the job was not started";
 }
 

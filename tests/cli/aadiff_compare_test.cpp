@@ -88,7 +88,7 @@ TEST_F(AadiffFiles, WithoutDigestsCannotBeCompared) {
     CheckedRun().write(folder_, "b", false);
     const auto none = runProgram({"aadiff", "compare", path("a"), path("b")});
     EXPECT_EQ(none.exit_code, 3);
-    EXPECT_THAT(none.err, HasSubstr("no check and no digest"));
+    EXPECT_THAT(none.err, HasSubstr("no checks or digests"));
     EXPECT_EQ(runProgram({"aadiff", "compare", path("a")}).exit_code, 2);
     EXPECT_EQ(runProgram({"aadiff", "compare", path("a"), path("nowhere")}).exit_code, 3);
     EXPECT_EQ(runProgram({"aadiff", "compare", path("a"), path("a"), "--fail-on", "everything"}).exit_code, 2);

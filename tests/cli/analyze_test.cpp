@@ -216,7 +216,7 @@ TEST(AnalyzeCommand, RefusesToTakeTwoJobsForOne) {
     const auto both = runProgram({"analyze", scratch.file("runs"), "--json"});
     EXPECT_EQ(both.exit_code, 0) << both.err;
     EXPECT_TRUE(both.json()["schedule"].is_null());
-    EXPECT_NE(both.out.find("the files are of different jobs: 2 of 2 ranks"), std::string::npos) << both.out;
+    EXPECT_NE(both.out.find("the files belong to different jobs: 2 of 2 ranks"), std::string::npos) << both.out;
     EXPECT_NE(both.err.find("different jobs"), std::string::npos) << both.err;
     EXPECT_EQ(runProgram({"whatif", scratch.file("runs")}).exit_code, 3);
     const auto one = runProgram({"analyze", scratch.file("runs/big"), "--json"});
@@ -263,7 +263,7 @@ TEST(AnalyzeCommand, TakesRulesAndAMesh) {
         std::vector<std::string> taught = words;
         taught.insert(taught.end(), {"--rules", rules.string(), "--mesh", "pp=1,dp=2"});
         const auto other = runProgram(taught);
-        EXPECT_EQ(other.err.find("no pipeline op found"), std::string::npos) << other.err;
+        EXPECT_EQ(other.err.find("no pipeline ops found"), std::string::npos) << other.err;
     }
     EXPECT_EQ(runProgram({"info", traces, "--mesh", "pp=2", "--json"}).json()["files"][1]["place"]["pp"], 1);
 

@@ -56,7 +56,8 @@ TEST(LowerCommand, GivesTheSameListsInAllForms) {
 TEST(LowerCommand, RefusesWhatPyTorchRefuses) {
     const auto none = runProgram(lowered("1F1B", "1", {"--max-outstanding-sends", "0"}));
     EXPECT_EQ(none.exit_code, 2);
-    EXPECT_NE(none.err.find("--max-outstanding-sends 0 cannot be kept on rank 0 before 0SEND_F0"), std::string::npos)
+    EXPECT_NE(none.err.find("--max-outstanding-sends 0 cannot be satisfied on rank 0 before 0SEND_F0"),
+              std::string::npos)
         << none.err;
     const auto list = runProgram(lowered("1F1B", "1", {"--unshard-lookahead", "1,2"}));
     EXPECT_EQ(list.exit_code, 2);

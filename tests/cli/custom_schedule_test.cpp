@@ -67,14 +67,14 @@ TEST(CustomSchedule, DamagedFilesAreRefusedWithThePlace) {
         {"text.json", "hello", "not valid JSON"},
         {"list.json", "[1,2]", "not a JSON object"},
         {"kind.json", R"({"ranks":[[["X",0,0]]]})", "ranks[0][0]: unknown kind \"X\""},
-        {"short.json", R"({"ranks":[[["F"]]]})", "ranks[0][0] names no micro-batch"},
+        {"short.json", R"({"ranks":[[["F"]]]})", "ranks[0][0] does not name a micro-batch"},
         {"negative.json", R"({"ranks":[[["F",-1,0]]]})", "ranks[0][0][1] is -1"},
         {"huge.json", R"({"ranks":[[["F",2000000000,0]]]})", "100 million"},
         {"placement.json", R"({"placement":"ring","ranks":[[["F",0,0],["B",0,0]]]})", "unknown placement"},
         {"junk.csv", "0F0,0F0x\n", "line 1, column 2: '0F0x' is not an op"},
         {"short.csv", "0F0,0F\n", "line 1, column 2: '0F' is not an op"},
         {"pair.csv", "0F0,(0F1;0B0)\n", "line 1, column 2"},
-        {"few.csv", "0F99999", "pp, vpp and microbatches call for 100000 forwards, the lists hold 1 ops"},
+        {"few.csv", "0F99999", "pp, vpp and microbatches require 100000 forwards, but the lists contain 1 ops"},
         {"places.csv", "0F0,0B0\n2F0,2B0\n3F0,3B0\n", "neither in a loop"},
     };
     for (const Damage& damage : files) {
@@ -97,15 +97,15 @@ TEST(CustomSchedule, UnsoundOrdersAreToldInWords) {
     const ScratchFolder scratch;
     const std::vector<Damage> files{
         {"missing.csv", "0F0,0B0\n1F0\n", "rank 1 never runs B0"},
-        {"twice.csv", "0F0,0F0,0B0\n1F0,1B0\n", "F0.0 on rank 0 does again what F0.0 on rank 0 did"},
-        {"half.csv", "0F0,0I0\n1F0,1B0\n", "which its I op calls for"},
+        {"twice.csv", "0F0,0F0,0B0\n1F0,1B0\n", "F0.0 on rank 0 repeats F0.0 on rank 0"},
+        {"half.csv", "0F0,0I0\n1F0,1B0\n", "which its I op requires"},
         {"both.csv", "0F0,0B0,0W0\n1F0,1B0\n", "repeats half of"},
         {"early.csv", "0F0,0B0\n1B0,1F0\n", "waits for F0.0 on rank 1, which comes after it"},
         {"gap.csv", "0F0,0F5,0B0,0B5\n1F0,1F5,1B0,1B5\n", "never runs F1"},
         {"cycle.json",
          R"({"ranks":[[["F",0,0],["B",0,0],["F",1,0],["B",1,0]],[["F",1,0],["F",0,0],["B",1,0],["B",0,0]]]})",
          "B0.0 on rank 0 waits for B0.0 on rank 1; F1.0 on rank 1 waits for F1.0 on rank 0"},
-        {"pair.json", R"({"ranks":[[["F",0,0,"o"],["B",0,0]]]})", "no other half"},
+        {"pair.json", R"({"ranks":[[["F",0,0,"o"],["B",0,0]]]})", "without its other half"},
     };
     for (const Damage& damage : files) {
         const std::string file = scratch.write(damage.name, damage.text).string();

@@ -170,7 +170,7 @@ TEST(Extract, CopiesWhatIsSmall) {
     const fs::path extract = once / extractName("rank0.json");
     const auto again = runProgram({"extract", extract.string(), "--out", twice.string()});
     EXPECT_EQ(again.exit_code, 0) << again.err;
-    EXPECT_THAT(again.out, HasSubstr("copied, since it is an extract already"));
+    EXPECT_THAT(again.out, HasSubstr("copied, since it is already an extract"));
     EXPECT_EQ(test::readAll(twice / extractName(extract.filename())), test::readAll(extract));
 
     const auto copied = runProgram({"extract", tiny.string(), "--out", once.string()});
@@ -235,7 +235,7 @@ TEST(Extract, KnowsTheRulesThatItWasMadeWith) {
     ASSERT_EQ(runProgram({"extract", raw, "--rules", rules, "--out", with}).exit_code, 0);
     const auto missing = runProgram({"analyze", without, "--rules", rules});
     EXPECT_EQ(missing.exit_code, 3);
-    EXPECT_THAT(missing.err, HasSubstr("was made without the rule 'mine'"));
+    EXPECT_THAT(missing.err, HasSubstr("created without the rule 'mine'"));
     const Words analyze{"analyze", "--json", "--rules", rules};
     EXPECT_EQ(said(analyze, with, scratch.path(), with), said(analyze, raw, scratch.path(), with));
 }

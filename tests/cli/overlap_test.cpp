@@ -99,7 +99,7 @@ TEST(OverlapCommand, TextTellsWhyAndDraws) {
     const auto result = runProgram({"overlap", "--op-costs", example(kPaddle), "--pp", "4", "--microbatches", "16",
                                     "--layers", "4", "--chart", "paddle,search"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    for (const char* text : {"'matmul ffn1' of layer 1", "55.000 us", "compute    |B0", "all-reduce |...", "search, "})
+    for (const char* text : {"'matmul ffn1' of layer 1", "55.0 us", "compute    |B0", "all-reduce |...", "search, "})
         EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
 }
 

@@ -63,7 +63,7 @@ TEST(PlanCommand, RejectsWhatCannotBePlanned) {
     };
     refused({"plan", "--preset", "llama2-7b", "--gpus", "16", "--gpu", "a100"}, "the global batch");
     refused({"plan", "--preset", "llama2-7b", "--gpu", "a100", "--global-batch", "8"}, "the number of devices");
-    refused({"plan", "--gpus", "8", "--gpu", "a100", "--global-batch", "8"}, "no model is given");
+    refused({"plan", "--gpus", "8", "--gpu", "a100", "--global-batch", "8"}, "no model given");
     refused({"plan", "--preset", "llama2-7b", "--gpus", "8", "--gpu", "a101", "--global-batch", "8"}, "a100");
     refused({"plan", "--preset", "llama3-405b", "--gpus", "8", "--gpu", "a100", "--global-batch", "8"},
             "no layout fits");

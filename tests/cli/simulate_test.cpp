@@ -89,7 +89,7 @@ TEST(SimulateCommand, StageTimesServeEveryCommand) {
     const auto wrong =
         runProgram({"simulate", "--schedule", "gpipe", "--pp", "3", "--microbatches", "2", "--stage-times", csv});
     EXPECT_EQ(wrong.exit_code, 2);
-    EXPECT_THAT(wrong.err, HasSubstr("2 stages, the schedule has 3"));
+    EXPECT_THAT(wrong.err, HasSubstr("2 stages, but the schedule has 3"));
     EXPECT_EQ(runProgram({"simulate", "--schedule", "gpipe", "--pp", "2", "--microbatches", "2", "--stage-times", csv,
                           "--forward", "1ms"})
                   .exit_code,

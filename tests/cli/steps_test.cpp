@@ -128,7 +128,7 @@ TEST(StepSelectionOfCommands, ReplicasCanBeAskedFor) {
     const auto sick = document["step_time_ns"].get<std::int64_t>();
 
     const auto text = analyze({});
-    EXPECT_THAT(text.out, HasSubstr("3 of 4 steps × 2 replicas; set aside: warm-up 0"));
+    EXPECT_THAT(text.out, HasSubstr("3 of 4 steps × 2 replicas; excluded: warm-up 0"));
     EXPECT_THAT(text.out, HasSubstr("Step 2 of replica 1, the typical one, on the longest of 2 replicas"));
     EXPECT_THAT(analyze({"--step", "2/0"}).out, HasSubstr("Where the time went: Step 2 of replica 0\n"));
 
@@ -200,7 +200,7 @@ TEST(AnalyzeCommand, SaysItInThreeLines) {
     const std::string trace = simulatedRun(folder);
     const auto text = runProgram({"analyze", trace, "--summary"});
     EXPECT_EQ(text.exit_code, 0) << text.err;
-    EXPECT_TRUE(text.out.starts_with("Verdict: 1f1b, p = 4, m = 8, v = 1: a step takes 33.000 ms")) << text.out;
+    EXPECT_TRUE(text.out.starts_with("Verdict: 1f1b, p = 4, m = 8, v = 1: a step takes 33.0 ms")) << text.out;
     EXPECT_THAT(text.out, HasSubstr("\nCost:    No loss above 1 % beyond the schedule's own bubble."));
     EXPECT_THAT(text.out, HasSubstr("\nAction:  "));
     const auto document = runProgram({"analyze", trace, "--summary", "--json"}).json();
@@ -230,13 +230,14 @@ TEST(AnalyzeCommand, BudgetsAreExitCodes) {
     EXPECT_EQ(run({"analyze", "--max-step", "33ms", "--max-bubble", "28%"}).exit_code, 0);
     const auto slow = run({"analyze", "--max-step", "32.9ms"});
     EXPECT_EQ(slow.exit_code, 1);
-    EXPECT_THAT(slow.err, HasSubstr("over budget: a step takes 33.000 ms, --max-step allows 32.900 ms"));
+    EXPECT_THAT(slow.err, HasSubstr("over budget: a step takes 33.0 ms, 100 us more than --max-step 32.9 ms"));
     const auto idle = run({"analyze", "--max-bubble", "27"});
     EXPECT_EQ(idle.exit_code, 1);
     EXPECT_THAT(idle.err, HasSubstr("--max-bubble allows 27.0 %"));
     EXPECT_EQ(run({"whatif", "--max-step", "32ms"}).exit_code, 1);
     EXPECT_EQ(run({"whatif", "--max-step", "33ms"}).exit_code, 0);
-    EXPECT_EQ(run({"whatif", "--if", "compute=-50%", "--max-step", "32ms"}).exit_code, 0) << "as it would be";
+    EXPECT_EQ(run({"whatif", "--if", "compute=-50%", "--max-step", "32ms"}).exit_code, 0)
+        << "cannot draw the changed step";
     EXPECT_EQ(run({"whatif", "--if", "rank:2=+50%", "--fail-on", "slower"}).exit_code, 1);
     EXPECT_EQ(run({"whatif", "--if", "compute=-50%", "--fail-on", "slower"}).exit_code, 0);
     EXPECT_EQ(run({"whatif", "--fail-on", "straggling"}).exit_code, 0) << "equal stages";

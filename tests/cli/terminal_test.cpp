@@ -189,7 +189,7 @@ TEST(Presets, RunScalesDownWhatNoRunHolds) {
     const ProgramResult run = runProgram(line);
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_THAT(run.err,
-                HasSubstr("llama3-8b is trained scaled down: its 32 layers with 1/64 of its width and sequence "
+                HasSubstr("llama3-8b is scaled down to a GPT with its 32 layers and 1/64 of its width and sequence "
                           "(64 features, 4 heads, 128 bytes of text)"));
     EXPECT_FALSE(run.json().empty());
     const ProgramResult wrong =

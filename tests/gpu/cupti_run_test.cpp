@@ -367,7 +367,7 @@ TEST(CuptiRun, ARecordedJobsOwnProfilerGetsCupti) {
     EXPECT_EQ(kernelsLeftBy("profile '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces"), 500);
     std::ifstream log(folder.path() / "traces" / "capture.log");
     const std::string text{std::istreambuf_iterator<char>(log), {}};
-    EXPECT_THAT(text, HasSubstr("a profiler takes CUPTI: kernels are recorded until here"));
+    EXPECT_THAT(text, HasSubstr("a profiler uses CUPTI: kernels are recorded up to here"));
 }
 #endif
 

@@ -23,7 +23,8 @@ public:
 
     [[nodiscard]] int processors() const override { return 132; }
     [[nodiscard]] Result<std::vector<std::shared_ptr<Accelerator>>> divide(int parts) override {
-        if (!divisible_) return runError("the driver has no cuGreenCtxCreate", "use one of CUDA 12.4 or newer");
+        if (!divisible_)
+            return runError("the driver does not provide cuGreenCtxCreate", "use one of CUDA 12.4 or newer");
         std::vector<std::shared_ptr<Accelerator>> result;
         for (int i = 0; i < parts; ++i)
             result.push_back(std::make_shared<Part>(*this, streams_of_part.emplace_back(0)));
@@ -135,7 +136,7 @@ TEST(DividedDevice, IsWholeWhereItCannotBeDivided) {
     ASSERT_TRUE(run.ok()) << run.error().text();
     ASSERT_TRUE(run.value().division.has_value());
     EXPECT_EQ(run.value().division->processors, 0);
-    EXPECT_NE(run.value().division->why_not.find("the driver has no cuGreenCtxCreate"), std::string::npos);
+    EXPECT_NE(run.value().division->why_not.find("the driver does not provide cuGreenCtxCreate"), std::string::npos);
 
     config.divide_device = false;
     const Result<RunSummary> off = runPipeline(config, control);

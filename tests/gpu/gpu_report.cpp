@@ -182,7 +182,7 @@ Result<ReportArguments> parseArguments(std::span<char*> given) {
             arguments.parts.push_back(value);
             ++i;
         } else if (std::ranges::count(trainedModels(), word, &ModelPreset::name) == 0) {
-            return usageError(fmt::format("there is no model preset '{}'", word));
+            return usageError(fmt::format("unknown model preset '{}'", word));
         } else {
             arguments.presets.push_back(word);
         }

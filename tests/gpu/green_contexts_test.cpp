@@ -175,7 +175,7 @@ TEST_F(GreenContexts, AreNotThereWithAnOlderDriver) {
           "cuGreenCtxCreate", "cuGreenCtxDestroy", "cuGreenCtxStreamCreate", "cuGetErrorString"}) {
         driver = {};
         driver.missing = {name};
-        EXPECT_NE(errorOf(4).find("the driver has no " + std::string(name)), std::string::npos) << errorOf(4);
+        EXPECT_NE(errorOf(4).find("the driver does not provide " + std::string(name)), std::string::npos) << errorOf(4);
     }
     const DriverFunctions none = [](const char*) -> void* { return nullptr; };
     EXPECT_FALSE(divideProcessors(none, 0, 2).ok());

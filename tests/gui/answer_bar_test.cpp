@@ -75,7 +75,7 @@ private slots:
         QVERIFY(first.gain.has_value());
         bool is_shown = false;
         for (const QLabel* const label : shown.bar().findChildren<QLabel*>())
-            is_shown = is_shown || label->text().startsWith(QLatin1String("wins "));
+            is_shown = is_shown || label->text().startsWith(QLatin1String("saves "));
         QVERIFY(is_shown);
     }
 

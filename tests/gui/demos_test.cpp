@@ -172,7 +172,7 @@ private slots:
         const auto text = [&](const char* name) {
             return what_if.findChild<QLabel*>(QString::fromLatin1(name))->text();
         };
-        QVERIFY2(text("whatIfHeadline").contains(QStringLiteral(" a step (−")), qPrintable(text("whatIfHeadline")));
+        QVERIFY2(text("whatIfHeadline").contains(QStringLiteral(" per step (−")), qPrintable(text("whatIfHeadline")));
         const int typical = window.state().session()->step(window.state().step()).index;
         QVERIFY2(text("whatIfNote").startsWith(QStringLiteral("Step %1 alone: ").arg(typical)),
                  qPrintable(text("whatIfNote")));

@@ -204,15 +204,15 @@ private slots:
 
     void hintsNameTheFields() {
         const Error error = makeSchedule({"zb-v", "handcrafted", 4, 8, 2, 0, 3}).error();
-        QCOMPARE(errorText(error), QStringLiteral("zb-v (handcrafted) has one fixed order and takes no “Activations at "
-                                                  "most” (leave “Activations at most” out, or give “Flavor” greedy)"));
+        QCOMPARE(errorText(error), QStringLiteral("zb-v (handcrafted) has a fixed order and does not take “Activation "
+                                                  "limit” (leave “Activation limit” out, or give “Flavor” greedy)"));
         LanguageManager languages;
         languages.choose(Language::Chinese);
         QCOMPARE(
             errorText(error),
             QStringLiteral(
                 "zb-v（handcrafted）的顺序是固定的，不接受 “激活上限”（请去掉 “激活上限”，或给出 “变体” greedy）"));
-        QCOMPARE(translated(say("{} states {} pipeline ranks, but the trace shows {}; what it shows is used",
+        QCOMPARE(translated(say("{} specifies {} pipeline ranks, but the trace shows {}; using the trace",
                                 Field("pp").term(), 2, 4)),
                  QStringLiteral("“rank 数 p” 写明有 2 个流水线 rank，而跟踪显示 4 个；以跟踪为准"));
         languages.choose(Language::English);
@@ -253,7 +253,7 @@ private slots:
         QCOMPARE(explorer.state().session(), result.session);
         const auto& gap = child<QLabel>(explorer, "explorerGap");
         QVERIFY(gap.isVisible());
-        QVERIFY2(gap.text().contains(QLatin1String("The best family")), qPrintable(gap.text()));
+        QVERIFY2(gap.text().contains(QLatin1String("The best named schedule")), qPrintable(gap.text()));
         // As `search` gives it with the same sizes: never worse than the best family.
         const auto families = exploreFamilies(*explorer.input(), JobControl());
         QVERIFY(families.ok());

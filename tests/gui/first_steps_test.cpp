@@ -122,7 +122,7 @@ private:
             if (beginning == Beginning::Steps) return begun;
             begun.run.info.reset();
             if (beginning == Beginning::ForeignSteps) return begun;
-            return LoadedTrace{slicesOf(begun.run), inputError(paths.front().string(), "no pipeline op found")};
+            return LoadedTrace{slicesOf(begun.run), inputError(paths.front().string(), "no pipeline ops found")};
         }
         while (!go_on) {
             if (control.stopRequested()) return cancelledError();
@@ -234,7 +234,7 @@ private slots:
             SlowWindow w;
             w.openForeign(large_, with);
             QVERIFY(w.window.windowTitle().contains(QLatin1String("beginning")));
-            QVERIFY(w.child<QLabel>("traceReason").text().contains(QLatin1String("The rest is being loaded")));
+            QVERIFY(w.child<QLabel>("traceReason").text().contains(QLatin1String("The rest is loading")));
             QVERIFY(!w.child<QToolButton>("teachNames").isVisible());
             QVERIFY(w.window.showPanel(QStringLiteral("range")));
             QTRY_VERIFY(w.child<QLabel>("rangeTitle").text().contains(QLatin1String("Beginning, ")));

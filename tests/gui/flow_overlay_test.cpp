@@ -98,7 +98,7 @@ std::vector<int> stepsOf(const QSignalSpy& made) {
 
 /// Whether the details of the selected bubble lack its cause.
 bool isUndetermined(const DetailsPanel& details) {
-    return details.value(QStringLiteral("Blamed on")) == QStringLiteral("not determined yet");
+    return details.value(QStringLiteral("Attributed to")) == QStringLiteral("not determined yet");
 }
 
 /// For pictures, in which it would be framed.
@@ -216,8 +216,8 @@ private slots:
             QVERIFY(isUndetermined(shown.details));
             StepFlows flows(session, step);
             QVERIFY(flows.criticalPath().stretches.empty());
-            QVERIFY(flows.criticalPath().caption.contains(QStringLiteral("being determined")));
-            QVERIFY(flows.causeOf(bubble).caption.contains(QStringLiteral("being determined")));
+            QVERIFY(flows.criticalPath().caption.contains(QStringLiteral("Finding the critical path")));
+            QVERIFY(flows.causeOf(bubble).caption.contains(QStringLiteral("Finding what")));
             leaveFocus(shown.view);
             before = shown.picture();
         }
@@ -227,7 +227,7 @@ private slots:
         QCOMPARE(shown.made.count(), 1); // though the click and the key asked for it
         QCOMPARE(shown.made.first().first().toInt(), step);
         QVERIFY(!session->lacksDiagnosis(step));
-        QVERIFY(!shown.details.value(QStringLiteral("Blamed on")).isEmpty() && !isUndetermined(shown.details));
+        QVERIFY(!shown.details.value(QStringLiteral("Attributed to")).isEmpty() && !isUndetermined(shown.details));
         const QImage after = shown.picture();
         QVERIFY(after != before);
         FlowView later(session);
@@ -346,10 +346,11 @@ private slots:
         const SessionPtr session = slowOp();
         const int step = otherStep(*session);
         const ItemRef bubble = longestBubble(*session, step, 3);
-        QVERIFY(oneLine(*session, bubble).contains(QStringLiteral("Blamed on not determined yet")));
+        QVERIFY(oneLine(*session, bubble).contains(QStringLiteral("Attributed to not determined yet")));
         QVERIFY(session->lacksDiagnosis(step));
         const QString copy = copyAsText(*session, bubble);
-        QVERIFY(copy.contains(QStringLiteral("Blamed on: ")) && !copy.contains(QStringLiteral("not determined yet")));
+        QVERIFY(copy.contains(QStringLiteral("Attributed to: ")) &&
+                !copy.contains(QStringLiteral("not determined yet")));
         QVERIFY(!oneLine(*session, bubble).contains(QStringLiteral("not determined yet")));
     }
 

@@ -71,7 +71,7 @@ private slots:
         QTest::addColumn<QString>("text");
         QTest::addColumn<QString>("message");
         QTest::newRow("key") << "rnak=3"
-                             << "there is no 'rnak' to search by";
+                             << "cannot search by 'rnak'";
         QTest::newRow("number") << "rank=x"
                                 << "'rank=x' needs whole numbers";
         QTest::newRow("empty") << "rank="
@@ -83,13 +83,13 @@ private slots:
         QTest::newRow("unit") << "dur>20"
                               << "'dur>20' needs a time with its unit";
         QTest::newRow("equal") << "dur=20ms"
-                               << "'dur=20ms' compares a time, which is hardly ever equal";
+                               << "'dur=20ms' compares times for equality, which almost never matches";
         QTest::newRow("order") << "rank>3"
-                               << "'rank>3' compares a number";
+                               << "'rank>3' needs a number";
         QTest::newRow("name") << "name="
-                              << "'name=' needs a part of a name";
+                              << "'name=' needs part of a name";
         QTest::newRow("two ops") << "F1 F2"
-                                 << "'F2' is a second op";
+                                 << "'F2' names a second op";
     }
 
     void wrongWordsAreNamed() {

@@ -250,7 +250,7 @@ private slots:
         QSignalSpy made(&stage.state, &ViewState::diagnosisMade);
         const auto waits = [&] {
             const auto* note = panel.findChild<QLabel*>(QStringLiteral("accountingNote"));
-            return note->text().contains(QStringLiteral("being determined"));
+            return note->text().contains(QStringLiteral("Locating"));
         };
         const auto click = [&](int step) {
             QTest::mouseClick(panel.chart().viewport(), Qt::LeftButton, {},

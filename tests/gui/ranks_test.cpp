@@ -52,10 +52,10 @@ Result<LoadedTrace> loadFiles(const RunLoader::Paths& paths, JobControl&, const 
     run.trace = filesWithoutRanks(paths, options.reading);
     run.slices = static_cast<std::int64_t>(run.trace->sliceCount());
     run.problems = {{"rank-contradiction", 1, say("{}", paths.front().string()),
-                     say("the file states rank {}, its name says rank {}; what it states is used", 0, 1)}};
+                     say("the file contains rank {}, but its name has rank {}; using the content", 0, 1)}};
     if (options.reading.ranks.empty())
         run.problems.push_back({"unknown-rank", 1, say("{}", paths.front().string()),
-                                say("files do not say which rank wrote them; they are numbered in their order")});
+                                say("files do not name their rank; ranks follow the file order")});
     return LoadedTrace{std::move(run), inputError("a.json", "no pipeline op found")};
 }
 
@@ -88,7 +88,7 @@ private slots:
         // The doubt stands in the answer, and leads to the dialog.
         QLabel* doubt = nullptr;
         for (QLabel* label : w.window.findChild<AnswerBar*>()->findChildren<QLabel*>()) {
-            if (label->text().contains(QLatin1String("numbered in their order"))) doubt = label;
+            if (label->text().contains(QLatin1String("ranks follow the file order"))) doubt = label;
         }
         QVERIFY(doubt != nullptr);
         QTest::mouseClick(doubt, Qt::LeftButton);

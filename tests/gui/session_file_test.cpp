@@ -136,7 +136,7 @@ private slots:
         row("a list", QStringLiteral("[1,2]"), "not a session");
         row("newer", QStringLiteral("{'format':'bubblescope-session','version':2,'traces':[]}"), "version 2");
         row("no trace", trace.arg(QString()), "traces has no trace");
-        row("no files", trace.arg(QStringLiteral("{}")), "traces[0] names no files");
+        row("no files", trace.arg(QStringLiteral("{}")), "traces[0] does not name files");
         row("a number for a file", trace.arg(QStringLiteral("{'files':[7]}")), "traces[0].files[0]");
         row("current",
             QStringLiteral("{'format':'bubblescope-session','version':1,'current':4,'traces':[{'files':['a']}]}"),
@@ -152,7 +152,7 @@ private slots:
         row("pinned", view.arg(QStringLiteral("'rows':{'pinned':'x'}")), "traces[0].view.rows.pinned is not a list");
         row("counters", view.arg(QStringLiteral("'rows':{'counters':1}")), "traces[0].view.rows.counters is 1");
         const QString taught = trace.arg(QStringLiteral("{'files':['a'],'taught':%1}"));
-        row("rules", taught.arg(QStringLiteral("{'rules':'x'}")), "traces[0].taught.rules are not rules");
+        row("rules", taught.arg(QStringLiteral("{'rules':'x'}")), "traces[0].taught.rules are not valid rules");
         row("schedule", taught.arg(QStringLiteral("{'schedule':{'name':'dog'}}")),
             "taught.schedule.name is not a schedule");
         row("sizes", taught.arg(QStringLiteral("{'schedule':{'name':'1f1b','pp':99999999}}")), "taught.schedule.pp is");

@@ -32,7 +32,7 @@ SessionPtr calls() {
     Run run;
     run.files = {"calls.json"};
     run.trace = builder.finish(log);
-    return traceSession({std::move(run), inputError("calls.json", "no pipeline op found")}, JobControl()).value();
+    return traceSession({std::move(run), inputError("calls.json", "no pipeline ops found")}, JobControl()).value();
 }
 
 } // namespace
@@ -114,8 +114,8 @@ private slots:
     }
 
     void aQueryIsStopped() {
-        part<QPlainTextEdit>("sqlText").setPlainText(QStringLiteral(
-            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"));
+        part<QPlainTextEdit>("sqlText").setPlainText(
+            QStringLiteral("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"));
         part<QPushButton>("sqlRun").click();
         QVERIFY(part<QPushButton>("sqlStop").isEnabled());
         part<QPushButton>("sqlStop").click();

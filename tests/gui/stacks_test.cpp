@@ -42,7 +42,7 @@ SessionPtr calls() {
     Run run;
     run.files = {"calls.json"};
     run.trace = builder.finish(log);
-    return traceSession({std::move(run), inputError("calls.json", "no pipeline op found")}, JobControl()).value();
+    return traceSession({std::move(run), inputError("calls.json", "no pipeline ops found")}, JobControl()).value();
 }
 
 StringId named(const Session& session, std::string_view name) {

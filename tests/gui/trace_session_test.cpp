@@ -82,7 +82,7 @@ LoadedTrace traceLoaded(int rounds, int ranks = 0) {
     run.trace = twoLanes(rounds, ranks);
     run.slices = static_cast<std::int64_t>(run.trace->sliceCount());
     run.problems = {{"lost-events", 3, say("{}", "plain.json"), say("events were lost")}};
-    return LoadedTrace{std::move(run), inputError("plain.json", "no pipeline op found")};
+    return LoadedTrace{std::move(run), inputError("plain.json", "no pipeline ops found")};
 }
 
 SessionPtr traceOnly(int rounds = 12, int ranks = 0) {
@@ -477,7 +477,7 @@ private slots:
     void theReasonAndTheProblemsAreThere() {
         Opened w;
         auto& reason = child<QLabel>(w.window, "traceReason");
-        QVERIFY2(reason.text().contains(QLatin1String("no pipeline op found"), Qt::CaseInsensitive),
+        QVERIFY2(reason.text().contains(QLatin1String("no pipeline ops found"), Qt::CaseInsensitive),
                  qPrintable(reason.text()));
         QVERIFY2(reason.text().contains(QLatin1String("1 problem")), qPrintable(reason.text()));
         QCOMPARE(child<QToolButton>(w.window, "problemsButton").text(), QStringLiteral("Problems: 1"));

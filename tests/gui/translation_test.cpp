@@ -154,20 +154,20 @@ QSet<QString> errorTexts() {
         sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/%1").arg(QLatin1String(folder))));
     QSet<QString> texts;
     // From checkSizes(), which is next to the readers of the command line's schedule files.
-    texts << QStringLiteral("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops")
+    texts << QStringLiteral("pp, vpp and microbatches require {:.0f} forwards, but the lists contain {} ops")
           << QStringLiteral("correct the sizes");
     // From live::checkFolders(), the only error of its folder that the app shows.
     texts << QStringLiteral("neither the folder nor the one above it exists")
-          << QStringLiteral("name the folder that the run records into");
+          << QStringLiteral("give the folder where the run records");
     // From Database::hintFor().
     texts << QStringLiteral("did you mean '{}'?") << QStringLiteral("the tables are {}");
     // From sniff.h.
-    texts << QStringLiteral("open the trace.json.gz that the profiler wrote beside it, or make it with TensorBoard's "
-                            "profile plugin");
+    texts << QStringLiteral(
+        "open the trace.json.gz that the profiler wrote next to it, or create one with TensorBoard's profile plugin");
     // From openInput() and readInputText(), which also read files of the app.
     texts << QStringLiteral("cannot be read: {}") << QStringLiteral("check the name and the permissions")
-          << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe into which nobody writes")
-          << QStringLiteral("start what writes into it first");
+          << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe without a writer")
+          << QStringLiteral("start its writer first");
     for (auto file = sources.begin(); file != sources.end(); ++file) {
         // From the command line, its files, the recorder, and checks for other frameworks.
         static const QRegularExpression of_command_line(
@@ -324,9 +324,9 @@ private slots:
     }
 
     void sentencesOfCoreAreSaidInTheLanguage() {
-        const Sentence said = say("{} does again what {} did", say("{} on rank {}", "F1.0", 1), std::string("{0} %1"));
+        const Sentence said = say("{} repeats {}", say("{} on rank {}", "F1.0", 1), std::string("{0} %1"));
         LanguageManager languages;
-        QCOMPARE(translated(said), QStringLiteral("F1.0 on rank 1 does again what {0} %1 did"));
+        QCOMPARE(translated(said), QStringLiteral("F1.0 on rank 1 repeats {0} %1"));
         languages.choose(Language::Chinese);
         QCOMPARE(translated(said), QStringLiteral("rank 1 上的 F1.0 重复了 {0} %1"));
         QCOMPARE(translatedText(said.text()), translated(said)); // as another process sends it
@@ -341,8 +341,8 @@ private slots:
     }
 
     void errorsAreToldInChinese() {
-        const Error error = inputError("/x/y.json", "none of the 3 steps is complete (step 1: rank 2 lacks B0.0)",
-                                       "record at least one whole step on all pipeline ranks");
+        const Error error = inputError("/x/y.json", "none of the 3 steps is complete (step 1: rank 2 misses B0.0)",
+                                       "record at least one complete step on all pipeline ranks");
         LanguageManager languages;
         QCOMPARE(errorText(error), QString::fromStdString(error.text()));
         languages.choose(Language::Chinese);

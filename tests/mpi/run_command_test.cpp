@@ -135,7 +135,7 @@ TEST(RunUnderMpi, AKilledProcessIsNamedByTheOthers) {
                                   "--inject die:rank=3,step=1,op=F2 --timeout 2s --out " + scratch.file("traces"));
     for (const char* const rank : {"rank 0: ", "rank 1: ", "rank 2: "})
         EXPECT_THAT(outcome.err, ContainsRegex(std::string(rank) +
-                                               "rank 3 has not been heard of for [0-9.]+ s; it was in F2.0 of step 1"));
+                                               "no message from rank 3 for [0-9.]+ s; it was in F2.0 of step 1"));
     JobControl control;
     const auto loaded = loadRun({scratch.path() / "traces"}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();

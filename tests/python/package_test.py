@@ -216,7 +216,7 @@ class Failures(unittest.TestCase):
         self.assertEqual((str(again), again.way_out), (str(raised.exception), raised.exception.way_out))
 
     def test_of_keywords_name_those_there_are(self):
-        with self.assertRaisesRegex(TypeError, "no keyword 'microbatch'; it takes pp, microbatches"):
+        with self.assertRaisesRegex(TypeError, "no keyword 'microbatch'; known keywords: pp, microbatches"):
             bs.simulate("1f1b", pp=2, microbatch=2)
         for wrong in ({"forward": 1.5}, {"forward": True}, {"activation_bytes": 1.5}):
             with self.assertRaises(TypeError):

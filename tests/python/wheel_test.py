@@ -67,7 +67,7 @@ def main():
             name = os.path.relpath(beside, os.path.join(SOURCE, "profiler/python"))
             assert os.path.exists(os.path.join(adapters, name)), name + " is not in the wheel"
         run(program, "record", "--python-ranges", "--out", "ranges", "--", python, "-c", RECORDED)
-        assert "3 of 3 steps ran in this order" in run(program, "analyze", "ranges", "--json")
+        assert "3 of 3 steps have this order" in run(program, "analyze", "ranges", "--json")
         run(os.path.join(place, "bin", "pip"), "uninstall", "--yes", "--quiet", "bubblescope")
         assert not os.path.exists(program)
     print("installed, used and removed " + os.path.basename(made))

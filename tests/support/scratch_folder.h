@@ -38,7 +38,7 @@ public:
 private:
     static TemporaryFolder made() {
         auto folder = TemporaryFolder::make("bubblescope-test", {});
-        if (!folder.ok()) throw std::runtime_error("no temporary folder can be made");
+        if (!folder.ok()) throw std::runtime_error("cannot create a temporary folder");
         return std::move(folder).value();
     }
 

@@ -163,7 +163,7 @@ std::vector<StepChart::Curve> StepChart::statedCurves(const std::vector<StepValu
         out.push_back(std::move(loss));
     }
     if (std::ranges::any_of(values, [](const StepValues& one) { return one.tokens.has_value(); })) {
-        Curve rate{tr("Tokens a second"),
+        Curve rate{tr("Tokens per second"),
                    {{}, true},
                    [](double value) { return QLocale().toString(std::llround(value)); },
                    [](const Theme& theme) { return theme.fill(Role::Check); },

@@ -55,7 +55,7 @@ ComparisonTable::ComparisonTable(ThemeManager& themes, QWidget* parent) : QTable
     setObjectName(QStringLiteral("explorerTable"));
     setAccessibleName(tr("Schedules compared"));
     setHorizontalHeaderLabels({tr("Schedule"), tr("Step"), tr("Bubble rate"), tr("Closed form of a rank's bubble"),
-                               tr("Its value"), tr("Most activations"), tr("Inputs")});
+                               tr("Its value"), tr("Peak activations"), tr("Inputs")});
     setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*this);
     horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -93,7 +93,7 @@ void ComparisonTable::mark() {
         for (int column = 0; column < columnCount(); ++column) {
             QTableWidgetItem* const cell = item(row, column);
             cell->setForeground(other ? themes_.theme().text_dim : themes_.theme().text);
-            cell->setToolTip(other ? tr("Made with other inputs than the schedule shown: not comparable by its times")
+            cell->setToolTip(other ? tr("Made with other inputs than the shown schedule: its times are not comparable")
                                    : QString());
         }
     }

@@ -141,19 +141,17 @@ void LabForm::addSizes(QFormLayout& form) {
     pp_ = fields.count("explorerPp", tr("Ranks p"), 1, 512, 4);
     microbatches_ = fields.count("explorerMicrobatches", tr("Micro-batches m"), 1, 4096, 8);
     vpp_ = fields.count("explorerVpp", tr("Chunks per rank v"), 1, 64, 1);
-    memory_limit_ = new ListField(form, "explorerMemory", tr("Activations at most"), parseCount, themes_);
+    memory_limit_ = new ListField(form, "explorerMemory", tr("Activation limit"), parseCount, themes_);
     memory_limit_->setPlaceholder(tr("as usual"));
-    memory_limit_->setToolTip(
-        tr("Forward ops of one chunk whose activations a rank may hold: one number, or one for each rank. Some "
-           "families and the search keep to it."));
+    memory_limit_->setToolTip(tr("Activations a rank may hold, in forward ops of one chunk: one number, or one per "
+                                 "rank. Only some schedules and the search use it."));
 }
 
 void LabForm::addTimes(QFormLayout& form) {
     const auto add = [&](const char* name, const QString& label) {
         auto* const field = new ListField(form, name, label, parseMilliseconds, themes_);
-        field->setToolTip(
-            tr("Of one op of a chunk, in ms or with a unit: one time for all stages, or one for each, such "
-               "as 5, 5, 5, 8"));
+        field->setToolTip(tr("Time of one op of a chunk, in ms or with a unit: one for all stages, or one per stage, "
+                             "such as 5, 5, 5, 8"));
         field->setText(QStringLiteral("5"));
         return field;
     };
@@ -242,7 +240,8 @@ void LabForm::fitSizes() {
     set(*vpp_, tr("Chunks per rank v"), near->vpp);
     set(*microbatches_, tr("Micro-batches m"), near->microbatches);
     set(*pp_, tr("Ranks p"), near->pp);
-    if (!changed.isEmpty()) limits_->setText(tr("%1 Changed for it: %2.").arg(limits_->text(), changed.join(tr(", "))));
+    if (!changed.isEmpty())
+        limits_->setText(tr("%1 Changed to match: %2.").arg(limits_->text(), changed.join(tr(", "))));
 }
 
 ScheduleSpec LabForm::sizes() const {
@@ -339,10 +338,10 @@ void LabForm::takeTimes(const QString& file) {
 }
 
 void LabForm::chooseFile() {
-    auto* const dialog = new QFileDialog(this, tr("Times of the stages"));
+    auto* const dialog = new QFileDialog(this, tr("Stage times"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
-    dialog->setNameFilters({tr("Times of the stages (*.json *.csv)"), tr("All files (*)")});
+    dialog->setNameFilters({tr("Stage times (*.json *.csv)"), tr("All files (*)")});
     connect(dialog, &QFileDialog::fileSelected, this, &LabForm::takeTimes);
     dialog->open();
 }

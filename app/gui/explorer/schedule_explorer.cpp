@@ -147,7 +147,7 @@ void ScheduleExplorer::compute() {
     if (!input) {
         job_.cancel();
         setProblem({});
-        showNothing(tr("One field is not understood; see below it"));
+        showNothing(tr("One field is invalid; see the message below it"));
         emit computed();
         return;
     }
@@ -182,7 +182,7 @@ void ScheduleExplorer::finish(Result<ExplorerResult> result) {
         emit computed();
         return;
     }
-    showNothing(tr("There is no such schedule"));
+    showNothing(tr("Unknown schedule"));
     const Error& error = result.error();
     QString text = sentence(translatedText(error.message));
     if (!error.hint.empty()) text += QStringLiteral(". ") + sentence(translatedText(error.hint));
@@ -197,7 +197,7 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
     run_->setEnabled(true);
     export_->setEnabled(result_->no_csv.empty());
     headline_->setText(
-        tr("%1: a step takes %2, bubble rate %3; closed form of a rank's bubble: %4")
+        tr("%1: step time %2, bubble rate %3; closed form of the bubble per rank: %4")
             .arg(sentence(nameOfOrder(result_->input.spec)), exactTime(analysis.wall),
                  percent(analysis.rates.over_makespan),
                  result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
@@ -248,7 +248,7 @@ void ScheduleExplorer::showNews() {
     std::optional<SearchNews::State> state = news_->take();
     if (!state) return;
     gap_->setText(
-        tr("Round %1: %2, %3 above what no order can beat (%4)")
+        tr("Round %1: %2, %3 above the lower bound (%4)")
             .arg(state->rounds)
             .arg(exactTime(state->makespan), percent(gapOf(state->makespan, state->bound)), exactTime(state->bound)));
     if (!state->better) return;
@@ -276,13 +276,13 @@ void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
     }
     const FoundOrder& found = outcome.value().found;
     QString text = found.proven ? tr("%1: no order is shorter").arg(exactTime(found.makespan))
-                                : tr("%1, %2 above what no order can beat (%3)")
+                                : tr("%1, %2 above the lower bound (%3)")
                                       .arg(exactTime(found.makespan), percent(found.gap()), exactTime(found.bound));
     if (found.best_family) {
         QString name = fromUtf8(found.best_family->name);
         if (!found.best_family->flavor.empty()) name += QLatin1Char('/') + fromUtf8(found.best_family->flavor);
         const TimeNs change = found.makespan - found.best_family->makespan;
-        text += QLatin1Char('\n') + tr("The best family, %1, takes %2 (%3)")
+        text += QLatin1Char('\n') + tr("The best named schedule, %1, takes %2 (%3)")
                                         .arg(name, exactTime(found.best_family->makespan), timeDelta(change));
     }
     gap_->setText(text);
@@ -322,7 +322,7 @@ void ScheduleExplorer::sendToRun() {
 
 Status ScheduleExplorer::exportCsv(const QString& path) const {
     if (!result_ || result_->csv.empty())
-        return usageError("there is no order to write", "choose sizes that the schedule takes");
+        return usageError("no order to write", "choose sizes that the schedule supports");
     QFile file(path);
     const auto size = static_cast<qint64>(result_->csv.size());
     if (!file.open(QIODevice::WriteOnly) || file.write(result_->csv.data(), size) != size || !file.flush())

@@ -73,7 +73,7 @@ Error unexpectedError(const std::exception_ptr& exception) {
         if (error.exception()) return unexpectedError(error.exception());
         return runError("an unexpected error", "the application keeps running; please report it");
     } catch (const std::bad_alloc&) {
-        return runError("the memory is used up", "close other traces, or load fewer files");
+        return runError("out of memory", "close other traces, or load fewer files");
     } catch (const std::exception& error) {
         return runError(fmt::format("an unexpected error: {}", error.what()),
                         "the application keeps running; please report it");

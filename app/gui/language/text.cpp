@@ -51,7 +51,14 @@ QString shortTime(TimeNs time) {
 }
 
 QString exactTime(TimeNs time) {
-    return typeset(fromUtf8(formatTime(time)));
+    const auto ns = static_cast<double>(time.count());
+    for (const Unit& unit : kUnits) {
+        if (std::abs(ns) >= unit.ns)
+            return typeset(QStringLiteral("%1 %2")
+                               .arg(ns / unit.ns, 0, 'f', unit.ns > 1 ? 3 : 0)
+                               .arg(QString::fromUtf8(unit.name)));
+    }
+    return typeset(QStringLiteral("0 ns"));
 }
 
 QString timeDelta(TimeNs time) {
@@ -166,7 +173,7 @@ constexpr std::array kFieldLabels{
     FieldLabel{Field("microbatches"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Micro-batches m")},
     FieldLabel{Field("vpp"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Chunks per rank v")},
     FieldLabel{Field("pp"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Ranks p")},
-    FieldLabel{Field("memory_limit"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Activations at most")},
+    FieldLabel{Field("memory_limit"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Activation limit")},
     FieldLabel{Field("flavor"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Flavor")},
     FieldLabel{Field("schedule"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Schedule")},
     FieldLabel{Field("forward"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Forward")},

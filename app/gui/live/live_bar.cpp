@@ -71,9 +71,9 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     alert_->installEventFilter(this);
     follow_ = addButton("liveFollow", {}, tr("Keep the newest step at the right; moving the view stops that"));
     follow_->setCheckable(true);
-    open_ = addButton("liveOpen", tr("Open recording"), tr("Open all that was recorded by now as a trace"));
-    stop_run_ = addButton("liveStopRun", {}, tr("The run ends with the step that is running"));
-    stop_ = addButton("liveStop", tr("Stop watching"), tr("What was seen stays; the run continues"));
+    open_ = addButton("liveOpen", tr("Open recording"), tr("Open everything recorded so far as a trace"));
+    stop_run_ = addButton("liveStopRun", {}, tr("The run ends after the current step"));
+    stop_ = addButton("liveStop", tr("Stop watching"), tr("Received data stays visible; the run continues"));
 
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(12, 4, 8, 4);

@@ -20,13 +20,12 @@ LiveDialog::LiveDialog(QWidget* parent)
       keep_(new QLineEdit(this)) {
     setObjectName(QStringLiteral("liveDialog"));
     setWindowTitle(tr("Watch a run"));
-    auto* intro =
-        new QLabel(tr("Shows a run while it trains, from the files that its ranks write. The ranks never wait "
-                      "for it, and the folder may appear later."),
-                   this);
+    auto* intro = new QLabel(tr("Shows a run during training, from the files that its ranks write. The ranks never "
+                                "wait for the app, and the folder may appear later."),
+                             this);
     intro->setWordWrap(true);
 
-    auto* files = new QGroupBox(tr("Folders that the run records into"), this);
+    auto* files = new QGroupBox(tr("Folders where the run records"), this);
     folder_->setObjectName(QStringLiteral("liveFolder"));
     folder_->setAccessibleName(tr("Folder"));
     folder_->setPlaceholderText(tr("Type a folder, or choose one"));
@@ -34,7 +33,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     auto* add = new QPushButton(tr("Add another"), files);
     add->setObjectName(QStringLiteral("liveAddFolder"));
     folders_->setObjectName(QStringLiteral("liveFolders"));
-    folders_->setAccessibleName(tr("Folders that the run records into"));
+    folders_->setAccessibleName(tr("Folders where the run records"));
     folders_->setToolTip(tr("Delete removes one"));
     folders_->setMaximumHeight(5 * fontMetrics().lineSpacing());
     folders_->installEventFilter(this);
@@ -47,29 +46,29 @@ LiveDialog::LiveDialog(QWidget* parent)
     in_files->addLayout(row);
     in_files->addWidget(folders_);
 
-    auto* network = new QGroupBox(tr("Or an address that hosts send to (monitor --forward)"), this);
+    auto* network = new QGroupBox(tr("Or an address to which hosts send (monitor --forward)"), this);
     listen_->setObjectName(QStringLiteral("liveListen"));
     listen_->setAccessibleName(tr("Listen at"));
     listen_->setPlaceholderText(QStringLiteral("127.0.0.1:9200"));
-    listen_->setToolTip(tr("Without a host only programs of this machine can connect"));
+    listen_->setToolTip(tr("Without a host, only programs on this machine can connect"));
     token_->setObjectName(QStringLiteral("liveToken"));
     token_->setAccessibleName(tr("Token"));
     token_->setEchoMode(QLineEdit::Password);
-    token_->setToolTip(tr("Senders must give the same one"));
+    token_->setToolTip(tr("Senders must use the same token"));
     auto* in_network = new QFormLayout(network);
     in_network->addRow(tr("Listen at"), listen_);
     in_network->addRow(tr("Token"), token_);
     certificate_->setObjectName(QStringLiteral("liveCertificate"));
     certificate_->setAccessibleName(tr("Certificate"));
     certificate_->setPlaceholderText(tr("None: nothing is encrypted"));
-    certificate_->setToolTip(tr("A file (PEM) that senders trust: records then travel encrypted, by TLS"));
+    certificate_->setToolTip(tr("A file (PEM) that senders trust; records are then encrypted with TLS"));
     key_->setObjectName(QStringLiteral("liveKey"));
     key_->setAccessibleName(tr("Its private key"));
-    key_->setToolTip(tr("A file (PEM) that nobody else reads"));
+    key_->setToolTip(tr("A file (PEM) that only you can read"));
     keep_->setObjectName(QStringLiteral("liveKeep"));
     keep_->setAccessibleName(tr("Keep recordings in"));
-    keep_->setPlaceholderText(tr("Nowhere: they go when watching ends"));
-    keep_->setToolTip(tr("A folder for the traces of recorded jobs that arrive; other runs keep their own"));
+    keep_->setPlaceholderText(tr("Not kept: deleted when watching ends"));
+    keep_->setToolTip(tr("A folder for received traces of recorded jobs; other runs keep their own traces"));
     in_network->addRow(tr("Certificate"), withChooser(*certificate_, false));
     in_network->addRow(tr("Its private key"), withChooser(*key_, false));
     in_network->addRow(tr("Keep recordings in"), withChooser(*keep_, true));
@@ -168,7 +167,7 @@ QWidget* LiveDialog::withChooser(QLineEdit& line, bool folder) {
 }
 
 void LiveDialog::chooseFolder() {
-    auto* dialog = new QFileDialog(this, tr("Folders that the run records into"));
+    auto* dialog = new QFileDialog(this, tr("Folders where the run records"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);

@@ -41,7 +41,7 @@ QString liveStateText(LiveState state) {
     case LiveState::Waiting: return LiveText::tr("Waiting");
     case LiveState::Recording: return LiveText::tr("Recording");
     case LiveState::Ended: return LiveText::tr("Run ended");
-    case LiveState::Failed: return LiveText::tr("Run broke off");
+    case LiveState::Failed: return LiveText::tr("Run was interrupted");
     case LiveState::Stopped: break;
     }
     return LiveText::tr("Not watched");
@@ -87,20 +87,20 @@ QString recordsText(const LiveSnapshot& snapshot) {
 
 QString recordsDetails(const LiveSnapshot& snapshot) {
     const live::LiveCounts& counts = snapshot.counts;
-    QStringList lines{LiveText::tr("Steps: %1, of which %2 without all records")
-                          .arg(number(counts.steps), number(counts.incomplete))};
+    QStringList lines{
+        LiveText::tr("Steps: %1, incomplete records: %2").arg(number(counts.steps), number(counts.incomplete))};
     const auto addLine = [&lines](std::int64_t count, const QString& what) {
         if (count > 0) lines << QStringLiteral("%1: %2").arg(what, number(count));
     };
-    addLine(counts.dropped, LiveText::tr("Lost by the ranks themselves"));
-    addLine(counts.undelivered, LiveText::tr("Written but not received"));
+    addLine(counts.dropped, LiveText::tr("Dropped by the ranks"));
+    addLine(counts.undelivered, LiveText::tr("Sent but not received"));
     addLine(counts.damaged, LiveText::tr("Damaged"));
-    addLine(counts.torn, LiveText::tr("Places where a file was torn"));
-    addLine(counts.late, LiveText::tr("Too late for their step"));
-    addLine(counts.duplicates, LiveText::tr("Came twice, used once"));
+    addLine(counts.torn, LiveText::tr("Damaged places in files"));
+    addLine(counts.late, LiveText::tr("Late: their step was over"));
+    addLine(counts.duplicates, LiveText::tr("Duplicates, ignored"));
     addLine(counts.bad, LiveText::tr("Invalid values"));
     if (snapshot.latency.p99 > TimeNs{0})
-        lines << LiveText::tr("An op is heard %1 after its end, 99 % of them within %2")
+        lines << LiveText::tr("Ops arrive %1 after their end, 99 % of them within %2")
                      .arg(shortTime(snapshot.latency.median), shortTime(snapshot.latency.p99));
     if (snapshot.checks.planned() > 0)
         lines << LiveText::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
@@ -135,7 +135,7 @@ int beganAt(const LiveAlert& alert) {
 
 QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     switch (alert.kind) {
-    case LiveAlert::Kind::Mismatch: return LiveText::tr("check does not agree");
+    case LiveAlert::Kind::Mismatch: return LiveText::tr("check mismatch");
     case LiveAlert::Kind::SenderLost: return LiveText::tr("sender %1 is gone").arg(fromUtf8(alert.sender.name));
     case LiveAlert::Kind::RankLate:
     case LiveAlert::Kind::RankGone:
@@ -152,8 +152,8 @@ namespace {
 QString senderText(const live::StreamReceiver::SenderNews& sender) {
     const QString reason =
         sender.reason.empty() ? LiveText::tr("it closed the connection") : translatedText(sender.reason);
-    const QString left = LiveText::tr("%Ln of its streams had not ended", nullptr, static_cast<int>(sender.streams));
-    return LiveText::tr("The sender %1 (%2) is gone: %3; %4")
+    const QString left = LiveText::tr("%Ln of its streams did not end", nullptr, static_cast<int>(sender.streams));
+    return LiveText::tr("Sender %1 (%2) is gone: %3; %4")
         .arg(fromUtf8(sender.name), fromUtf8(sender.address), reason, left);
 }
 
@@ -242,7 +242,7 @@ QVariant LiveAlertModel::data(const QModelIndex& index, int role) const {
     default: break;
     }
     QString text = alertText(alert, *snapshot_);
-    if (!isOpen(alert)) text = tr("%1 (over since step %2)").arg(text).arg(*alert.resolved_at);
+    if (!isOpen(alert)) text = tr("%1 (resolved since step %2)").arg(text).arg(*alert.resolved_at);
     if (role == Qt::DisplayRole || !alert.anomaly) return text;
     return text + QLatin1Char('\n') + translated(alert.anomaly->suggestion);
 }

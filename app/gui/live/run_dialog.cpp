@@ -54,24 +54,24 @@ RunDialog::RunDialog(ThemeManager& themes, const QString& folder, QWidget* paren
     setObjectName(QStringLiteral("runDialog"));
     setWindowTitle(tr("Run a schedule"));
     auto* intro = new QLabel(
-        tr("Trains a small model with this schedule, its ranks as threads of this machine, and watches it."), this);
+        tr("Trains a small model with this schedule, with ranks as threads on this machine, and shows the run."), this);
     intro->setWordWrap(true);
     auto* halves = new QHBoxLayout;
     halves->addWidget(buildSchedule());
     halves->addWidget(buildFaults(), 1);
 
     folder_->setObjectName(QStringLiteral("runFolder"));
-    folder_->setAccessibleName(tr("Folder to record into"));
+    folder_->setAccessibleName(tr("Folder for recordings"));
     auto* choose = new QPushButton(tr("Choose…"), this);
     auto* place = new QHBoxLayout;
     place->addWidget(folder_, 1);
     place->addWidget(choose);
     command_->setObjectName(QStringLiteral("runCommand"));
-    command_->setAccessibleName(tr("The same on the command line"));
+    command_->setAccessibleName(tr("On the command line"));
     command_->setReadOnly(true);
     auto* below = new QFormLayout;
-    below->addRow(tr("Folder to record into"), place);
-    below->addRow(tr("The same on the command line"), command_);
+    below->addRow(tr("Folder for recordings"), place);
+    below->addRow(tr("On the command line"), command_);
     estimate_->setObjectName(QStringLiteral("runEstimate"));
     estimate_->setWordWrap(true);
     estimate_->setMinimumHeight(2 * estimate_->fontMetrics().lineSpacing());
@@ -131,7 +131,7 @@ QWidget* RunDialog::buildFaults() {
     kind(tr("An op takes longer"), "op:F3,rank=1,add=5ms");
     kind(tr("Ops vary"), "jitter:rank=*,sigma=3%");
     kind(tr("A link is slow"), "link:0>1,latency=2ms");
-    kind(tr("A transfer is held up"), "stall:1>2,step=15,for=50ms");
+    kind(tr("A transfer is delayed"), "stall:1>2,step=15,for=50ms");
     kind(tr("A rank pauses"), "pause:rank=1,step=15,op=B0,for=30ms");
     kind(tr("Records are lost"), "drop:rank=1,op=F,share=10%");
     kind(tr("A rank dies"), "die:rank=3,step=20,op=F1");
@@ -182,7 +182,7 @@ void RunDialog::addFault() {
 }
 
 void RunDialog::chooseFolder() {
-    auto* dialog = new QFileDialog(this, tr("Folder to record into"));
+    auto* dialog = new QFileDialog(this, tr("Folder for recordings"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);
@@ -246,13 +246,13 @@ void RunDialog::showEstimate(Result<TimeNs> step) {
     const bool good = step.ok() && named && free;
     if (good) {
         const TimeNs all = step.value() * steps_->value();
-        estimate_->setText(tr("At these times a step takes %1 beside the optimizer, all steps at least %2.")
+        estimate_->setText(tr("At these times a step takes %1 plus the optimizer; all steps take at least %2.")
                                .arg(shortTime(step.value()), shortTime(all)));
     } else {
         palette.setColor(QPalette::WindowText, themes_.theme().bad);
         estimate_->setText(!step.ok() ? sentence(fromUtf8(step.error().text()))
-                           : free     ? tr("Name a folder to record into.")
-                                      : tr("The folder holds an earlier run. Name another one."));
+                           : free     ? tr("Choose a folder for the recording.")
+                                      : tr("The folder contains an earlier run. Choose another one."));
     }
     estimate_->setPalette(palette);
     run_->setEnabled(good);

@@ -193,13 +193,13 @@ QVariant AnomalyModel::data(const QModelIndex& index, int role) const {
 
 QVariant AnomalyModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::ToolTipRole && section == Cost) return tr("By how much a step would be shorter without it");
+    if (role == Qt::ToolTipRole && section == Cost) return tr("How much shorter a step would be without it");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
     case SeverityColumn: return tr("Severity");
     case KindColumn: return tr("Kind");
     case Where: return tr("Where");
-    case Cost: return tr("Costs a step");
+    case Cost: return tr("Cost per step");
     case Message: return tr("Finding");
     default: return {};
     }

@@ -115,8 +115,8 @@ QVariant BubbleTableModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole:
         if (index.column() == Expression && !row.domain.isEmpty()) return tr("Holds for: %1").arg(row.domain);
         if (row.wait)
-            return tr("After the rank's own step, until the slowest replica's has ended. Not part of the pipeline's "
-                      "bubble.");
+            return tr("From the end of the rank's own step to the end of the slowest replica's. Not part of the "
+                      "pipeline's bubble.");
         return {};
     case Qt::FontRole:
         if (!row.position && !row.wait) {
@@ -135,11 +135,11 @@ QVariant BubbleTableModel::headerData(int section, Qt::Orientation orientation, 
         return QVariant::fromValue<int>((isNumber(section) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole) {
         switch (section) {
-        case AsRun: return tr("Idle time at this position as the ops were executed.");
+        case AsRun: return tr("Idle time at this position, as executed.");
         case Observed:
-            return tr("Idle time at this position after consolidation: ops moved later within their slack, so that "
-                      "idle time gathers where the closed form counts it. The step takes as long as before.");
-        case Form: return tr("What the schedule's formula gives for the typical op times of this step.");
+            return tr("Idle time at this position after consolidation: ops are moved later within their slack, so idle "
+                      "time gathers where the closed form counts it. The step time does not change.");
+        case Form: return tr("Value of the schedule's formula for the typical op times of this step.");
         case Difference: return tr("Observed minus closed form.");
         default: return {};
         }

@@ -63,7 +63,7 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                   const std::vector<std::filesystem::path>& paths, JobControl& control) {
     BUBBLESCOPE_ASSIGN(Run run, loader.run(paths, control));
     if (run.steps.empty())
-        return inputError(paths.empty() ? std::string() : paths.front().string(), "holds no complete pipeline step",
+        return inputError(paths.empty() ? std::string() : paths.front().string(), "contains no complete pipeline step",
                           "record at least one whole training step");
     run.trace.reset(); // only its ops are compared and shown
     auto out = std::make_shared<Comparison>();
@@ -150,7 +150,7 @@ QString measureText(const MeasureKey& key) {
     const QChar letter = QChar::fromLatin1(opLetter(key.kind));
     switch (key.subject) {
     case Subject::Step: return ComparisonText::tr("Step time");
-    case Subject::RankBubble: return ComparisonText::tr("%1: idle time in all").arg(placeText(key));
+    case Subject::RankBubble: return ComparisonText::tr("%1: total idle time").arg(placeText(key));
     case Subject::Bubble:
         return ComparisonText::tr("%1: idle time %2")
             .arg(placeText(key),
@@ -332,15 +332,15 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == What ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ToolTipRole && section == Chance)
-        return ComparisonText::tr("Of as large a difference anywhere if the runs do not differ");
+        return ComparisonText::tr("Probability of a difference this large anywhere if the runs do not differ");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
-    case What: return ComparisonText::tr("What");
+    case What: return ComparisonText::tr("Item");
     case Before: return ComparisonText::tr("Open run");
     case After: return ComparisonText::tr("Other run");
     case ChangeColumn: return ComparisonText::tr("Change");
-    case PerStep: return ComparisonText::tr("A step");
-    case Chance: return ComparisonText::tr("Chance");
+    case PerStep: return ComparisonText::tr("Per step");
+    case Chance: return ComparisonText::tr("p-value");
     default: return {};
     }
 }

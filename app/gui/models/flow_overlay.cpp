@@ -99,7 +99,7 @@ std::vector<Arrow> StepFlows::findTransfers(const ItemRef& item) const {
 
 Path StepFlows::findCriticalPath() const {
     Path out;
-    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("The critical path is being determined …");
+    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("Finding the critical path …");
     const StepDiagnosis* known = session_->knownDiagnosis(step_);
     if (indexOf(step_) >= session_->report.accounts.size() || known == nullptr) return out;
     const StepDiagnosis& diagnosis = *known;
@@ -159,7 +159,7 @@ TimeRange StepFlows::rangeOf(UnitIndex unit) const {
 Path StepFlows::findCause(const ItemRef& bubble) {
     Path out;
     if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
-    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("What this bubble waits for is being determined …");
+    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("Finding what this bubble waits for …");
     const std::optional<AttributedBubble> blamed = attributionOf(*session_, bubble);
     if (!blamed) return out;
     if (!bindings_) {
@@ -198,8 +198,9 @@ std::optional<AttributedBubble> attributionOf(const Session& session, const Item
 
 QString causeText(const Session& session, int step, const AttributedBubble& blamed) {
     if (!blamed.cause) {
-        return blamed.usual >= blamed.end - blamed.start ? FlowText::tr("Nobody: the schedule waits here")
-                                                         : FlowText::tr("Nothing on its chain took longer than usual");
+        return blamed.usual >= blamed.end - blamed.start
+                   ? FlowText::tr("None: the schedule waits here")
+                   : FlowText::tr("Nothing on its wait chain took longer than usual");
     }
     const StepDiagnosis& diagnosis = *session.knownDiagnosis(step);
     const UnitPlace& place = diagnosis.place(blamed.cause->unit);
@@ -208,16 +209,14 @@ QString causeText(const Session& session, int step, const AttributedBubble& blam
     QString text;
     switch (blamed.cause->kind) {
     case RootCauseKind::SlowStage:
-        text = FlowText::tr("%1 of rank %2: its stage takes %3 longer than the typical one");
+        text = FlowText::tr("%1 of rank %2: its stage takes %3 longer than the typical stage");
         break;
-    case RootCauseKind::SlowOp: text = FlowText::tr("%1 of rank %2 took %3 longer than is usual on its stage"); break;
-    case RootCauseKind::SlowLink:
-        text = FlowText::tr("The transfer to %1 of rank %2 took %3 longer than is typical");
-        break;
-    case RootCauseKind::InTransfer: text = FlowText::tr("%1 of rank %2 began %3 later, during transfers"); break;
-    case RootCauseKind::Blocked: text = FlowText::tr("%1 of rank %2 began %3 later, blocked by its peer"); break;
-    case RootCauseKind::ReplayedWork: text = FlowText::tr("%1 of rank %2 began %3 later, behind replayed work"); break;
-    case RootCauseKind::LateStart: text = FlowText::tr("%1 of rank %2 began %3 later than it could"); break;
+    case RootCauseKind::SlowOp: text = FlowText::tr("%1 of rank %2 took %3 longer than usual for its stage"); break;
+    case RootCauseKind::SlowLink: text = FlowText::tr("The transfer to %1 of rank %2 took %3 longer than usual"); break;
+    case RootCauseKind::InTransfer: text = FlowText::tr("%1 of rank %2 started %3 late, during transfers"); break;
+    case RootCauseKind::Blocked: text = FlowText::tr("%1 of rank %2 started %3 late, blocked by its peer"); break;
+    case RootCauseKind::ReplayedWork: text = FlowText::tr("%1 of rank %2 started %3 late, after replayed work"); break;
+    case RootCauseKind::LateStart: text = FlowText::tr("%1 of rank %2 started %3 late"); break;
     }
     return text.arg(op).arg(place.rank.value).arg(by);
 }

@@ -87,10 +87,10 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
     if (kernels.count == 0) return;
     const TimeNs idle = session.step(item.step).detailsOf(session.op(item)).device_idle;
     if (idle > TimeNs{0})
-        out.facts.push_back({ItemText::tr("Device idle inside"), exactTime(idle),
+        out.facts.push_back({ItemText::tr("Device idle during the op"), exactTime(idle),
                              ItemText::tr("The device had nothing to run: the host launched too late.")});
     out.facts.push_back({ItemText::tr("Kernels"), QString::number(kernels.count),
-                         ItemText::tr("Kernels, copies and sets that began while the op ran. The longest are named.")});
+                         ItemText::tr("Kernels, copies and memsets that began during the op. The longest are named.")});
     for (const OpKernels::Named& each : kernels.longest) {
         out.facts.push_back({elided(each.name), ItemText::tr("%1, %2 times").arg(exactTime(each.total)).arg(each.count),
                              QString::fromUtf8(each.name.data(), static_cast<qsizetype>(each.name.size()))});
@@ -109,12 +109,12 @@ void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const
     const TimeNs median = at(0.5);
     if (median <= TimeNs{0}) return;
     out.facts.push_back(
-        {ItemText::tr("Beside its likes"),
+        {ItemText::tr("Compared with similar ops"),
          ItemText::tr("%1 × the median of %2")
              .arg(ratioText(static_cast<double>(own.count()) / static_cast<double>(median.count())), shortTime(median)),
          what});
     out.facts.push_back({ItemText::tr("p1 to p99"),
-                         ItemText::tr("%1 to %2, %Ln in all", nullptr, static_cast<int>(likes.size()))
+                         ItemText::tr("%1 to %2, %Ln in total", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),
                          what});
     // A histogram of one line; ▼ comes before the bar of this item.
@@ -194,7 +194,7 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
                          ItemText::tr("Idle time of the rank between its previous op and this one.")});
     if (const TimeNs lateness = step.detailsOf(op).lateness; lateness != TimeNs{0})
         out.facts.push_back({ItemText::tr("Lateness"), exactTime(lateness),
-                             ItemText::tr("How much later than the emulated device clock said the op really ended.")});
+                             ItemText::tr("How much later the op really ended than on the emulated device clock.")});
     addKernels(out, session, item);
     return out;
 }
@@ -206,10 +206,10 @@ QString comparisonNote(const StepAnalysis& analysis, const FormComparison& compa
                                           : ItemText::tr("No closed form: %1.").arg(translatedText(analysis.form_note));
     case FormComparison::Kind::NotInForm: return ItemText::tr("The closed form has no bubble at this position.");
     case FormComparison::Kind::Several:
-        return ItemText::tr("Several bubbles share this position; the closed form is for all of them together.");
+        return ItemText::tr("Several bubbles share this position; the closed form is for their sum.");
     case FormComparison::Kind::Moved:
-        return ItemText::tr("Ops ran earlier than they had to, so part of this position's idle time lies elsewhere as "
-                            "executed. Compare the consolidated value with the closed form.");
+        return ItemText::tr("Ops ran earlier than necessary, so part of this position's idle time moved elsewhere. "
+                            "Compare the consolidated value with the closed form.");
     case FormComparison::Kind::Comparable: break;
     }
     return {};
@@ -227,27 +227,26 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     addPlace(out, session, item);
     addTimes(out, session, item);
     addBubbleLikes(out, session, item);
-    out.facts.push_back({ItemText::tr("Position as run"), exactTime(account.executed[position]),
+    out.facts.push_back({ItemText::tr("Position (as executed)"), exactTime(account.executed[position]),
                          ItemText::tr("All bubbles of this rank at this position, as they were executed.")});
     if (analysis.positionsKnown()) {
         const TimeNs observed = account.observed[position];
-        out.facts.push_back(
-            {ItemText::tr("Position, consolidated"), exactTime(observed),
-             ItemText::tr("This rank and position after consolidation: idle time moved within its slack to "
-                          "where the closed form counts it.")});
+        out.facts.push_back({ItemText::tr("Position (consolidated)"), exactTime(observed),
+                             ItemText::tr("This rank and position after consolidation: ops are moved within their "
+                                          "slack, so idle time gathers where the closed form counts it.")});
         out.facts.push_back({ItemText::tr("Closed form"), exactTime(comparison.expected), {}});
         if (comparison.form != nullptr)
             out.facts.push_back(
                 {ItemText::tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain)});
-        out.facts.push_back({ItemText::tr("Consolidated less form"), timeDelta(observed - comparison.expected), {}});
+        out.facts.push_back({ItemText::tr("Excess over closed form"), timeDelta(observed - comparison.expected), {}});
     }
     if (account.replay > TimeNs{0})
-        out.facts.push_back({ItemText::tr("Of the rank's bubble, checked"), exactTime(account.replay),
-                             ItemText::tr("In which checks ran; the rest is idle.")});
+        out.facts.push_back({ItemText::tr("Checked share of the rank's bubble"), exactTime(account.replay),
+                             ItemText::tr("The part with checks; the rest is idle.")});
     const std::optional<AttributedBubble> blamed = attributionOf(session, item);
     if (blamed || session.lacksDiagnosis(item.step))
         out.facts.push_back(
-            {ItemText::tr("Blamed on"),
+            {ItemText::tr("Attributed to"),
              blamed ? causeText(session, item.step, *blamed) : ItemText::tr("not determined yet"),
              ItemText::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
     out.note = comparisonNote(analysis, comparison);
@@ -268,7 +267,7 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value), {}});
     if (collective) {
         out.facts.push_back(
-            {ItemText::tr("Stage"), number(span.stage.value), ItemText::tr("Its ranks add up their parts.")});
+            {ItemText::tr("Stage"), number(span.stage.value), ItemText::tr("Its ranks sum their parts.")});
     } else {
         out.facts.push_back(
             {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("The stage that consumes it.")});
@@ -359,8 +358,8 @@ ItemDescription describeReplicaWait(const Session& session, const ItemRef& item)
                          exactTime(session.step(item.step).wall()),
                          {}});
     out.facts.push_back({ItemText::tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()), {}});
-    out.note =
-        ItemText::tr("This replica's pipeline has ended. Gradients are exchanged once the slowest replica's has.");
+    out.note = ItemText::tr(
+        "This replica's pipeline has ended. Gradients are exchanged when the slowest replica has ended, too.");
     return out;
 }
 
@@ -463,7 +462,7 @@ QString checkOutcomeText(CheckOutcome outcome) {
     switch (outcome) {
     case CheckOutcome::Equal: return ItemText::tr("equal");
     case CheckOutcome::Mismatch: return ItemText::tr("mismatch");
-    case CheckOutcome::Aborted: return ItemText::tr("given up");
+    case CheckOutcome::Aborted: return ItemText::tr("abandoned");
     case CheckOutcome::Skipped: break;
     }
     return ItemText::tr("skipped");

@@ -134,7 +134,7 @@ std::optional<Condition> conditionIn(std::string_view word) {
 
 Status readTime(std::string_view word, const Condition& condition, TimeNs& from, TimeNs& to) {
     if (condition.sign == "=" || condition.sign == "==")
-        return usageError(fmt::format("'{}' compares a time, which is hardly ever equal", word),
+        return usageError(fmt::format("'{}' compares times for equality, which almost never matches", word),
                           fmt::format("write {}>20ms or {}<=1.5s", condition.key, condition.key));
     const Result<TimeNs> time = parseTime(lower(condition.value));
     if (!time.ok())
@@ -154,17 +154,17 @@ Status readCondition(std::string_view word, const Condition& condition, OpQuery&
     if (condition.key == "start") return readTime(word, condition, query.earliest, query.latest);
     if (condition.key == "name") {
         if (condition.value.empty())
-            return usageError(fmt::format("'{}' needs a part of a name", word), "write name=gemm");
+            return usageError(fmt::format("'{}' needs part of a name", word), "write name=gemm");
         query.words.push_back(lower(condition.value));
         return {};
     }
     const auto& keys = numberKeys();
     const auto* const key = std::ranges::find(keys, condition.key, &NumberKey::key);
     if (key == keys.end())
-        return usageError(fmt::format("there is no '{}' to search by", condition.key),
+        return usageError(fmt::format("cannot search by '{}'", condition.key),
                           "use rank, step, replica, stage, mb, chunk, dur, start or name");
     if (condition.sign != "=" && condition.sign != "==")
-        return usageError(fmt::format("'{}' compares a number", word),
+        return usageError(fmt::format("'{}' needs a number", word),
                           fmt::format("write {}=3 or {}=0-3", condition.key, condition.key));
     return readNumbers(word, condition.value, query.*(key->spans));
 }
@@ -202,7 +202,8 @@ Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope) {
         std::ranges::transform(upper, upper.begin(),
                                [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
         if (const auto op = parseOpName(upper)) {
-            if (query.op) return usageError(fmt::format("'{}' is a second op", word), "name one op, or none: F rank=2");
+            if (query.op)
+                return usageError(fmt::format("'{}' names a second op", word), "give at most one op: F rank=2");
             query.op = op;
             continue;
         }

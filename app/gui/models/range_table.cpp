@@ -216,8 +216,8 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
 
 QVariant RangeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::ToolTipRole && section == ShareColumn) return tr("Of the time of all ranks in the range");
-    if (role == Qt::ToolTipRole && section == SelfColumn) return tr("Without the slices inside");
+    if (role == Qt::ToolTipRole && section == ShareColumn) return tr("Share of all ranks' time in the range");
+    if (role == Qt::ToolTipRole && section == SelfColumn) return tr("Excluding nested slices");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
     case NameColumn: return name_title_;

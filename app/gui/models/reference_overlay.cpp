@@ -114,7 +114,8 @@ void IdealOverlay::refresh() {
             if (!made.second.ok()) return setOn(false);
             const TimeNs begin = state_.pipeline()->window(made.first).begin;
             state_.setReference(std::make_shared<const ReferenceOverlay>(ReferenceOverlay::make(
-                tr("ideal"), tr("The planned order at this step's typical op times with free transfers, simulated."),
+                tr("ideal"),
+                tr("Simulation of the planned order at this step's typical op times, without transfer times."),
                 made.first, std::move(made.second).value(), begin)));
         });
 }

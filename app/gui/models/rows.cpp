@@ -135,7 +135,7 @@ Result<RowFilter> parseRowFilter(std::string_view text) {
         const auto axis = equals == std::string_view::npos ? std::nullopt : axisNamed(word.substr(0, equals));
         const bool known = axis ? addSpans(word.substr(equals + 1), filter.at[*axis])
                                 : equals == std::string_view::npos && addSpans(word, filter.ranks);
-        if (!known) return usageError(fmt::format("'{}' names no ranks", word), kFilterHint);
+        if (!known) return usageError(fmt::format("'{}' is not a list of ranks", word), kFilterHint);
     }
 }
 

@@ -222,7 +222,7 @@ Result<Run> RunLoader::run(const Paths& paths, JobControl& control) const {
 
 Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& paths, const JobControl& control) {
     if (run.steps.empty())
-        return inputError(paths.empty() ? std::string() : paths.front().string(), "holds no complete pipeline step",
+        return inputError(paths.empty() ? std::string() : paths.front().string(), "contains no complete pipeline step",
                           "record at least one whole training step");
     return makeSession(std::move(run), control);
 }

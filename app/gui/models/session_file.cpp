@@ -84,7 +84,7 @@ public:
         const std::string word = text();
         const auto found = std::ranges::find(names, word);
         if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-        fail(fmt::format("is '{}'; known are {}", word, fmt::join(names, ", ")));
+        fail(fmt::format("is '{}'; known: {}", word, fmt::join(names, ", ")));
         return 0;
     }
     [[nodiscard]] bool there() const { return !json_->is_null(); }
@@ -109,7 +109,7 @@ TimeRange rangeIn(const Place& place) {
     const std::vector<Place> ends = place.list();
     if (ends.empty()) return {};
     if (ends.size() != 2) {
-        place.fail("does not have a begin and an end");
+        place.fail("has no begin or no end");
         return {};
     }
     const TimeRange range{ends[0].time(), ends[1].time()};
@@ -121,7 +121,7 @@ std::vector<fs::path> filesIn(const Place& place, const fs::path& folder) {
     std::vector<fs::path> out;
     for (const Place& one : place.list()) {
         const std::string text = one.text();
-        if (text.empty()) one.fail("names no file");
+        if (text.empty()) one.fail("does not name a file");
         out.push_back((folder / fs::path(text)).lexically_normal());
     }
     return out;
@@ -153,7 +153,7 @@ Taught taughtIn(const Place& place) {
     Taught taught;
     taught.rules = place.at("rules").text();
     if (const auto rules = taught.options(); !rules.ok())
-        place.at("rules").fail("are not rules: " + rules.error().message);
+        place.at("rules").fail("are not valid rules: " + rules.error().message);
     for (const Place& one : place.at("ranks").list())
         taught.ranks.push_back({one.at("of").text(), one.at("rank").small(0)});
     const Place family = place.at("schedule");
@@ -256,11 +256,11 @@ Result<SavedSession> readSession(const fs::path& file) {
     if (root.at("format").text() != kFormat || !status.ok())
         return inputError(file.string(),
                           "is not a session of Bubblescope: its \"format\" is not \"bubblescope-session\"",
-                          "open traces themselves, or a file that File > Save session wrote");
+                          "open traces, or a file saved with File > Save session");
     if (const auto version = root.at("version").number(1, std::numeric_limits<std::int32_t>::max(), 0);
         version > kVersion)
         return inputError(file.string(),
-                          fmt::format("is of version {}; this program knows up to {}", version, kVersion),
+                          fmt::format("has version {}; this program supports versions up to {}", version, kVersion),
                           "open it with a newer Bubblescope");
     const fs::path folder = fs::absolute(file).parent_path();
     SavedSession session;
@@ -268,7 +268,7 @@ Result<SavedSession> readSession(const fs::path& file) {
     for (const Place& one : root.at("traces").list()) {
         SavedTrace trace;
         trace.files = filesIn(one.at("files"), folder);
-        if (trace.files.empty()) one.fail("names no files");
+        if (trace.files.empty()) one.fail("does not name files");
         trace.compare = filesIn(one.at("compare"), folder);
         const Place view = one.at("view");
         trace.view = viewIn(view);
@@ -279,7 +279,7 @@ Result<SavedSession> readSession(const fs::path& file) {
     if (session.traces.empty()) root.at("traces").fail("has no trace");
     session.current = root.at("current").small(0);
     if (session.current >= static_cast<int>(session.traces.size()))
-        root.at("current").fail("is not a place in the list");
+        root.at("current").fail("is not an index of the list");
     if (status.ok()) return session;
     Error error = status.error();
     return inputError(file.string(), error.message, error.hint);

@@ -32,7 +32,7 @@ CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* pare
     : QWidget(parent), state_(state), map_(new HeatMap(themes, this)), table_(new QTableWidget(0, 7, this)),
       fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     map_->setObjectName(QStringLiteral("checkCoverage"));
-    map_->setAccessibleName(tr("What the run's checks covered, by rank and kind of op"));
+    map_->setAccessibleName(tr("Coverage of the run's checks, by rank and kind of op"));
     table_->setObjectName(QStringLiteral("checkMismatches"));
     table_->setAccessibleName(tr("Mismatches"));
     table_->setHorizontalHeaderLabels(
@@ -74,13 +74,13 @@ QString CheckResults::headline() const {
     const auto covered = static_cast<int>(coverage.unitsThatAre(Covered::Yes));
     const QString found = all.mismatched == 0
                               ? tr("%1 checks, all equal.").arg(all.done())
-                              : tr("%1 checks, %2 of them found a difference.").arg(all.done()).arg(all.mismatched);
+                              : tr("%1 checks, %2 with a difference.").arg(all.done()).arg(all.mismatched);
     QString out = found + QLatin1Char(' ') +
-                  tr("%1 of %2 units of work are covered, %3 of the work was run again.")
+                  tr("%1 of %2 work units are covered; %3 of the work was repeated.")
                       .arg(covered)
                       .arg(units)
                       .arg(percent(coverage.replayedFraction()));
-    if (covered < units) out += QLatin1Char(' ') + tr("Of the other %1 nothing is known.").arg(units - covered);
+    if (covered < units) out += QLatin1Char(' ') + tr("The other %1 are unknown.").arg(units - covered);
     return out;
 }
 
@@ -93,7 +93,7 @@ void CheckResults::refresh() {
 HeatMap::Cell CheckResults::cellOf(const CoverageMap::Cell& cell) {
     if (cell.units == 0) return {};
     const QString counts = tr("%1 of %2 layers covered, %3 not yet, %4 never planned; checks: %5 equal, %6 mismatched, "
-                              "%7 given up, %8 skipped.")
+                              "%7 abandoned, %8 skipped.")
                                .arg(cell.covered)
                                .arg(cell.units)
                                .arg(cell.not_yet)
@@ -106,7 +106,7 @@ HeatMap::Cell CheckResults::cellOf(const CoverageMap::Cell& cell) {
         return {HeatMap::Cell::State::Bad, 0, QStringLiteral("≠ %1").arg(cell.counts.mismatched), counts};
     if (cell.covered == 0)
         return {HeatMap::Cell::State::Empty, 0, cell.not_yet > 0 ? tr("not yet") : tr("never"),
-                tr("Unknown, not fine: nothing of it was checked.") + QLatin1Char(' ') + counts};
+                tr("Unknown, not verified: no part of it was checked.") + QLatin1Char(' ') + counts};
     const double fraction = static_cast<double>(cell.covered) / cell.units;
     return {HeatMap::Cell::State::Value, 1 - fraction, QStringLiteral("%1/%2").arg(cell.covered).arg(cell.units),
             counts};
@@ -185,15 +185,15 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     what_->setObjectName(QStringLiteral("aadiffView"));
     what_->setAccessibleName(tr("What to show"));
-    what_->addItems({tr("What this run checked"), tr("What its bubbles could hold")});
+    what_->addItems({tr("Checks of this run"), tr("Checks that fit into its bubbles")});
     margin_->setObjectName(QStringLiteral("aadiffMargin"));
     margin_->setAccessibleName(tr("Margin"));
     margin_->setRange(0, 200);
     margin_->setValue(10);
     margin_->setSuffix(tr(" % margin"));
-    margin_->setToolTip(tr("By how much a check may take longer than the op took and still delay nobody"));
+    margin_->setToolTip(tr("How much longer than its op a check may take without delaying the step"));
     map_->setObjectName(QStringLiteral("aadiffCoverage"));
-    map_->setAccessibleName(tr("After how many steps each op is checked, by rank"));
+    map_->setAccessibleName(tr("Steps until each op is checked, by rank"));
     table_->setObjectName(QStringLiteral("aadiffSlots"));
     table_->setAccessibleName(tr("Slots"));
     table_->setHorizontalHeaderLabels({tr("Rank"), tr("Position"), tr("Start in step"), tr("Length"), tr("Checks")});
@@ -275,10 +275,11 @@ void AadiffPanel::finish(Result<CheckPlan> plan) {
         headline_->setText(sentence(errorText(plan.error())));
     } else {
         plan_ = std::move(plan).value();
-        const QString soon = plan_->full ? tr("all of them within %1 steps").arg(*plan_->full)
-                                         : tr("%1 of them at all").arg(percent(plan_->coverable));
-        const QString could = tr("Of %1 idle time in a step, checks can use %2; they cover each op of each chunk: %3.")
-                                  .arg(shortTime(plan_->idle), shortTime(plan_->checked), soon);
+        const QString soon = plan_->full ? tr("all within %1 steps").arg(*plan_->full)
+                                         : tr("at most %1 of them").arg(percent(plan_->coverable));
+        const QString could =
+            tr("Checks can use %2 of the %1 idle time per step. They cover each op of each chunk: %3.")
+                .arg(shortTime(plan_->idle), shortTime(plan_->checked), soon);
         headline_->setText(results_->any() ? could : tr("No op of this run was checked.") + QLatin1Char(' ') + could);
         headline_->setToolTip(headline_->text());
     }
@@ -315,7 +316,7 @@ HeatMap::Cell AadiffPanel::cellOf(const CheckPlan::Unit& unit, int latest) {
     if (!unit.exists) return {};
     if (unit.first_step == 0)
         return {HeatMap::Cell::State::Bad, 0, tr("never"),
-                tr("It fits no bubble in which its inputs are still there.")};
+                tr("It does not fit into any bubble in which its inputs are still available.")};
     const double value = latest > 1 ? static_cast<double>(unit.first_step - 1) / (latest - 1) : 0;
     return {HeatMap::Cell::State::Value, value, QString::number(unit.first_step),
             tr("First checked in step %1 of the plan.").arg(unit.first_step)};

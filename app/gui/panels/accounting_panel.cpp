@@ -107,7 +107,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     chart_->setAccessibleName(tr("Where the time went"));
     view_->setObjectName(QStringLiteral("accountingView"));
     view_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    view_->setAccessibleName(tr("What the bars are"));
+    view_->setAccessibleName(tr("Meaning of the bars"));
     note_->setObjectName(QStringLiteral("accountingNote"));
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto* legend = new PieceLegend(themes, this);
@@ -163,7 +163,7 @@ void AccountingPanel::showSession() {
         view_->clear();
         if (const SessionPtr& session = state_.pipeline()) {
             view_->addItem(tr("All ranks of the step"));
-            view_->addItem(tr("All steps, sum of the ranks"));
+            view_->addItem(tr("All steps, summed over ranks"));
             for (std::size_t rank = 0; rank < session->lanes.rankCount(); ++rank)
                 view_->addItem(tr("All steps of rank %1").arg(rank), static_cast<int>(rank));
         }
@@ -238,8 +238,7 @@ void AccountingPanel::describe() {
     QStringList notes;
     for (const Sentence& note : accountingNotes(account))
         notes << tr("%1.").arg(sentence(translated(note)));
-    const QString text = tr("Step %1: %2, of which %3 without anything but the schedule's own bubble. Click a piece to "
-                            "see where it lies.")
+    const QString text = tr("Step %1: %2; with only the schedule's own bubble, %3. Click a piece to see its place.")
                              .arg(state_.pipeline()->step(state_.step()).index)
                              .arg(shortTime(state_.pipeline()->analysis(state_.step()).wall), shortTime(account.ideal));
     note_->setText(text);
@@ -260,12 +259,12 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
                        .arg(sentence(pieceText(piece)).toHtmlEscaped(), exactTime(time),
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
-    if (!piece) return text + QStringLiteral("<br>") + tr("After the rank's own step: not part of it.");
+    if (!piece) return text + QStringLiteral("<br>") + tr("After the end of the rank's own step; not part of it.");
     if (piece->kind != AccountPiece::Kind::Cause) return text;
     for (const WaterfallStep& step : state_.pipeline()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
         if (step.cause == piece->cause)
             text += QStringLiteral("<br>") +
-                    tr("Without it alone the step would take %1 less.").arg(exactTime(step.without));
+                    tr("Without only this, the step would take %1 less.").arg(exactTime(step.without));
     }
     return text;
 }
@@ -292,7 +291,7 @@ void AccountingPanel::choose(int bar, int part) {
     if (piece && session.lacksDiagnosis(row.step)) {
         state_.highlight({}, {});
         chart_->setMarked(bar, part);
-        note_->setText(tr("Where %1 lies is being determined …").arg(pieceText(piece)));
+        note_->setText(tr("Locating %1 …").arg(pieceText(piece)));
         waiting_ = {bar, part};
         return state_.diagnose(row.step);
     }

@@ -157,7 +157,7 @@ QWidget* AnomalyPanel::buildDetails() {
     evidence_->setTextFormat(Qt::RichText);
     go_ = new QPushButton(tr("Go to it on the timeline"), content);
     go_->setObjectName(QStringLiteral("anomalyGo"));
-    ask_ = new QPushButton(tr("What would a step take without it?"), content);
+    ask_ = new QPushButton(tr("What would the step time be without it?"), content);
     ask_->setObjectName(QStringLiteral("anomalyAsk"));
     for (QLabel* each : {title_, message_, seen_, suggestion_})
         column->addWidget(each);

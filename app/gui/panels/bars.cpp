@@ -156,7 +156,7 @@ void LoadIndicator::setName(const QString& name) {
 
 void LoadIndicator::showCount(quint64 done, quint64 total) {
     estimate_.observe(TimeNs{since_.nsecsElapsed()}, done, total);
-    if (estimate_.readAll()) return name_->setText(tr("%1: putting in order").arg(loading_));
+    if (estimate_.readAll()) return name_->setText(tr("%1: sorting").arg(loading_));
     const auto left = estimate_.remaining();
     if (!left) return;
     constexpr quint64 kMega = 1'000'000;
@@ -220,7 +220,7 @@ void ReferenceBar::showBlend() {
     const TimeNs change = reference->timeline.end - window.end;
     const double relative =
         static_cast<double>(change.count()) / static_cast<double>(std::max<std::int64_t>(1, window.length().count()));
-    result_->setText(tr("%1 of the way: the step ends at %2 (%3, %4)")
+    result_->setText(tr("Moved by %1: the step ends at %2 (%3, %4)")
                          .arg(percent(state_.referenceBlend()), shortTime(reference->timeline.end - window.begin),
                               timeDelta(change), percentDelta(relative)));
 }

@@ -30,7 +30,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
       headline_(new QLabel(this)), choose_(new QPushButton(tr("Compare with…"), this)),
       below_(new QCheckBox(tr("Show the other run below"), this)),
       align_(new QCheckBox(tr("Align at the selected op"), this)), kinds_(new QComboBox(this)),
-      words_(new QLineEdit(this)), beyond_(new QCheckBox(tr("Beyond chance only"), this)),
+      words_(new QLineEdit(this)), beyond_(new QCheckBox(tr("Significant changes only"), this)),
       differences_(new QLabel(this)) {
     setObjectName(QStringLiteral("comparePanel"));
     setAcceptDrops(true);
@@ -40,7 +40,8 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     headline_->setTextFormat(Qt::PlainText);
     choose_->setObjectName(QStringLiteral("compareChoose"));
     below_->setObjectName(QStringLiteral("compareBelow"));
-    below_->setToolTip(tr("Below each step in sight its step of the same number, else its typical one, rank by rank"));
+    below_->setToolTip(tr("Shows the other run's step of the same number below each visible step, or else its typical "
+                          "step, rank by rank"));
     align_->setObjectName(QStringLiteral("compareAlign"));
     align_->setToolTip(tr("Move the step below so that the selected op begins at the same time in both runs"));
     choose_->setMenu(new QMenu(choose_));
@@ -50,7 +51,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     table_->setModel(sorted_);
     table_->setTextElideMode(Qt::ElideMiddle); // names differ at both ends
     kinds_->setObjectName(QStringLiteral("compareKinds"));
-    kinds_->setAccessibleName(tr("Changes of"));
+    kinds_->setAccessibleName(tr("Changes in"));
     // In the order of ChangeFilter::Kind.
     kinds_->addItems({tr("All changes"), tr("Ops"), tr("Transfers"), tr("Idle time"), tr("Stages")});
     words_->setObjectName(QStringLiteral("compareWords"));
@@ -58,7 +59,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     words_->setPlaceholderText(tr("Filter, such as B rank=2 steady"));
     words_->setClearButtonEnabled(true);
     beyond_->setObjectName(QStringLiteral("compareBeyond"));
-    beyond_->setToolTip(tr("Only changes that are larger than chance gives"));
+    beyond_->setToolTip(tr("Show only significant changes"));
     differences_->setObjectName(QStringLiteral("compareDifferences"));
     differences_->setTextFormat(Qt::RichText);
     differences_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -254,8 +255,8 @@ QString whatChanged(const Comparison& comparison) {
         const auto name = [](const std::optional<Op>& op) {
             return op ? fromUtf8(opName(*op)) : ComparePanel::tr("nothing");
         };
-        out << ComparePanel::tr("Ops run in another order on %Ln rank(s): rank %1 runs %3 as op %4 where it ran %2.",
-                                nullptr, static_cast<int>(result.order_changes.size()))
+        out << ComparePanel::tr("The order of ops changed on %Ln rank(s): op %4 of rank %1 is %3; it was %2.", nullptr,
+                                static_cast<int>(result.order_changes.size()))
                    .arg(first.rank.value)
                    .arg(name(first.a), name(first.b))
                    .arg(first.index + 1);
@@ -383,12 +384,12 @@ void ComparePanel::updateReference() {
         };
         add(OpChange::Longer, tr("%1 longer"));
         add(OpChange::Shorter, tr("%1 shorter"));
-        add(OpChange::Moved, tr("%1 elsewhere in the order"));
-        add(OpChange::Added, tr("%1 only there"));
-        if (legend.isEmpty()) legend << tr("no op differs by a tenth");
+        add(OpChange::Moved, tr("%1 reordered"));
+        add(OpChange::Added, tr("%1 only in the other run"));
+        if (legend.isEmpty()) legend << tr("no op differs by 10 %");
     }
     differences_->setText(legend.isEmpty() ? QString() : tr("Step %1: %2").arg(shown.index).arg(legend.join(tr(", "))));
-    differences_->setToolTip(tr("Ops drawn below that differ by a tenth or more from the open run's are coloured."));
+    differences_->setToolTip(tr("Ops below that differ by 10 % or more from the open run are coloured."));
     ReferenceOverlay overlay{comparison_->after_name,
                              found ? tr("The other run's step %1.").arg(current.timeline.index)
                                    : tr("The other run's typical step."),

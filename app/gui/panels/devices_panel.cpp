@@ -67,7 +67,7 @@ DevicesPanel::DevicesPanel(ViewState& state, ThemeManager& themes, QWidget* pare
       fill_(new FillWhenVisible(*this, [this] { fill(); })) {
     setObjectName(QStringLiteral("devicesPanel"));
     chart_->setObjectName(QStringLiteral("devicesChart"));
-    chart_->setAccessibleName(tr("Where the devices' time went"));
+    chart_->setAccessibleName(tr("Device time by use"));
     legend_->setObjectName(QStringLiteral("devicesLegend"));
     legend_->setTextFormat(Qt::RichText);
     legend_->setWordWrap(true);
@@ -119,7 +119,7 @@ void DevicesPanel::addLegend() {
         entries << QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2")
                        .arg(pieceTone(themes_.theme(), piece).name(),
                             pieceName(piece).toHtmlEscaped().replace(QLatin1Char(' '), QLatin1String("&nbsp;")));
-    legend_->setText(entries.isEmpty() ? tr("This trace has neither device work nor host calls.")
+    legend_->setText(entries.isEmpty() ? tr("This trace contains neither device work nor host calls.")
                                        : entries.join(QStringLiteral(" &nbsp; ")));
 }
 

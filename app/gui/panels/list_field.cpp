@@ -110,8 +110,7 @@ void ListField::state(const QString& text, bool wrong) {
 Result<std::int64_t> parseMilliseconds(const std::string& text) {
     const bool bare = !text.empty() && std::ranges::all_of(text, [](char c) { return isDigit(c) || c == '.'; });
     BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(bare ? text + "ms" : text));
-    if (time.count() > kLongestNs)
-        return usageError(fmt::format("'{}' is too long a time", text), "give at most 1000 s");
+    if (time.count() > kLongestNs) return usageError(fmt::format("'{}' is too long", text), "give at most 1000 s");
     return time.count();
 }
 
@@ -119,7 +118,7 @@ Result<std::int64_t> parseCount(const std::string& text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostCount)
-        return usageError(fmt::format("'{}' is not a count", text), "write a whole number from 1");
+        return usageError(fmt::format("'{}' is not a count", text), "write a whole number of 1 or more");
     return value;
 }
 

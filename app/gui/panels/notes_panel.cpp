@@ -27,11 +27,11 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
     table_->horizontalHeader()->setSectionResizeMode(NotesModel::NoteText, QHeaderView::Stretch);
     table_->installEventFilter(this);
     add_->setObjectName(QStringLiteral("notesAdd"));
-    add_->setToolTip(tr("On the stretch that is measured, else on the selection, else in the middle of the view"));
+    add_->setToolTip(tr("At the measured range, or else the selection, or else the middle of the view"));
     remove_->setObjectName(QStringLiteral("notesRemove"));
     restore_->setObjectName(QStringLiteral("notesRestore"));
-    hint_->setText(tr("No notes yet. M in the timeline makes one of what is selected or measured; "
-                      "they are kept with the app, or beside the trace if you choose that."));
+    hint_->setText(tr("No notes yet. Press M in the timeline to add one to the selection or the measured range. Notes "
+                      "are stored with the app, or next to the trace if you prefer."));
     hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
     auto* buttons = new QHBoxLayout;

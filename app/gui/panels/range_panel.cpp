@@ -25,7 +25,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
       fill_(new FillWhenVisible(*this, [this] { fill(); })) {
     setObjectName(QStringLiteral("rangePanel"));
     groups_->setObjectName(QStringLiteral("rangeGroups"));
-    groups_->setAccessibleName(tr("Add up by"));
+    groups_->setAccessibleName(tr("Sum by"));
     for (const QString& text : {tr("By kind"), tr("By op"), tr("By rank"), tr("By stage"), tr("By kernel or function")})
         groups_->addItem(text);
     title_->setObjectName(QStringLiteral("rangeTitle"));

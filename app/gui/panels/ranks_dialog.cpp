@@ -25,7 +25,7 @@ struct RanksColumn {
 
 /// Why a file has its rank.
 QString sourceOf(const TraceFile& file, bool was_stated) {
-    if (was_stated) return RanksDialog::tr("stated by you");
+    if (was_stated) return RanksDialog::tr("set by you");
     if (!file.rank) return RanksDialog::tr("order of the files");
     if (!file.named_rank) return RanksDialog::tr("in the file");
     if (*file.named_rank != *file.rank) return RanksDialog::tr("in the file; its name says %1").arg(*file.named_rank);
@@ -40,7 +40,7 @@ RanksDialog::RanksDialog(const Session& session, std::vector<RankRule> stated, Q
     setWindowTitle(tr("Ranks of files"));
     resize(760, 420);
     auto* const text = new QLabel(
-        tr("State the rank of each file whose rank is wrong or was guessed. The trace is then loaded again."), this);
+        tr("Set the rank of each file whose rank is wrong or guessed. The trace is then loaded again."), this);
     text->setWordWrap(true);
     table_->setObjectName(QStringLiteral("ranksTable"));
     table_->setAccessibleName(tr("Ranks of files"));

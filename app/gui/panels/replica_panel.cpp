@@ -66,26 +66,26 @@ void ReplicaPanel::showStudy(const StragglerStudy& study) {
     const auto ranks = static_cast<int>(lanes.rankCount());
     const auto replicas = static_cast<int>(lanes.replicas().size());
     const auto factor = [](double value) { return QString::number(value, 'f', 3); };
-    QString text = tr("%1 × slower than with equal work in equal time (S): a step would take %2 instead of %3.")
+    QString text = tr("%1 × slower than with equal op times (S): a step would take %2 instead of %3.")
                        .arg(factor(study.slowdown), shortTime(study.ideal), shortTime(study.fit.simulated));
     const QChar space(QLatin1Char(' '));
     if (study.slowdown < kAttributedSlowdown) {
-        text += space + tr("That is too little to attribute.");
+        text += space + tr("This loss is too small to attribute.");
     } else {
         const auto slowest = static_cast<int>(study.slowest.size());
         if (study.m_w) {
             const QString share = percent(*study.m_w);
             text +=
                 space + (slowest == 1
-                             ? tr("The slowest of %1 workers costs %2 of it (M_W).").arg(ranks * replicas).arg(share)
-                             : tr("The slowest %3 of %1 workers cost %2 of it (M_W).")
+                             ? tr("The slowest of %1 workers causes %2 of it (M_W).").arg(ranks * replicas).arg(share)
+                             : tr("The slowest %3 of %1 workers cause %2 of it (M_W).")
                                    .arg(ranks * replicas)
                                    .arg(share)
                                    .arg(slowest));
         }
-        if (study.m_s) text += space + tr("The last stage costs %1 of it (M_S).").arg(percent(*study.m_s));
+        if (study.m_s) text += space + tr("The last stage causes %1 of it (M_S).").arg(percent(*study.m_s));
         if (std::max(study.m_w.value_or(0), study.m_s.value_or(0)) > 1)
-            text += space + tr("More than 100 %: the others are faster than the mean, which the slow ones raise.");
+            text += space + tr("More than 100 %: the slow ones raise the mean, so the others are faster than it.");
     }
     headline_->setText(text);
 
@@ -118,7 +118,7 @@ void ReplicaPanel::showStudy(const StragglerStudy& study) {
                 // The slower, the darker.
                 cell.value = most > least ? std::clamp((most - slowdown) / (most - least), 0.0, 1.0) : 1;
                 cell.text = QString::number(slowdown, 'f', 2);
-                cell.explanation = tr("Rank %1 of replica %2: the job is %3 × slower if all else is ideal")
+                cell.explanation = tr("Rank %1 of replica %2: makes an otherwise ideal job %3 × slower")
                                        .arg(rank)
                                        .arg(columns[replica], factor(slowdown));
             }

@@ -71,7 +71,7 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
         connect(button, &QToolButton::clicked, this, [this, by = direction] { step(by); });
     }
     list_->setObjectName(QStringLiteral("searchHits"));
-    list_->setAccessibleName(tr("What was found"));
+    list_->setAccessibleName(tr("Results"));
     list_->setFrameShape(QFrame::NoFrame);
     list_->setTextElideMode(Qt::ElideMiddle);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -183,15 +183,13 @@ void SearchBar::finish(Found found) {
     if (!found_.hits.empty()) list_->setCurrentRow(0);
     const bool asked = !line_->text().isEmpty();
     hint_->setVisible(!asked || found_.hits.empty());
-    hint_->setText(
-        found_.error
-            ? tr("%1: %2").arg(sentence(translatedText(found_.error->message)), translatedText(found_.error->hint))
-        : asked ? tr("Nothing found")
-        : !state_.pipeline()
-            ? tr("Return goes there, Esc closes. Queries: parts of a name, rank= dur>20ms start<1s; the longest "
-                 "come first")
-            : tr("Return goes there, Esc closes. Queries: F B I W bubble send receive wait, rank= "
-                 "step= stage= mb= replica=, dur>20ms, name=gemm; the longest come first"));
+    hint_->setText(found_.error ? tr("%1: %2").arg(sentence(translatedText(found_.error->message)),
+                                                   translatedText(found_.error->hint))
+                   : asked      ? tr("Nothing found")
+                   : !state_.pipeline()
+                       ? tr("Enter jumps, Esc closes. Queries: parts of a name, rank= dur>20ms start<1s; longest first")
+                       : tr("Enter jumps, Esc closes. Queries: F B I W bubble send receive wait, rank= step= stage= "
+                            "mb= replica=, dur>20ms, name=gemm; longest first"));
     mark();
     showCounter();
     fitHeight();
@@ -266,7 +264,7 @@ void SearchBar::showCounter() {
     QString text = counter();
     if (!found_.query.items.empty()) text += QStringLiteral(" · ") + shortTime(found_.query.total);
     counter_->setText(text);
-    counter_->setToolTip(tr("How many were found, and how long they take together"));
+    counter_->setToolTip(tr("Number of matches and their total time"));
     for (QToolButton* button : {previous_, next_})
         button->setEnabled(!found_.hits.empty());
 }

@@ -52,7 +52,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     histogram_ = new Histogram(themes, this);
     tabs_->addTab(makeNames(), tr("Names"));
     tabs_->addTab(makeCalls(), tr("Callers and callees"));
-    tabs_->addTab(makeSlices(), tr("All of a name"));
+    tabs_->addTab(makeSlices(), tr("All slices of this name"));
     auto* both = new QSplitter(Qt::Horizontal, this);
     both->addWidget(graph_);
     both->addWidget(tabs_);
@@ -173,7 +173,7 @@ StacksPanel::Scope StacksPanel::scope() const {
 void StacksPanel::fill() {
     if (!state_.session() || !state_.session()->raw.any()) {
         job_.cancel();
-        title_->setText(tr("This trace has no host threads or streams."));
+        title_->setText(tr("This trace contains no host threads or streams."));
         return showTree({});
     }
     const Scope of = scope();
@@ -228,7 +228,7 @@ void StacksPanel::showSlices(std::vector<SliceId> slices) {
     }
     slices_title_->setText(slices_.empty()
                                ? tr("Click a frame or a name to see all of its slices.")
-                               : tr("%1: %Ln slice(s), %2 in all", nullptr, static_cast<int>(slices_.size()))
+                               : tr("%1: %Ln slice(s), %2 in total", nullptr, static_cast<int>(slices_.size()))
                                      .arg(nameIn(*state_.session(), *name_), shortTime(total)));
     histogram_->setDurations(std::move(durations));
     list_->show(state_.session(), slices_);
@@ -266,7 +266,7 @@ QString StacksPanel::toolTipOf(int frame) const {
     const double whole = static_cast<double>(std::max<std::int64_t>(1, tree_.nodes.front().total.count()));
     return QStringLiteral("<b>%1</b><br>%2")
         .arg(graph_->frames()[static_cast<std::size_t>(frame)].name.toHtmlEscaped(),
-             tr("%1 (%2), of which %3 in itself; %Ln slice(s)", nullptr, static_cast<int>(node.count))
+             tr("%1 (%2), self time %3; %Ln slice(s)", nullptr, static_cast<int>(node.count))
                  .arg(shortTime(node.total), percent(static_cast<double>(node.total.count()) / whole),
                       shortTime(node.self)));
 }

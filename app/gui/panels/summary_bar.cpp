@@ -42,7 +42,7 @@ void Legend::show(const Session* session) {
     const std::vector<Entry> before = std::exchange(entries_, {});
     const int chunks_before = chunks_;
     chunks_ = session != nullptr ? std::max(1, session->run.schedule.vpp) : 1;
-    setToolTip(chunks_ > 1 ? tr("Shades of a colour: chunk 0 to %1.").arg(chunks_ - 1) : QString());
+    setToolTip(chunks_ > 1 ? tr("Shades of one colour: chunks 0 to %1.").arg(chunks_ - 1) : QString());
     std::array<bool, 5> used{};
     if (session != nullptr) {
         // All steps run the same kinds of ops.
@@ -73,7 +73,7 @@ void Legend::setShort(bool on) {
     for (const Entry& entry : entries_) {
         if (on && entry.brief != entry.text) lines << QStringLiteral("%1: %2").arg(entry.brief, entry.text);
     }
-    if (chunks_ > 1) lines << tr("Shades of a colour: chunk 0 to %1.").arg(chunks_ - 1);
+    if (chunks_ > 1) lines << tr("Shades of one colour: chunks 0 to %1.").arg(chunks_ - 1);
     setToolTip(lines.join(QLatin1Char('\n')));
     updateGeometry();
     update();
@@ -287,7 +287,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     const Run& run = session.run;
     const Schedule& schedule = run.schedule;
     QString name = familyTitle(schedule.name);
-    QString explanation = tr("The schedule whose order the trace follows, rank by rank.");
+    QString explanation = tr("The schedule whose order the trace follows on each rank.");
     if (schedule.name == "custom" && !run.closest.empty()) {
         name = tr("like %1").arg(familyTitle(run.closest));
         explanation = tr("No known schedule has exactly this order; %1 is the closest.").arg(fromUtf8(run.closest));
@@ -311,17 +311,16 @@ void SummaryBar::refreshSchedule(const Session& session) {
     const bool wide = dp > 1 || tp > 1;
     if (wide) shape += QStringLiteral(" · %1 · %2").arg(dp).arg(tp);
     set(figures_[ShapeFigure], wide ? tr("p · m · v · dp · tp") : tr("p · m · v"), shape,
-        wide ? tr("Pipeline ranks, micro-batches in a step, chunks per rank, replicas of the pipeline (data "
-                  "parallelism), "
-                  "ranks that share a layer (tensor parallelism).")
-             : tr("Pipeline ranks, micro-batches in a step, chunks per rank."));
+        wide ? tr("Pipeline ranks, micro-batches per step, chunks per rank, replicas of the pipeline (data "
+                  "parallelism), ranks that share a layer (tensor parallelism).")
+             : tr("Pipeline ranks, micro-batches per step, chunks per rank."));
     QString steps = QString::number(selection.steps().size());
     if (selection.replicas() > 1) steps = tr("%1 × %2 replicas").arg(steps).arg(selection.replicas());
     set(figures_[StepsFigure], tr("Step count"), steps, translated(selection.summary()));
     QString paced;
     if (run.info && run.info->source == "run") paced = run.info->paced ? tr("yes") : tr("no");
     set(figures_[PacedFigure], tr("Paced"), paced,
-        tr("Whether ops were held to nominal times on an emulated device clock."));
+        tr("Whether ops lasted their nominal times on an emulated device clock."));
     refreshFindings(session.report.anomalies);
 }
 
@@ -360,7 +359,7 @@ void SummaryBar::refreshStep(const Session& session) {
             stated << tr("Longest sequence: %1").arg(QLocale().toString(qlonglong{*values.sequence_length}));
         if (step.timelines.size() < 2) continue;
         takes = step.time;
-        how = tr("The slowest replica, %1, takes %2; replica %3, which is selected, takes %4.")
+        how = tr("The slowest replica, %1, takes %2; the selected replica %3 takes %4.")
                   .arg(session.run.steps[step.longest].replica)
                   .arg(exactTime(step.time))
                   .arg(session.step(state_.step()).replica)
@@ -370,7 +369,7 @@ void SummaryBar::refreshStep(const Session& session) {
     set(figures_[WallFigure], tr("Step %1 takes").arg(number), shortTime(takes), wall_);
 
     QString rate = percent(analysis.rates.over_makespan);
-    QString explanation = tr("Idle time over all ranks' time in step %1.").arg(number);
+    QString explanation = tr("Idle share of all ranks' time in step %1.").arg(number);
     if (analysis.form) {
         rate = tr("%1 (form %2)").arg(rate, percent(analysis.form->bubble_rate));
         explanation +=

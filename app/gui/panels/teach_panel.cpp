@@ -122,7 +122,7 @@ TeachPanel::TeachPanel(QWidget* parent) : QWidget(parent), tabs_(new QTabWidget(
 QWidget* TeachPanel::namesPage() {
     auto* page = new QWidget(this);
     auto* column = new QVBoxLayout(page);
-    auto* lead = new QLabel(tr("Click a slice that is an op, and state which."), page);
+    auto* lead = new QLabel(tr("Click a slice that is an op, and choose which op it is."), page);
     lead->setWordWrap(true);
     column->addWidget(lead);
     auto* form = new QFormLayout;
@@ -144,7 +144,7 @@ QWidget* TeachPanel::namesPage() {
     pattern_->setObjectName(QStringLiteral("teachPattern"));
     pattern_->setAccessibleName(tr("Pattern"));
     pattern_->setToolTip(tr("{microbatch}, {chunk}, {stage}, {step} and {rank} are numbers; * is any text; […] may be "
-                            "missing; \\ takes the next character as it is."));
+                            "missing; \\ escapes the next character."));
     form->addRow(tr("Pattern"), pattern_);
     count_ = new QLabel(page);
     count_->setObjectName(QStringLiteral("teachCount"));
@@ -180,7 +180,7 @@ QWidget* TeachPanel::namesPage() {
     reopen_->setObjectName(QStringLiteral("teachReopen"));
     save_ = new QPushButton(tr("Save the rule…"), page);
     save_->setObjectName(QStringLiteral("teachSave"));
-    save_->setToolTip(tr("As a file for the option --rules of every command that reads traces"));
+    save_->setToolTip(tr("Saves a file for the --rules option of all commands that read traces"));
     column->addWidget(reopen_);
     column->addWidget(save_);
 
@@ -198,8 +198,8 @@ QWidget* TeachPanel::namesPage() {
 QWidget* TeachPanel::schedulePage() {
     auto* page = new QWidget(this);
     auto* column = new QVBoxLayout(page);
-    auto* lead = new QLabel(tr("State what was run. The order of computations and transfers then shows which block is "
-                               "which op. Sizes left open are those of the trace."),
+    auto* lead = new QLabel(tr("Specify which schedule was run. The order of computations and transfers then shows "
+                               "which block is which op. Empty sizes are taken from the trace."),
                             page);
     lead->setWordWrap(true);
     column->addWidget(lead);
@@ -408,8 +408,8 @@ TaughtRule TeachPanel::rule() const {
 
 Result<std::string> TeachPanel::document() const {
     if (ops_.empty())
-        return usageError(tr("The rule has no op yet").toStdString(),
-                          tr("click a slice, state which op it is, and add it").toStdString());
+        return usageError(tr("The rule has no ops yet").toStdString(),
+                          tr("click a slice, choose which op it is, and add it").toStdString());
     return rulesDocument(rule());
 }
 

@@ -32,8 +32,8 @@ TraceBar::TraceBar(ViewState& state, QWidget* parent)
         connect(button, &QToolButton::clicked, this, [this, by_schedule] { emit teachRequested(by_schedule); });
         row->addWidget(button);
     };
-    add(names_, "teachNames", tr("Teach the names of ops…"), false);
-    add(schedule_, "teachSchedule", tr("State the schedule…"), true);
+    add(names_, "teachNames", tr("Name ops…"), false);
+    add(schedule_, "teachSchedule", tr("Specify the schedule…"), true);
     connect(&state_, &ViewState::sessionChanged, this, &TraceBar::refresh);
     refresh();
 }
@@ -46,7 +46,7 @@ void TraceBar::refresh() {
     names_->setVisible(!is_beginning);
     schedule_->setVisible(!is_beginning);
     reason_->setCursor(is_beginning ? Qt::ArrowCursor : Qt::PointingHandCursor);
-    QString text = tr("This is the beginning of the trace, as it was recorded. The rest is being loaded.");
+    QString text = tr("This is the beginning of the trace, as recorded. The rest is loading.");
     QString tip;
     if (!is_beginning) {
         const QString why = sentence(translatedText(session->no_pipeline->message));

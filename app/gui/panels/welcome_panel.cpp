@@ -81,7 +81,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
         tr("PyTorch, Megatron, DeepSpeed, Paddle, Nsight Systems, Perfetto, Chrome JSON and our own traces, or a "
            "directory of them."),
         page_);
-    auto* demos = new QLabel(tr("No trace at hand? Open a demo:"), page_);
+    auto* demos = new QLabel(tr("No trace yet? Open a demo:"), page_);
     auto* first_steps = new QPushButton(tr("Read the first steps"), page_);
     first_steps->setObjectName(QStringLiteral("welcomeFirstSteps"));
     first_steps->setMinimumSize(200, 30);

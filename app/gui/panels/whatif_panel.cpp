@@ -90,8 +90,8 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     value_ = new QComboBox(this);
     value_->setObjectName(QStringLiteral("whatIfValue"));
     value_->setAccessibleName(tr("How it changes"));
-    value_->addItems(
-        {tr("takes what is usual for its equals"), tr("is steady, without jitter"), tr("is faster"), tr("is slower")});
+    value_->addItems({tr("takes as long as its equals"), tr("has constant times, without jitter"), tr("is faster"),
+                      tr("is slower")});
     // Long names must not take the result's room.
     for (QComboBox* box : {target_, value_}) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -105,7 +105,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     slider_text_ = new QLabel(this);
     add_ = new QPushButton(tr("Add"), this);
     add_->setObjectName(QStringLiteral("whatIfAdd"));
-    add_->setToolTip(tr("Keep this change and choose another one besides"));
+    add_->setToolTip(tr("Keep this change and add another"));
     list_ = new QListWidget(this);
     list_->setObjectName(QStringLiteral("whatIfChanges"));
     list_->setAccessibleName(tr("Changes; Delete removes one"));
@@ -170,7 +170,7 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     advise_ = new QPushButton(tr("What would help most?"), this);
     advise_->setObjectName(QStringLiteral("whatIfAdvise"));
     advise_->setToolTip(
-        tr("Tries all schedules, numbers of chunks and micro-batches, and with known layers their split"));
+        tr("Tries all schedules, chunk and micro-batch numbers, and splits of the layers if they are known"));
     auto* form = new QFormLayout;
     form->addRow(tr("Schedule"), schedule_);
     form->addRow(tr("Chunks per rank"), vpp_);
@@ -211,7 +211,7 @@ QWidget* WhatIfPanel::buildResult() {
         },
         [this](int bar, int) {
             const Prediction::RankBubble& rank = answer_->prediction.ranks[static_cast<std::size_t>(bar)];
-            return tr("Bubble of rank %1: %2, would be %3")
+            return tr("Bubble of rank %1: %2 now, %3 with the change")
                 .arg(rank.rank.value)
                 .arg(exactTime(rank.before), exactTime(rank.after));
         });
@@ -336,8 +336,8 @@ void WhatIfPanel::ask() {
     const std::vector<std::string> changes = this->changes();
     if (changes.empty()) {
         answer_.reset();
-        headline_->setText(tr("What would a step take if …"));
-        note_->setText(tr("Choose what changes; the run is replayed with that. Times are means over all steps."));
+        headline_->setText(tr("Step time if …"));
+        note_->setText(tr("Choose what to change; the run is replayed with it. Times are means over all steps."));
         chart_->setBars({});
         reference_->setChecked(false);
         reference_->setEnabled(false);
@@ -382,13 +382,13 @@ QString WhatIfPanel::stepText() const {
     const double change = step.wall() > TimeNs{0} ? static_cast<double>((after - step.wall()).count()) /
                                                         static_cast<double>(step.wall().count())
                                                   : 0.0;
-    return tr("Step %1 alone: %2 → %3 (%4).")
+    return tr("Step %1 only: %2 → %3 (%4).")
         .arg(step.index)
         .arg(shortTime(step.wall()), shortTime(after), percentDelta(change));
 }
 
 void WhatIfPanel::showNumbers(const Prediction& prediction) {
-    headline_->setText(tr("%1 → %2 a step (%3 ± %4)")
+    headline_->setText(tr("%1 → %2 per step (%3 ± %4)")
                            .arg(shortTime(prediction.step), shortTime(prediction.predicted()),
                                 percentDelta(prediction.relativeChange()), shortTime(prediction.bar.time)));
     QStringList notes;
@@ -397,7 +397,7 @@ void WhatIfPanel::showNumbers(const Prediction& prediction) {
         notes << tr("It would run %1 with v = %2.")
                      .arg(fromUtf8(prediction.schedule->name))
                      .arg(prediction.schedule->vpp);
-    notes << tr("On steps that it was not given, the replay is %1 off.").arg(percent(prediction.check.error()));
+    notes << tr("On steps not used to fit it, the replay is %1 off.").arg(percent(prediction.check.error()));
     note_->setText(notes.join(QLatin1Char(' ')));
     std::vector<Bar> bars;
     for (const Prediction::RankBubble& rank : prediction.ranks) {
@@ -438,7 +438,7 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
     if (!advice.ok()) {
         note_->setText(sentence(errorText(advice.error())));
     } else if (advice.value().suggestions.empty()) {
-        note_->setText(tr("None of %Ln order(s) that were tried gains half a percent.", nullptr,
+        note_->setText(tr("None of the %Ln tried order(s) gains half a percent.", nullptr,
                           static_cast<int>(advice.value().tried)));
     } else {
         auto* menu = new QMenu(advise_);
@@ -447,7 +447,7 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
             for (const std::string& text : suggestion.texts)
                 texts << fromUtf8(text);
             const QString change = texts.join(QLatin1Char(' '));
-            QString text = tr("%1:  %2 a step (%3)")
+            QString text = tr("%1: %2 per step (%3)")
                                .arg(change, shortTime(suggestion.prediction.predicted()),
                                     percentDelta(suggestion.prediction.relativeChange()));
             const bool recommended = &suggestion == &advice.value().suggestions[advice.value().recommended];

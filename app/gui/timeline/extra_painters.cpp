@@ -262,8 +262,7 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
 }
 
 void FlowPainter::paintTooMany(std::size_t arrows) {
-    paintCaption(FlowLabel::tr("%1 transfers are in sight: zoom in to see their arrows").arg(arrows),
-                 f_.theme.text_dim);
+    paintCaption(FlowLabel::tr("%1 transfers in view: zoom in to see their arrows").arg(arrows), f_.theme.text_dim);
 }
 
 void FlowPainter::paintFlows(const std::vector<SliceFlow>& flows, const QColor& colour) {
@@ -390,7 +389,7 @@ void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<Track
     const QString length = exactTime(stats.range.length());
     paintCaption(!tracks.empty() || !f_.session.hasSteps()
                      ? length
-                     : FlowLabel::tr("%1: busy %2 of all ranks' time, bubbles %3, ops %4")
+                     : FlowLabel::tr("%1: ranks busy %2, bubbles %3, ops: %4")
                            .arg(length, percent(stats.busyFraction()), shortTime(stats.bubble()))
                            .arg(stats.ops()),
                  f_.theme.selection);

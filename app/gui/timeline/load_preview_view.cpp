@@ -22,7 +22,7 @@ constexpr qint64 kPictureIntervalMs = 200;
 LoadPreviewView::LoadPreviewView(const ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
     setObjectName(QStringLiteral("loadPreview"));
     setAttribute(Qt::WA_OpaquePaintEvent);
-    setAccessibleName(tr("What is loaded so far"));
+    setAccessibleName(tr("Loaded so far"));
     connect(&themes, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
 }
 
@@ -59,7 +59,7 @@ void LoadPreviewView::paintEvent(QPaintEvent*) {
     const int title = fontMetrics().height() + 2 * kPreviewMargin;
     painter.setPen(theme.text);
     painter.drawText(QRect(kPreviewMargin, 0, width() - 2 * kPreviewMargin, title), Qt::AlignVCenter | Qt::AlignLeft,
-                     tr("First picture, %1").arg(accessibleDescription()));
+                     tr("Preview, %1").arg(accessibleDescription()));
 
     const auto rows = static_cast<int>(picture_.rows.size());
     const int height = std::clamp((this->height() - title) / rows, kMinPreviewRowHeight, kTallestPreviewRow);

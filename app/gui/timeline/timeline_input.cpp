@@ -309,7 +309,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     }
     menu->addSeparator();
     menu->addAction(tr("Filter ranks…"), this, &TimelineView::filterRequested);
-    menu->addAction(tr("All ranks again, in their order"), this, [this] { run(Command::AllRows); });
+    menu->addAction(tr("Show all ranks again, in their original order"), this, [this] { run(Command::AllRows); });
     menu->popup(event->globalPos());
 }
 

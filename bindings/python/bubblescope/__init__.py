@@ -1,11 +1,11 @@
-"""Pipeline bubbles of training runs, seen and explained.
+"""Shows and explains pipeline bubbles of training runs.
 
     import bubblescope as bs
     run = bs.load("capture/")
     print(run.summary)
     pandas.DataFrame.from_arrow(run.ops())
 
-Times are integer nanoseconds; names of columns and keys that hold them end in _ns.
+Times are integer nanoseconds; their columns and keys have names that end in _ns.
 """
 
 from ._answers import Answer

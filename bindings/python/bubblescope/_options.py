@@ -1,4 +1,4 @@
-"""Keywords that several functions take: each is described once, here."""
+"""Keywords shared by several functions."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ Size = Union[int, str]  # integer bytes, or "80GiB"
 
 class SizeKeywords(TypedDict, total=False):
     pp: int  # pipeline ranks
-    microbatches: int # per step
+    microbatches: int  # per step
     vpp: int  # chunks a rank (1; 2 of families that need two)
 
 
 class OrderKeywords(SizeKeywords, total=False):
-    schedule_file: Path  # JSON, or PyTorch's CSV, in place of a name
-    flavor: str # the framework whose order is meant, where frameworks differ
-    group_size: int  # micro-batches that pass a chunk together
+    schedule_file: Path  # JSON, or PyTorch's CSV, instead of a name
+    flavor: str  # the framework whose order is meant, where frameworks differ
+    group_size: int  # micro-batches per group
     memory_limit: int  # activations a rank may hold, in forward ops of one chunk
-    activation_sizes: Sequence[int] # activations that a forward keeps, and that its input and weight gradients free
-    sequence_slices: int # per sequence
+    activation_sizes: Sequence[int]  # activations that a forward keeps, and that its input and weight gradients free
+    sequence_slices: int  # per sequence
 
 
 class TimeKeywords(TypedDict, total=False):
     op_costs: Path  # cost model of a layer's operators
     pair_cuts: str  # how it interleaves a pair ("paddle")
-    stage_times: Path  # times of each stage's ops, JSON or CSV
-    forward: Time # duration of one forward op (1 ms)
-    backward: Time # duration of one whole backward op (twice the forward)
+    stage_times: Path  # op times per stage, JSON or CSV
+    forward: Time  # duration of one forward op (1 ms)
+    backward: Time  # duration of one whole backward op (twice the forward)
     input_grad: Time
     weight_grad: Time
-    overlapped: Time # duration of an overlapped forward and backward (their sum)
+    overlapped: Time  # duration of an overlapped forward and backward (their sum)
     comm: Time  # latency of a transfer between ranks (0)
-    loss: Time  # by which the last stage takes longer (0)
+    loss: Time  # extra time of the last stage (0)
 
 
 class TransferKeywords(TypedDict, total=False):
-    activation_bytes: Size # size of the tensor that a stage sends to the next stage
-    gradient_bytes: Size # size of the gradient that it sends back (the same size)
+    activation_bytes: Size  # size of the tensor that a stage sends to the next stage
+    gradient_bytes: Size  # size of the gradient that it sends back (the same size)
     bandwidth: str  # "50GB/s" (unlimited)
-    links: Path # links with a different latency or bandwidth, JSON or CSV
+    links: Path  # links with a different latency or bandwidth, JSON or CSV
     comm_streams: str  # which transfers queue: "unlimited", "direction", "link", "rank"
     sends: str  # "async", "blocking", "paired", "batched"
-    comm_overlap: bool  # False: transfers hold up the rank that sends them
+    comm_overlap: bool  # False: transfers block the sending rank
 
 
 class MemoryKeywords(TypedDict, total=False):
     memory_model: Path  # tensor sizes of the model's layers, JSON
-    memory_budget: Size # per rank
+    memory_budget: Size  # per rank
 
 
 class ScheduleKeywords(OrderKeywords, TimeKeywords, TransferKeywords, total=False):
@@ -70,46 +70,46 @@ class ValidateKeywords(MemoryKeywords, total=False):
 
 
 class LoadKeywords(OrderKeywords, MemoryKeywords, total=False):
-    schedule: str # the schedule that the trace should show; sizes may be left open
-    rules: Union[Path, Sequence[Path]]  # files of further rules for names of ops, and for lanes
-    rank_of: Union[str, Sequence[str]]  # "PATTERN=RANK": of files and processes by name
-    mesh: str  # how the job spreads over its ranks, "pp=4,dp=2,tp=2"
-    mesh_order: str  # how its ranks are numbered
+    schedule: str  # the schedule that the trace should show; sizes may be left open
+    rules: Union[Path, Sequence[Path]]  # files with further rules for op names and lanes
+    rank_of: Union[str, Sequence[str]]  # "PATTERN=RANK": rank of files and processes by name
+    mesh: str  # parallel sizes of the job, "pp=4,dp=2,tp=2"
+    mesh_order: str  # numbering of its ranks
     steps: Union[int, str, Sequence[Union[int, str]]]  # only these: 3, "5-9", "809/0"
     replicas: Union[int, Sequence[int]]  # only these data-parallel replicas
-    ranks: Union[int, Sequence[int]]  # tables and documents show these pipeline ranks only
+    ranks: Union[int, Sequence[int]]  # pipeline ranks to show in tables and documents
     clocks: str  # "auto", "align", "off"
-    thresholds: Union[Path, "dict[str, Any]"] # thresholds of findings: a JSON file, or names and values
+    thresholds: Union[Path, "dict[str, Any]"]  # thresholds of findings: a JSON file, or names and values
 
 
 class ModelKeywords(TypedDict, total=False):
-    layers: Union[str, Sequence[int]]  # how many layers each stage has, or a framework's layout
-    input_share: float  # per cent of a whole backward that is the gradient for the input (50)
-    max_error: float  # give no answer where the replay is further off, in per cent
+    layers: Union[str, Sequence[int]]  # layers per stage, or a framework's layout
+    input_share: float  # percentage of a whole backward that computes input gradients (50)
+    max_error: float  # raise if the replay error exceeds this percentage
 
 
 class AdviseKeywords(ModelKeywords, MemoryKeywords, total=False):
-    search_time: Time  # how long an order may be searched (10 s); 0: not at all
+    search_time: Time  # time to search for an order (10 s); 0: no search
 
 
 class DiffKeywords(TypedDict, total=False):
-    alpha: float  # chance with which equal runs may show any change (0.05)
-    least: float  # leave out changes of a smaller share (0.005)
+    alpha: float  # probability that equal runs show any change (0.05)
+    least: float  # smallest share of a reported change (0.005)
 
 
 class SearchKeywords(SizeKeywords, TimeKeywords, TransferKeywords, total=False):
-    memory_limit: Union[int, Sequence[int]]  # activations; one for all ranks, or one a rank
+    memory_limit: Union[int, Sequence[int]]  # activations; one for all ranks, or one per rank
     memory_model: Path  # tensor sizes of the model's layers, JSON
-    memory_budget: Union[Size, Sequence[Size]]  # one for all ranks, or one a rank
+    memory_budget: Union[Size, Sequence[Size]]  # one for all ranks, or one per rank
     placement: str  # "any", "loop", "v"
     op_times: Path  # times of single ops, JSON or CSV
-    second: Path  # stage times of a second model in the opposite direction; of fewer stages: in copies
-    second_microbatches: int # micro-batches of each copy (together as many as the first model has)
-    overlap_pairs: bool  # a forward and a backward may run as an overlapped pair
+    second: Path  # stage times of a second model in the opposite direction; with fewer stages it runs as copies
+    second_microbatches: int  # micro-batches of each copy (together as many as the first model has)
+    overlap_pairs: bool  # allow overlapped pairs of a forward and a backward
     split_backward: str  # "auto", "on", "off"
-    noise: str  # ops take up to this share longer or shorter, "5%"
-    time_limit: Time  # the search ends then (10 s)
-    rounds: int  # at the most: repeats an answer exactly
+    noise: str  # op times vary by up to this share, "5%"
+    time_limit: Time  # time limit of the search (10 s)
+    rounds: int  # at most; makes the result reproducible
     seed: int
     threads: int  # (all cores)
 
@@ -118,7 +118,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def keywords_of(kind: type) -> "dict[str, Any]":
-    """The keywords of a kind and of those it is made of, in their order."""
+    """The keywords of a kind and its bases, in order."""
     return {name: getattr(annotation, "__forward_arg__", annotation) for name, annotation in kind.__annotations__.items()}
 
 
@@ -131,7 +131,7 @@ def takes(kind: type) -> Callable[[Function], Function]:
         def checked(*arguments: Any, **options: Any) -> Any:
             unknown = [name for name in options if name not in accepted]
             if unknown:
-                raise TypeError(f"{function.__name__}() has no keyword {unknown[0]!r}; it takes {', '.join(accepted)}")
+                raise TypeError(f"{function.__name__}() has no keyword {unknown[0]!r}; known keywords: {', '.join(accepted)}")
             return function(*arguments, **options)
 
         signature = inspect.signature(function)

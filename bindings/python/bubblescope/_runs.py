@@ -1,4 +1,4 @@
-"""Recorded runs: loaded, explained, compared."""
+"""Loads, explains and compares recorded runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Run", "Step", "load", "diff"]
 
 
 class Step:
-    """One step of a run, on one replica. In a notebook it draws itself.
+    """One step of a run, on one replica. Notebooks draw it.
 
     Attributes:
         index: its number in the run.
@@ -27,11 +27,11 @@ class Step:
         self.index, self.replica, self._ops, self._bubbles = handle.step(timeline)
 
     def ops(self) -> _core.Table:
-        """A row an op; columns as of Run.ops()."""
+        """One row per op; columns as in Run.ops()."""
         return self._ops
 
     def bubbles(self) -> _core.Table:
-        """A row a bubble; columns as of Run.bubbles()."""
+        """One row per bubble; columns as in Run.bubbles()."""
         return self._bubbles
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class Step:
 
 
 class Run:
-    """A loaded trace, what was recognised in it, and its diagnosis. Immutable. In a notebook it draws its typical step.
+    """A loaded trace with its recognised pipeline and diagnosis. Immutable. Notebooks draw its typical step.
 
     A trace without a pipeline has only `document`, `summary`, slices() and the tables of its devices; all else raises
     InputError with the reason."""
@@ -56,19 +56,19 @@ class Run:
 
     @property
     def document(self) -> "dict[str, Any]":
-        """All of it: what `bubblescope analyze --json` prints. Keys that end in _ns are nanoseconds."""
+        """The whole analysis, as printed by `bubblescope analyze --json`. Keys that end in _ns are nanoseconds."""
         if self._document is None:
             self._document = json.loads(self._handle.json())
         return self._document
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule recognised: the document's "schedule"."""
+        """The recognised schedule: the document's "schedule"."""
         return Schedule(self.document["schedule"], self._handle.order())
 
     @property
     def summary(self) -> Answer:
-        """How the run is, what costs most, and what to do: what `bubblescope analyze --summary --json` prints."""
+        """The result, the largest cost, and what to do, as printed by `bubblescope analyze --summary --json`."""
         return Answer(self._handle.summary())
 
     @property
@@ -77,36 +77,36 @@ class Run:
         return self.document["anomalies"] if self._handle.has_pipeline else []
 
     def ops(self) -> _core.Table:
-        """A row an op: step, replica, rank, kind, microbatch, chunk, sequence, stage, overlapped, start_ns, end_ns,
-        device_idle_ns, exposed_comm_ns. Times count from the trace's first event."""
+        """One row per op: step, replica, rank, kind, microbatch, chunk, sequence, stage, overlapped, start_ns, end_ns,
+        device_idle_ns, exposed_comm_ns. Times are relative to the trace's first event."""
         return self._handle.table("ops")
 
     def bubbles(self) -> _core.Table:
-        """A row a bubble: step, replica, rank, position, start_ns, end_ns."""
+        """One row per bubble: step, replica, rank, position, start_ns, end_ns."""
         return self._handle.table("bubbles")
 
     def steps(self) -> _core.Table:
-        """A row a step and replica: step, replica, status, start_ns, wall_ns, bubble_rate, expected_bubble_rate,
+        """One row per step and replica: step, replica, status, start_ns, wall_ns, bubble_rate, expected_bubble_rate,
         forward_median_ns, backward_median_ns; and what the framework of a recorded job states of it: loss, tokens, samples,
         sequence_length."""
         return self._handle.table("steps")
 
     def accounting(self) -> _core.Table:
-        """Where each rank's time went: step, replica, rank, entry, time_ns."""
+        """Each rank's time by use: step, replica, rank, entry, time_ns."""
         return self._handle.table("accounting")
 
     def transfers(self) -> _core.Table:
-        """A row a transfer as a rank saw it: step, replica, rank, peer, kind, payload, microbatch, sequence, stage,
+        """One row per transfer and rank: step, replica, rank, peer, kind, payload, microbatch, sequence, stage,
         start_ns, end_ns. For a trace without a pipeline, the devices' collectives."""
         return self._handle.table("transfers")
 
     def table(self, name: str) -> _core.Table:
-        """By name, also "findings", and of a trace without a pipeline "devices", "streams", "kernels"."""
+        """A table by name, also "findings"; without a pipeline "devices", "streams" and "kernels"."""
         return self._handle.table(name)
 
     def slices(self, category: Optional[str] = None) -> _core.Table:
-        """The raw slices: rank, process, thread, category, name, start_ns, duration_ns. With `category` only its
-        slices, "kernel" for one: those that `bubblescope info` counts under that name."""
+        """The raw slices: rank, process, thread, category, name, start_ns, duration_ns. With `category`, only slices
+        of that category in `bubblescope info`, such as "kernel"."""
         return self._handle.slices(category)
 
     def query(self, sql: str) -> _core.Table:
@@ -126,12 +126,12 @@ class Run:
 
     @takes(AdviseKeywords)
     def advise(self, **options: Any) -> Answer:
-        """Which schedule, chunks, micro-batches or layers would shorten the steps. Ctrl+C ends it."""
+        """Finds schedules, chunks, micro-batches or layers that would shorten the steps. Ctrl+C stops it."""
         return Answer(self._handle.advise(options))
 
     @takes(DiffKeywords)
     def diff(self, after: "Run", **options: Any) -> Answer:
-        """See diff(); this is the run before."""
+        """See diff(); this run is the first."""
         return Answer(_core.diff(self._handle, after._handle, options))
 
     def to_html(self) -> str:
@@ -158,8 +158,8 @@ class Run:
 def load(*paths: Path, progress: Optional[Callable[[int, int], Any]] = None, **options: Any) -> Run:
     """Loads traces, files or folders of them, finds their pipeline and diagnoses it, as `bubblescope analyze` does.
 
-    Other Python threads run meanwhile. `progress` is called with the bytes done and in all, 0 while they are not known;
-    an exception in it, and Ctrl+C, stop the load.
+    Other Python threads keep running. `progress` is called with the read and total bytes (0 if unknown); an exception in
+    it, or Ctrl+C, stops loading.
     """
     if not paths:
         raise TypeError("load() takes at least one file or folder")

@@ -1,4 +1,4 @@
-"""Schedules: made, simulated, validated, searched."""
+"""Makes, simulates, validates and searches schedules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Schedule(dict):  # type: ignore[type-arg]
         return json.loads(self._order.json())["ranks"]
 
     def to_json(self) -> str:
-        """As `bubblescope schedule --json`: a file for --schedule-file."""
+        """As printed by `bubblescope schedule --json`: a file for --schedule-file."""
         return self._order.json()
 
     def to_csv(self) -> str:
@@ -70,20 +70,20 @@ class Simulation(Answer):
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule that was simulated."""
+        """The simulated schedule."""
         order = self._step.order()
         return Schedule(json.loads(order.json()), order)
 
     def ops(self) -> _core.Table:
-        """A row an op: step, replica, rank, kind, microbatch, chunk, sequence, stage, overlapped, start_ns, end_ns, …"""
+        """One row per op: step, replica, rank, kind, microbatch, chunk, sequence, stage, overlapped, start_ns, end_ns, …"""
         return self._step.ops()
 
     def bubbles(self) -> _core.Table:
-        """A row a bubble: step, replica, rank, position, start_ns, end_ns."""
+        """One row per bubble: step, replica, rank, position, start_ns, end_ns."""
         return self._step.bubbles()
 
     def write(self, file: "Union[str, os.PathLike[str]]") -> None:
-        """Writes the step as a trace file, which load(), the command line and Perfetto read."""
+        """Writes the step as a trace file for load(), the command line and Perfetto."""
         self._step.write(os.fspath(file))
 
     def _repr_svg_(self) -> Optional[str]:
@@ -110,9 +110,9 @@ def _scheduled(of: "Union[str, Schedule, None]", options: "dict[str, Any]") -> "
 
 @takes(ScheduleKeywords)
 def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
-    """Makes a schedule: a family's order for pp ranks and microbatches, or that of a schedule_file.
+    """Makes a schedule: a family's order for pp ranks and microbatches, or the order of a schedule_file.
 
-    Times are integer nanoseconds, a datetime.timedelta, or a text with a unit, "1.5ms"; sizes are bytes or "32MiB".
+    Times are integer nanoseconds, a datetime.timedelta, or a string with a unit, "1.5ms"; sizes are bytes or "32MiB".
     """
     order = _core.order(_scheduled(name, options))
     return Schedule(json.loads(order.json()), order)
@@ -120,7 +120,7 @@ def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
 
 @takes(SimulateKeywords)
 def simulate(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Simulation:
-    """Runs a schedule, by its name or as schedule() made it, on op times: makespan, bubbles, memory."""
+    """Simulates a schedule, given by name or from schedule(), on op times: makespan, bubbles, memory."""
     return Simulation(_core.simulate(_scheduled(of, options)))
 
 
@@ -132,7 +132,7 @@ def formula(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Answe
 
 @takes(ValidateKeywords)
 def validate(order: "Union[str, os.PathLike[str], Schedule, dict[str, Any]]", /, **options: Any) -> Answer:
-    """Checks a schedule, the document of one, or a schedule file: dependencies, deadlock, counts, memory.
+    """Checks a schedule, its document or a schedule file for missing ops, dependencies, deadlocks and memory use.
 
     If there are problems, the answer's "valid" is False and "problems" lists them; only an argument that is not a
     schedule raises an error."""
@@ -148,10 +148,10 @@ def validate(order: "Union[str, os.PathLike[str], Schedule, dict[str, Any]]", /,
 @takes(SearchKeywords)
 def search(*, recorded: "Optional[Run]" = None, progress: Optional[Callable[[int, int], Any]] = None,
            **options: Any) -> SearchResult:
-    """Searches the order with the shortest step for given sizes, times and memory, with a bound.
+    """Searches for the order with the shortest step for given sizes, times and memory, with a lower bound.
 
-    `recorded` gives sizes, placement, mean times and what ranks held in place of the options. `progress` is called
-    with the rounds done and 0; an exception in it, and Ctrl+C, end the search.
+    `recorded` provides sizes, placement, mean times and memory use instead of the options. `progress` is called with the
+    completed rounds and 0; an exception in it, or Ctrl+C, stops the search.
     """
     found = _core.search(options, recorded._handle if recorded is not None else None, progress)
     return SearchResult(*found)

@@ -8,7 +8,7 @@ class Error(Exception):
 
     Attributes:
         message: what happened.
-        place: the file and the place in it; may be empty.
+        place: the file and the position in it; may be empty.
         way_out: what to do about it; may be empty.
     """
 
@@ -23,15 +23,15 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """The request makes no sense; the command line ends with 2."""
+    """The request is invalid; the command line exits with 2."""
 
 
 class InputError(Error):
-    """A file is unreadable or invalid; the command line ends with 3."""
+    """A file is unreadable or invalid; the command line exits with 3."""
 
 
 class RunError(Error):
-    """Something that was started failed; the command line ends with 4."""
+    """A started run failed; the command line exits with 4."""
 
 
 class Cancelled(Error):

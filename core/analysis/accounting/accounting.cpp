@@ -259,15 +259,15 @@ const Schedule& plannedOrder(const Run& run) {
 std::vector<Sentence> accountingNotes(const StepAccounting& account) {
     std::vector<Sentence> notes;
     if (account.estimated_transfers > 0) {
-        notes.push_back(
-            say("{} of {} transfers are not recorded: they count with the shortest lag on their way, the rest is late",
-                account.estimated_transfers, account.estimated_transfers + account.recorded_transfers));
+        notes.push_back(say("{} of {} transfers are not recorded: each counts as the shortest lag of its link, the "
+                            "rest as a late start",
+                            account.estimated_transfers, account.estimated_transfers + account.recorded_transfers));
     }
     if (!account.planned_order)
-        notes.push_back(say("the step's ops are not those of the schedule; its own order counts as planned"));
+        notes.push_back(say("the step's ops do not match the schedule; using its own order as the plan"));
     if (account.early_starts > 0) {
         notes.push_back(
-            say("{} ops began before their input was there, by the record: clocks or records are inconsistent",
+            say("{} ops began before their input arrived, according to the trace: clocks or records are inconsistent",
                 account.early_starts));
     }
     return notes;

@@ -69,11 +69,11 @@ Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {
     if (const std::optional<Rank> sender = senderOf(input.run, check)) {
         anomaly.peer = sender;
         anomaly.message +=
-            say(" It was sent by rank {}: either end, or the link between them, changed it.", sender->value);
+            say(" Rank {} sent it: the sender, the receiver or the link between them changed it.", sender->value);
     }
     if (mismatches.count > 1) {
-        anomaly.message +=
-            say(" It is the first of {} of this kind, the last in step {}.", mismatches.count, mismatches.last_step);
+        anomaly.message += say(" It is the first of {} such mismatches; the last is in step {}.", mismatches.count,
+                               mismatches.last_step);
     }
     anomaly.suggestion = verdictAdvice(check);
     return anomaly;
@@ -114,13 +114,12 @@ void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
                         {"aborted", static_cast<double>(replays.aborted)},
                         {"skipped", static_cast<double>(replays.skipped)}};
     anomaly.message =
-        say("of {} units of work {} covered by no check in {}: for {} one was planned and given "
-            "up, for {} none was planned. What they compute is unknown, not fine.",
+        say("of {} work units, {} not checked in {}: {} planned but abandoned, {} never planned. Their results are "
+            "unverified.",
             total, sayCounted("{} is", "{} are", static_cast<std::uint64_t>(never + not_yet)),
             sayCounted("{} step", "{} steps", static_cast<std::uint64_t>(coverage.steps)), not_yet, never);
-    anomaly.suggestion =
-        say("More steps cover more; 'bubblescope aadiff plan' says how many full coverage takes, and what "
-            "its bubbles can never hold. Smaller layers fit more bubbles.");
+    anomaly.suggestion = say("More steps cover more; 'bubblescope aadiff plan' shows how many steps full coverage "
+                             "takes, and what never fits into the bubbles. Smaller layers fit more bubbles.");
     found.push_back(std::move(anomaly));
 }
 

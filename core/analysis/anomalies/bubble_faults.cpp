@@ -51,13 +51,13 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
                         {"steps", static_cast<double>(shares.size())},
                         {"bubble_rate", step.rates.over_makespan},
                         {"expected_bubble_rate", step.form ? step.form->bubble_rate : 0}};
-    anomaly.message = say("ranks idle {} ({:.1f} % of a step) longer than the closed form allows at these op "
-                          "times, in the median of {}.",
-                          formatTime(*excess), 100 * share, sayCounted("{} step", "{} steps", shares.size()));
+    anomaly.message =
+        say("ranks idle {} ({:.1f} % of a step) longer than the closed form at these op times (median of {}).",
+            formatTime(*excess), 100 * share, sayCounted("{} step", "{} steps", shares.size()));
     const bool caused = std::ranges::any_of(found, [](const Anomaly& a) { return a.cost > TimeNs{0}; });
-    anomaly.suggestion = caused ? say("The findings that name a cost are its causes.")
-                                : say("Unequal ops, transfers and waits are its causes: compare stages and transfer "
-                                      "times.");
+    anomaly.suggestion = caused
+                             ? say("The findings with a cost are its causes.")
+                             : say("Causes are unequal ops, transfers and waits: compare stages and transfer times.");
     found.push_back(std::move(anomaly));
 }
 
@@ -226,11 +226,11 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
         anomaly.evidence = {{"blocked_ns", static_cast<double>(worst->second.count())},
                             {"places", static_cast<double>(places.size())},
                             {"steps", static_cast<double>(per_step.size())}};
-        anomaly.message = say(
-            "rank {} waited for the input of {} before it ran {}, whose input was there: {} of step {} ({:.1f} %), and "
-            "the like in {} of {} steps.",
-            rank.value, opName(shown.waited_for), opName(shown.op), formatTime(worst->second), *anomaly.step,
-            100 * input.fraction(worst->second, worst->first), per_step.size(), input.run.steps.size());
+        anomaly.message =
+            say("rank {} waited for the input of {} before it ran {}, whose input was ready: {} of step {} ({:.1f} %); "
+                "similar in {} of {} steps.",
+                rank.value, opName(shown.waited_for), opName(shown.op), formatTime(worst->second), *anomaly.step,
+                100 * input.fraction(worst->second, worst->first), per_step.size(), input.run.steps.size());
         anomaly.suggestion =
             say("Post that receive later, or without blocking, and wait for it just before the op that "
                 "needs it.");

@@ -88,15 +88,14 @@ void findExposedCommunication(const AnomalyInput& input, Anomalies& found) {
                         {"activations_ns", static_cast<double>(activations.count())},
                         {"gradients_ns", static_cast<double>(gradients.count())},
                         {"inside_ops_ns", static_cast<double>(inside.count())}};
-    anomaly.message = say("compute waits for communication: without it a step would be {} shorter ({:.1f} %).",
+    anomaly.message = say("compute waits for communication; without it a step would be {} shorter ({:.1f} %).",
                           formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, typical));
     if (activations > TimeNs{0} || gradients > TimeNs{0})
         anomaly.message +=
-            say(" Without the transfers of activations alone it would be {} shorter, without those of "
-                "gradients alone {}.",
+            say(" Without activation transfers it would be {} shorter, without gradient transfers {}.",
                 formatTime(std::max(TimeNs{0}, activations)), formatTime(std::max(TimeNs{0}, gradients)));
     if (inside > TimeNs{0})
-        anomaly.message += say(" Collectives inside ops take {} of the rank that has most.", formatTime(inside));
+        anomaly.message += say(" On the rank with the most, collectives inside ops take {}.", formatTime(inside));
     if (const auto link = dearestLink(step, costs); link && input.worthReporting(link->cost, typical)) {
         anomaly.evidence.emplace_back("link_from", static_cast<double>(link->from.value));
         anomaly.evidence.emplace_back("link_to", static_cast<double>(link->to.value));
@@ -105,8 +104,8 @@ void findExposedCommunication(const AnomalyInput& input, Anomalies& found) {
                                link->to.value, formatTime(link->cost));
     }
     anomaly.suggestion =
-        say("Let transfers run beside compute (post receives early, send without waiting, use a stream of their own), "
-            "keep neighbouring stages on one host, or send less: fewer chunks, lower precision.");
+        say("Overlap transfers with compute (post receives early, send without waiting, use a separate stream), keep "
+            "neighbouring stages on one host, or send less: fewer chunks, lower precision.");
     found.push_back(std::move(anomaly));
 }
 
@@ -146,8 +145,8 @@ void findGradientExchange(const AnomalyInput& input, Anomalies& found) {
     anomaly.severity = Severity::Warning;
     anomaly.evidence = {{"exchange_ns", static_cast<double>(anomaly.cost.count())},
                         {"exchange_share", statistics::median(shares)}};
-    anomaly.message = say("between the pipeline's end and the optimizers' start lie {} ({:.1f} % of both together), in "
-                          "which gradients are exchanged and no rank computes.",
+    anomaly.message = say("the gradient exchange takes {} ({:.1f} % of pipeline plus exchange): no rank computes "
+                          "between the pipeline's end and the optimizers' start.",
                           formatTime(anomaly.cost), 100 * statistics::median(shares));
     anomaly.suggestion = say("Exchange gradients in parts as soon as a stage has run its last backward: that fits into "
                              "the cool-down's bubbles.");

@@ -112,16 +112,13 @@ Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, An
                         {"longest_microbatch", static_cast<double>(longest - levels[worst.slowest].begin())},
                         {"chance", chance}};
     const Sentence where = samples.replicas() > 1 ? say("all {} replicas", samples.replicas()) : say("all ranks");
-    anomaly.message = say("micro-batches are of unequal length: the forward and backward times of one go together "
-                          "(correlation {:.2f}) on "
-                          "{}, and in step {} the longest, micro-batch {}, takes {:.2f} times the usual; if all held "
-                          "the same work, a step "
-                          "would be {} shorter ({:.1f} %).",
+    anomaly.message = say("micro-batches have unequal lengths: their forward and backward times correlate (r = {:.2f}) "
+                          "on {}, and in step {} the longest, micro-batch {}, takes {:.2f} × the usual time; with "
+                          "equal work a step would be {} shorter ({:.1f} %).",
                           ties.forward_backward, where, shown.index, longest - levels[worst.slowest].begin(), *longest,
                           formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, worst.slowest));
-    anomaly.suggestion =
-        say("Balance the input: cut or pack sequences so that every micro-batch of every replica holds as much work; "
-            "count attention by the square of a sequence's length.");
+    anomaly.suggestion = say("Balance the input: cut or pack sequences so that all micro-batches of all replicas hold "
+                             "equal work. Attention grows with the square of the sequence length.");
     found.push_back(std::move(anomaly));
     return levels;
 }

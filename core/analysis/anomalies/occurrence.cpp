@@ -100,21 +100,22 @@ Sentence occurrenceText(const Occurrence& seen) {
         text = say("every {} steps: {} of {}, from step {} to {}", *every, seen.steps, seen.of_steps, seen.first,
                    seen.last);
     } else if (seen.goes_on) {
-        text = say("in {} of the last {} steps, since step {}; it goes on", seen.steps, seen.since_first, seen.first);
+        text =
+            say("in {} of the last {} steps, since step {}, and continuing", seen.steps, seen.since_first, seen.first);
     } else {
         text =
-            say("in {} of {} steps, from step {} to {}; not since", seen.steps, seen.of_steps, seen.first, seen.last);
+            say("in {} of {} steps, from step {} to {}, not since", seen.steps, seen.of_steps, seen.first, seen.last);
     }
-    if (seen.total > TimeNs{0} && seen.steps > 1) text = say("{}; {} in all", text, formatTime(seen.total));
+    if (seen.total > TimeNs{0} && seen.steps > 1) text = say("{}; {} in total", text, formatTime(seen.total));
     return text;
 }
 
 Sentence certaintyText(const Anomaly& anomaly) {
     constexpr double kLeast = 1e-9; // smaller probabilities are shown as a bound
     for (const auto& [name, value] : anomaly.evidence) {
-        if (name == "chance" && value <= kLeast) return say("noise alone shows this less than once in a billion runs");
-        if (name == "chance") return say("noise alone shows this with a chance of {:.2g}", value);
-        if (name == "probability") return say("{:.1f} % sure", std::floor(1000 * value) / 10);
+        if (name == "chance" && value <= kLeast) return say("p < 1e-9 by noise alone");
+        if (name == "chance") return say("p = {:.2g} by noise alone", value);
+        if (name == "probability") return say("confidence {:.1f} %", std::floor(1000 * value) / 10);
     }
     switch (anomaly.kind) {
     case AnomalyKind::LostRecords:
@@ -125,8 +126,8 @@ Sentence certaintyText(const Anomaly& anomaly) {
     case AnomalyKind::BlockingReceive:
     case AnomalyKind::MemoryAboveEstimate:
     case AnomalyKind::AadiffMismatch:
-    case AnomalyKind::AadiffUnchecked: return say("the trace records it");
-    default: return say("measured, as far as the trace's times are right");
+    case AnomalyKind::AadiffUnchecked: return say("recorded in the trace");
+    default: return say("measured, if the trace's times are right");
     }
 }
 

@@ -31,8 +31,7 @@ AnomalyKind kindOf(const std::string& problem) {
 
 Sentence suggestionOf(AnomalyKind kind) {
     if (kind == AnomalyKind::MissingOp)
-        return say(
-            "If the job ran on, the record was lost: give the recorder larger buffers, or record fewer categories.");
+        return say("If the job went on, the record was lost: use larger buffers, or record fewer categories.");
     if (kind == AnomalyKind::DuplicateOp)
         return say("Check that no file was loaded twice and that each op is annotated once.");
     return say("Check the annotations, and the clocks if the files come from several hosts.");
@@ -141,14 +140,13 @@ void reportDeparture(const AnomalyInput& input, std::size_t s, const Schedule& u
             const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
             anomaly.evidence = {{"index", static_cast<double>(index)},
                                 {"step_longer_ns", static_cast<double>(longer.count())}};
-            anomaly.message = say("in step {}, rank {} ran {} as its op {} where the other steps run {}; the step "
-                                  "took {}.",
-                                  step.index, r, opName(*seen), index, opName(*expected),
-                                  longer.count() >= 0 ? say("{} longer than the typical one", formatTime(longer))
-                                                      : say("{} less than the typical one", formatTime(-longer)));
-            anomaly.suggestion =
-                say("Orders that are decided at run time differ with what arrives first; fix the order, or "
-                    "look for what arrived late.");
+            anomaly.message =
+                say("in step {}, rank {} ran {} as op {}; the other steps run {} there. The step took {}.", step.index,
+                    r, opName(*seen), index, opName(*expected),
+                    longer.count() >= 0 ? say("{} longer than the typical step", formatTime(longer))
+                                        : say("{} less than the typical step", formatTime(-longer)));
+            anomaly.suggestion = say(
+                "Orders chosen at run time depend on what arrives first. Fix the order, or find what arrived late.");
             return anomaly;
         });
     }
@@ -174,8 +172,8 @@ void reportIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     anomaly.seen.cases = static_cast<std::int64_t>(problem.count);
     anomaly.evidence = {{"steps", static_cast<double>(problem.count)}};
     anomaly.message = problem.count == 1
-                          ? say("A step is left out because it misses ops or holds one twice: {}.", problem.where)
-                          : say("{} steps are left out because they miss ops or hold one twice; the first is {}.",
+                          ? say("1 step was skipped because of missing or duplicate ops: {}.", problem.where)
+                          : say("{} steps were skipped because of missing or duplicate ops; the first: {}.",
                                 problem.count, problem.where);
     anomaly.suggestion = suggestionOf(anomaly.kind);
     found.push_back(std::move(anomaly));
@@ -231,12 +229,11 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     anomaly.rank = departure.rank;
     anomaly.op = departure.observed;
     anomaly.evidence = {{"index", static_cast<double>(departure.index)}};
-    anomaly.message =
-        say("the order is not that of a known schedule: it is closest to {} and leaves it at op {} of rank "
-            "{}, which runs {} where {} is due.",
-            input.run.closest, departure.index, departure.rank.value, opName(departure.observed),
-            opName(departure.expected));
-    anomaly.suggestion = say("If it should be that schedule, look at how ranks choose their next op.");
+    anomaly.message = say("the order does not match a known schedule: it is closest to {} and deviates at op {} of "
+                          "rank {}, which is {} instead of {}.",
+                          input.run.closest, departure.index, departure.rank.value, opName(departure.observed),
+                          opName(departure.expected));
+    anomaly.suggestion = say("If that schedule was intended, check how ranks choose their next op.");
     found.push_back(std::move(anomaly));
 }
 

@@ -49,8 +49,8 @@ Sentence nameOf(HostActivity activity) {
 
 Sentence suggestionFor(std::optional<HostActivity> activity) {
     if (!activity) {
-        return say("Look at what that rank does between steps: data loading, logging, checkpoints, garbage collection. "
-                   "Mark it in the trace to see it named here.");
+        return say("Check what that rank does between steps: data loading, logging, checkpoints, garbage collection. "
+                   "Mark it in the trace to see its name here.");
     }
     switch (*activity) {
     case HostActivity::DataLoading:
@@ -58,7 +58,7 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
     case HostActivity::Evaluation: return say("Evaluate less often, on fewer samples, or in a job of its own.");
     case HostActivity::Checkpoint: return say("Write checkpoints asynchronously, sharded over ranks, or less often.");
     case HostActivity::GarbageCollection:
-        return say("Switch automatic collection off (gc.disable()), and collect on all ranks in the same step.");
+        return say("Disable automatic collection (gc.disable()), and collect on all ranks in the same step.");
     case HostActivity::Optimizer:
     case HostActivity::WaitForCore: break;
     }
@@ -91,12 +91,11 @@ Anomaly describe(const AnomalyInput& input, const Between& of) {
     const Sentence who = nameRank(of.replica, of.rank, replicas);
     const std::string time = formatTime(anomaly.cost);
     const std::string whole = formatTime(TimeNs{static_cast<std::int64_t>(period)});
-    anomaly.message =
-        of.activity ? say("{} on {} costs {}, {:.1f} % of the {} from step to step.", nameOf(*of.activity), who, time,
-                          100 * share, whole)
-                    : say("no op runs for {} between steps, {:.1f} % of the {} from step to step; {} begins the next "
-                          "step, and nothing recorded explains the wait.",
-                          time, 100 * share, whole, who);
+    anomaly.message = of.activity ? say("{} on {} costs {}, {:.1f} % of the {} from step to step.",
+                                        nameOf(*of.activity), who, time, 100 * share, whole)
+                                  : say("no op runs for {} between steps, {:.1f} % of the {} from step to step; {} "
+                                        "begins the next step, and the trace shows no cause for the wait.",
+                                        time, 100 * share, whole, who);
     anomaly.suggestion = suggestionFor(of.activity);
     return anomaly;
 }
@@ -286,10 +285,10 @@ void findLongSteps(const AnomalyInput& input, Anomalies& found) {
     const std::string time = formatTime(anomaly.cost);
     const auto every = rhythmOf(numbers);
     anomaly.message =
-        every ? say("one step in {} takes {} longer than the typical one (median of {}); {}.", *every, time,
+        every ? say("one step in {} takes {} longer than the typical step (median of {}); {}.", *every, time,
                     places.size(), cause.what)
-              : say("{} steps take {} longer than the typical one (median); {}.", places.size(), time, cause.what);
-    anomaly.suggestion = say("Look at what happens in these steps: garbage collection, checkpoints, evaluation, other "
+              : say("{} steps take {} longer than the typical step (median); {}.", places.size(), time, cause.what);
+    anomaly.suggestion = say("Check what happens in these steps: garbage collection, checkpoints, evaluation, other "
                              "processes on the hosts.");
     found.push_back(std::move(anomaly));
 }

@@ -32,10 +32,10 @@ void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
     anomaly.evidence = {{"longer_ns", static_cast<double>(longer.count())},
                         {"warm_up_steps", static_cast<double>(count)},
                         {"typical_ns", typical}};
-    anomaly.message = say("warm-up takes {}, together {} longer than typical ones, as much as {:.1f} of these.",
+    anomaly.message = say("warm-up takes {}, in total {} longer than typical steps, the time of {:.1f} typical steps.",
                           sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
-    anomaly.suggestion = say("It comes once a start: keep compiled kernels and autotuning results, and allocate before "
-                             "the first step, where jobs start often; record later steps.");
+    anomaly.suggestion = say("It occurs once per start. If jobs start often, keep compiled kernels and autotuning "
+                             "results, and allocate before the first step. Record later steps.");
     found.push_back(std::move(anomaly));
 }
 
@@ -76,13 +76,13 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
                             {"ratio", ratio},
                             {"probability", change.probability}};
         anomaly.message =
-            say("steps take {} from step {} on, {} than the {} before.",
+            say("steps take {} from step {} on, {} than the previous {}.",
                 formatTime(TimeNs{static_cast<std::int64_t>(change.after)}), steps[change.at],
                 longer ? say("{:.1f} % more", 100 * (ratio - 1)) : say("{:.1f} % less", 100 * (1 - ratio)),
                 formatTime(TimeNs{static_cast<std::int64_t>(change.before)}));
-        anomaly.suggestion =
-            longer ? say("See which rank, link or op changed then; if all did, look at the input's sizes.")
-                   : say("Nothing to do, unless it was meant to stay.");
+        anomaly.suggestion = longer
+                                 ? say("Check which rank, link or op changed then. If all did, check the input sizes.")
+                                 : say("No action needed, unless the step time should be constant.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -109,10 +109,10 @@ void reportSkew(const AnomalyInput& input, Anomalies& found) {
                         {"bound_ns", static_cast<double>(worst->fit.bound.count())},
                         {"drift_ppm", worst->fit.drift * 1e6},
                         {"residual_ns", static_cast<double>(clocks.residual.count())}};
-    anomaly.message = say("the clock of rank {} is {} off the first rank's, give or take {}; all times were put "
-                          "on one clock before the analysis.",
+    anomaly.message = say("the clock of rank {} is {} (± {}) off the first rank's; all times were aligned to one clock "
+                          "before the analysis.",
                           worst->rank.value, formatTimeDelta(worst->fit.offset), formatTime(worst->fit.bound));
-    anomaly.suggestion = say("Synchronise the hosts' clocks (PTP, or NTP with a near server) for a smaller error.");
+    anomaly.suggestion = say("Synchronise the hosts' clocks (PTP, or NTP with a nearby server) to reduce the error.");
     found.push_back(std::move(anomaly));
 }
 
@@ -135,10 +135,11 @@ void reportSteps(const AnomalyInput& input, Anomalies& found) {
                             {"within_ns", static_cast<double>(step.within.count())},
                             {"bound_ns", static_cast<double>(clock.fit.bound.count())}};
         anomaly.message =
-            say("the clock of rank {} was set by {} while the run went on, at {}, give or take {}; the "
-                "times before and after it were put on one clock separately.",
+            say("the clock of rank {} was changed by {} during the run, at {} (± {}); times before and after were "
+                "aligned separately.",
                 clock.rank.value, formatTimeDelta(step.size), formatTime(step.at), formatTime(step.within));
-        anomaly.suggestion = say("Let the hosts' time service slew clocks while jobs run, and step them at boot only.");
+        anomaly.suggestion =
+            say("Configure the hosts' time service to slew clocks while jobs run, and to step them only at boot.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -169,13 +170,13 @@ void reportCausality(const AnomalyInput& input, const TransferSamples& transfers
                         {"worst_ns", static_cast<double>(worst.count())},
                         {"bound_ns", static_cast<double>(bound.count())}};
     anomaly.message =
-        say("{}; the worst, on rank {} from rank {} in step {}, by {}, where clocks are known to {}.",
+        say("{}; the worst is on rank {} from rank {} in step {}: {} early (clock error: {}).",
             count == 1 ? say("a receive ends before its send starts")
                        : say("{} receives end before their sends start", count),
             anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
-    anomaly.suggestion = say("Let clocks be aligned ({}); if that was done, sends and receives are matched wrongly "
-                             "in the trace.",
-                             optionOf(Field("clocks"), "align"));
+    anomaly.suggestion =
+        say("Align the clocks ({}). If they were aligned, sends and receives in the trace are matched wrongly.",
+            optionOf(Field("clocks"), "align"));
     found.push_back(std::move(anomaly));
 }
 
@@ -218,11 +219,10 @@ void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
         anomaly.severity = Severity::Warning;
         anomaly.rank = Rank{*global};
         anomaly.evidence = {{"peak_bytes", peak}, {"estimate_bytes", estimate}, {"ratio", peak / estimate}};
-        anomaly.message = say("rank {} peaks at {:.0f} bytes, {:.2f} times its estimate of {:.0f}.", *global, peak,
+        anomaly.message = say("rank {} peaks at {:.0f} bytes, {:.2f} × its estimate of {:.0f}.", *global, peak,
                               peak / estimate, estimate);
-        anomaly.suggestion =
-            say("Check the memory model's sizes; fragmentation and buffers of the communication library "
-                "are not in it.");
+        anomaly.suggestion = say("Check the sizes in the memory model; it does not cover fragmentation and buffers of "
+                                 "the communication library.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -244,8 +244,8 @@ void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
                             {"gap_share", fraction},
                             {"idle_per_step_ns", static_cast<double>(idle.count())},
                             {"ops", static_cast<double>(gaps.fractions.size())}};
-        anomaly.message = say("the device of rank {} idles for {:.0f} % of the time inside the ops of chunk {} "
-                              "({} a step): the host launches kernels more slowly than they run.",
+        anomaly.message = say("the device of rank {} idles {:.0f} % of the time during ops of chunk {} ({} per step): "
+                              "the host launches kernels more slowly than they run.",
                               rank.value, 100 * fraction, chunk.value, formatTime(idle));
         anomaly.suggestion = say("Record CUDA graphs, compile the model, or fuse small kernels; look for synchronising "
                                  "calls in the ops.");

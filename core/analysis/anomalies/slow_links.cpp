@@ -63,23 +63,21 @@ void tell(Anomaly& anomaly, double time, double usual, std::optional<double> oth
     const auto to = anomaly.peer->value;
     const std::string cost = formatTime(anomaly.cost);
     const double ratio = time / std::max(1.0, usual);
-    anomaly.suggestion = say("Look at that direction of the link: its adapter, cable and switch port, other traffic, "
-                             "and whether it goes the way it should.");
+    anomaly.suggestion =
+        say("Check this direction of the link: its adapter, cable and switch port, other traffic, and its route.");
     if (other_way) {
         anomaly.evidence.emplace_back("back_ns", *other_way);
-        anomaly.message =
-            say("transfers between rank {} and rank {} take {} one way and {} the other, where the median "
-                "link takes {}; the step would be {} shorter ({:.1f} %) if they were like the others.",
-                from, to, timeText(time), timeText(*other_way), timeText(usual), cost, 100 * share);
-        anomaly.suggestion =
-            say("Look at that link: its adapters, cable and switch port, other traffic, and its route.");
+        anomaly.message = say("transfers between rank {} and rank {} take {} one way and {} the other (median link: "
+                              "{}); at the median the step would be {} shorter ({:.1f} %).",
+                              from, to, timeText(time), timeText(*other_way), timeText(usual), cost, 100 * share);
+        anomaly.suggestion = say("Check that link: its adapters, cable and switch port, other traffic, and its route.");
     } else if (of_two) {
-        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} times the other direction's {}; the "
-                              "step would be {} shorter ({:.1f} %) if they were like those.",
+        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} × the other direction's {}; at that "
+                              "time the step would be {} shorter ({:.1f} %).",
                               from, to, timeText(time), ratio, timeText(usual), cost, 100 * share);
     } else {
-        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step "
-                              "would be {} shorter ({:.1f} %) if they were like the others.",
+        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} × the median link's {}; at the median "
+                              "the step would be {} shorter ({:.1f} %).",
                               from, to, timeText(time), ratio, timeText(usual), cost, 100 * share);
     }
 }
@@ -185,14 +183,14 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
             describe(input, AnomalyKind::DegradingLink, candidate.link, s, candidate.after, candidate.before, cost);
         input.setLasting(anomaly, input.run.steps[candidate.late].index);
         anomaly.evidence.emplace_back("chance", corrected[candidate.place]);
-        anomaly.message = say(
-            "transfers from rank {} to rank {} took {} in the first third of the steps and take {} in the last ({:.1f} "
-            "times); step {} would be {} shorter ({:.1f} %) if they had not changed.",
-            anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(candidate.before)}),
-            formatTime(TimeNs{static_cast<std::int64_t>(candidate.after)}),
-            candidate.after / std::max(1.0, candidate.before), input.run.steps[s].index, formatTime(cost),
-            100 * input.fraction(cost, s));
-        anomaly.suggestion = say("Find out what else uses that link, and look at its error counters.");
+        anomaly.message = say("transfers from rank {} to rank {} took {} in the first third of the steps and {} in the "
+                              "last ({:.1f} ×); unchanged, step {} would be {} shorter ({:.1f} %).",
+                              anomaly.rank->value, anomaly.peer->value,
+                              formatTime(TimeNs{static_cast<std::int64_t>(candidate.before)}),
+                              formatTime(TimeNs{static_cast<std::int64_t>(candidate.after)}),
+                              candidate.after / std::max(1.0, candidate.before), input.run.steps[s].index,
+                              formatTime(cost), 100 * input.fraction(cost, s));
+        anomaly.suggestion = say("Find out what else uses that link, and check its error counters.");
         found.push_back(std::move(anomaly));
     }
 }

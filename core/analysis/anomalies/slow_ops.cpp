@@ -199,7 +199,7 @@ Severity severityOf(const AnomalyInput& input, const Anomaly& anomaly, std::size
 }
 
 Sentence lookAtHost() {
-    return say("Look at what else runs on that host when it happens: garbage collection, page faults, other processes, "
+    return say("Check what else runs on that host at that time: garbage collection, page faults, other processes, "
                "clock speed.");
 }
 
@@ -215,23 +215,21 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const Usua
     const double share = 100 * input.fraction(place.worst_cost, row.step);
     if (anomaly.seen.steps <= 1) {
         const Sentence more = worst.others == 0   ? Sentence()
-                              : worst.others == 1 ? say(" and another op there was slow too")
-                                                  : say(" and {} more ops there were slow too", worst.others);
-        anomaly.message = say("in step {}, {} of {} took {}, {:.2f} times its usual {}{}; the step would be {} "
-                              "shorter ({:.1f} %) without that.",
+                              : worst.others == 1 ? say(" (with 1 other slow op there)")
+                                                  : say(" (with {} other slow ops there)", worst.others);
+        anomaly.message = say("in step {}, {} of {} took {}, {:.2f} × its usual {}{}; without that the step would be "
+                              "{} shorter ({:.1f} %).",
                               *anomaly.step, worst.name, who, took, worst.ratio, formatTime(worst.usual), more,
                               formatTime(anomaly.cost), share);
-        anomaly.suggestion =
-            say("Once is chance (garbage collection, a page fault, another process); if it comes back, look "
-                "at what else ran on that host at that time.");
+        anomaly.suggestion = say("A single case can be chance (garbage collection, a page fault, another process). If "
+                                 "it recurs, check what else ran on that host at that time.");
         return anomaly;
     }
-    anomaly.message =
-        say("{} of {} are slow now and then ({} times); a step with some is {} longer ({:.1f} %). The worst, {} in "
-            "step {}, took {}, {:.2f} times its usual {}.",
-            nameOps(place.kinds), who, anomaly.seen.cases, formatTime(anomaly.cost),
-            100 * input.fraction(anomaly.cost, row.step), worst.name, *anomaly.step, took, worst.ratio,
-            formatTime(worst.usual));
+    anomaly.message = say("{} of {} are sometimes slow ({} times); such a step is {} longer ({:.1f} %). The worst, {} "
+                          "in step {}, took {}, {:.2f} × its usual {}.",
+                          nameOps(place.kinds), who, anomaly.seen.cases, formatTime(anomaly.cost),
+                          100 * input.fraction(anomaly.cost, row.step), worst.name, *anomaly.step, took, worst.ratio,
+                          formatTime(worst.usual));
     anomaly.suggestion = lookAtHost();
     return anomaly;
 }
@@ -275,15 +273,14 @@ Anomaly describeAll(const AnomalyInput& input, const OpSamples& samples, const U
     anomaly.evidence.emplace_back("ranks", static_cast<double>(places.size()));
     anomaly.evidence.emplace_back("worst_rank", static_cast<double>(row.rank.value));
     if (samples.replicas() > 1) anomaly.evidence.emplace_back("worst_replica", static_cast<double>(replica));
-    anomaly.message = say(
-        "{} are slow now and then on {} of {} ranks, and no rank stands out ({} times); a step with some is {} longer "
-        "({:.1f} %). The worst, {} of {} in step {}, took {}, {:.2f} times its usual {}.",
-        nameOps(all.kinds), places.size(), ranks, anomaly.seen.cases, formatTime(anomaly.cost),
-        100 * input.fraction(anomaly.cost, row.step), worst.name, nameRank(replica, row.rank, samples.replicas()),
-        *anomaly.step, formatTime(anomaly.when->end - anomaly.when->start), worst.ratio, formatTime(worst.usual));
-    anomaly.suggestion =
-        say("What slows all ranks now and then is their hosts or the data: look for other processes, garbage "
-            "collection, and inputs of unequal size.");
+    anomaly.message =
+        say("{} are sometimes slow on {} of {} ranks, and no rank stands out ({} times); such a step is {} longer "
+            "({:.1f} %). The worst, {} of {} in step {}, took {}, {:.2f} × its usual {}.",
+            nameOps(all.kinds), places.size(), ranks, anomaly.seen.cases, formatTime(anomaly.cost),
+            100 * input.fraction(anomaly.cost, row.step), worst.name, nameRank(replica, row.rank, samples.replicas()),
+            *anomaly.step, formatTime(anomaly.when->end - anomaly.when->start), worst.ratio, formatTime(worst.usual));
+    anomaly.suggestion = say("Hosts or data slow all ranks now and then: look for other processes, garbage collection, "
+                             "and inputs of unequal size.");
     return anomaly;
 }
 

@@ -128,13 +128,12 @@ TimeNs nanoseconds(double value) {
 
 Sentence suggestionFor(bool last, bool of_two) {
     if (of_two) {
-        return say(
-            "Move layers to the other stage ('bubblescope partition' finds a split), or look at the device. With "
-            "two stages, more layers and a slow device look the same.");
+        return say("Move layers to the other stage ('bubblescope partition' finds a split), or check the device. With "
+                   "two stages, too many layers and a slow device look alike.");
     }
     return last ? say("Give the last stage fewer layers: the output head and the loss cost as much as several layers "
                       "('bubblescope partition' finds a split).")
-                : say("Move layers to other stages, or look at the device.");
+                : say("Move layers to other stages, or check the device.");
 }
 
 /// `stages` are those compared.
@@ -163,15 +162,12 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, std::size_t s
     const std::string usual = formatTime(nanoseconds(slow.usual() / microbatches));
     const double share = 100 * input.fraction(cost, input.typicalStep());
     anomaly.message =
-        stages == 2
-            ? say("{} takes {} per micro-batch, {:.2f} times the other stage ({}); it keeps its rank busy {} longer "
-                  "per "
-                  "step, and the step would be {} shorter ({:.1f} %) without that.",
-                  place, took, slow.ratio, usual, formatTime(nanoseconds(excess)), formatTime(cost), share)
-            : say("{} takes {} per micro-batch, {:.2f} times the median stage ({}); it keeps its "
-                  "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without "
-                  "that.",
-                  place, took, slow.ratio, usual, formatTime(nanoseconds(excess)), formatTime(cost), share);
+        stages == 2 ? say("{} takes {} per micro-batch, {:.2f} × the other stage ({}); it keeps its rank busy {} "
+                          "longer per step, and without that the step would be {} shorter ({:.1f} %).",
+                          place, took, slow.ratio, usual, formatTime(nanoseconds(excess)), formatTime(cost), share)
+                    : say("{} takes {} per micro-batch, {:.2f} × the median stage ({}); it keeps its rank busy {} "
+                          "longer per step than its peers, and without that the step would be {} shorter ({:.1f} %).",
+                          place, took, slow.ratio, usual, formatTime(nanoseconds(excess)), formatTime(cost), share);
     anomaly.suggestion = suggestionFor(last, stages == 2);
     return anomaly;
 }

@@ -19,7 +19,7 @@ namespace bubblescope {
 namespace {
 
 Sentence lookAtDevice() {
-    return say("Look at that rank's device and host: clock speed, temperature, other processes, memory errors.");
+    return say("Check that rank's device and host: clock speed, temperature, other processes, memory errors.");
 }
 
 /// The step of a replica closest to the middle of its steps in [from, to), as an index into the run's steps.
@@ -124,8 +124,8 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         anomaly.replica = key.first;
         input.setLasting(anomaly);
         anomaly.evidence = {{"ratio", ratio}, {"chance", chance}};
-        anomaly.message = say("{} takes {:.2f} times what the same rank of the other replicas takes for the "
-                              "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
+        anomaly.message = say("{} takes {:.2f} × as long as its peers in the other replicas for the same ops; at their "
+                              "speed its step would be {} shorter ({:.1f} %).",
                               nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(anomaly.cost),
                               100 * input.fraction(anomaly.cost, slowdown->step));
         anomaly.suggestion = lookAtDevice();
@@ -233,9 +233,8 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         input.setLasting(anomaly);
         anomaly.evidence = {{"ratio", ratio}, {"chance", chance}};
         anomaly.message =
-            say("{} computes {:.2f} times as long as the same rank of the other replicas, which wait for it "
-                "in the collectives inside their ops, so that all ops last alike; a step would be {} "
-                "shorter ({:.1f} %) if it were like them.",
+            say("{} computes {:.2f} × as long as its peers in the other replicas, which wait for it in collectives "
+                "inside their ops, so all ops look equally long; at their speed a step would be {} shorter ({:.1f} %).",
                 nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(cost),
                 100 * input.fraction(cost, *step));
         anomaly.suggestion = lookAtDevice();
@@ -325,11 +324,11 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
             input.setLasting(anomaly, *anomaly.step);
             anomaly.evidence = {
                 {"ratio", ratio}, {"from_step", input.run.steps[first].index}, {"probability", change.probability}};
-            anomaly.message = say(
-                "{} is {:.2f} times as slow from step {} on as it was before, while the other ranks are not; a step "
-                "would be {} shorter ({:.1f} %) at its former speed.",
-                nameRank(key.first, key.second, samples.replicas()), ratio, input.run.steps[first].index,
-                formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, slowdown->step));
+            anomaly.message =
+                say("{} became {:.2f} × slower from step {} on, but other ranks did not; at its former speed a step "
+                    "would be {} shorter ({:.1f} %).",
+                    nameRank(key.first, key.second, samples.replicas()), ratio, input.run.steps[first].index,
+                    formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, slowdown->step));
             anomaly.suggestion =
                 say("Find out what happened to it before step {}. {}", input.run.steps[first].index, lookAtDevice());
             found.push_back(std::move(anomaly));
@@ -415,13 +414,11 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         input.setLasting(anomaly);
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
         const double share = 100 * input.fraction(cost, input.typicalStep());
-        anomaly.message = pp > 2 ? say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those "
-                                       "of the other ranks take; the step would be {} shorter ({:.1f} %) if it were "
-                                       "like them.",
+        anomaly.message = pp > 2 ? say("rank {} is slow in all {} chunks: its ops take {:.2f} × as long as other "
+                                       "ranks'; at their speed the step would be {} shorter ({:.1f} %).",
                                        r, vpp, ratio, formatTime(cost), share)
-                                 : say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those "
-                                       "of the other rank take; the step would be {} shorter ({:.1f} %) if it were "
-                                       "like it.",
+                                 : say("rank {} is slow in all {} chunks: its ops take {:.2f} × as long as the other "
+                                       "rank's; at that speed the step would be {} shorter ({:.1f} %).",
                                        r, vpp, ratio, formatTime(cost), share);
         anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));

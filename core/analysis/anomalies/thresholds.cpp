@@ -17,52 +17,55 @@ std::span<const ThresholdInfo> thresholdTable() {
     using T = Thresholds;
     static constexpr std::array kTable{
         ThresholdInfo{"cost.least", &T::least_cost, 0, 1, "share of the step",
-                      "what would shorten a step by less is not reported"},
-        ThresholdInfo{"cost.serious", &T::serious_cost, 0, 1, "share of the step", "what costs this much is serious"},
+                      "smallest gain per step that is reported"},
+        ThresholdInfo{"cost.serious", &T::serious_cost, 0, 1, "share of the step",
+                      "cost per step from which a finding is serious"},
         ThresholdInfo{"chance", &T::chance, 0, 1, "probability",
-                      "most chance of any false finding by a statistical test, over all that it compares"},
+                      "largest probability of any false finding by a statistical test, over all its comparisons"},
         ThresholdInfo{"stage.deviations", &T::stage_deviations, 0, 1000, "median deviations",
-                      "a slow stage is so far from the median stage"},
+                      "distance of a slow stage from the median stage"},
         ThresholdInfo{"replica.ratio", &T::replica_ratio, 1, 1000, "ratio",
-                      "a straggler takes so many times what its equals in other replicas take"},
+                      "time of a straggler relative to its peers in other replicas"},
         ThresholdInfo{"onset.share", &T::onset_share, 0, 1000, "share of the op times",
-                      "a rank that gets slower by this from some step on is a straggler"},
+                      "lasting slowdown that makes a rank a straggler"},
         ThresholdInfo{"slow-op.deviations", &T::op_deviations, 0, 1000, "standard deviations",
-                      "a slow op is so far above the usual time of its likes"},
-        ThresholdInfo{"data.correlation", &T::data_correlation, 0, 1, "correlation",
-                      "micro-batches differ if forward and backward go together so far, on each rank and over ranks"},
+                      "distance of a slow op from the usual time of similar ops"},
+        ThresholdInfo{
+            "data.correlation", &T::data_correlation, 0, 1, "correlation",
+            "correlation of forward and backward times from which micro-batches differ, on each rank and over ranks"},
         ThresholdInfo{"data.spread", &T::data_spread, 0, 1000, "share of the op times",
-                      "standard deviation of forward times over micro-batches that differ"},
+                      "smallest standard deviation of forward times of differing micro-batches"},
         ThresholdInfo{"link.ratio", &T::link_ratio, 1, 1000, "ratio",
-                      "a slow link takes so many times the median link, or itself before"},
+                      "time of a slow link relative to the median link, or to its own earlier time"},
         ThresholdInfo{"communication.exposed", &T::exposed_comm, 0, 1, "share of the step",
-                      "communication that compute waits for, median over steps, less what slow links cost"},
+                      "communication that compute waits for, without the cost of slow links; median over steps"},
         ThresholdInfo{"gradients.exchange", &T::gradient_exchange, 0, 1, "share of the step",
-                      "time between the pipeline's end and the optimizers' start, median over steps"},
+                      "time between the pipeline's end and the optimizers' start; median over steps"},
         ThresholdInfo{"steps.between", &T::between_steps, 0, 1, "share of the period",
-                      "time between steps that nothing recorded explains"},
+                      "unexplained time between steps"},
         ThresholdInfo{"host.starved", &T::host_starved, 0, 1, "share of the step",
-                      "time a rank's process waits for a core, median over steps"},
+                      "time a rank's process waits for a core; median over steps"},
         ThresholdInfo{"bubble.excess", &T::bubble_excess, 0, 1, "share of the step",
-                      "idle time above the closed form, mean over ranks"},
+                      "idle time above the closed form; mean over ranks"},
         ThresholdInfo{"launch.gaps", &T::device_gaps, 0, 1, "share of the op",
-                      "idle device time inside a stage's ops, median over ops"},
+                      "idle device time during a stage's ops; median over ops"},
         ThresholdInfo{"warm-up.steps", &T::warm_up, 0, 1e6, "steps",
-                      "by how many typical steps the first ones take longer, together"},
+                      "total excess time of the first steps, in typical steps"},
         ThresholdInfo{"step-change.share", &T::step_change_share, 0, 1000, "share of the step",
-                      "by what step times before and after a change differ at least"},
+                      "smallest difference of step times before and after a change"},
         ThresholdInfo{"step-change.chance", &T::step_change_chance, 0, 1, "probability",
-                      "posterior chance from which on a change is taken"},
+                      "posterior probability from which a change is accepted"},
         ThresholdInfo{"step-change.hazard", &T::step_change_hazard, 1e-9, 0.5, "probability",
-                      "prior chance of a change at any step"},
+                      "prior probability of a change at any step"},
         ThresholdInfo{"memory.excess", &T::memory_excess, 0, 1000, "share of the estimate",
-                      "a peak of memory above the estimate"},
+                      "excess of peak memory over the estimate"},
         ThresholdInfo{"clock.tolerance", &T::clock_tolerance, 0, 1e9, "us",
-                      "recorded clocks are trusted if events contradict them by no more"},
+                      "largest contradiction by events with which recorded clocks are trusted"},
         ThresholdInfo{"clock.residual", &T::clock_residual, 0, 1e9, "us",
-                      "events that contradict each other by more relate no clocks"},
-        ThresholdInfo{"clock.spread", &T::clock_spread, 0, 1e9, "us", "within which members leave a collective"},
-        ThresholdInfo{"clock.drift", &T::clock_drift, 0, 1e5, "ppm", "most drift between two clocks"},
+                      "largest contradiction between events with which clocks are aligned"},
+        ThresholdInfo{"clock.spread", &T::clock_spread, 0, 1e9, "us",
+                      "time within which all members leave a collective"},
+        ThresholdInfo{"clock.drift", &T::clock_drift, 0, 1e5, "ppm", "largest drift between two clocks"},
     };
     return kTable;
 }
@@ -70,7 +73,7 @@ std::span<const ThresholdInfo> thresholdTable() {
 Status setThreshold(Thresholds& thresholds, std::string_view name, double value) {
     const auto known = std::ranges::find(thresholdTable(), name, &ThresholdInfo::name);
     if (known == thresholdTable().end())
-        return usageError(fmt::format("there is no threshold '{}'", name),
+        return usageError(fmt::format("unknown threshold '{}'", name),
                           fmt::format("'bubblescope anomalies {}' lists them", optionOf(Field("thresholds"))));
     if (!(value >= known->least && value <= known->most)) {
         return usageError(fmt::format("threshold {} must be between {} and {} ({}), not {}", name, known->least,
@@ -85,14 +88,15 @@ Status setThreshold(Thresholds& thresholds, std::string_view assignment) {
     const auto value = parseNumber<double>(equals == std::string_view::npos ? "" : assignment.substr(equals + 1));
     if (!value || !std::isfinite(*value))
         return usageError(fmt::format("'{}' is not a threshold", assignment),
-                          "write NAME=NUMBER, as in cost.least=0.05");
+                          "write NAME=NUMBER, such as cost.least=0.05");
     return setThreshold(thresholds, assignment.substr(0, equals), *value);
 }
 
 Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file) {
     BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file.string()));
-    BUBBLESCOPE_ASSIGN(const WrittenInput input,
-                       inputFrom(text, file.string(), "", "a JSON object of thresholds, as in {\"cost.least\": 0.05}"));
+    BUBBLESCOPE_ASSIGN(
+        const WrittenInput input,
+        inputFrom(text, file.string(), "", "a JSON object of thresholds, such as {\"cost.least\": 0.05}"));
     for (const auto& [name, value] : input.document.items()) {
         if (!value.is_number()) return input.place.at(name).error("is not a number");
         const Status set = setThreshold(thresholds, name, value.get<double>());

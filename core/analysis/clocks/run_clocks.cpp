@@ -183,26 +183,26 @@ std::string nameInput(const Run& run) {
 
 /// Why the clocks of a step's ranks cannot be compared; nothing if they can.
 std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const ClockOptions& options) {
-    const std::string hint = fmt::format("record transfers or collectives that go both ways, or give {} if the times "
-                                         "are known to be of one clock",
-                                         Field("clocks").is("off"));
+    const std::string hint =
+        fmt::format("record transfers or collectives in both directions, or give {} if all times are from one clock",
+                    Field("clocks").is("off"));
     for (const RankClock& rank : report.ranks) {
         const auto other = std::ranges::find_if(report.ranks, [&](const RankClock& candidate) {
             return candidate.replica == rank.replica && candidate.fit.group != rank.fit.group;
         });
         if (other == report.ranks.end()) continue;
-        return inputError(nameInput(run),
-                          fmt::format("the clocks of {} and {} cannot be related: no events bound their difference "
-                                      "from both sides",
-                                      nameRank(rank), nameRank(*other)),
-                          hint);
+        return inputError(
+            nameInput(run),
+            fmt::format("cannot align the clocks of {} and {}: no events bound their difference from both sides",
+                        nameRank(rank), nameRank(*other)),
+            hint);
     }
     if (report.residual <= options.largest_residual) return std::nullopt;
-    return inputError(nameInput(run),
-                      fmt::format("the ranks' clocks cannot be related: events contradict each other by {}, whatever "
-                                  "the clocks' offsets",
-                                  formatTime(report.residual)),
-                      hint);
+    return inputError(
+        nameInput(run),
+        fmt::format("cannot align the ranks' clocks: events contradict each other by {} for any clock offsets",
+                    formatTime(report.residual)),
+        hint);
 }
 
 } // namespace
@@ -228,7 +228,7 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         return report;
     }
     if (owners.host.size() < 2) {
-        report.reason = owners.host.empty() || owners.host.front().empty() ? "all times come from one file"
+        report.reason = owners.host.empty() || owners.host.front().empty() ? "all times are from one file"
                                                                            : "all ranks ran on " + owners.host.front();
         return report;
     }
@@ -261,9 +261,8 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
     if (unrelated && known_to_differ) return *unrelated;
     if (unrelated || (!known_to_differ && !contradicted)) {
         report.method = ClockMethod::AsRecorded;
-        report.reason = unrelated
-                            ? "the files do not say where they were recorded, and their events tell no offsets"
-                            : "the files do not say where they were recorded; their events agree with their clocks";
+        report.reason = unrelated ? "the files do not name their hosts, and their events do not show clock offsets"
+                                  : "the files do not name their hosts; their events agree with their clocks";
         for (RankClock& rank : report.ranks) { // trusted at an offset of 0, which the events allow
             rank.fit.bound = unrelated ? TimeNs{0} : rank.fit.bound + std::chrono::abs(rank.fit.offset);
             rank.fit.offset = TimeNs{0};
@@ -272,7 +271,7 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         return report;
     }
     report.method = ClockMethod::Aligned;
-    report.reason = options.use == ClockUse::Align ? "alignment was asked for"
+    report.reason = options.use == ClockUse::Align ? "alignment was requested"
                     : known_to_differ              ? "ranks ran on different hosts"
                                                    : "events contradict the clocks as recorded";
     for (const RankClock& rank : report.ranks)

@@ -137,7 +137,7 @@ public:
     }
 
     [[nodiscard]] Result<DiagnosedRun> finish() {
-        if (windows_ == 0) return inputError("", "there is no complete step", "record at least one whole step");
+        if (windows_ == 0) return inputError("", "no complete step", "record at least one complete step");
         return windows_ == 1 ? finishWindow() : finishWindows();
     }
 
@@ -168,7 +168,7 @@ private:
         report.covers = WholeRun{windows_};
         report.request = options_.request;
         BUBBLESCOPE_ASSIGN(report.selection, selectSteps(run_.steps, options_.request));
-        if (candidates_.empty()) return usageError("no step was run by the replicas asked for", "ask for others");
+        if (candidates_.empty()) return usageError("the selected replicas ran no step", "choose other replicas");
         Candidate typical = takeTypical(report.selection);
         report.selection.representBy(typical.at);
         run_.steps[typical.at] = std::move(typical.step);

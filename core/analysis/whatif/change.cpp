@@ -207,11 +207,11 @@ Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<co
         for (const TimeNs time : next)
             all += static_cast<double>(time.count());
         if (all > kMaxTime) {
-            return usageError(fmt::format("with '{}' the steps do not fit into a timeline", change.text),
+            return usageError(fmt::format("with '{}' the steps exceed the range of a timeline", change.text),
                               "give shorter times");
         }
         if (!any && change.target.kind != ChangeTarget::Kind::OfCause) {
-            return usageError(fmt::format("'{}' is about nothing in this run", change.text),
+            return usageError(fmt::format("'{}' does not apply to anything in this run", change.text),
                               fmt::format("it has ranks 0 to {}, stages 0 to {} and replicas {}", model.pp - 1,
                                           model.pp * model.vpp - 1, fmt::join(model.replicas, ", ")));
         }

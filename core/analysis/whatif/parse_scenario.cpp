@@ -10,9 +10,9 @@ namespace bubblescope {
 namespace {
 
 constexpr std::string_view kHint =
-    "targets are rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, stages, type:NAME, "
-    "compute, comm and all; values usual, steady, balanced (stages), 2x, -20%, +5% or a time; causes, of which a share "
-    "remains or 0, are imbalance, slowdown, jitter, gaps, blocked, replays, late-starts, unknown, and order=0; or give "
+    "targets: rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, stages, type:NAME, compute, "
+    "comm and all; values: usual, steady, balanced (stages), 2x, -20%, +5% or a time; causes, set to 0 or a share: "
+    "imbalance, slowdown, jitter, gaps, blocked, replays, late-starts, unknown, and order=0; or "
     "schedule=NAME[/FLAVOR], schedule-file=FILE, vpp=N, microbatches=N, split=N, layers=N,N,…";
 
 Error unknown(std::string_view text, std::string_view what) {
@@ -125,14 +125,14 @@ Result<bool> parsePipeline(std::string_view key, std::string_view value, std::st
                            PipelineChange& pipeline) {
     const auto positive = [&]() -> Result<int> {
         const auto number = wholeNumber(value);
-        if (!number || *number == 0) return unknown(text, "a whole number above 0 is due behind the '='");
+        if (!number || *number == 0) return unknown(text, "write a whole number above 0 after the '='");
         return *number;
     };
     if (key == "schedule") {
         const std::size_t slash = value.find('/');
         pipeline.schedule = value.substr(0, slash);
         pipeline.flavor = slash == std::string_view::npos ? "" : value.substr(slash + 1);
-        if (pipeline.schedule.empty()) return unknown(text, "the name of a schedule is due behind the '='");
+        if (pipeline.schedule.empty()) return unknown(text, "write the name of a schedule after the '='");
         return true;
     }
     if (key == "schedule-file") {
@@ -157,7 +157,7 @@ Result<bool> parsePipeline(std::string_view key, std::string_view value, std::st
     while (true) {
         const std::size_t comma = value.find(',');
         const auto number = wholeNumber(value.substr(0, comma));
-        if (!number || *number == 0) return unknown(text, "each stage's number of layers is due behind the '='");
+        if (!number || *number == 0) return unknown(text, "write each stage's number of layers after the '='");
         pipeline.layers.push_back(*number);
         if (comma == std::string_view::npos) return true;
         value.remove_prefix(comma + 1);
@@ -183,9 +183,9 @@ Result<Scenario> parseScenario(std::span<const std::string> texts) {
         if (balances && target->kind != ChangeTarget::Kind::Stages)
             return unknown(text, "only all stages together can be balanced: stages=balanced");
         if (target->kind == ChangeTarget::Kind::OfCause) {
-            if (!to->scales()) return unknown(text, "of a cause a share remains, such as -50%, or 0");
+            if (!to->scales()) return unknown(text, "set a cause to a share, such as -50%, or to 0");
             if (target->cause == Cause::Order && to->factor != 0)
-                return unknown(text, "an order is departed from or not: order=0");
+                return unknown(text, "the order can only be set to 0: order=0");
         }
         scenario.times.push_back({text, *target, *to});
     }

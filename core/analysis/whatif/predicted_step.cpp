@@ -20,7 +20,7 @@ OpKind kindOf(RunOp op) {
 Result<StepTimeline> timelineOf(const RunModel& model, const std::vector<TimeNs>& durations, std::size_t step,
                                 std::size_t replica) {
     if (step >= model.steps.size() || replica >= model.replicas.size())
-        return usageError("the run has no such step", "choose one that it has");
+        return usageError("the run has no such step", "choose an existing step");
     const RunSimulation simulation(model.graph(), durations);
     StepTimeline timeline;
     timeline.index = model.steps[step].index;
@@ -37,8 +37,8 @@ Result<StepTimeline> timelineOf(const RunModel& model, const std::vector<TimeNs>
             static_cast<std::size_t>(node.replica) != replica)
             continue;
         if (node.op == RunOp::Pair)
-            return usageError("a step with overlapped pairs cannot be drawn as it would be",
-                              "its predicted time and bubbles hold all the same");
+            return usageError("cannot draw the changed step: it has overlapped pairs",
+                              "its predicted time and bubbles remain valid");
         TimelineOp op;
         op.op = {kindOf(node.op), node.microbatch, node.chunk, node.sequence};
         op.start = simulation.start(id);
@@ -81,7 +81,7 @@ Result<StepTimeline> predictedTimeline(const RunModel& all, const Schedule& orde
     const auto step = std::ranges::find(run.steps, observed.index, &RunStep::index);
     const auto replica = std::ranges::find(run.replicas, observed.replica);
     if (step == run.steps.end() || replica == run.replicas.end())
-        return usageError("the replay does not have this step", "choose another one");
+        return usageError("the replay does not contain this step", "choose another one");
     return predictedStep(run, order, scenario, cut, static_cast<std::size_t>(step - run.steps.begin()),
                          static_cast<std::size_t>(replica - run.replicas.begin()));
 }

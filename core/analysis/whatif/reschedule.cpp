@@ -103,12 +103,12 @@ private:
 Status checkSource(const RunModel& run) {
     for (const RunNode& node : run.graph().nodes()) {
         if (node.op == RunOp::Pair) {
-            return inputError(run.where, "it runs forwards and backwards in pairs, whose own times are unknown, so it "
-                                         "cannot be told what another order would take");
+            return inputError(run.where, "it runs forwards and backwards in pairs; their separate times are unknown, "
+                                         "so other orders cannot be predicted");
         }
         if (isPipelineCompute(node.op) && node.sequence > 0) {
-            return inputError(run.where, "it runs micro-batches in slices of their sequence, so it cannot be told what "
-                                         "another order would take");
+            return inputError(run.where,
+                              "it runs micro-batches in sequence slices, so other orders cannot be predicted");
         }
     }
     return {};
@@ -119,11 +119,13 @@ Status checkSource(const RunModel& run) {
 Result<Schedule> givenOrder(const RunModel& run, const PipelineChange& change) {
     const Schedule& order = *change.order;
     if (!change.schedule.empty() || change.vpp || change.microbatches || change.split > 1)
-        return usageError("a schedule file has its sizes", "give no other change of the pipeline beside it but layers");
+        return usageError("a schedule file defines its own sizes",
+                          "combine it with no other change of the pipeline than layers");
     if (order.pp != run.pp || order.microbatches != run.microbatches) {
-        return usageError(fmt::format("the schedule file is for {} ranks and {} micro-batches, the run has {} and {}",
-                                      order.pp, order.microbatches, run.pp, run.microbatches),
-                          "give one of the run's sizes");
+        return usageError(
+            fmt::format("the schedule file is for {} ranks and {} micro-batches, but the run has {} and {}", order.pp,
+                        order.microbatches, run.pp, run.microbatches),
+            "give a schedule file with the run's sizes");
     }
     BUBBLESCOPE_ASSIGN([[maybe_unused]] const Execution runnable, prepareExecution(order));
     return order;
@@ -138,9 +140,8 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     const bool same_sizes = (!change.vpp || *change.vpp == run.vpp) && microbatches * change.split == run.microbatches;
     if (change.schedule.empty() && same_sizes) return order;
     if (change.schedule.empty() && findScheduleFamily(order.name) == nullptr) {
-        return usageError(
-            "the run's order is not that of a known schedule, so its continuation for other sizes is unknown",
-            "name one with schedule=NAME");
+        return usageError("the run's order does not match a known schedule, so its form for other sizes is unknown",
+                          "choose one with schedule=NAME");
     }
     ScheduleSpec spec;
     spec.name = change.schedule.empty() ? order.name : change.schedule;
@@ -176,8 +177,8 @@ std::vector<double> shares(const std::vector<int>& layers, int stages) {
 Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages_before, int stages_after) {
     if (change.layers.empty() && cut.layers.empty()) return {};
     if (cut.layers.empty()) {
-        return usageError("it is unknown how many layers the run's stages have",
-                          fmt::format("state them with {}", Field("layers").is("N,N,…")));
+        return usageError("the number of layers per stage is unknown",
+                          fmt::format("give them with {}", Field("layers").is("N,N,…")));
     }
     const auto sum = [](const std::vector<int>& layers) {
         long long all = 0;
@@ -187,17 +188,17 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
     };
     if (cut.layers.size() != static_cast<std::size_t>(stages_before)) {
         return usageError(
-            fmt::format("layers are stated for {} stages, the run has {}", cut.layers.size(), stages_before),
-            fmt::format("give {} one number for every stage", Field("layers")));
+            fmt::format("layers given for {} stages, but the run has {}", cut.layers.size(), stages_before),
+            fmt::format("give one number per stage for {}", Field("layers")));
     }
     if (change.layers.empty()) return {};
     if (change.layers.size() != static_cast<std::size_t>(stages_after)) {
         return usageError(
-            fmt::format("layers are given for {} stages, there are {}", change.layers.size(), stages_after),
-            "give layers=… one number for every stage");
+            fmt::format("layers given for {} stages, but there are {}", change.layers.size(), stages_after),
+            "give layers=… with one number per stage");
     }
     if (sum(change.layers) != sum(cut.layers)) {
-        return usageError(fmt::format("{} layers cannot be cut into {}", sum(cut.layers), sum(change.layers)),
+        return usageError(fmt::format("{} layers cannot be split into {}", sum(cut.layers), sum(change.layers)),
                           fmt::format("layers=… and {} must add up to the same number", Field("layers")));
     }
     return {};

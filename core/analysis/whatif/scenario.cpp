@@ -146,10 +146,10 @@ Status checkError(const RunModel& run, std::optional<double> most) {
     if (!most || run.check.error() <= *most) return {};
     return inputError(
         run.where,
-        fmt::format("the replay differs from the measured steps by {:.1f} %, which is more than the accepted "
-                    "{:g} %, so nothing is predicted",
-                    100 * run.check.error(), 100 * *most),
-        fmt::format("leave unusual steps out by naming the others with {}, or accept more with {}", Field("step"),
+        fmt::format(
+            "no prediction: the replay differs from the measured steps by {:.1f} %, more than the accepted {:g} %",
+            100 * run.check.error(), 100 * *most),
+        fmt::format("skip unusual steps by selecting the others with {}, or accept more with {}", Field("step"),
                     Field("max_error")));
 }
 

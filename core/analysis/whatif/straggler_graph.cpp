@@ -241,14 +241,13 @@ private:
             all.erase(all.begin());
             return all;
         }
-        return inputError(
-            model_.where,
-            fmt::format(
-                "step {}, replica {}, rank {}: {} {} for {} {} ops, so that it is unknown which belong together",
-                model_.steps[static_cast<std::size_t>(place.step)].index,
-                model_.replicas[static_cast<std::size_t>(place.replica)], place.rank.value, transfers.size(),
-                runOpInfo(side.op).name, computes.size(), runOpInfo(side.compute).name),
-            fmt::format("leave the step out: name the others with {}", Field("step")));
+        return inputError(model_.where,
+                          fmt::format("step {}, replica {}, rank {}: {} {} for {} {} ops; cannot match them",
+                                      model_.steps[static_cast<std::size_t>(place.step)].index,
+                                      model_.replicas[static_cast<std::size_t>(place.replica)], place.rank.value,
+                                      transfers.size(), runOpInfo(side.op).name, computes.size(),
+                                      runOpInfo(side.compute).name),
+                          fmt::format("skip the step: select the others with {}", Field("step")));
     }
 
     /// Without those that the recorder wrote before the first op ended or after the last one began.

@@ -86,11 +86,9 @@ void EventSink::add(const Event& event) {
     if (event.phase == 'M') return metadata(event);
     if (event.empty()) return;
     const auto place = [&] { return EventPlace{where_, event.offset}.text(); };
-    if (event.phase == 0)
-        return log_.add("no-phase", place(), say("entries without a phase are not events and are left out"));
+    if (event.phase == 0) return log_.add("no-phase", place(), say("skipped entries without a phase: not events"));
     if (!event.time || !isWithinReach(*event.time)) {
-        return log_.add(event.has_time ? "bad-time" : "no-time", place(),
-                        say("events without a usable time are left out"));
+        return log_.add(event.has_time ? "bad-time" : "no-time", place(), say("skipped events without a usable time"));
     }
     switch (event.phase) {
     case 'X': complete(event, trackFor(event)); break;
@@ -123,7 +121,7 @@ void EventSink::add(const Event& event) {
     case 't':
     case 'f': flow(event); break;
     case 'C': counter(event); break;
-    default: log_.add("unknown-phase", place(), say("events of phases that are not shown are left out"));
+    default: log_.add("unknown-phase", place(), say("skipped events of unsupported phases"));
     }
 }
 
@@ -134,7 +132,7 @@ TimeNs EventSink::timeOf(const Event& event) {
     if (*event.time < kYear2001 || *event.time > kFarthestTime / 1000) return *event.time;
     if (!builder_.text(text(event.category)).ends_with("pipeline timeline")) return *event.time;
     log_.add("milliseconds", EventPlace{where_, event.offset}.text(),
-             say("times are milliseconds, not microseconds as the format wants; they are read as such"));
+             say("times are in milliseconds, not microseconds as the format requires; read as milliseconds"));
     return *event.time * 1000;
 }
 
@@ -161,18 +159,18 @@ TimeNs EventSink::durationOf(const Event& event) {
         log_.add(std::string(kind), EventPlace{where_, event.offset}.text(), message);
         return TimeNs{0};
     };
-    if (!event.has_duration) return report("no-duration", say("events without a duration are shown with duration 0"));
+    if (!event.has_duration) return report("no-duration", say("events without a duration; shown with duration 0"));
     if (!event.duration || !isWithinReach(*event.duration))
-        return report("bad-duration", say("events without a usable duration are shown with duration 0"));
+        return report("bad-duration", say("events with an invalid duration; shown with duration 0"));
     if (*event.duration < TimeNs{0})
-        return report("negative-duration", say("events that end before they start are shown without duration"));
+        return report("negative-duration", say("events that end before they start; shown with duration 0"));
     return *event.duration;
 }
 
 void EventSink::complete(const Event& event, TrackId track) {
     if (lostItsTimes(event)) {
         return log_.add("zero-time", EventPlace{where_, event.offset}.text(),
-                        say("device events whose times were lost (start and duration are 0) are left out"));
+                        say("skipped device events with lost times (start and duration 0)"));
     }
     const TimeNs start = startOf(event);
     const TimeNs duration = durationOf(event);
@@ -194,7 +192,7 @@ bool EventSink::orderStreams(const JobControl& control) {
     if (!found) return false;
     if (const auto [first, count] = *found; count > 0) {
         log_.add("overrun", say("{}, slice '{}'", where_, builder_.text(builder_.sliceName(first))),
-                 say("kernels that overrun the next kernel of their stream end where that begins"), count);
+                 say("cut off kernels that overlap the next kernel of their stream"), count);
     }
     return true;
 }
@@ -214,8 +212,7 @@ bool EventSink::beginsUnknown(const Event& event, const AsyncId& id, bool begins
     if (ends) return begin_unknown_.erase(id) > 0;
     if (!begins || own_ || *event.time != TimeNs{0}) return false;
     if (std::ranges::find(kOfNccl, builder_.text(text(event.category))) == kOfNccl.end()) return false;
-    log_.add("zero-time", EventPlace{where_, event.offset}.text(),
-             say("calls of NCCL whose begin was not recorded are left out"));
+    log_.add("zero-time", EventPlace{where_, event.offset}.text(), say("skipped NCCL calls without a recorded begin"));
     begin_unknown_.insert(id);
     return true;
 }
@@ -372,7 +369,7 @@ void EventSink::counterValues(const Event& event, const std::string& name, const
                                 *value);
         } else {
             log_.add("no-number", EventPlace{where_, event.offset}.text(),
-                     say("values of counters that are not numbers are left out"));
+                     say("skipped counter values that are not numbers"));
         }
     }
 }

@@ -157,7 +157,7 @@ bool Reader::anotherDocument() {
     skipByteOrderMark();
     const char next = peek();
     if (next == '{' || next == '[') return true;
-    if (next != '\0') log_.add("ignored-text", here(), say("the text after the last event is not JSON and is ignored"));
+    if (next != '\0') log_.add("ignored-text", here(), say("ignored text after the last event: not JSON"));
     return false;
 }
 
@@ -212,7 +212,7 @@ std::optional<std::string_view> Reader::nextValue() {
 Status Reader::judge(End end) const {
     if (!has_events_) {
         if (end == End::Damaged)
-            return inputError(here().text(), "the JSON is cut off or damaged before the first event");
+            return inputError(here().text(), "the JSON is truncated or damaged before the first event");
         if (keys_.find("schedule") != std::string::npos && keys_.find("ranks") != std::string::npos)
             return scheduleError(where_);
         if (keys_.find("traceEvents") != std::string::npos)
@@ -226,8 +226,9 @@ Status Reader::judge(End end) const {
         return inputError(where_, fmt::format("is JSON, but not a trace: none of its {} entries is an event", entries_),
                           std::string(kNotATraceHint));
     }
-    if (end == End::Damaged) return inputError(here().text(), "the JSON is cut off or damaged before the first event");
-    return inputError(where_, "is an empty trace: it holds no event");
+    if (end == End::Damaged)
+        return inputError(here().text(), "the JSON is truncated or damaged before the first event");
+    return inputError(where_, "is a trace without events");
 }
 
 Reader::End Reader::damaged() {
@@ -235,9 +236,9 @@ Reader::End Reader::damaged() {
     const bool at_end = atEnd();
     const Sentence place = here();
     if (at_end || !entryHere()) {
-        log_.add("truncated", place, say("the JSON ends too early; everything before it is read"));
+        log_.add("truncated", place, say("the JSON ends early; everything before was read"));
     } else {
-        log_.add("corrupt", place, say("the JSON is damaged; everything before it is read"));
+        log_.add("corrupt", place, say("the JSON is damaged; everything before was read"));
     }
     return End::Damaged;
 }
@@ -262,7 +263,7 @@ bool Reader::toEvents() {
     while (!has_events_ && key == std::string_view::npos && haveMore())
         key = bytes_.text().find(kKey, begin);
     if (key == std::string_view::npos) return false;
-    log_.add("corrupt", here(), say("damaged JSON before the events is skipped"));
+    log_.add("corrupt", here(), say("skipped damaged JSON before the events"));
     scanner_.moveTo(key);
     return true;
 }
@@ -336,10 +337,10 @@ void Reader::baseTime(std::string_view value) {
     kineto_ = true;
     const auto base = EventParser::integer(value);
     if (!base || !isWithinReach(TimeNs{*base}))
-        return log_.add("bad-time", here(), say("baseTimeNanoseconds is not a usable time and is ignored"));
+        return log_.add("bad-time", here(), say("ignored baseTimeNanoseconds: not a usable time"));
     if (base_ && *base_ != TimeNs{*base}) {
         return log_.add("bad-time", here(),
-                        say("the file states different base times; the first is used for all of its events"));
+                        say("the file contains different base times; the first is used for all events"));
     }
     base_ = TimeNs{*base};
     builder_.setFileOffset(builder_.currentFile(), *base_);
@@ -348,7 +349,7 @@ void Reader::baseTime(std::string_view value) {
 void Reader::distributedInfo(std::string_view value) {
     kineto_ = true;
     if (!takeDistributedInfo(value, builder_.file(builder_.currentFile())))
-        log_.add("several-ranks", here(), say("the file states several ranks; the first is used"));
+        log_.add("several-ranks", here(), say("the file contains several ranks; using the first"));
 }
 
 /// Each piece of a small text is parsed into the same batch.
@@ -386,7 +387,7 @@ Reader::End Reader::events() {
         }
         if (accept(',') || peek() == ']' || atEnd() || atBorder()) continue;
         if (peek() == '{')
-            log_.add("missing-comma", here(), say("commas between events are missing; the events are read"));
+            log_.add("missing-comma", here(), say("missing commas between events; the events were read"));
         else if (!resume() && !toEndOfArray())
             return damaged();
     }
@@ -441,7 +442,7 @@ void Reader::skipTo(std::size_t end) {
     const std::size_t begin = scanner_.offset();
     const std::string_view skipped = bytes_.text().substr(begin, end - begin);
     if (skipped.find_first_not_of(" \t\r\n,{}[]") == std::string_view::npos)
-        log_.add("stray-brackets", here(), say("unmatched brackets between events are skipped"));
+        log_.add("stray-brackets", here(), say("skipped unmatched brackets between events"));
     else
         badEvent(begin);
     scanner_.moveTo(end);
@@ -462,7 +463,7 @@ bool Reader::mendEvent(std::optional<std::size_t> border) {
     batch.events.front().offset = begin;
     batch.flaws = {};
     log_.add("mended-event", EventPlace{where_, begin}.text(),
-             say("events that are not valid JSON are repaired by a guess"));
+             say("repaired events that are not valid JSON, by guessing"));
     add(batch, false);
     scanner_.moveTo(begin + mended->end);
     return true;
@@ -533,7 +534,7 @@ void Reader::releaseRead() {
 
 void Reader::badEvent(std::size_t begin) {
     log_.add("bad-event", EventPlace{where_, begin}.text(),
-             say("entries that are not valid JSON objects, or absurdly long, are left out"));
+             say("skipped entries that are too long or not valid JSON objects"));
     ++entries_;
 }
 
@@ -548,9 +549,9 @@ void Reader::report(const TextFlaws& flaws, const std::vector<Event>& events) {
             log_.add(std::string(kind), EventPlace{where_, last->offset}.text(), message);
         }
     };
-    count("bad-text", flaws.not_utf8, say("texts that are not UTF-8 are shown with '?' in place of invalid bytes"));
-    count("bad-text", flaws.controls, say("texts with unescaped control characters are read as they are"));
-    count("bad-escape", flaws.backslashes, say("texts with invalid escapes are read as they are"));
+    count("bad-text", flaws.not_utf8, say("texts that are not UTF-8; invalid bytes are shown as '?'"));
+    count("bad-text", flaws.controls, say("texts with unescaped control characters, read literally"));
+    count("bad-escape", flaws.backslashes, say("texts with invalid escapes, read literally"));
 }
 
 /// `is_used_again`: the sink has the batch already; it has more texts now.

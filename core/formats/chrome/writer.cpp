@@ -311,8 +311,7 @@ private:
         for (const CounterSeries& series : trace_.counters()) {
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 if (!std::isfinite(series.values[i])) {
-                    log_.add("no-number", out_.target().string(),
-                             say("values of counters that are not numbers are left out"));
+                    log_.add("no-number", out_.target().string(), say("skipped counter values that are not numbers"));
                     continue;
                 }
                 EventWriter::begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name), text_);
@@ -341,9 +340,8 @@ private:
             const auto time = point.slice == kNoId ? std::nullopt : binding.timeFor(point.slice, point.time);
             if (!time) {
                 log_.add("loose-flow", out_.target().string(),
-                         point.slice == kNoId
-                             ? say("ends of arrows that touch no slice are left out")
-                             : say("ends of arrows at slices that the format cannot point at are left out"));
+                         point.slice == kNoId ? say("skipped arrow ends without a slice")
+                                              : say("skipped arrow ends at slices that this format cannot reference"));
                 continue;
             }
             const std::string_view phase = starts ? "s" : ends ? "f" : "t";

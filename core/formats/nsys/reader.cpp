@@ -120,11 +120,11 @@ Status Reader::read() {
         total_ += db_.maxRowsOf(table);
     const bool computed = reportComputed();
     if (total_ == 0 && computed) {
-        return inputError(where_, "holds its events in views or virtual tables, which are not read",
+        return inputError(where_, "keeps its events in views or virtual tables, which are not supported",
                           "copy them into tables (CREATE TABLE … AS SELECT …), or export again with nsys");
     }
     if (total_ == 0) {
-        return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
+        return inputError(where_, "is an SQLite database without Nsight Systems events",
                           "export with 'nsys export --type sqlite'");
     }
     constexpr std::size_t kSmallestRows =
@@ -147,7 +147,7 @@ bool Reader::reportComputed() {
         if (!db_.isComputed(table)) return;
         any = true;
         log_.add("not-a-table", say("{}, table {}", where_, table),
-                 say("views and virtual tables are not read: their rows are missing"));
+                 say("skipped views and virtual tables; their rows are missing"));
     };
     std::ranges::for_each(kTables, tell);
     std::ranges::for_each(kNames, tell);
@@ -189,7 +189,7 @@ bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>
     if (end == Database::End::Stopped) return false;
     if (end == Database::End::Damaged) {
         log_.add("corrupt", say("{}, table {}", where_, table),
-                 say("the table is damaged; its rows before the damage are read"));
+                 say("the table is damaged; the rows before the damage were read"));
     }
     return true;
 }
@@ -298,7 +298,7 @@ bool Reader::readNvtx() {
         }
         if (row.integer(1) == 0) { // NULL, or what old exporters write instead
             log_.add("unmatched-begin", say("{}, slice '{}'", where_, builder_.text(name)),
-                     say("slices begin but never end; they are shown to the end of the trace"));
+                     say("slices without an end; shown to the end of the trace"));
             if (isWithinReach(TimeNs{row.integer(0)})) {
                 builder_.leaveOpen(builder_.openSlice({threadTrack(row.integer(3), type == kStartEnd),
                                                        TimeNs{row.integer(0)}, TimeNs{0}, name, category}));
@@ -314,12 +314,12 @@ void Reader::addSlice(TrackId track, std::int64_t start, std::int64_t end, Strin
                       ArgSetId args) {
     if (!isWithinReach(TimeNs{start}) || !isWithinReach(TimeNs{end})) {
         log_.add("bad-time", say("{}, slice '{}'", where_, builder_.text(name)),
-                 say("events without a usable time are left out"));
+                 say("skipped events without a usable time"));
         return;
     }
     if (end < start) {
         log_.add("negative-duration", say("{}, slice '{}'", where_, builder_.text(name)),
-                 say("events that end before they start are shown without duration"));
+                 say("events that end before they start; shown with duration 0"));
         end = start;
     }
     builder_.addSlice({track, TimeNs{start}, TimeNs{end} - TimeNs{start}, name, category, args});

@@ -78,15 +78,14 @@ Status readJobLog(std::string_view text, const std::string& where, TraceBuilder&
         const std::string_view line = text.substr(at, text.find('\n', at) - at);
         const auto job = parseJob(line);
         if (!job) {
-            log.add("bad-event", say("{}, byte {}", where, at),
-                    say("lines of the job profiler that cannot be read are left out"));
+            log.add("bad-event", say("{}, byte {}", where, at), say("skipped unreadable lines of the job profiler"));
             continue;
         }
         ++jobs;
         builder.addSlice({track, job->start, job->end - job->start, builder.intern(job->type), category,
                           builder.args().addNumber(microbatch, job->microbatch)});
     }
-    if (jobs == 0) return inputError(where, "holds no readable line of the job profiler");
+    if (jobs == 0) return inputError(where, "contains no readable line of the job profiler");
     TraceFile& file = builder.file(builder.currentFile());
     file.format = "paddle";
     file.rank = workerOf(where);

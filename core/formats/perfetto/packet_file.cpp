@@ -13,8 +13,8 @@ namespace bubblescope::perfetto {
 namespace {
 
 Error fileError(const std::filesystem::path& path, std::string_view what, int code) {
-    Error error = runError(fmt::format("{}: {}", what, std::strerror(code)),
-                           "check that the folder can be written to and has room");
+    Error error =
+        runError(fmt::format("{}: {}", what, std::strerror(code)), "check that the folder is writable and has space");
     error.where = path.string();
     return error;
 }
@@ -41,13 +41,13 @@ int openNew(const std::filesystem::path& path) {
 
 Result<PacketFile> PacketFile::create(std::filesystem::path path) {
     const int descriptor = openNew(path);
-    if (descriptor < 0) return fileError(path, "the trace file cannot be created", errno);
+    if (descriptor < 0) return fileError(path, "cannot create the trace file", errno);
     return PacketFile(std::move(path), descriptor);
 }
 
 Result<PacketFile> PacketFile::open(std::filesystem::path path) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-    if (descriptor < 0) return fileError(path, "the trace file cannot be opened", errno);
+    if (descriptor < 0) return fileError(path, "cannot open the trace file", errno);
     return PacketFile(std::move(path), descriptor);
 }
 
@@ -102,8 +102,8 @@ Status PacketFile::append(std::string_view packets) {
             if (rest.size() != packets.size()) {
                 [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, length_);
             }
-            Error error = fileError(path_, "the trace file cannot be written", code);
-            if (length_ > 0) error.hint += fmt::format("; its first {} bytes are whole and can be read", length_);
+            Error error = fileError(path_, "cannot write the trace file", code);
+            if (length_ > 0) error.hint += fmt::format("; its first {} bytes are intact and readable", length_);
             return error;
         }
         rest.remove_prefix(static_cast<std::size_t>(written));

@@ -170,21 +170,21 @@ void Reader::expectAll() {
 }
 
 void Reader::addBadPacket() {
-    log_.add("bad-packet", here(), say("packets that cannot be decoded are left out"));
+    log_.add("bad-packet", here(), say("skipped packets that cannot be decoded"));
 }
 
 void Reader::reportEnd(PacketBatch::End end) {
     switch (end) {
     case PacketBatch::End::Whole: break;
     case PacketBatch::End::NoPacket:
-        log_.add("corrupt", here(), say("the file does not go on with a packet; the rest is not read"));
+        log_.add("corrupt", here(), say("no packet where one should follow; the rest was skipped"));
         break;
     case PacketBatch::End::BadLength:
-        log_.add("corrupt", here(), say("a packet's length cannot be read; the rest is not read"));
+        log_.add("corrupt", here(), say("unreadable length of a packet; the rest was skipped"));
         break;
     case PacketBatch::End::Cut:
         log_.add("truncated", here(),
-                 say("the file ends inside a packet, as after a crash; everything before it is read"));
+                 say("the file ends inside a packet, as after a crash; everything before was read"));
     }
 }
 
@@ -196,7 +196,7 @@ bool Reader::resume() {
     const auto next = findPackets(file_.text(), std::min(std::max(offset_ + 1, searched_), size));
     searched_ = size - std::min(size, kSeenAgain);
     if (!next) return false;
-    log_.add("corrupt", here(), say("damaged bytes between packets are skipped"));
+    log_.add("corrupt", here(), say("skipped damaged bytes between packets"));
     offset_ = *next;
     ended_ = false;
     return true;
@@ -241,8 +241,8 @@ Status Reader::read(LoadProgress& progress) {
     }
     reportEnd(end_);
     if (packets_ == 0) {
-        return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
-                          "the file is damaged or was cut off before its first flush");
+        return inputError(fmt::format("{}, byte {}", where_, offset_), "no complete Perfetto packet in the file",
+                          "the file is damaged or was truncated before its first flush");
     }
     BUBBLESCOPE_TRY(extracts_are_sound_);
     tracks_.finish();
@@ -266,7 +266,7 @@ void Reader::packed(std::string_view bytes) {
     if (!unpacked) return addBadPacket();
     unpacked_bytes_ += unpacked->size();
     if (unpacked_bytes_ > unpackedLimit(file_.expectedSize())) {
-        return log_.add("bad-packet", here(), say("packets that unpack to more than any trace's are left out"));
+        return log_.add("bad-packet", here(), say("skipped packets that are too large when decompressed"));
     }
     PacketBatch inner;
     try {
@@ -294,12 +294,11 @@ bool Reader::putOnClock(const Packet& packet, const SequenceState& state, bool c
         clock = *usual;
     const bool known = clocks_.traceTime(packet.sequence, clock, packet.timestamp, time);
     if (known && !isWithinReach(time) && counts) {
-        log_.add("bad-time", here(), say("events without a usable time are left out"));
+        log_.add("bad-time", here(), say("skipped events without a usable time"));
         return false;
     }
     if (!known && counts) {
-        log_.add("unrelated-clock", here(),
-                 say("events on a clock that no snapshot relates to the trace's are left out"));
+        log_.add("unrelated-clock", here(), say("skipped events on a clock without a snapshot to the trace's clock"));
     }
     return known;
 }
@@ -333,8 +332,7 @@ void Reader::packet(const Packet& packet, const PacketBatch& batch) {
         if (extras.render_stage) render_stages_.addEvent(*extras.render_stage, packet.sequence, time, state);
         if (!has_event) return;
         if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
-            return log_.add("lost-names", here(),
-                            say("events whose names were lost with earlier packets are left out"));
+            return log_.add("lost-names", here(), say("skipped events whose names were in lost packets"));
         }
         event(batch.events[packet.event], time, batch.lists, state);
     } catch (const protozero::exception&) {
@@ -352,7 +350,7 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
         tracks_.addThread(kOfSequence | packet.sequence, *extras.thread);
         if (state.defaultTrack() == 0) state.setDefaultTrack(kOfSequence | packet.sequence);
     }
-    if (extras.other_data) log_.add("unknown-packet", here(), say("packets of kinds that are not shown are left out"));
+    if (extras.other_data) log_.add("unknown-packet", here(), say("skipped packets of unsupported kinds"));
     if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
     if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
     if (extras.extract) takeExtract(*extras.extract);
@@ -385,7 +383,7 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
         break;
     default:
         if (raw.legacy.empty() || !legacyEvent(raw, event, uuid, time))
-            log_.add("unknown-event", here(), say("track events of unknown type are left out"));
+            log_.add("unknown-event", here(), say("skipped track events of unknown type"));
     }
 }
 
@@ -396,7 +394,7 @@ bool Reader::legacyEvent(const TrackEvent& raw, const Event& event, std::uint64_
     switch (legacy.phase) {
     case 'X':
         if (!isWithinReach(legacy.duration) || legacy.duration < TimeNs{0})
-            log_.add("bad-duration", here(), say("events without a usable duration are shown with duration 0"));
+            log_.add("bad-duration", here(), say("events with an invalid duration; shown with duration 0"));
         (void)builder_.addSlice({track, time, isWithinReach(legacy.duration) ? legacy.duration : TimeNs{0}, event.name,
                                  event.category, event.args});
         return true;
@@ -433,7 +431,7 @@ void Reader::nameLegacyRows() {
 }
 
 StringId Reader::known(StringId text) {
-    if (text == 0) log_.add("unknown-name", here(), say("events refer to texts that the file does not hold"));
+    if (text == 0) log_.add("unknown-name", here(), say("events refer to strings missing from the file"));
     return text;
 }
 
@@ -448,7 +446,7 @@ void Reader::addCategory(StringId category) {
     if (!joined_) categories_ = builder_.text(event_.category);
     const std::string_view name = builder_.text(category);
     if (categories_.size() + name.size() >= kLongest)
-        return log_.add("many-categories", here(), say("events have more categories than are shown"));
+        return log_.add("many-categories", here(), say("some event categories are not shown: too many"));
     categories_ += ',';
     categories_ += name;
     joined_ = true;

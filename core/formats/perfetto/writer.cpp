@@ -343,7 +343,7 @@ private:
         for (const FlowPoint& point : trace_.flowPoints()) {
             if (point.id != std::exchange(last, point.id)) ids.clear();
             if (point.slice == kNoId) {
-                log_.add("loose-flow", out_.target().string(), say("ends of arrows that touch no slice are left out"));
+                log_.add("loose-flow", out_.target().string(), say("skipped arrow ends without a slice"));
                 continue;
             }
             const std::uint32_t file = point.global ? UINT32_MAX : trace_.tracks()[point.track].file;

@@ -124,7 +124,7 @@ private:
         if (sizes_.vpp > 1) name += fmt::format(".{}", chunk);
         builder_.addSlice({track_, begin + *start, *end - *start, builder_.intern(name), category_, args});
     }
-    void lost() { log_.add("bad-event", Sentence(where_), say("entries without a usable begin and end are left out")); }
+    void lost() { log_.add("bad-event", Sentence(where_), say("skipped entries without a usable begin and end")); }
 
     const std::string& where_;
     Sizes sizes_;
@@ -150,7 +150,7 @@ Status readRecord(std::string_view text, const std::filesystem::path& file, cons
     const std::map<int, const Json*> iterations = iterationsOf(record);
     if (iterations.empty()) {
         return inputError(where, "is a damaged pipeline record of Primus",
-                          "copy it again; a record ends with the training run that writes it");
+                          "copy it again after the training run has ended");
     }
     const fs::path folder = file.parent_path();
     const Sizes sizes(file.empty() ? Json() : readBeside(folder / "config.json"));

@@ -160,7 +160,7 @@ Status readRocprofJson(std::string_view text, const std::string& where, TraceBui
     const simdjson::padded_string padded(text);
     if (parser.parse(padded).get(document) != simdjson::SUCCESS) {
         return inputError(where, "is damaged JSON of rocprofv3",
-                          "record again, or with rocprofv3's output format pftrace, which survives a crash");
+                          "record again, or use rocprofv3's output format pftrace, which survives a crash");
     }
     if (document[kTool].get(tools) == simdjson::SUCCESS) {
         for (const element tool : tools) {

@@ -40,7 +40,7 @@ public:
              StringId category, ArgSetId args) {
         if (!start || !end || *end < *start || !isWithinReach(TimeNs{*start}) || !isWithinReach(TimeNs{*end})) {
             log_.add("bad-time", say("{}, slice '{}'", where_, builder_.text(name)),
-                     say("events without a usable time are left out"));
+                     say("skipped events without a usable time"));
             return;
         }
         builder_.addSlice({track, TimeNs{*start}, TimeNs{*end - *start}, name, category, args});

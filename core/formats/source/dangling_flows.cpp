@@ -75,8 +75,8 @@ void noteDanglingFlows(FlowEnds ends, std::span<const TraceFile> files, Diagnost
     }
     for (std::size_t file = 0; file < dangling.size(); ++file) {
         if (dangling[file] == 0) continue;
-        log.add("dangling-flow", files[file].path.string(),
-                say("arrows of which only one end is in the trace, or touches a slice, are not drawn"), dangling[file]);
+        log.add("dangling-flow", files[file].path.string(), say("skipped flow arrows with a missing end"),
+                dangling[file]);
     }
 }
 

@@ -25,7 +25,7 @@ constexpr std::size_t kUnpackedAheadFrom = std::size_t{256} << 10;
 
 Error systemError(const std::string& where, std::string_view what) {
     return inputError(where, fmt::format("{}: {}", what, std::strerror(errno)),
-                      "check the name and that you may read it");
+                      "check the name and your read permission");
 }
 
 /// `expected` is the length of the content, if known. Endless input, for instance from a device, is abandoned at a
@@ -50,8 +50,8 @@ Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string
         if (buffer->size() > readLimit()) {
             return inputError(
                 where,
-                fmt::format("is longer than {} MB, which this machine's memory has no room for", readLimit() >> 20),
-                "write it to a file, which need not fit the memory");
+                fmt::format("is longer than {} MB and does not fit into this machine's memory", readLimit() >> 20),
+                "write it to a file, which does not need to fit into memory");
         }
     }
     const std::string_view text = buffer->text();

@@ -136,8 +136,8 @@ Result<FileExtract> FileExtract::decoded(std::string_view bytes, const std::stri
     if (in.failed() || magic != kMagic) return damagedExtract(where);
     if (version != kVersion) {
         return inputError(
-            where, fmt::format("is an extract in version {} of its format; this program reads {}", version, kVersion),
-            "extract the trace again with this program, or use the one that made it");
+            where, fmt::format("is an extract in format version {}; this program reads version {}", version, kVersion),
+            "extract the trace again with this program, or use the version that created the extract");
     }
     if (checksum(bytes.substr(bytes.size() - in.left())) != sum) return damagedExtract(where);
     FileExtract extract;

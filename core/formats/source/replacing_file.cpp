@@ -34,11 +34,11 @@ void ReplacingFile::open() {
     if (::lstat(target_.c_str(), &status) != 0) return openBeside(); // it is new, or opening will report why not
     if (S_ISLNK(status.st_mode)) {
         if (::stat(target_.c_str(), &status) != 0) {
-            problem_ = "it is a symbolic link that leads nowhere";
+            problem_ = "it is a broken symbolic link";
             return;
         }
         if (S_ISREG(status.st_mode) && status.st_uid != ::geteuid()) {
-            problem_ = "it is a symbolic link to a file of another user";
+            problem_ = "it is a symbolic link to another user's file";
             return;
         }
         std::error_code failed;
@@ -95,11 +95,10 @@ void ReplacingFile::put(std::string_view bytes) {
 
 Error ReplacingFile::failure() const {
     // Until a temporary file replaces the target, the old content stays untouched.
-    return inputError(
-        target_.string(), fmt::format("cannot be written: {}", problem_),
-        temporary_.empty()
-            ? "check that the folder exists, can be written to and has room"
-            : "nothing was written under that name; check that the folder can be written to and has room");
+    return inputError(target_.string(), fmt::format("cannot be written: {}", problem_),
+                      temporary_.empty()
+                          ? "check that the folder exists, is writable and has space"
+                          : "nothing was written under that name; check that the folder is writable and has space");
 }
 
 Status ReplacingFile::finish() {
@@ -113,7 +112,7 @@ Status ReplacingFile::finish() {
     // With remote disks (NFS), a full disk may only be reported now.
     if (problem_.empty() && !temporary_.empty() && ::close(file_.release()) != 0 && errno != EINTR)
         problem_ = std::strerror(errno);
-    if (packing_failed_) return inputError(target_.string(), "cannot be packed: there is not enough memory");
+    if (packing_failed_) return inputError(target_.string(), "cannot be compressed: not enough memory");
     if (!problem_.empty()) return failure();
     finished_ = true;
     return {};
@@ -130,7 +129,7 @@ Status ReplacingFile::commit() {
     int failed = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, place_.c_str(), how) == 0 ? 0 : errno;
     if (failed == EINVAL || failed == ENOSYS) failed = std::rename(temporary_.c_str(), place_.c_str()) == 0 ? 0 : errno;
     if (failed == EEXIST)
-        return inputError(target_.string(), "was written by another program in the meantime", "give another name");
+        return inputError(target_.string(), "was changed by another program in the meantime", "give another name");
     if (failed != 0) return inputError(target_.string(), fmt::format("cannot be replaced: {}", std::strerror(failed)));
     committed_ = true;
     return {};
@@ -157,8 +156,8 @@ Status makeFolder(const std::filesystem::path& folder) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (!failed) return {};
-    return inputError(folder.string(), fmt::format("cannot be made a folder: {}", failed.message()),
-                      "name a folder that can be written");
+    return inputError(folder.string(), fmt::format("cannot create this folder: {}", failed.message()),
+                      "give a writable folder");
 }
 
 Status makeWritableFolder(const std::filesystem::path& folder) {
@@ -171,7 +170,7 @@ Status makeWritableFolder(const std::filesystem::path& folder) {
     }
     if (errno == ENOSPC || errno == EDQUOT) return {}; // the writer reports it, and there may be room by then
     return inputError(folder.string(), fmt::format("cannot be written to: {}", std::strerror(errno)),
-                      "name a folder that can be written");
+                      "give a writable folder");
 }
 
 } // namespace bubblescope

@@ -42,10 +42,10 @@ bool looksLikeScheduleCsv(std::string_view text) {
 }
 
 Error scheduleError(const std::string& where) {
-    return inputError(where, "is a schedule, not a trace: it tells the order of ops, but no times",
-                      fmt::format("check it with 'validate FILE', draw it with 'schedule {}', or give it times with "
-                                  "'simulate {}'",
-                                  optionOf(Field("schedule_file"), "FILE"), optionOf(Field("schedule_file"), "FILE")));
+    return inputError(
+        where, "is a schedule, not a trace: it has the order of ops, but no times",
+        fmt::format("check it with 'validate FILE', draw it with 'schedule {}', or run it with 'simulate {}'",
+                    optionOf(Field("schedule_file"), "FILE"), optionOf(Field("schedule_file"), "FILE")));
 }
 
 } // namespace bubblescope

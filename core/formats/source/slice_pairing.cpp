@@ -91,13 +91,12 @@ bool SlicePairing::finishTracks(Finishing& job) {
 namespace {
 
 void reportEnd(DiagnosticLog& log, const std::string& where, TimeNs time) {
-    log.add("unmatched-end", say("{}, at {} ns", where, time.count()),
-            say("slices end that never began; they are left out"));
+    log.add("unmatched-end", say("{}, at {} ns", where, time.count()), say("skipped ends of slices without a begin"));
 }
 
 void reportBegin(DiagnosticLog& log, const std::string& where, std::string_view name) {
     log.add("unmatched-begin", say("{}, slice '{}'", where, name),
-            say("slices begin but never end; they are shown to the end of the trace"));
+            say("slices without an end; shown to the end of the trace"));
 }
 
 } // namespace

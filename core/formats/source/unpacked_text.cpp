@@ -77,8 +77,8 @@ Status reportFault(const Unpacked& unpacked, const std::string& where, Diagnosti
     if (unpacked.bytes.size() == 0)
         return inputError(place.text(), unpacked.fault, "copy the file again, or from where it was written");
     log.add(unpacked.cut_off ? "truncated" : "corrupt", place,
-            unpacked.cut_off ? say("the packed data are cut off; everything before it is read")
-                             : say("the packed data are damaged; everything before it is read"));
+            unpacked.cut_off ? say("the compressed data are truncated; everything before was read")
+                             : say("the compressed data are damaged; everything before was read"));
     return {};
 }
 

@@ -198,7 +198,7 @@ Unpacking::State Unpacking::nextStep(Unpacked& out) {
     if (outcome == Unpacker::Outcome::More) return State::More;
     if (outcome == Unpacker::Outcome::TooWide) return failed(Reason::TooWide);
     out.cut_off = outcome == Unpacker::Outcome::NeedsInput;
-    out.fault = out.cut_off ? "the packed data are cut off" : "the packed data are damaged";
+    out.fault = out.cut_off ? "the compressed data are truncated" : "the compressed data are damaged";
     out.fault_at = at_;
     return State::Ended;
 }
@@ -213,11 +213,11 @@ Error Unpacking::failure(const std::string& where) const {
     case Reason::Cancelled: break;
     case Reason::TooLong:
         return inputError(fmt::format("{}, byte {}", where, at_),
-                          fmt::format("unpacks to more than {} MB, which no trace of its size does", limit_ >> 20),
-                          "unpack it with gunzip or zstd and open the result if you trust it");
+                          fmt::format("is not plausible: it decompresses to more than {} MB", limit_ >> 20),
+                          "if you trust it, decompress it with gunzip or zstd and open the result");
     case Reason::TooWide:
-        return inputError(fmt::format("{}, byte {}", where, at_), "was packed with a window of more than 128 MB",
-                          "unpack it with zstd -d --long=31 and open the result");
+        return inputError(fmt::format("{}, byte {}", where, at_), "was compressed with a window of more than 128 MB",
+                          "decompress it with zstd -d --long=31 and open the result");
     }
     return cancelledError();
 }

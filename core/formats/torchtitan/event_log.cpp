@@ -132,13 +132,12 @@ Status readEventLog(std::string_view text, const std::string& where, TraceBuilde
             } else {
                 const bool cut = end == text.size();
                 log.add(cut ? "truncated" : "bad-event", say("{}, byte {}", where, at),
-                        cut ? say("the last line is cut off and left out")
-                            : say("lines that are not events are left out"));
+                        cut ? say("skipped the truncated last line") : say("skipped lines that are not events"));
             }
         }
         at = end + 1;
     }
-    if (events == 0) return inputError(where, "holds no event of torchtitan's structured log");
+    if (events == 0) return inputError(where, "contains no event of torchtitan's structured log");
     if (!reader.finish(progress)) return cancelledError();
     builder.file(builder.currentFile()).format = "torchtitan";
     return {};

@@ -60,7 +60,7 @@ public:
     /// The current order.
     Result<Candidate> currentOrder() {
         BUBBLESCOPE_ASSIGN(auto candidate, attempt({}));
-        if (!candidate) return usageError("the run's own order cannot be simulated");
+        if (!candidate) return usageError("the run's order cannot be simulated");
         return std::move(*candidate);
     }
 
@@ -299,12 +299,13 @@ void recommend(Advice& advice) {
     };
     const auto found = std::ranges::find_if(advice.suggestions, fits);
     if (found == advice.suggestions.end()) {
-        advice.why = say("it is the shortest; all need more memory, the model twice, or no framework has them");
+        advice.why =
+            say("it is the shortest; all need more memory or two copies of the model, or no framework supports them");
         return;
     }
     advice.recommended = static_cast<std::size_t>(found - advice.suggestions.begin());
-    advice.why = advice.recommended == 0 ? say("it is the shortest, needs no more memory, and a framework has it")
-                                         : say("it is the shortest that needs no more memory and that a framework has");
+    advice.why = advice.recommended == 0 ? say("it is the shortest, needs no more memory, and a framework supports it")
+                                         : say("it is the shortest supported by a framework that needs no more memory");
 }
 
 /// Adds the orders that were searched; the second, with another split, only if that makes the step shorter.

@@ -369,41 +369,41 @@ private:
         } else if (fractionOf(work.delay, study_.step_time) > kMostDelay) {
             work.reason = say("not worth it: steps would get {} longer", formatTime(work.delay));
         } else if (work.kind == FillKind::Optimizer && work.gain <= TimeNs{0}) {
-            work.reason = say("not worth it: all ranks begin the next step together, and rank {} has no bubble for it",
+            work.reason = say("not worth it: all ranks begin the next step together, and rank {} has no bubble to use",
                               idle_least_.value);
         } else if (work.kind == FillKind::WeightGradients || work.kind == FillKind::Optimizer) {
             work.worth = fractionOf(work.gain, study_.step_time) >= kLeastGain;
             work.reason = work.worth
                               ? say("steps get {} shorter", formatTime(work.gain))
-                              : say("not worth it: bubbles are not the bottleneck; rank {} works for {} of a "
-                                    "step, and steps get only {} shorter",
+                              : say("not worth it: bubbles are not the bottleneck; rank {} is busy for {} of a step, "
+                                    "and steps get only {} shorter",
                                     study_.busiest.value, percent(1 - fractionOf(busiest_idle_, study_.step_time)),
                                     formatTime(work.gain));
         } else if (work.share < kLeastShare && work.placed < work.offered) {
-            work.reason = say("not worth it: only {} of the idle time can be used", percent(work.share));
+            work.reason = say("not worth it: only {} of the idle time is usable", percent(work.share));
         } else if (work.share < kLeastShare && work.offered == 0 && work.time < work.offered_time) {
-            work.reason = say("not worth it: only {} of the idle time can be used", percent(work.share));
+            work.reason = say("not worth it: only {} of the idle time is usable", percent(work.share));
         } else {
             work.worth = true;
             work.reason =
-                say("uses {} of the idle time, and steps get {} longer", percent(work.share), formatTime(work.delay));
+                say("fills {} of the idle time; steps get {} longer", percent(work.share), formatTime(work.delay));
         }
     }
 
     [[nodiscard]] Sentence whyNothingFits() const {
         if (short_of_memory_) {
-            return say("not worth it: rank {} has {} of memory free, a piece needs {}", short_of_memory_->rank.value,
-                       formatBytes(short_of_memory_->free), formatBytes(short_of_memory_->needed));
+            return say("not worth it: rank {} has {} of free memory, but a piece needs {}",
+                       short_of_memory_->rank.value, formatBytes(short_of_memory_->free),
+                       formatBytes(short_of_memory_->needed));
         }
         TimeNs longest{0};
         for (const FillBubble& bubble : study_.bubbles)
             longest = std::max(longest, bubble.sure);
         if (least_piece_ != TimeNs::max() && needed(least_piece_) > longest) {
-            return say(
-                "not worth it: bubbles are too short; the longest that 9 of 10 steps have is {}, a piece takes {}",
-                formatTime(longest), formatTime(needed(least_piece_)));
+            return say("not worth it: bubbles are too short; the longest in 9 of 10 steps is {}, but a piece takes {}",
+                       formatTime(longest), formatTime(needed(least_piece_)));
         }
-        return say("not worth it: no bubble lies where it could run");
+        return say("not worth it: no bubble at a place where it could run");
     }
 
     struct ShortOfMemory {
@@ -443,16 +443,16 @@ const char* fillKindName(FillKind kind) {
 
 Result<FillStudy> studyFill(std::span<const StepTimeline* const> steps, const StepTimeline& typical,
                             const FillOptions& options) {
-    if (!(options.margin >= 0 && options.margin <= 10)) return usageError("the margin is not a share from 0 to 10");
+    if (!(options.margin >= 0 && options.margin <= 10)) return usageError("the margin is not between 0 and 10");
     if (options.latency < TimeNs{0}) return usageError("the latency is negative");
     if (!(options.weight_share >= 0 && options.weight_share <= 1))
-        return usageError("the weight gradient's share is not from 0 to 1");
+        return usageError("the weight gradient's share is not between 0 and 1");
     if (std::ranges::any_of(options.side_job, [](TimeNs time) { return time <= TimeNs{0}; }))
-        return usageError("a kernel of the side job takes no time", "give lengths above 0");
+        return usageError("a kernel of the side job has no duration", "give lengths above 0");
     const auto stages = static_cast<std::size_t>(typical.pp) * static_cast<std::size_t>(typical.vpp);
     if (options.memory && options.memory->stages.size() != stages) {
-        return usageError(
-            fmt::format("the memory model has {} stages, the steps {}", options.memory->stages.size(), stages));
+        return usageError(fmt::format("the memory model has {} stages, but the steps have {}",
+                                      options.memory->stages.size(), stages));
     }
     std::vector<const StepTimeline*> same;
     for (const StepTimeline* const step : steps) {

@@ -52,15 +52,15 @@ Result<OpCosts> withLayers(OpCosts costs, int layers) {
     constexpr TimeNs kLongestPass = std::chrono::seconds(1000);
     for (const Operators* ops : {&costs.forward, &costs.backward}) {
         if (ops->size() * static_cast<std::size_t>(layers) > kMaxOperators) {
-            return usageError(fmt::format("{} layers of {} operators are more than {} in one pass", layers, ops->size(),
-                                          kMaxOperators),
-                              "give fewer layers");
+            return usageError(
+                fmt::format("{} layers of {} operators exceed {} in one pass", layers, ops->size(), kMaxOperators),
+                "give fewer layers");
         }
         TimeNs left = kLongestPass / layers;
         for (const Operator& op : *ops) {
             if (op.time > left) {
                 return usageError(
-                    fmt::format("{} layers take more than {} in one pass", layers, formatTime(kLongestPass)),
+                    fmt::format("{} layers take longer than {} in one pass", layers, formatTime(kLongestPass)),
                     "check the units of the times, or give fewer layers");
             }
             left -= op.time;
@@ -167,7 +167,7 @@ public:
         const Json* const value = find(key);
         if (value == nullptr) return {};
         if (!value->is_number() || *value < 0 || *value > 1)
-            return error(key, fmt::format("is {}, not a share from 0 to 1", value->dump()));
+            return error(key, fmt::format("is {}, not a number from 0 to 1", value->dump()));
         into = value->get<double>();
         return {};
     }
@@ -192,7 +192,7 @@ public:
     Status done() const {
         for (const auto& [key, value] : object_.items()) {
             if (std::ranges::find(known_, key) == known_.end())
-                return error(key, fmt::format("is not known; known here are {}", fmt::join(known_, ", ")));
+                return error(key, fmt::format("is unknown; known names: {}", fmt::join(known_, ", ")));
         }
         return {};
     }
@@ -215,14 +215,14 @@ Result<Operator> readOperator(const Json& entry, const std::string& where, const
     if (op.time.count() < 0) return members.error("time", "is missing");
     op.assumed = op.time;
     BUBBLESCOPE_TRY(members.time("assumed", op.assumed));
-    if (op.assumed > std::chrono::seconds(1000)) return members.error("assumed", "is more than 1000 s");
+    if (op.assumed > std::chrono::seconds(1000)) return members.error("assumed", "is longer than 1000 s");
     BUBBLESCOPE_TRY(members.time("weight_grad", op.weight_grad));
     BUBBLESCOPE_TRY(members.flag("splittable", op.splittable));
     BUBBLESCOPE_TRY(members.flag("all_reduce", op.all_reduce));
     BUBBLESCOPE_TRY(members.done());
-    if (op.weight_grad > op.time) return members.error("weight_grad", "is longer than the operator it is a part of");
+    if (op.weight_grad > op.time) return members.error("weight_grad", "is longer than its operator");
     if (op.all_reduce && (op.splittable || op.weight_grad.count() > 0))
-        return members.error("all_reduce", "is true of an operator that is said to be a matmul too");
+        return members.error("all_reduce", "cannot be true for an operator that is also a matmul");
     return op;
 }
 
@@ -235,7 +235,7 @@ Result<Operators> readLayer(Members& members, const char* key, const std::string
         BUBBLESCOPE_ASSIGN(Operator op, readOperator((*list)[i], where, path));
         if (op.all_reduce && (ops.empty() || ops.back().all_reduce)) {
             return inputError(where, fmt::format("{} is an all-reduce without a compute operator before it", path),
-                              "put it behind the operator that makes its input; join two in a row into one");
+                              "put it after the operator that produces its input; merge two in a row into one");
         }
         ops.push_back(std::move(op));
     }
@@ -263,7 +263,7 @@ Result<OpCosts> read(const Json& document, const std::string& where) {
     BUBBLESCOPE_TRY(members.integer("stream_priority", -1, 0, priority));
     costs.rules.high_priority = priority < 0;
     BUBBLESCOPE_TRY(members.time("cut_time", costs.rules.cut_time));
-    if (costs.rules.cut_time > std::chrono::seconds(1)) return members.error("cut_time", "is more than a second");
+    if (costs.rules.cut_time > std::chrono::seconds(1)) return members.error("cut_time", "is longer than a second");
     BUBBLESCOPE_TRY(members.time("cut_budget", budget));
     if (budget.count() >= 0) costs.cut_budget = budget;
     if (const Json* const slices = members.find("slices")) BUBBLESCOPE_TRY(readSlices(*slices, where, costs));

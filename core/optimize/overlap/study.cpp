@@ -103,15 +103,16 @@ Status check(const Schedule& schedule, const UnitPlans& plans) {
             ops, [](const Op& op) { return op.kind != OpKind::Forward && op.kind != OpKind::Backward; });
     });
     if (split || schedule.vpp != 1) {
-        return usageError("operators are simulated for orders of whole forwards and backwards, one chunk a rank",
+        return usageError("operators can only be simulated for whole forwards and backwards with one chunk per rank",
                           "use 1f1b or 1f1b-overlap");
     }
     constexpr double kMax = 50e6;
     const double operators = static_cast<double>(schedule.opCount()) *
                              static_cast<double>(plans.pair.ops[0].size() + plans.pair.ops[1].size()) / 2;
     if (operators > kMax) {
-        return usageError(fmt::format("the step has {:.0f} million operators, more than 50", operators / 1e6),
-                          "give fewer micro-batches, ranks or layers");
+        return usageError(
+            fmt::format("the step has {:.0f} million operators; the limit is 50 million", operators / 1e6),
+            "give fewer micro-batches, ranks or layers");
     }
     return {};
 }
@@ -128,14 +129,15 @@ namespace {
 
 constexpr Variant kVariants[] = {
     {"none", "no overlap", Cutting::None, false},
-    {"dw", "all-reduce beside the weight's gradient", Cutting::None, true},
+    {"dw", "all-reduce overlaps the weight gradient", Cutting::None, true},
     {"paddle", "cut as Paddle's pass cuts", Cutting::Budget, false},
-    {"paddle+dw", "Paddle's cuts, and all-reduce beside the weight's gradient", Cutting::Budget, true},
+    {"paddle+dw", "Paddle's cuts, and all-reduce overlaps the weight gradient", Cutting::Budget, true},
     {"paddle-split", "Paddle's cuts, long forward ops split", Cutting::BudgetSplit, false},
     {"every", "cut at every all-reduce", Cutting::Every, false},
     {"search", "searched cuts", Cutting::Search, false},
     {"search-split", "searched cuts, long ops split", Cutting::SearchSplit, false},
-    {"search-split+dw", "the same, and all-reduce beside the weight's gradient", Cutting::SearchSplit, true},
+    {"search-split+dw", "searched cuts, long ops split, and all-reduce overlaps the weight gradient",
+     Cutting::SearchSplit, true},
 };
 
 TimeNs budgetOf(const OpCosts& costs) {

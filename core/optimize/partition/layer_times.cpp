@@ -40,17 +40,18 @@ Result<TimeNs> timeOf(std::string_view text, std::string_view unit, const std::s
     const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
     const std::string_view given = digits < text.size() ? text.substr(digits) : unit;
     const auto value = parseNumber<double>(text.substr(0, digits));
-    if (!value) return inputError(where, fmt::format("{} is '{}', not a time", field, text), "write 1.5ms, say");
+    if (!value)
+        return inputError(where, fmt::format("{} is '{}', not a time", field, text), "write a time such as 1.5ms");
     const auto scale = nanosecondsIn(given);
     if (!scale) {
         return inputError(where,
-                          given.empty() ? fmt::format("{} is {} of no unit", field, text)
+                          given.empty() ? fmt::format("{} is {} without a unit", field, text)
                                         : fmt::format("{} has an unknown unit '{}'", field, given),
-                          "units are s, ms, us and ns: as in 1.5ms, \"unit\":\"ms\" or a column forward_ms");
+                          "units are s, ms, us and ns; write 1.5ms, \"unit\":\"ms\" or a column forward_ms");
     }
     const double time = *value * *scale;
     if (!(time >= 0 && time <= kLongestLayer))
-        return inputError(where, fmt::format("{} is {}", field, text), "times are from 0 to a thousand seconds");
+        return inputError(where, fmt::format("{} is {}", field, text), "give a time from 0 to 1000 s");
     return TimeNs{std::llround(time)};
 }
 
@@ -81,7 +82,7 @@ Result<LayerKind> kindOf(const Fields& fields, const std::string& where) {
     if (found->second == "embedding") return LayerKind::Embedding;
     if (found->second == "mtp") return LayerKind::MultiToken;
     if (found->second == "head") return LayerKind::Loss;
-    return inputError(where, fmt::format("kind is '{}'", found->second), "one of embedding, transformer, mtp and head");
+    return inputError(where, fmt::format("kind is '{}'", found->second), "use embedding, transformer, mtp or head");
 }
 
 /// Units given separately from the fields: per field, or for all under "".
@@ -130,7 +131,7 @@ Status addJsonLayer(const Json& entry, const Fields& units, const std::string& w
 
 Result<std::vector<Layer>> layersIn(const Json& document, const std::string& where) {
     const Json& list = document.is_object() && document.contains("layers") ? document["layers"] : document;
-    if (!list.is_array()) return inputError(where, "there is no list \"layers\"", std::string(kShape));
+    if (!list.is_array()) return inputError(where, "list \"layers\" missing", std::string(kShape));
     Fields units;
     if (document.is_object() && document.contains("unit")) {
         const Json& unit = document["unit"];
@@ -149,7 +150,7 @@ Result<std::vector<Layer>> layersIn(const Json& document, const std::string& whe
     for (std::size_t i = 0; i < list.size(); ++i)
         BUBBLESCOPE_TRY(addJsonLayer(list[i], units, fmt::format("{}, layers[{}]", where, i), layers));
     BUBBLESCOPE_TRY(outer("head"));
-    if (layers.empty()) return inputError(where, "holds no layer", std::string(kShape));
+    if (layers.empty()) return inputError(where, "contains no layer", std::string(kShape));
     return layers;
 }
 
@@ -214,7 +215,7 @@ Result<std::vector<Layer>> layerTimesFromCsv(std::string_view text, const std::s
         }
         BUBBLESCOPE_TRY(addLayer(fields, units, place, layers));
     }
-    if (layers.empty()) return inputError(where, "holds no layer", std::string(kShape));
+    if (layers.empty()) return inputError(where, "contains no layer", std::string(kShape));
     return layers;
 }
 

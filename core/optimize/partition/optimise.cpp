@@ -359,7 +359,7 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     const int stages = schedule.stages();
     if (routes(schedule.placement) > 1) {
         return usageError(
-            fmt::format("{} holds the model twice, so its stages are not a chain of layers", schedule.name),
+            fmt::format("{} holds two copies of the model, so its stages are not a chain of layers", schedule.name),
             "choose a schedule in loop or V placement");
     }
     if (layers.size() < static_cast<std::size_t>(stages)) {
@@ -369,7 +369,7 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     const auto spare = static_cast<std::int64_t>(layers.size()) - stages + 1;
     if (spare * spare * stages > kMaxRuns) {
         return usageError(fmt::format("{} layers are too many to choose from", layers.size()),
-                          "put layers that stay together into one");
+                          "merge layers that stay together");
     }
     std::vector<StageDurations> times;
     for (const Layer& layer : layers) {
@@ -399,8 +399,8 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     }
     search.run(cutsOf(result.rules.front().partition));
     if (search.bestCuts().empty()) {
-        return usageError(search.exhaustive() ? "no split fits into the memory of each rank"
-                                              : "no split was found that fits into the memory of each rank",
+        return usageError(search.exhaustive() ? "no split fits into every rank's memory"
+                                              : "found no split that fits into every rank's memory",
                           fmt::format("raise {}, or use more ranks", Field("memory_budget")));
     }
     result.best = {"best", partitionOf(search.bestCuts()), TimeNs{search.best()}, true};

@@ -43,19 +43,19 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
     const std::int64_t stages = std::int64_t{sizes.pp} * sizes.vpp;
     if (!costs.stages.empty() && static_cast<std::int64_t>(costs.stages.size()) != stages) {
         return usageError(
-            fmt::format("times are given for {} stages, the schedule has {}", costs.stages.size(), stages),
-            "give one set of times for every stage");
+            fmt::format("times given for {} stages, but the schedule has {}", costs.stages.size(), stages),
+            "give one set of times per stage");
     }
     const auto count = static_cast<std::size_t>(sizes.pp);
     for (const std::size_t given : {limits.activations.size(), limits.bytes.size()}) {
         if (given > 1 && given != count)
-            return usageError(fmt::format("memory is limited for {} ranks, there are {}", given, count),
-                              "give one limit, or one for every rank");
+            return usageError(fmt::format("memory limits given for {} ranks, but there are {}", given, count),
+                              "give one limit, or one per rank");
     }
     if (!sizes.after.empty() && sizes.after.size() != count) {
         return usageError(
-            fmt::format("what follows the last op is given for {} ranks, there are {}", sizes.after.size(), count),
-            "give one time for every rank");
+            fmt::format("times after the last op given for {} ranks, but there are {}", sizes.after.size(), count),
+            "give one time per rank");
     }
     if (!StageWays::copiesFit(sizes.placement, sizes.pp, sizes.vpp, sizes.second_copies)) {
         return usageError(
@@ -63,9 +63,9 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
             "give stage times for a number of stages that divides the ranks");
     }
     if (sizes.second % sizes.second_copies != 0) {
-        return usageError(fmt::format("{} micro-batches of the second model are not shared evenly by {} copies of it",
+        return usageError(fmt::format("{} micro-batches of the second model cannot be shared evenly by {} copies",
                                       sizes.second, sizes.second_copies),
-                          "give a number that they divide");
+                          "give a multiple of the number of copies");
     }
     OrderProblem problem;
     problem.after_.assign(count, 0);
@@ -84,7 +84,7 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
         most = std::max({most, op.time, op.arrival, problem.after(op.rank)});
     if (most > kUnlimited / (2 * std::max(problem.size(), OpNumber{1}))) {
         return usageError(
-            fmt::format("{} ops of up to {} do not fit into a timeline", problem.size(), formatTime(TimeNs{most})),
+            fmt::format("{} ops of up to {} exceed the range of a timeline", problem.size(), formatTime(TimeNs{most})),
             "give shorter times");
     }
     BUBBLESCOPE_TRY(problem.addMemory(limits));
@@ -185,7 +185,7 @@ Status OrderProblem::addPairs() {
     for (const NeededOp& op : ops_) {
         if (op.kind == OpKind::BackwardWeight) continue;
         if (op.time > pair) {
-            return usageError(fmt::format("an overlapped pair takes {}, and {} on rank {} alone {}",
+            return usageError(fmt::format("an overlapped pair takes {}, but {} on rank {} alone takes {}",
                                           formatTime(TimeNs{pair}), opName({op.kind, op.microbatch, op.chunk}),
                                           op.rank.value, formatTime(TimeNs{op.time})),
                               "give a time at least as long as either half");
@@ -207,7 +207,7 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
     bytes_ = bytes;
     limited_ = bytes || !limits.activations.empty();
     if (bytes && !limits.activations.empty())
-        return usageError("memory is limited in activations and in bytes", "give one of the two");
+        return usageError("memory limited both in activations and in bytes", "give one of the two");
     if (!limited_) return {};
     const auto least = [&](int rank) { // memory of a micro-batch that has passed all chunks of the rank
         std::int64_t sum = 0;
@@ -245,11 +245,11 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
         if (!bytes) {
             capacity = limitOf(limits.activations, r);
             if (capacity >= least(r)) continue;
-            return inputError(fmt::format("rank {}", r),
-                              fmt::format("no order keeps to {} activations: a micro-batch that has passed its chunks "
-                                          "holds {}",
-                                          capacity, least(r)),
-                              "allow more, or use fewer chunks a rank");
+            return inputError(
+                fmt::format("rank {}", r),
+                fmt::format("no order fits into {} activations: a micro-batch that has passed its chunks holds {}",
+                            capacity, least(r)),
+                "allow more, or use fewer chunks per rank");
         }
         std::int64_t fixed = 0;
         for (int chunk = 0; chunk < sizes_.vpp; ++chunk)
@@ -258,7 +258,7 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
         capacity = limit - fixed;
         if (capacity >= least(r)) continue;
         return inputError(fmt::format("rank {}", r),
-                          fmt::format("no order keeps to {}: weights, gradients and optimizer take {}, a micro-batch "
+                          fmt::format("no order fits into {}: weights, gradients and optimizer take {}, a micro-batch "
                                       "that has passed its chunks {} more",
                                       formatBytes(limit), formatBytes(fixed), formatBytes(least(r))),
                           "allow more memory, or give the rank fewer layers");

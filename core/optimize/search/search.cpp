@@ -431,7 +431,7 @@ private:
         }
         if (!all) return;
         result_.bound = TimeNs{elite_.front().makespan};
-        result_.reason = say("all other orders were tried, or cannot be shorter");
+        result_.reason = say("all other orders were tried or cannot be shorter");
     }
 
     [[nodiscard]] Candidate playTask(std::size_t task, std::uint64_t seed, Improved& spent) const {
@@ -495,7 +495,7 @@ private:
     }
 
     [[nodiscard]] Error nothingRuns() const {
-        return inputError("search", "every order that was tried deadlocks with these sends, or exceeds the memory",
+        return inputError("search", "every tried order deadlocks with these sends, or exceeds the memory",
                           fmt::format("allow more memory, or use {} or batched", Field("sends").is("async")));
     }
 
@@ -584,7 +584,7 @@ Status checkSizes(const SearchRequest& request) {
                           fmt::format("give {}, {} and {}", Field("pp"), Field("microbatches"), Field("vpp")));
     if (stages > kMaxOps || 3 * stages * request.microbatches > kMaxOps) {
         return usageError(
-            fmt::format("{} stages and {} micro-batches are too many to search", stages, request.microbatches),
+            fmt::format("{} stages and {} micro-batches are too many for the search", stages, request.microbatches),
             fmt::format("a step may have up to {} ops", kMaxOps));
     }
     return {};

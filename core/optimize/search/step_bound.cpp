@@ -78,21 +78,20 @@ private:
         if (bound.time < best_.time) return;
         best_.time = bound.time;
         if (bound.work == all[most] && bound.head == first[most]) {
-            best_.reason =
-                say("rank {} is busy {}, its first input can be there after {}, its last result takes {} more", most,
-                    spoken(bound.work), spoken(bound.head), spoken(bound.after));
+            best_.reason = say("rank {} is busy for {}; its first input arrives after {} at the earliest, and {} must "
+                               "follow its last result",
+                               most, spoken(bound.work), spoken(bound.head), spoken(bound.after));
             return;
         }
         const bool waits =
             problem_.limited() && problem_.uniform() &&
             std::ranges::max(machineBounds(queueTimes(problem_, false)), {}, &MachineBound::time).time < bound.time;
         if (waits) {
-            best_.reason =
-                say("rank {} has work of {} that cannot begin before {}, since forwards wait for memory, and "
-                    "{} must follow it",
-                    most, spoken(bound.work), spoken(bound.head), spoken(bound.after));
+            best_.reason = say("rank {} has {} of work that cannot begin before {}, since forwards wait for memory, "
+                               "and {} must follow it",
+                               most, spoken(bound.work), spoken(bound.head), spoken(bound.after));
         } else {
-            best_.reason = say("rank {} has work of {} that cannot begin before {}, and {} must follow it", most,
+            best_.reason = say("rank {} has {} of work that cannot begin before {}, and {} must follow it", most,
                                spoken(bound.work), spoken(bound.head), spoken(bound.after));
         }
     }
@@ -145,8 +144,8 @@ private:
             for (std::size_t r = 0; r < ranks.size(); ++r) {
                 const MachineBound bound = machineBound(std::move(ranks[r]));
                 offer(bound.time, [&] {
-                    return say("rank {} may hold {}, and what its micro-batches hold on their way to the last stage "
-                               "and back fills that for {}; the first can be there after {}, and {} more must follow",
+                    return say("rank {} may hold {}; its micro-batches on their way to the last stage and back fill "
+                               "that for {}. The first arrives after {} at the earliest, and {} must follow",
                                r, capacityText(Rank{r}), spoken(bound.work), spoken(bound.head), spoken(bound.after));
                 });
             }
@@ -284,7 +283,7 @@ private:
                     if (passed + j > static_cast<std::size_t>(sizes.microbatches)) continue;
                     const std::int64_t work = all - begin[i].work - end[j].work;
                     offer(begin[i].time + work + end[j].time, [&] {
-                        return say("rank {} has work of {} that cannot begin before {}, since forwards wait for "
+                        return say("rank {} has {} of work that cannot begin before {}, since forwards wait for "
                                    "memory, and {} must follow it",
                                    r, spoken(work), spoken(begin[i].time), spoken(end[j].time));
                     });

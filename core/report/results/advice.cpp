@@ -111,10 +111,9 @@ void addLargerMicrobatches(Section& document, const Advice& advice) {
     Value data;
     if (advice.larger) {
         document.paragraph(
-            "", fmt::format("Fewer, larger micro-batches cannot be predicted: the trace has one size, and what a "
-                            "device gains with larger ones it does not show. With {} twice as large the step "
-                            "gets shorter if ops then take less than {:.2f} times what they take now; it "
-                            "holds {:.2f} activations then.",
+            "", fmt::format("Fewer, larger micro-batches cannot be predicted from a trace with one size. With {} "
+                            "micro-batches of twice the size, the step gets shorter if ops take less than {:.2f} × "
+                            "their current time; it then holds {:.2f} activations.",
                             advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
         data = Value::Object{{"microbatches", advice.larger->microbatches},
                              {"break_even_op_time", advice.larger->break_even},
@@ -134,7 +133,7 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
                          const std::string& frameworks) {
         table.row(step, change, Cell(memory.activations).as(fmt::format("{:.2f}", memory.activations)));
         if (bytes) table.rows.back().emplace_back(memory.bytes.value_or(0), Look::Bytes);
-        table.rows.back().emplace_back(memory.copies == 1 ? what : what + " (holds the model twice)");
+        table.rows.back().emplace_back(memory.copies == 1 ? what : what + " (holds two copies of the model)");
         table.rows.back().emplace_back(frameworks);
         table.rows.back().emplace_back("");
     };
@@ -144,7 +143,7 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
             fmt::format("{:+.1f} % ± {:.1f}", 100 * suggestion.prediction.relativeChange(),
                         100 * fractionOf(suggestion.prediction.bar.time, observed)),
             suggestion.memory, fmt::format("{}", fmt::join(suggestion.texts, " ")),
-            suggestion.frameworks.empty() ? "none that is known"
+            suggestion.frameworks.empty() ? "no known schedule"
                                           : fmt::format("{}", fmt::join(suggestion.frameworks, ", ")));
         if (&suggestion == &advice.suggestions[advice.recommended]) table.rows.back().back() = Cell("recommended");
     }
@@ -162,8 +161,9 @@ void addMovedWork(Section& document, const Advice& advice) {
             text += fmt::format("{}stage {} {:+.0f} %", text.empty() ? "" : ", ", stage, 100 * share);
         }
         if (text.empty()) continue;
-        document.paragraph("", fmt::format("Balanced means, of each stage's time: {}. With {} it is said in layers.",
-                                           text, Field("layers")));
+        document.paragraph(
+            "", fmt::format("Balanced means this change of each stage's time: {}. Use {} to see it in layers.", text,
+                            Field("layers")));
     }
 }
 
@@ -183,22 +183,22 @@ void addSearchedOrders(Section& document, const Advice& advice, bool orders_writ
         if (!suggestion.searched) continue;
         any = true;
         const Searched& searched = *suggestion.searched;
-        std::string text = fmt::format(
-            "{}: found by a search, {}. On mean times a step takes {}, and no order takes less than {}: {}.",
-            fmt::join(suggestion.texts, " "),
-            searched.proven ? std::string("which no order beats")
-                            : fmt::format("{} above what no order can beat", formatPercent(searched.gap())),
-            formatTime(searched.makespan), formatTime(searched.bound), searched.reason.text());
+        std::string text =
+            fmt::format("{}: found by a search, {}. On mean times a step takes {}; the lower bound is {}: {}.",
+                        fmt::join(suggestion.texts, " "),
+                        searched.proven ? std::string("proven optimal")
+                                        : fmt::format("{} above the lower bound", formatPercent(searched.gap())),
+                        formatTime(searched.makespan), formatTime(searched.bound), searched.reason.text());
         if (!suggestion.change.layers.empty() && advice.split_adds) {
-            text += fmt::format(" Splitting the layers anew adds {} to what the search gains without it.",
+            text += fmt::format(" Splitting the layers differently adds {} to the gain of the search.",
                                 formatTime(*advice.split_adds));
         }
         document.paragraph("", text);
     }
     document.data("split_adds_ns", advice.split_adds);
     if (any && !orders_written)
-        document.paragraph(
-            "", fmt::format("`{}` writes the orders that were found as PyTorch's CSV.", Field("orders").is("FOLDER")));
+        document.paragraph("",
+                           fmt::format("`{}` writes the found orders as PyTorch's CSV.", Field("orders").is("FOLDER")));
 }
 
 } // namespace
@@ -221,7 +221,7 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
     document.data("no_orders", advice.no_orders.empty() ? Value() : Value(advice.no_orders));
     if (advice.suggestions.empty()) {
         document.data("split_adds_ns", {});
-        document.line("None of them is predicted to save half a percent of it.");
+        document.line("None is predicted to save half a percent.");
         addReplayCheck(document, model.check);
         addLargerMicrobatches(document, advice);
         return document;
@@ -233,15 +233,15 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
                        fmt::format("Recommended: {}; {}.", fmt::join(advice.suggestions[advice.recommended].texts, " "),
                                    advice.why.text()));
     document.paragraph(
-        "", std::string("Activations are those on the fullest rank, counted in what its whole share of the model keeps "
-                        "of a micro-batch as it ran. Smaller micro-batches and chunks are taken to be as efficient as "
-                        "large ones, which devices are not quite."));
+        "", std::string("Activations are those of the fullest rank, in units of what its whole share of the model "
+                        "keeps for a micro-batch as recorded. Smaller micro-batches and chunks are assumed to be as "
+                        "efficient as large ones; real devices are slightly less efficient."));
     addReplayCheck(document, model.check);
     addMovedWork(document, advice);
     addSearchedOrders(document, advice, orders_written);
     addLargerMicrobatches(document, advice);
     addAdvisedLayouts(document, model, advice);
-    document.line("\nEach in turn:");
+    document.line("\nEach separately:");
     for (const Suggestion& suggestion : advice.suggestions)
         document.line(shellLine(adviceCommand(run_words, suggestion, orders_written)));
     return document;

@@ -45,7 +45,7 @@ std::string stepName(const StepAnalysis& step) {
 
 /// A summary of all steps, in one line.
 std::string stepTimeText(const StepSelection& selection) {
-    return fmt::format("A step takes {}: step {} stands for {}", formatTime(selection.stepTime()),
+    return fmt::format("A step takes {}: step {} represents {}", formatTime(selection.stepTime()),
                        selection.typical().index, selection.summary().text());
 }
 
@@ -62,11 +62,11 @@ std::vector<const SelectedStep*> listedSteps(const StepSelection& selection) {
 Section stepsSection(const Run& run, const RunReport& report) {
     Section section;
     section.heading = "Steps";
-    section.note = "t_f and t_b are medians, which the closed form is fed with";
+    section.note = "t_f and t_b are medians, used for the closed form";
     section.line("  " + stepTimeText(report.selection));
     if (report.windows() > 1) {
-        section.line(fmt::format("  The run is long: it was judged in {} parts, each by what is usual in it "
-                                 "({} never judges it whole)",
+        section.line(fmt::format("  The run is long: it was analysed in {} parts, each by its own typical times ({} "
+                                 "never analyses it whole)",
                                  report.windows(), Field("in_parts").is("never")));
     }
     const bool replicas = report.selection.replicas() > 1;
@@ -114,7 +114,7 @@ Section stepBars(const RunReport& report) {
     Section section;
     section.heading = "Time of steps";
     section.note =
-        group <= 1 ? "Mean time of a rank in each step." : fmt::format("The longest of every {} steps.", group);
+        group <= 1 ? "Mean time per rank in each step." : fmt::format("The longest of every {} steps.", group);
     Bars bars;
     for (std::size_t i = 0; i < listed.size(); i += group) {
         const auto some = std::span(listed).subspan(i, std::min(group, listed.size() - i));
@@ -125,8 +125,8 @@ Section stepBars(const RunReport& report) {
             {fmt::format("{}{}: {}", step.index, step.replica == 0 ? "" : fmt::format(" (replica {})", step.replica),
                          formatTime(step.wall)),
              {{"computing", colours::kForward, step.wall - idle},
-              {"idle, as the closed form has it", "#9aa3ad", due},
-              {"idle beyond it", "#d64541", idle - due}}});
+              {"idle, by the closed form", "#9aa3ad", due},
+              {"idle above it", "#d64541", idle - due}}});
     }
     section.add(std::move(bars));
     return section;
@@ -206,9 +206,9 @@ Section positionsSection(const StepAnalysis& step, const StepRequest& request) {
                 fmt::format("  at these op times any such order takes at least {}", formatTime(*step.at_least)));
     } else if (!step.positionsKnown()) {
         section.heading +=
-            fmt::format("; the closed form is known for the total alone: {}", step.form->bubble_expression);
+            fmt::format("; the closed form is known only for the total: {}", step.form->bubble_expression);
     } else {
-        section.note = "s = rank; idle time gathered within the ops' slack, so that it compares";
+        section.note = "s = rank; idle time gathered within the ops' slack, to be comparable";
     }
     const bool f_then_b = step.form && step.form->f_then_b;
     Table table({}, {shown("rank"), shown("position", Align::Left), shown("observed"), shown("closed form"),
@@ -379,7 +379,7 @@ Section stagesSection(const RunReport& report, Reader reader) {
     constexpr std::size_t kMaxInText = 64;
     if (reader == Reader::Text && report.stages.size() > kMaxInText) return section;
     section.heading = "Op times by stage";
-    section.note = "medians over the steps but warm-up and outliers";
+    section.note = "medians over steps, without warm-up and outliers";
     section.add(stagesTable(report));
     return section;
 }
@@ -428,7 +428,7 @@ Section findingsSection(const Run& run, const RunReport& report, bool people, st
 Section problemsSection(const Run& run) {
     Section section;
     section.heading = "Problems of the files";
-    section.note = "What was damaged, missing or guessed.";
+    section.note = "Damaged, missing or guessed data.";
     if (run.problems.empty()) return section;
     section.add(problemsTable(run.problems, Reader::People));
     return section;
@@ -440,14 +440,15 @@ Figures figuresOf(const Run& run, const RunReport& report) {
     auto& list = figures.list;
     list.push_back({"Step time", formatTime(step.wall),
                     fmt::format("step {}, of {}", stepName(step), report.selection.summary().text())});
-    list.push_back({"Bubble rate", formatPercent(step.rates.over_makespan), "idle over makespan, mean of all ranks"});
+    list.push_back(
+        {"Bubble rate", formatPercent(step.rates.over_makespan), "idle time over makespan, mean of all ranks"});
     if (step.form) {
-        list.push_back({"Closed form", formatPercent(step.form->bubble_rate), "what the schedule must leave idle"});
+        list.push_back({"Closed form", formatPercent(step.form->bubble_rate), "idle time that the schedule requires"});
         const TimeNs above = step.wall - step.form->makespan;
         list.push_back({"Above the closed form", formatTimeDelta(above),
                         formatPercent(fractionOf(above, step.wall)) + " of the step"});
     } else if (step.at_least) {
-        list.push_back({"At least", formatTime(*step.at_least), "any such order takes this long"});
+        list.push_back({"At least", formatTime(*step.at_least), "lower bound for any such order"});
     }
     list.push_back({"Ranks", fmt::format("{}", run.schedule.pp), run.annotation});
     return figures;
@@ -458,7 +459,7 @@ Section timelineSection(const Run& run, const RunReport& report, std::size_t sho
     const std::string name = "step " + stepName(step);
     Section section;
     section.heading = "Timeline";
-    section.note = fmt::format("Ops and bubbles of {}. Below it the same order with equal stages and free transfers: "
+    section.note = fmt::format("Ops and bubbles of {}. Below: the same order with equal stages and free transfers; "
                                "each op takes the median time of its kind.",
                                name);
     svg::DrawOptions options;
@@ -522,8 +523,8 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Page));
     document.add(problemsSection(run));
     document.foot = fmt::format(
-        "Made by Bubblescope {} from {} slices of {}. A bubble is time in a step in which a rank has no op running; "
-        "the closed form is what the schedule must leave idle even with equal stages and free transfers.",
+        "Made by Bubblescope {} from {} slices of {}. A bubble is time in a step in which a rank runs no op. The "
+        "closed form is the idle time that the schedule requires even with equal stages and free transfers.",
         options.version, run.slices, pluralize(run.files.size(), "file"));
 }
 

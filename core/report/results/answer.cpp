@@ -73,7 +73,7 @@ Sentence gainText(const Answer& answer, const Statement& statement) {
     if (!statement.gain || answer.step_time <= TimeNs{0}) return {};
     const TimeNs difference = std::chrono::abs(*statement.gain - statement.cost);
     if (fractionOf(difference, statement.cost) < kWorthNaming) return {};
-    return say("{} of a step ({}), by 'bubblescope whatif {}'.", formatTime(*statement.gain),
+    return say("{} per step ({}), predicted by 'bubblescope whatif {}'.", formatTime(*statement.gain),
                formatPercent(fractionOf(*statement.gain, answer.step_time)), optionOf(Field("if"), statement.change));
 }
 

@@ -81,7 +81,7 @@ void addUnchecked(Section& section, const CheckCoverage& coverage) {
 /// "one in 81 days", "2.4 a day".
 std::string often(double per_day) {
     if (per_day <= 0) return "none";
-    if (per_day >= 1) return fmt::format("{:.1f} a day", per_day);
+    if (per_day >= 1) return fmt::format("{:.1f} per day", per_day);
     const double days = 1 / per_day;
     return days < 1000 ? fmt::format("one in {:.3g} days", days) : fmt::format("one in {:.3g} years", days / 365.25);
 }
@@ -91,8 +91,8 @@ std::string oddsText(const CheckCoverage& coverage) {
     const auto range = [](const FaultRange& of) {
         return of.high <= 0 ? std::string("none") : often(of.low) + " to " + often(of.high);
     };
-    return fmt::format("{:.2f} % of the work was run again. At the published rates of silent faults ({} to {}) {} "
-                       "devices meet {}; checks like these see {}.",
+    return fmt::format("{:.2f} % of the work was repeated. At the published rates of silent faults ({} to {}), {} "
+                       "devices have {}; checks like these detect {}.",
                        100 * coverage.replayedFraction(), publishedRates().front().source,
                        publishedRates().back().source, coverage.devices, range(odds.faults), range(odds.caught));
 }
@@ -108,7 +108,7 @@ void addMismatches(Section& section, const CheckLog& log, Reader reader) {
         section.paragraph(fmt::format("  {}: ", verdictName(check.verdict)), std::move(text));
     }
     if (count > most) section.line(fmt::format("  … and {} more ({} has all)", count - most, Field("json")));
-    if (count == 0) section.line("  No check that ended found a difference.");
+    if (count == 0) section.line("  No completed check found a difference.");
 }
 
 Section sectionForPeople(const CheckLog& log, const CheckCoverage& coverage, Reader reader) {
@@ -117,8 +117,8 @@ Section sectionForPeople(const CheckLog& log, const CheckCoverage& coverage, Rea
                                   coverage.unitsThatAre(Covered::Yes), coverage.units.size(),
                                   coverage.unitsThatAre(Covered::NotYet), coverage.unitsThatAre(Covered::Never));
     if (reader == Reader::Page) {
-        section.note = "Work that was run a second time, compared bit by bit. A unit is a kind of op of one layer on "
-                       "one rank; nothing is known of those that are not covered.";
+        section.note = "Work that was repeated and compared bit by bit. A unit is a kind of op of one layer on one "
+                       "rank; uncovered units are unverified.";
     }
     addMismatches(section, log, reader);
     section.add(countsTable(coverage));

@@ -56,7 +56,7 @@ std::string subjectText(const MeasureKey& key) {
     const std::string replica = key.replica == 0 ? "" : fmt::format("replica {}, ", key.replica);
     switch (key.subject) {
     case Subject::Step: return "step";
-    case Subject::RankBubble: return fmt::format("{}rank {}: idle time in all", replica, key.rank);
+    case Subject::RankBubble: return fmt::format("{}rank {}: total idle time", replica, key.rank);
     case Subject::Bubble: return fmt::format("{}rank {}: idle time {}", replica, key.rank, positionName(key.position));
     case Subject::StageWork: return fmt::format("{}stage {}: all its ops", replica, key.stage);
     case Subject::OpGroup:
@@ -120,12 +120,12 @@ void addChanges(Section& document, std::string heading, const std::vector<Change
     Section section;
     section.heading = std::move(heading);
     Table table(
-        {}, {shown("what", Align::Left), shown("A"), shown("B"), shown("change"), shown("a step"), shown("chance")});
+        {}, {shown("what", Align::Left), shown("A"), shown("B"), shown("change"), shown("per step"), shown("p-value")});
     table.most_in_text = kMaxRows;
     for (const Change& change : changes) {
         table.row(subjectText(change.key), change.a, change.b,
                   formatTimeDelta(change.shift) + relative(change.shift, change.a), Cell(change.per_step, Look::Delta),
-                  change.chance ? fmt::format("{:.4f}", *change.chance) : std::string("untested"));
+                  change.chance ? fmt::format("{:.2g}", *change.chance) : std::string("untested"));
     }
     section.add(std::move(table));
     document.add(std::move(section));
@@ -148,8 +148,8 @@ void addStep(Section& document, const RunComparison& result) {
     }
     document.line(
         fmt::format("{}, 95 % between {} and {}", text, formatTimeDelta(step.low), formatTimeDelta(step.high)));
-    document.line(result.step_changed ? fmt::format("  changed: by chance this happens with {:.4f}", *step.chance)
-                                      : std::string("  no more than chance gives"));
+    document.line(result.step_changed ? fmt::format("  changed (p = {:.2g})", *step.chance)
+                                      : std::string("  no significant change"));
 }
 
 void addOrder(Section& document, const RunComparison& result) {
@@ -169,13 +169,12 @@ void addOrder(Section& document, const RunComparison& result) {
 void addTest(Section& document, const RunComparison& result) {
     if (result.tested) {
         document.line(fmt::format("\nCompared {} groups of ops, links and idle times, and {} single ops; equal runs "
-                                  "show\n  any change at all with a chance of {:.3g} at most.",
+                                  "show\n  any change with a probability of at most {:.3g}.",
                                   result.compared_groups, result.compared_ops, result.limits.alpha));
         return;
     }
-    document.line(
-        "\nToo few steps to tell changes from chance: differences are listed as they are. Record five steps or "
-        "more\n  of each run, and some to warm up.");
+    document.line("\nToo few steps for a significance test: all differences are listed. Record at least five steps of "
+                  "each run,\n  after some warm-up steps.");
 }
 
 void addForPeople(Section& document, const Run& a, const Run& b, const RunComparison& result) {
@@ -187,16 +186,16 @@ void addForPeople(Section& document, const Run& a, const Run& b, const RunCompar
     std::vector<Change> causes;
     std::vector<Change> idle;
     std::ranges::partition_copy(result.changes, std::back_inserter(idle), std::back_inserter(causes), isIdle);
-    addChanges(document, "What changed, by what it adds to the ops or links of a step", causes);
-    addChanges(document, "Single ops that changed more than their likes (A and B: time above that of the median one)",
+    addChanges(document, "Changes, by the time they add to the ops or links of a step", causes);
+    addChanges(document, "Single ops that changed more than similar ops (A and B: time above the median op)",
                result.ops);
     addChanges(document, "Idle time that changed", idle);
     if (result.tested && causes.empty() && idle.empty() && result.ops.empty())
-        document.line("\nNothing else changed by more than chance gives.");
+        document.line("\nNo other significant changes.");
     addTest(document, result);
     if (result.unmatched > 0) {
         document.line(
-            fmt::format("{} measures could not be compared: some step of one run lacks them.", result.unmatched));
+            fmt::format("{} measures could not be compared: they are missing in a step of one run.", result.unmatched));
     }
 }
 

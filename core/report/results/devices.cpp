@@ -109,7 +109,7 @@ std::string stepsText(const Activity& activity) {
         if (longest == nullptr || step.duration > longest->duration) longest = &step;
     }
     const std::size_t count = times.size();
-    return fmt::format("{}; the median takes {}, the longest, step {}, {}.", pluralize(count, "step"),
+    return fmt::format("{}; median {}, longest (step {}) {}.", pluralize(count, "step"),
                        formatTime(median(std::move(times))), longest->index, formatTime(longest->duration));
 }
 
@@ -257,7 +257,7 @@ Section traceOf(const Run& run, std::size_t files) {
 void addForDevices(Document& document, const std::vector<DeviceSummary>& devices,
                    const std::vector<CollectiveTotals>& collectives) {
     Section time;
-    time.heading = "Where the devices' time went";
+    time.heading = "Device time by use";
     time.add(devicesTable(devices));
     document.add(std::move(time));
     Section longest;
@@ -292,7 +292,7 @@ void addForThreads(Document& document, const std::vector<HostSummary>& threads) 
         operators.push_back(std::move(totals));
     std::ranges::stable_sort(operators, std::ranges::greater(), &KernelTotals::total);
     Section longest;
-    longest.heading = "The longest operators, without those inside them";
+    longest.heading = "The longest operators, without nested ones";
     Table& table = longest.add(kernelsTable({}, operators, all, Whose::Hosts));
     table.reader = Reader::People;
     document.add(std::move(longest));
@@ -435,7 +435,7 @@ Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivi
     const Run& run = trace.run;
     const bool hosts = activity.devices.empty();
     Document document;
-    document.title = "What the devices did";
+    document.title = "Device activity";
     document.subtitle =
         fmt::format("{}: {}, {}, {} slices, {}", filesText(run.files), run.format,
                     hosts ? pluralize(activity.threads.size(), "thread") : pluralize(activity.devices.size(), "device"),

@@ -94,7 +94,7 @@ StepAccounting shownRanks(StepAccounting account, const StepRequest& request) {
 Section accountSection(const StepAccounting& account, TimeNs wall, Reader reader) {
     Section section;
     section.heading = "Accounting";
-    section.note = "where each rank's time went; what made its bubble longer, or shorter where negative";
+    section.note = "each rank's time, and what made its bubble longer (negative: shorter)";
     std::vector<AccountEntry> entries = entriesOf(account);
     if (reader == Reader::Page) section.add(accountBars(account, entries));
     Matrix matrix;
@@ -113,7 +113,7 @@ Section accountSection(const StepAccounting& account, TimeNs wall, Reader reader
 Section waterfallSection(const StepAccounting& account, TimeNs wall, bool people) {
     Section section;
     section.key = "ladder";
-    section.heading = "What made the step longer";
+    section.heading = "Causes of the longer step";
     section.note = "cumulative; in isolation; if removed";
     section.data("ideal_ns", account.ideal);
     Table table("causes", {data("cause"), shown("", Align::Left), column("adds_ns", "adds"),
@@ -222,8 +222,8 @@ Section pathSection(const StepTimeline& step, const StepDiagnosis& diagnosis, bo
 Table blameRanking(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     const StepAttribution& blame = diagnosis.attribution;
     Table table("ranking",
-                {shown("who", Align::Left), data("kind"), data("rank"), column("count", "times"),
-                 column("excess_ns", "excess"), column("waits_ns", "made wait"), shown("most of all", Align::Left),
+                {shown("cause", Align::Left), data("kind"), data("rank"), column("count", "times"),
+                 column("excess_ns", "excess"), column("waits_ns", "waits caused"), shown("mostly", Align::Left),
                  column("saves_ns", "step saves"), data("bubble_saved_ns"), data("peer"), data("chunk"), data("op")});
     for (const RootCause& cause : blame.ranking) {
         const auto most = std::ranges::max_element(cause.idle);
@@ -271,8 +271,8 @@ Section blameSection(const StepTimeline& step, const StepDiagnosis& diagnosis, b
     const StepAttribution& blame = diagnosis.attribution;
     Section section;
     section.key = "blame";
-    section.heading = "Blame";
-    section.note = fmt::format("of {} that all ranks waited, {} is longer than at typical times",
+    section.heading = "Causes of waiting";
+    section.note = fmt::format("all ranks waited {} in total, {} of it longer than at typical times",
                                formatTime(blame.usual + blame.attributed + blame.unexplained),
                                formatTime(blame.attributed + blame.unexplained));
     section.data("usual_ns", blame.usual);

@@ -78,7 +78,7 @@ void addDifferences(Section& document, const DigestComparison& result) {
                                      : fmt::format("  The other {} all follow from it.", explained));
     } else {
         document.line(
-            fmt::format("  {} differences follow from no other, {} follow from those.", result.root_count, explained));
+            fmt::format("  {} differences are independent; {} follow from them.", result.root_count, explained));
     }
     for (std::size_t i = 1; i < std::min(kMaxDigestRows, result.roots.size()); ++i)
         document.paragraph("  also: ", digestPlace(result.roots[i]));
@@ -95,20 +95,17 @@ void addDigestsForPeople(Section& document, const RecordedChecks& a, const Recor
                     result.differing == 0 ? std::string("all are equal") : fmt::format("{} differ", result.differing)));
     if (result.differing > 0) addDifferences(document, result);
     if (!result.caveats.empty()) {
-        document.line(result.equal_before_optimizer
-                          ? "\nEqual bits are to be expected up to the first optimizer step alone"
-                          : "\nEqual bits are not to be expected");
+        document.line(result.equal_before_optimizer ? "\nEqual bits are expected only up to the first optimizer step"
+                                                    : "\nEqual bits are not expected");
         for (const std::string& caveat : result.caveats)
             document.paragraph("  ", caveat + ".");
-        if (result.unexpected()) document.line("  The first difference lies before that.");
+        if (result.unexpected()) document.line("  The first difference is before that.");
     }
     if (result.only_a + result.only_b > 0) {
-        document.line(
-            fmt::format("\nNot compared: {} that only A has, {} that only B has.", result.only_a, result.only_b));
+        document.line(fmt::format("\nNot compared: {} only in A, {} only in B.", result.only_a, result.only_b));
     }
     if (result.contradictory > 0) {
-        document.line(
-            fmt::format("\nNot compared: {} of which one run itself holds different digests.", result.contradictory));
+        document.line(fmt::format("\nNot compared: {} with different digests within one run.", result.contradictory));
     }
 }
 

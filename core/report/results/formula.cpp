@@ -55,7 +55,7 @@ std::string formulaTotals(const Formula& formula) {
     if (formula.simulated) out += fmt::format("  simulated:   {}\n", formatTime(*formula.simulated));
     if (form.peaks) {
         out +=
-            fmt::format("  activations  {} {} {} at most, in forward ops of one chunk ({})\n", form.peaks->expression,
+            fmt::format("  activations  {} {} at most {}, in forward ops of one chunk ({})\n", form.peaks->expression,
                         formRelation(form.peaks->kind), std::ranges::max(form.peaks->values), form.peaks->domain);
     }
     return out;
@@ -113,7 +113,7 @@ Value formulaPeaks(const ClosedForm& form) {
 }
 
 std::string quotedWords(const ClosedForm& form) {
-    if (form.quoted.empty()) return "\nNothing is quoted of this schedule that would need a verdict.";
+    if (form.quoted.empty()) return "\nNo formulas are quoted elsewhere for this schedule.";
     std::string out = "\nQuoted elsewhere";
     for (const QuotedForm& quoted : form.quoted) {
         const bool at_position = quoted.quantity == Quantity::PositionBubble;

@@ -34,10 +34,10 @@ void addBudgetLines(Section& document, const Schedule& schedule, const MemoryRep
     for (std::size_t r = 0; r < all.ranks.size(); ++r) {
         const RankMemory& memory = all.ranks[r];
         if (!memory.over_budget) continue;
-        document.line(
-            fmt::format("Rank {} exceeds {} from {} on, its op {}{}.", r, budget,
-                        opName(schedule.ranks[r][*memory.over_budget]), *memory.over_budget,
-                        memory.fixed() > *all.budget ? "; weights, gradients and optimizer alone are too large" : ""));
+        document.line(fmt::format(
+            "Rank {} exceeds {} from {} on, at op {}{}.", r, budget, opName(schedule.ranks[r][*memory.over_budget]),
+            *memory.over_budget,
+            memory.fixed() > *all.budget ? "; weights, gradients and optimizer state alone are too large" : ""));
     }
     if (!all.overBudget()) document.line(fmt::format("Every rank stays within {}.", budget));
 }

@@ -43,15 +43,15 @@ Section periodSection(const StepPeriod& period, Reader reader) {
     if (fractionOf(more, period.step) < kDiffers) return {};
     Section section;
     section.heading = "From step to step";
-    section.note = "The mean time from one step's begin to the next one's.";
+    section.note = "Mean time from the start of one step to the start of the next.";
     Table table("parts", {shown("", Align::Left), shown("time"), shown("share")});
     const auto row = [&](std::string_view part, TimeNs time) {
         table.row(part, time, Cell(fractionOf(time, period.period()), Look::Percent));
     };
     row("typical step", period.step);
-    row("between steps, in the median", period.between);
+    row("between steps (median)", period.between);
     for (const BetweenSteps& of : period.activities)
-        row(fmt::format("  {} on rank {}, in the mean", hostActivityName(of.activity), of.rank.value), of.time);
+        row(fmt::format("  {} on rank {} (mean)", hostActivityName(of.activity), of.rank.value), of.time);
     row(period.every ? fmt::format("long steps and gaps, every {} steps", *period.every) : "long steps and gaps",
         period.rare);
     row("period", period.period());

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -47,17 +48,18 @@ Value foundFamily(const std::optional<FamilyStep>& family) {
 void addFoundLines(Document& document, const FoundOrder& found, double seconds) {
     document.line(fmt::format("{}, {} placement: makespan {}, {}", scheduleTitle(found.schedule),
                               placementName(found.schedule.placement), formatTime(found.makespan),
-                              found.proven
-                                  ? "which no order beats"
-                                  : fmt::format("{} above what no order can beat", formatPercent(found.gap(), 2))));
+                              found.proven ? "proven optimal"
+                                           : fmt::format("{} above the lower bound", formatPercent(found.gap(), 2))));
     document.paragraph("", fmt::format("Bound {}: {}.", formatTime(found.bound), found.reason.text()));
     if (found.best_family) {
         const TimeNs change = found.makespan - found.best_family->makespan;
-        document.line(fmt::format(
-            "Best family: {}, {} ({:+.2f} % to it)", orderName(found.best_family->name, found.best_family->flavor),
-            formatTime(found.best_family->makespan), 100 * fractionOf(change, found.best_family->makespan)));
+        document.line(fmt::format("Best named schedule: {}, {}; this order is {} {}",
+                                  orderName(found.best_family->name, found.best_family->flavor),
+                                  formatTime(found.best_family->makespan),
+                                  formatPercent(std::abs(fractionOf(change, found.best_family->makespan))),
+                                  change > TimeNs{0} ? "longer" : "shorter"));
     } else {
-        document.line("Best family: none has these sizes and keeps to the memory");
+        document.line("Best named schedule: none has these sizes and fits into the memory");
     }
     if (found.noisy) {
         document.line(fmt::format("Under noise: mean {}, 95 of 100 steps take up to {}",
@@ -69,12 +71,12 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
                               2)));
         }
         if (found.best_family && found.best_family->noisy)
-            document.line(fmt::format("  best family: mean {}, up to {}",
+            document.line(fmt::format("  best named schedule: mean {}, up to {}",
                                       formatTime(TimeNs{found.best_family->noisy->mean}),
                                       formatTime(TimeNs{found.best_family->noisy->late})));
     }
     document.line(fmt::format("Peak activations by rank: {}", fmt::join(found.peak_activations, " ")));
-    document.paragraph("", fmt::format("{}, {} moves of {} judged. `{}` with the same seed repeats the answer.",
+    document.paragraph("", fmt::format("{}, {} moves of {} evaluated. `{}` with the same seed reproduces the result.",
                                        pluralize(static_cast<std::size_t>(found.rounds), "round"), found.moves,
                                        found.judged, Field("rounds").is(found.rounds)));
     document.data("seconds", seconds);
@@ -89,13 +91,11 @@ void addRecordedOrder(Document& document, const std::optional<RecordedOrder>& re
                                         {"simulated_ns", recorded->simulated},
                                         {"replay_error", recorded->error}});
     const TimeNs change = found.makespan - recorded->simulated;
-    document.paragraph(
-        "",
-        fmt::format("A recorded step takes {}; its order on the mean times of its ops {}. The order found changes that "
-                    "by {:+.1f} %; the replay is off by {}. Activations are limited to what each rank held, unless "
-                    "an option limits them.",
-                    formatTime(recorded->observed), formatTime(recorded->simulated),
-                    100 * fractionOf(change, recorded->simulated), formatPercent(recorded->error)));
+    document.paragraph("", fmt::format("A recorded step takes {}; its order takes {} with the mean op times. The found "
+                                       "order changes that by {:+.1f} %; the replay error is {}. Activations are "
+                                       "limited to each rank's recorded maximum, unless an option sets a limit.",
+                                       formatTime(recorded->observed), formatTime(recorded->simulated),
+                                       100 * fractionOf(change, recorded->simulated), formatPercent(recorded->error)));
 }
 
 } // namespace

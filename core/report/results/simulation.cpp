@@ -59,7 +59,7 @@ void addQueues(Document& document, const Simulated& run) {
     const QueueCosts& queues = *run.queues;
     const TimeNs cost = run.step.wall() - queues.makespan_without;
     if (!queues.times.communicators.empty()) {
-        document.line(fmt::format("communicators '{}': queues cost {}; {} transfers waited behind others",
+        document.line(fmt::format("communicators '{}': queues cost {}; {} transfers waited for others",
                                   queues.communicators, formatTime(cost), queues.times.queued.size()));
     }
     Table queued("head_of_line",
@@ -91,7 +91,7 @@ void addQueues(Document& document, const Simulated& run) {
 void addChoices(Document& document, const std::vector<CommunicationChoice>& choices) {
     Table table("communication_choices",
                 {column("receives", "receives", Align::Left), column("communicators", "communicators", Align::Left),
-                 column("count", "how many"), column("can_hang", "can hang"), data("pairs_wrongly"),
+                 column("count", "count"), column("can_hang", "can hang"), data("pairs_wrongly"),
                  column("makespan_ns", "makespan"), data("rules")});
     for (const CommunicationChoice& each : choices) {
         Value::List rules;
@@ -107,7 +107,7 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
         document.line("No choice is safe: match transfers by tag, or change the order.");
         return;
     }
-    document.line(fmt::format("Use {} and communicators '{}': it cannot hang, and no safe choice takes less time.",
+    document.line(fmt::format("Use {} and communicators '{}': they cannot hang, and no safe choice is faster.",
                               best.deferred_receives ? "deferred receives" : "early receives",
                               communicatorKindName(best.kind)));
 }

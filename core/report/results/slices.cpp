@@ -22,7 +22,7 @@ Error unknownCategory(const Trace& trace, std::string_view wanted) {
     std::string list;
     for (const std::string_view each : known)
         list += fmt::format("{}'{}'", list.empty() ? "" : ", ", each);
-    return usageError(fmt::format("no slice is of the category '{}'", wanted),
+    return usageError(fmt::format("no slices of the category '{}'", wanted),
                       list.empty() ? "the trace has no slices" : "there are " + list);
 }
 

@@ -15,9 +15,9 @@ namespace bubblescope::report {
 namespace {
 
 std::string pacingText(const Run& run) {
-    if (!run.info->paced) return "Pacing: off, ops took as long as their maths";
+    if (!run.info->paced) return "Pacing: off; ops ran at full speed";
     if (!std::ranges::all_of(run.steps, &StepTimeline::hasOps))
-        return "Pacing: on, ops last their nominal time on an emulated device clock";
+        return "Pacing: on; ops last their nominal time on an emulated device clock";
     TimeNs latest{0};
     std::int64_t ops = 0;
     std::int64_t moved = 0;
@@ -31,10 +31,9 @@ std::string pacingText(const Run& run) {
             }
         }
     }
-    return fmt::format(
-        "Pacing: on, ops last their nominal time on an emulated device clock; the machine was up to {} late,\n"
-        "  {} of {} ops more than the tolerance of {} (those end when they really ended)",
-        formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance));
+    return fmt::format("Pacing: on; ops last their nominal time on an emulated device clock. The machine was up to {} "
+                       "late;\n  {} of {} ops were later than the tolerance of {} and are recorded with their real end",
+                       formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance));
 }
 
 } // namespace
@@ -117,12 +116,12 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
     if (!run.explanation.called.empty())
         line(fmt::format("  {} calls it {}", run.explanation.framework, run.explanation.called));
     if (run.departure) {
-        line(fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due", run.closest,
+        line(fmt::format("  closest to {}; deviates at op {} of rank {}: {} instead of {}", run.closest,
                          run.departure->index, run.departure->rank.value, opName(run.departure->observed),
                          opName(run.departure->expected)));
     }
     if (const auto& timing = run.timing) {
-        line(fmt::format("Times of {} ops are those of their kernels{}; events lie {} before and {} behind (medians), "
+        line(fmt::format("Times of {} ops are those of their kernels{}; events are {} before and {} after (medians), "
                          "at most {} from an end",
                          timing->ops,
                          timing->by_events > 0 ? fmt::format(", of {} those of events", timing->by_events) : "",
@@ -131,12 +130,12 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
     const Explanation& how = run.explanation;
     if (how.source == "inferred" || how.source == "given") {
         const std::string_view by = how.source == "given" ? "given, judged by" : "inferred, judged by";
-        line(fmt::format("  {} (confidence {:.2f}; from 0.80 on it can be trusted)", by, how.confidence));
+        line(fmt::format("  {} (confidence {:.2f}; reliable from 0.80 on)", by, how.confidence));
         for (const std::string& sentence : how.evidence)
             line("    " + sentence);
     }
     if (!how.alternatives.empty())
-        line(fmt::format("  explains the trace as well: {}", fmt::join(how.alternatives, ", ")));
+        line(fmt::format("  also explains the trace: {}", fmt::join(how.alternatives, ", ")));
     if (run.places) line(fmt::format("Mesh: {} (by {})", placeText(run.places->sizes), run.places->source));
     if (run.info && run.info->source == "run") line(pacingText(run));
     if (run.info && !run.info->faults.empty()) line(fmt::format("Planted faults: {}", run.info->faults));
@@ -156,7 +155,7 @@ Section clocksSection(const RunClocks& clocks) {
         constexpr std::size_t kMaxRanks = 16;
         for (std::size_t i = 0; i < std::min(kMaxRanks, clocks.ranks.size()); ++i) {
             const RankClock& rank = clocks.ranks[i];
-            section.line(fmt::format("  rank {}{}{}: {} +- {}, drift {:+.2f} ppm", rank.rank.value,
+            section.line(fmt::format("  rank {}{}{}: {} ± {}, drift {:+.2f} ppm", rank.rank.value,
                                      rank.replica == 0 ? "" : fmt::format(" of replica {}", rank.replica),
                                      rank.host.empty() ? "" : " on " + rank.host, formatTimeDelta(rank.fit.offset),
                                      formatTime(rank.fit.bound), rank.fit.drift * 1e6),

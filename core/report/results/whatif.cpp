@@ -19,12 +19,10 @@ constexpr double kExplains = 0.5; ///< of the loss: such a cause explains it
 void addHead(Section& document, const RunModel& model, const ModelFit& fit) {
     document.line(fmt::format("{}: {}, {}", model.where, sizesText(model.pp, model.microbatches, model.vpp),
                               model.selection.summary().text()));
-    document.paragraph(
-        "",
-        fmt::format("A step takes {}. The mean of those replayed took {}; with every op begun as soon as it could be "
-                    "it takes {} (launch delays: {}).",
-                    formatTime(model.step_time), formatTime(fit.observed), formatTime(fit.simulated),
-                    formatPercent(fit.launchDelay())));
+    document.paragraph("", fmt::format("A step takes {}. The replayed steps took {} on average; with every op starting "
+                                       "as early as possible, {} (launch delays: {}).",
+                                       formatTime(model.step_time), formatTime(fit.observed), formatTime(fit.simulated),
+                                       formatPercent(fit.launchDelay())));
     addReplayCheck(document, model.check);
 }
 
@@ -34,33 +32,32 @@ void addVerdict(Section& document, const StragglerStudy& study) {
     for (const auto& worker : study.slowest)
         workers +=
             fmt::format("{}dp {} rank {}", workers.ends_with(": ") ? "" : ", ", worker.replica, worker.rank.value);
-    document.paragraph(
-        "", fmt::format("If all ops took what their kind takes in the mean, and transfers what they take in the "
-                        "median, a step would take {}: S = {:.4f}, so {} of the time is lost to stragglers.",
-                        formatTime(study.ideal), study.slowdown, formatPercent(study.waste)));
+    document.paragraph("", fmt::format("With average op times and median transfers, a step would take {}: S = {:.2f}, "
+                                       "so stragglers cost {} of the time.",
+                                       formatTime(study.ideal), study.slowdown, formatPercent(study.waste)));
     if (study.slowdown < kAttributedSlowdown || !study.m_w || !study.m_s) {
         document.paragraph("", fmt::format("Below S = {} the loss is too small to attribute.", kAttributedSlowdown));
         return;
     }
-    const auto explains = [](double fraction) { return fraction > kExplains ? "explains it" : "does not explain it"; };
-    document.paragraph("", fmt::format("With the last stage as fast as the rest {} of what is lost would be won back "
-                                       "(M_S = {:.4f}): it {}. With the slowest 3 % of workers ({}) as fast as the "
-                                       "rest, {} (M_W = {:.4f}): that {}.",
-                                       formatPercent(*study.m_s), *study.m_s, explains(*study.m_s), workers,
-                                       formatPercent(*study.m_w), *study.m_w, explains(*study.m_w)));
+    const auto explains = [](double fraction) { return fraction > kExplains ? "explains" : "does not explain"; };
+    document.paragraph(
+        "", fmt::format("The last stage {} the loss: at average speed it would recover {} of it (M_S = {:.2f}). The "
+                        "slowest 3 % of workers ({}) would recover {} (M_W = {:.2f}), which {} the loss.",
+                        explains(*study.m_s), formatPercent(*study.m_s), *study.m_s, workers, formatPercent(*study.m_w),
+                        *study.m_w, explains(*study.m_w)));
     if (std::max(*study.m_s, *study.m_w) > 1)
-        document.paragraph("", "More than 100 % comes back where the others are faster than the mean, which the slow "
-                               "ones raise.");
+        document.paragraph(
+            "", "More than 100 % is possible: slow ones raise the mean, so the others can be faster than it.");
     if (study.slowdown < kStragglingSlowdown)
-        document.paragraph("", fmt::format("Below S = {} a job is not called straggling.", kStragglingSlowdown));
+        document.paragraph("", fmt::format("Below S = {} a job has no stragglers.", kStragglingSlowdown));
 }
 
 Section opTypesSection(const StragglerStudy& study) {
     Section section;
-    section.heading = "S by kind of op: all ideal but this kind";
+    section.heading = "S by kind of op: everything ideal except this kind";
     Table table({}, {shown("op", Align::Left), shown("S")});
     for (const auto& [name, slowdown] : study.by_op_type)
-        table.row(name, Cell(slowdown).as(fmt::format("{:.4f}", slowdown)));
+        table.row(name, Cell(slowdown).as(fmt::format("{:.3f}", slowdown)));
     section.add(std::move(table));
     return section;
 }
@@ -95,7 +92,7 @@ Section workersSection(const RunModel& model, const StragglerStudy& study) {
     constexpr std::size_t kMaxNumbers = 11;
     const std::size_t replicas = model.replicas.size();
     Section section;
-    section.heading = "S by worker: the lesser of its rank's and its replica's";
+    section.heading = "S by worker: the smaller of its rank's and its replica's S";
     if (replicas <= kMaxNumbers) {
         Table table({}, {shown("rank")});
         for (const int replica : model.replicas)
@@ -158,13 +155,13 @@ std::string barReason(const Prediction& prediction) {
     const auto tell = [&](TimeNs time, std::string_view why) {
         if (time > TimeNs{0}) reasons.push_back(fmt::format("{} {}", formatTime(time), why));
     };
-    tell(bar.replay, "from the replay's error");
-    tell(bar.reorder, "because a replay of the run's own order on its mean times differs by as much");
-    tell(bar.gaps, "from what more ops, or fewer, cost by themselves");
-    tell(bar.spread, "from how much steps vary");
+    tell(bar.replay, "replay error");
+    tell(bar.reorder, "error of replaying the run's order on its mean times");
+    tell(bar.gaps, "cost of more or fewer ops");
+    tell(bar.spread, "step-to-step variation");
     std::string text =
-        reasons.empty() ? "No error was found." : fmt::format("The ± consists of: {}.", fmt::join(reasons, "; "));
-    if (prediction.check.steps.size() == 1) text += " A single step does not show how much steps vary.";
+        reasons.empty() ? "No error was found." : fmt::format("Uncertainty: {}.", fmt::join(reasons, "; "));
+    if (prediction.check.steps.size() == 1) text += " A single step does not show step-to-step variation.";
     return text;
 }
 
@@ -177,18 +174,17 @@ void addReplayError(Section& section, const ReplayCheck& check) {
     const auto worst = std::ranges::max_element(ranks);
     std::string text;
     if (check.from_others) {
-        text =
-            fmt::format("Replayed with the start delays of the other steps, a step is {} off on average, {} at worst "
-                        "({}). Predicted from the ops and transfers of the other steps as well, it is {} off.",
-                        formatPercent(check.error()), formatPercent(check.worst()),
-                        pluralize(check.steps.size(), "step"), formatPercent(check.foresight()));
+        text = fmt::format("Leave-one-out error: {} on average, {} at most ({}) with the start delays of the other "
+                           "steps; {} if ops and transfers are predicted as well.",
+                           formatPercent(check.error()), formatPercent(check.worst()),
+                           pluralize(check.steps.size(), "step"), formatPercent(check.foresight()));
     } else {
-        text = fmt::format("Replayed without the delays that no record explains, the only step is {} off.",
-                           formatPercent(check.error()));
+        text =
+            fmt::format("Replayed without unexplained delays, the only step is {} off.", formatPercent(check.error()));
     }
     if (worst != ranks.end() && *worst > TimeNs{0})
         text +=
-            fmt::format(" Rank {} has the largest error at its end, {}.", worst - ranks.begin(), formatTime(*worst));
+            fmt::format(" Rank {} has the largest error at its end: {}.", worst - ranks.begin(), formatTime(*worst));
     // The sources of the error, as far as the trace does not record them.
     constexpr double kWorthNaming = 0.02;
     constexpr double kUnlike = 1.2;
@@ -199,14 +195,13 @@ void addReplayError(Section& section, const ReplayCheck& check) {
                                 formatTime(longest.observed));
         }
         if (check.estimated_transfers > 0)
-            text += fmt::format(" The trace lacks {} of {} transfers.", check.estimated_transfers, check.transfers);
+            text += fmt::format(" The trace misses {} of {} transfers.", check.estimated_transfers, check.transfers);
         if (check.unrecorded > kWorthNaming / 2)
             text += fmt::format(" The trace does not record why ops start late ({} of the time).",
                                 formatPercent(check.unrecorded));
         if (check.in_transfers > kWorthNaming)
-            text += fmt::format(
-                " The trace does not record what ops wait for when they start late during a transfer ({} of the time).",
-                formatPercent(check.in_transfers));
+            text += fmt::format(" The trace does not record what late ops wait for during a transfer ({} of the time).",
+                                formatPercent(check.in_transfers));
     }
     section.paragraph("", std::move(text));
 }
@@ -259,21 +254,18 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     }
     const TimeNs added = prediction.gaps_added;
     if (prediction.gap > TimeNs{0} && std::max(added, -added) > prediction.step / 1000) {
-        document.paragraph(
-            "", fmt::format("Ops start {} after they could, on average, mostly while their host launches "
-                            "them. {} {}.",
-                            formatTime(prediction.gap),
-                            added > TimeNs{0} ? "More ops one after another add" : "Fewer ops one after another save",
-                            formatTime(std::max(added, -added))));
+        document.paragraph("",
+                           fmt::format("On average ops start {} late, mostly while their host launches them. {} {}.",
+                                       formatTime(prediction.gap),
+                                       added > TimeNs{0} ? "More consecutive ops add" : "Fewer consecutive ops save",
+                                       formatTime(std::max(added, -added))));
     }
     document.paragraph("", barReason(prediction));
     addReplayError(document, prediction.check);
     if (prediction.late > prediction.before / 200) {
-        document.paragraph(
-            "",
-            fmt::format("Ops begin later than they could, and no record says why: without that it would take {} "
-                        "({}) less. What of it makes steps long is taken to stay.",
-                        formatTime(prediction.late), formatPercent(fractionOf(prediction.late, prediction.before))));
+        document.paragraph("", fmt::format("{} ({}) of late starts is unexplained; the prediction keeps it.",
+                                           formatTime(prediction.late),
+                                           formatPercent(fractionOf(prediction.late, prediction.before))));
     }
     document.data("observed_ns", prediction.step);
     document.data("predicted_ns", prediction.predicted());
@@ -293,7 +285,7 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     document.data("microbatches_before", prediction.microbatches_before);
     document.data("microbatches_after", prediction.microbatches_after);
     Section bubbles;
-    bubbles.heading = "Bubbles as replayed, mean over steps and replicas";
+    bubbles.heading = "Replayed bubbles, mean over steps and replicas";
     Table ranks("ranks", {column("rank", "rank"), column("bubble_before_ns", "bubble before"),
                           column("bubble_after_ns", "after"), shown("change")});
     for (const Prediction::RankBubble& rank : prediction.ranks)

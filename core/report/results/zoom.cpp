@@ -170,16 +170,14 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
     timeline.note =
         fmt::format("{} of {} steps, {} ops, bubbles and transfers.", timeline.steps.size(), run.steps.size(), items);
     if (timeline.steps.size() < order.size())
-        timeline.note += fmt::format(" A page has room for {}; steps that findings name come first.", most_items);
+        timeline.note += fmt::format(" A page shows at most {}; steps with findings come first.", most_items);
     if (order.size() < run.steps.size())
         timeline.note +=
-            fmt::format(" The run was judged in parts: the other steps' ops are not kept; {} shows another.",
+            fmt::format(" The run was analysed in parts; ops of other steps are not stored. {} shows another step.",
                         Field("step").is("N"));
     if (ranks_left_out > 0)
-        timeline.note +=
-            fmt::format(" The step is larger than that by itself: {} ranks are left out, those that findings "
-                        "name are there.",
-                        ranks_left_out);
+        timeline.note += fmt::format(
+            " The step itself exceeds that: {} ranks are left out; ranks with findings are shown.", ranks_left_out);
     return timeline;
 }
 

@@ -75,20 +75,20 @@ private:
             longest = std::max(longest, lastEnd(panel.step));
             ranks = std::max(ranks, panel.step.ranks.size());
         }
-        if (ranks == 0) return usageError("there is no step to draw");
+        if (ranks == 0) return usageError("no step to draw");
         to_ = options_.to.value_or(longest);
         if (options_.from < TimeNs{0} || to_ > kLatest) {
             return usageError(fmt::format("the time range to draw must lie between 0 and {}", shortTime(kLatest)),
-                              "the range counts from the begin of the step");
+                              "the range counts from the start of the step");
         }
         if (to_ <= options_.from) {
             return usageError(
                 fmt::format("the time range to draw, {} to {}, is empty", shortTime(options_.from), shortTime(to_)),
-                "the range counts from the begin of the step");
+                "the range counts from the start of the step");
         }
         for (const Rank rank : options_.ranks) {
             if (rank.value < 0 || rank.index() >= ranks) {
-                return usageError(fmt::format("there is no rank {} to draw", rank.value),
+                return usageError(fmt::format("rank {} does not exist", rank.value),
                                   fmt::format("ranks are 0 to {}", ranks - 1));
             }
         }
@@ -97,7 +97,7 @@ private:
         if (!options_.ranks.empty()) ranks_ = options_.ranks;
         measure();
         if (plot_.width < kLeastPlot)
-            return usageError(fmt::format("a width of {} leaves no room to draw", number(options_.width)));
+            return usageError(fmt::format("a width of {} is too small", number(options_.width)));
         return {};
     }
 

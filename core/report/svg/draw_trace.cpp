@@ -55,8 +55,7 @@ public:
         }
         const std::vector<TrackId> shown = tracksInRange();
         if (shown.empty()) {
-            return usageError(
-                fmt::format("there is no slice between {} and {}", shortTime(options_.from), shortTime(to_)));
+            return usageError(fmt::format("no slices between {} and {}", shortTime(options_.from), shortTime(to_)));
         }
         double names = 0;
         for (const TrackId track : shown)
@@ -64,7 +63,7 @@ public:
         plot_.x = kMargin + std::min(names, kLabelRoom) + 6;
         plot_.width = options_.width - kMargin - 4 - plot_.x;
         if (plot_.width < kLeastPlot)
-            return usageError(fmt::format("a width of {} leaves no room to draw", number(options_.width)));
+            return usageError(fmt::format("a width of {} is too small", number(options_.width)));
 
         double y = kMargin;
         for (std::size_t i = 0; i < shown.size(); ++i) {

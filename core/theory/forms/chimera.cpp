@@ -125,19 +125,18 @@ std::vector<QuotedForm> chimeraQuotes(const Schedule& schedule, const CostModel&
     return {
         twoWayQuote(schedule, costs, 2,
                     {"Chimera", "Chimera paper", "(p−2)/(2·m+p−2)",
-                     "It takes t_f = t_b. In general the bubble is (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)."}),
+                     "It assumes t_f = t_b. In general the bubble is (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)."}),
         twoWayQuote(schedule, costs, 1.5,
                     {"Chimera, long backward", "Chimera paper", "(p−2)/(1.5·m+p−2)",
-                     "It takes t_b = 2·t_f and m = p. Each further block of p micro-batches adds (p−2)·|t_b−t_f|."})};
+                     "It assumes t_b = 2·t_f and m = p. Each further block of p micro-batches adds (p−2)·|t_b−t_f|."})};
 }
 
 std::vector<QuotedForm> bitPipeQuotes(const Schedule& schedule, const CostModel& costs) {
     if (!freeTransfers(costs)) return {};
-    return {twoWayQuote(
-        schedule, costs, 4,
-        {"BitPipe", "BitPipe paper", "(p−2)/(4·m+p−2)",
-         "It takes t_f = t_b. In general the bubble is (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|) in times of "
-         "a chunk."})};
+    return {twoWayQuote(schedule, costs, 4,
+                        {"BitPipe", "BitPipe paper", "(p−2)/(4·m+p−2)",
+                         "It assumes t_f = t_b. In general the bubble is (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|) in "
+                         "times of a chunk."})};
 }
 
 } // namespace

@@ -156,12 +156,11 @@ QuotedForm dualQuote(const Schedule& schedule, const CostModel& costs, std::int6
     const OpTimes& t = costs.times;
     const TimeNs both = t.forward + t.backward;
     const TimeNs pair = costs.overlapped.value_or(both);
-    return bubbleQuote(
-        schedule,
-        {std::move(name), "DualPipe README", std::move(expression),
-         "Its B is the whole backward, and it is the largest bubble of all ranks: where t_fb < t_f+t_b, ranks "
-         "with fewer pairs are busier and idle less. It needs t_i = t_f and t_w ≤ t_f."},
-        (n - 1) * (pair + t.backward - 3 * t.weight_grad), n <= 2 || pair == both);
+    return bubbleQuote(schedule,
+                       {std::move(name), "DualPipe README", std::move(expression),
+                        "Its B is the whole backward, and its bubble is the largest of all ranks: if t_fb < t_f+t_b, "
+                        "ranks with fewer pairs are busier and idle less. It needs t_i = t_f and t_w ≤ t_f."},
+                       (n - 1) * (pair + t.backward - 3 * t.weight_grad), n <= 2 || pair == both);
 }
 
 std::vector<QuotedForm> dualPipeQuotes(const Schedule& schedule, const CostModel& costs) {
@@ -176,13 +175,13 @@ std::vector<QuotedForm> dualPipeVQuotes(const Schedule& schedule, const CostMode
     std::vector<QuotedForm> list{dualQuote(schedule, costs, p, "DualPipeV", "(p−1)·(t_fb+t_b−3·t_w)")};
     if (p < 2) return list;
     const TimeNs pair = costs.overlapped.value_or(t.forward + t.backward);
-    list.push_back(bubbleQuote(
-        schedule,
-        {"DualPipeV without split cool-down", "MindSpeed documentation", "(p−1)·(t_fb+t_b−t_w) − t_f",
-         "It is of an order whose cool-down does not hold weight gradients back, and there too a t_f too small as "
-         "simulated. The order shown here has (p−1)·(t_fb+t_b−3·t_w)."},
-        (p - 1) * (pair + t.backward - t.weight_grad) - t.forward,
-        list.front().holds && 2 * (p - 1) * t.weight_grad == t.forward));
+    list.push_back(
+        bubbleQuote(schedule,
+                    {"DualPipeV without split cool-down", "MindSpeed documentation", "(p−1)·(t_fb+t_b−t_w) − t_f",
+                     "It is for an order whose cool-down does not delay weight gradients, and even there it is one t_f "
+                     "too small in simulation. The order shown here has (p−1)·(t_fb+t_b−3·t_w)."},
+                    (p - 1) * (pair + t.backward - t.weight_grad) - t.forward,
+                    list.front().holds && 2 * (p - 1) * t.weight_grad == t.forward));
     return list;
 }
 

@@ -16,7 +16,7 @@ std::string_view formKindName(FormKind kind) {
 std::string_view quantityName(Quantity quantity) {
     switch (quantity) {
     case Quantity::PositionBubble: return "bubble at a position";
-    case Quantity::Bubble: return "bubble of a rank";
+    case Quantity::Bubble: return "bubble per rank";
     case Quantity::SpanBubble: return "bubble on the longest span";
     case Quantity::Makespan: return "makespan";
     case Quantity::BubbleRate: return "bubble over makespan";

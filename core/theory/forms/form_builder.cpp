@@ -212,8 +212,8 @@ QuotedForm sailSgFractionQuote(const Schedule& schedule, int sixths, int units, 
     const bool met = 6 * units * (m + p - 1) == sixths * (p - 1) * (work + units);
     return ratioQuote(Quantity::SpanBubbleRate,
                       {std::move(name), "sail-sg README", std::move(expression),
-                       "It is a limit for t_f = t_i = t_w, many ranks and m much larger than p. What the order "
-                       "idles at a given size is in its own form."},
+                       "It is a limit for t_f = t_i = t_w, many ranks and m much larger than p. The order's own form "
+                       "gives the idle time for a given size."},
                       sixths * b / 6, met);
 }
 

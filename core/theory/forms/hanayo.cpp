@@ -108,7 +108,7 @@ Result<ClosedForm> hanayoForm(const Schedule& schedule, const CostModel& costs) 
                             "(v·p·⌈m/p⌉ + (m−1) mod p)·(t_f+t_b)",
                             fmt::format("every m, v even, t_f = t_b (of one chunk){}", kEqualAndFree));
     }
-    return usageError("hanayo's form holds for t_f = t_b, for m ≤ p, and for t_f > t_b where p divides m",
+    return usageError("hanayo's closed form holds for t_f = t_b, for m ≤ p, and for t_f > t_b if p divides m",
                       "give such times, or use `bubblescope simulate`");
 }
 
@@ -119,7 +119,7 @@ Result<ClosedForm> hanayoGeneralForm(const Schedule& schedule, const CostModel& 
     const std::int64_t m = schedule.microbatches;
     const std::int64_t v = schedule.vpp;
     if (t != costs.times.backward || costs.comm > t || m % p != 0) {
-        return usageError("with slow transfers hanayo's form holds for t_f = t_b, c ≤ t_f and m divisible by p",
+        return usageError("with slow transfers hanayo's closed form holds for t_f = t_b, c ≤ t_f and m divisible by p",
                           "use `bubblescope simulate`");
     }
     const TimeNs c = p > 1 ? costs.comm : TimeNs{0};
@@ -143,12 +143,11 @@ std::vector<QuotedForm> hanayoQuotes(const Schedule& schedule, const CostModel& 
     if (!freeTransfers(costs) || t.forward != t.backward || schedule.microbatches % schedule.pp != 0) return {};
     const double p = schedule.pp;
     const double waves = schedule.vpp / 2.0;
-    return {
-        ratioQuote(Quantity::BubbleRate,
-                   {"Hanayo", "Hanayo paper", "(2·p−2)/(3·p·W+p−1), W waves",
-                    "No order made here has it, and no program of its authors is public to compare with. For t_f = t_b "
-                    "and p dividing m the share of the makespan is (p−1)/(m·v+p−1)."},
-                   (2 * p - 2) / (3 * p * waves + p - 1), schedule.pp == 1)};
+    return {ratioQuote(Quantity::BubbleRate,
+                       {"Hanayo", "Hanayo paper", "(2·p−2)/(3·p·W+p−1), W waves",
+                        "No order here reaches it, and its authors have not published a program. For t_f = t_b and p "
+                        "dividing m the share of the makespan is (p−1)/(m·v+p−1)."},
+                       (2 * p - 2) / (3 * p * waves + p - 1), schedule.pp == 1)};
 }
 
 } // namespace

@@ -93,12 +93,12 @@ Result<ClosedForm> wholeForm(const Schedule& schedule, const CostModel& costs) {
             schedule, costs, "one group of m, all forwards first, every t_f, t_b and c (of one chunk); equal stages");
     }
     if (!groups.wide && groups.sizes.size() > 1)
-        return usageError(
-            "no closed form is known for interleaved orders with a group smaller than the number of ranks");
+        return usageError("no known closed form for interleaved orders with a group smaller than the number of ranks");
     if (costs.comm.count() > 0 || !groups.wide) {
-        if (!groups.equal) return usageError("with latency, interleaved has a closed form where all groups are equal");
+        if (!groups.equal)
+            return usageError("with latency, interleaved has a closed form only if all groups are equal");
         if (costs.comm > std::min(costs.times.forward, costs.times.backward))
-            return usageError("with latency, interleaved has a closed form while c is no longer than t_f and t_b");
+            return usageError("with latency, interleaved has a closed form only if c is at most t_f and t_b");
         const std::string whose = groups.wide ? "equal groups of N ≥ p" : "one group of m < p";
         const std::string times = ", every t_f and t_b (of one chunk)";
         return wrappingForm(
@@ -133,8 +133,8 @@ void addSplitQuotes(std::vector<QuotedForm>& list, const Schedule& schedule, con
     const auto [shorter, longer] = std::minmax(t.forward, t.backward);
     const bool feasible = longer <= 2 * shorter && (p - 2) * longer <= (p - 1) * shorter;
     const std::string verdict =
-        "Ops can be placed so only while max(t_f, t_b)/min(t_f, t_b) is at most 2 and at most (p−1)/(p−2). The "
-        "split of 1F1B, (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it, is always possible.";
+        "This placement exists only if max(t_f, t_b)/min(t_f, t_b) is at most 2 and at most (p−1)/(p−2). The split of "
+        "1F1B, (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it, is always possible.";
     list.push_back(positionQuote(
         schedule, {"inner split of VPP, before the steady part", "Zheng 2024", "(p−s−1)·t_f", verdict},
         Position::WarmupToSteady, [&](int s) { return (p - s - 1) * t.forward; }, feasible));
@@ -149,8 +149,8 @@ void addZhengNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, co
     if (groups.sizes == std::vector{4, 1} && t.forward == t.backward) {
         list.push_back(bubbleQuote(schedule,
                                    {"11 bubbles", "Zheng 2024", "11·t_f",
-                                    "It is the idle time of a rank, in ops, of groups of p with the remainder last at "
-                                    "p = 4, m = 5, v = 2, t_f = t_b. One group of all 5 has 6."},
+                                    "It is a rank's idle time, in ops, for groups of p with the remainder last at p = "
+                                    "4, m = 5, v = 2, t_f = t_b. One group of all 5 has 6."},
                                    11 * t.forward, true));
     }
     if (schedule.microbatches != 9) return;
@@ -158,18 +158,16 @@ void addZhengNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, co
     const bool last_small = groups.sizes.back() == 1 && t.backward >= t.forward;
     const auto idle = static_cast<double>((3 * both + 5 * t.backward + t.forward).count());
     const double rate = idle / (idle + static_cast<double>((18 * both).count()));
-    list.push_back(
-        ratioQuote(Quantity::BubbleRate,
-                   {"26 %, unbalanced VPP", "Zheng 2024", "26 %",
-                    "It is the rate of groups of p with the remainder last at p = 4, m = 9, v = 2 for t_f:t_b "
-                    "about 2:3. At 1:1 that order idles 25.0 %, at 1:2 27.0 %."},
-                   0.26, last_small && rate >= 0.255 && rate < 0.265));
-    list.push_back(
-        ratioQuote(Quantity::BubbleRate,
-                   {"14 %, unbalanced VPP improved", "Zheng 2024", "14 %",
-                    "It is (p−1)/(m·v+p−1) = 1/7, the rate of groups of at least p for any t_f:t_b. The order "
-                    "with the remainder as a group of its own does not reach it."},
-                   0.14, groups.wide));
+    list.push_back(ratioQuote(Quantity::BubbleRate,
+                              {"26 %, unbalanced VPP", "Zheng 2024", "26 %",
+                               "It is the rate for groups of p with the remainder last at p = 4, m = 9, v = 2 for "
+                               "t_f:t_b about 2:3. At 1:1 that order idles 25.0 %, at 1:2 27.0 %."},
+                              0.26, last_small && rate >= 0.255 && rate < 0.265));
+    list.push_back(ratioQuote(Quantity::BubbleRate,
+                              {"14 %, unbalanced VPP improved", "Zheng 2024", "14 %",
+                               "It is (p−1)/(m·v+p−1) = 1/7, the rate for groups of at least p at any t_f:t_b. An "
+                               "order with the remainder as a separate group does not reach it."},
+                              0.14, groups.wide));
 }
 
 std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& costs) {
@@ -185,17 +183,16 @@ std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& c
     list.push_back(
         bubbleQuote(schedule,
                     {"VPP has the bubble of balanced VPP for every m", "Zheng 2024", "(p−1)·(t_f+t_b)",
-                     "It holds where every group has at least p micro-batches and transfers are free. A remainder "
-                     "smaller than p as a group of its own adds idle time at every wrap-around, and for some sizes a "
-                     "deadlock."},
+                     "It holds if every group has at least p micro-batches and transfers are free. A separate group of "
+                     "fewer than p micro-batches adds idle time at every wrap-around, and for some sizes a deadlock."},
                     (p - 1) * both, free && groups.wide));
     if (!free && groups_of_p) {
-        list.push_back(bubbleQuote(
-            schedule,
-            {"latency of 1F1B-I", "zero-bubble paper (ICLR), table 5", "(p−1)·(t_f+t_b) + (p·(2·v−1)−2)·c",
-             "It counts p·c less than the order takes when every transfer costs c. Right is (p−1)·(t_f+t_b) + "
-             "2·(v·p−1)·c while c is no longer than an op."},
-            (p - 1) * both + (p * (2 * v - 1) - 2) * costs.comm, false));
+        list.push_back(
+            bubbleQuote(schedule,
+                        {"latency of 1F1B-I", "zero-bubble paper (ICLR), table 5", "(p−1)·(t_f+t_b) + (p·(2·v−1)−2)·c",
+                         "It counts p·c less than the order takes when every transfer costs c. Correct is "
+                         "(p−1)·(t_f+t_b) + 2·(v·p−1)·c if c is at most one op."},
+                        (p - 1) * both + (p * (2 * v - 1) - 2) * costs.comm, false));
     }
     list.push_back(overIdealQuote(schedule, costs, schedule.vpp));
     list.back().holds = free && groups.wide;
@@ -253,7 +250,7 @@ Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& co
 
 Result<ClosedForm> interleavedGeneralForm(const Schedule& schedule, const CostModel& costs) {
     if (!isSplitInterleaved(schedule.flavor)) return wholeForm(schedule, costs);
-    return usageError("with split backwards, interleaved has a closed form where stages are equal and transfers free");
+    return usageError("with split backwards, interleaved has a closed form only for equal stages and free transfers");
 }
 
 PeakForm interleavedPeaks(const Schedule& schedule) {

@@ -71,7 +71,7 @@ Result<ClosedForm> unequal1F1BForm(const Schedule& schedule, const CostModel& co
         makespanForm(schedule, costs, std::max(before, bound), "the bound − m·t of the rank",
                      "max(Σt, max_s(Σ_{i<s} t_i + m·t_s)), t = t_f+t_b", "every m, any times per stage, every c");
     form.kind = FormKind::LowerBound;
-    form.note = "on unequal stages 1f1b has an exact form where transfers are free and the last stage is the slowest";
+    form.note = "on unequal stages 1f1b has an exact form only if transfers are free and the last stage is the slowest";
     return form;
 }
 
@@ -101,8 +101,8 @@ std::vector<QuotedForm> splitQuotes(const Schedule& schedule, const OpTimes& t) 
         };
     };
     const std::string swapped =
-        "It has the two middle bubbles the wrong way round, which contradicts the dependencies unless t_f = t_b. Right "
-        "are (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it; the total is the same.";
+        "It swaps the two middle bubbles, which contradicts the dependencies unless t_f = t_b. Correct are (p−s−1)·t_b "
+        "before the steady part and (p−s−1)·t_f after it; the total is the same.";
     const bool alike = t.forward == t.backward;
     return {
         positionQuote(schedule, {"inner split of 1F1B, before the steady part", "Zheng 2024", "(p−s−1)·t_f", swapped},
@@ -119,7 +119,7 @@ std::vector<QuotedForm> oneFOneBQuotes(const Schedule& schedule, const CostModel
     list.push_back(
         bubbleQuote(schedule,
                     {"1F1B changes memory, not time", "Zheng 2024", "(p−1)·(t_f+t_b+2·c), as F-then-B",
-                     "It holds where transfers are free. With latency c 1F1B is slower than F-then-B by "
+                     "It holds if transfers are free. With latency c, 1F1B is slower than F-then-B by "
                      "2·c·⌊(m−1)·(p−1)/p⌋, since every turn from forward to backward waits for a round trip."},
                     (p - 1) * (t.forward + t.backward + 2 * costs.comm),
                     turningLoss(p, schedule.microbatches, 1, costs).count() == 0));
@@ -149,7 +149,7 @@ Result<ClosedForm> seq1F1BForm(const Schedule& schedule, const CostModel& costs)
                        "every m, every number of slices, every t_f and t_b (of one slice); equal slices and stages, "
                        "transfers free")
         .addFillAndDrain()
-        .finish("(p−1)·(t_f+t_b)", "(m·k+p−1)·(t_f+t_b), k slices a micro-batch");
+        .finish("(p−1)·(t_f+t_b)", "(m·k+p−1)·(t_f+t_b), k slices per micro-batch");
 }
 
 PeakForm seq1F1BPeaks(const Schedule& schedule) {

@@ -134,10 +134,10 @@ ClosedForm paddleMpForm(const Schedule& schedule, const CostModel& costs, const 
     const TimeNs pairs = x.p == 1 || x.m == 1 ? (x.m - 1) * x.pair : x.pair + turns * (x.pair + hop);
     const TimeNs makespan = x.p * x.both + 2 * (x.p - 1) * x.c + pairs;
     const std::string turn = x.slow() ? "(t_fb+2·c)" : "t_fb";
-    FormBuilder form(schedule, costs,
-                     fmt::format("every m, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b{}; a pair hands on its results at its end; "
-                                 "equal stages{}",
-                                 x.slow() ? ", every c" : "", x.slow() ? "" : ", transfers free"));
+    FormBuilder form(
+        schedule, costs,
+        fmt::format("every m, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b{}; a pair sends its results at its end; equal stages{}",
+                    x.slow() ? ", every c" : "", x.slow() ? "" : ", transfers free"));
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = x.p - s - 1;
         const std::int64_t drain = std::max<std::int64_t>(0, below - 1);
@@ -146,7 +146,7 @@ ClosedForm paddleMpForm(const Schedule& schedule, const CostModel& costs, const 
         std::vector<PositionTerm> terms{{Position::BeforeWarmup, x.slow() ? "s·(t_f+c)" : "s·t_f", start},
                                         {Position::AfterCooldown, x.slow() ? "s·(t_b+c)" : "s·t_b", end}};
         if (x.m <= x.p - s && below > 0) { // no pairs
-            terms.push_back({Position::ForwardToBackward, "T − m·(t_f+t_b) − what is outside, T the makespan",
+            terms.push_back({Position::ForwardToBackward, "T − m·(t_f+t_b) − the bubbles outside, T the makespan",
                              makespan - x.m * x.both - start - end});
         } else if (below > 0 || x.p > 1) {
             terms.push_back({Position::WarmupToSteady, "(p−s−1)·" + turn, below * hop});
@@ -159,7 +159,7 @@ ClosedForm paddleMpForm(const Schedule& schedule, const CostModel& costs, const 
     const std::string text = x.p == 1   ? "t_f+t_b + (m−1)·t_fb"
                              : x.slow() ? "p·(t_f+t_b) + (2·m−3)·t_fb + 2·(p+m−3)·c for m ≥ 2"
                                         : "p·(t_f+t_b) + (2·m−3)·t_fb for m ≥ 2";
-    return form.finish("what the ops leave of the makespan", text);
+    return form.finish("makespan minus ops", text);
 }
 
 bool isPaddleMp(const Schedule& schedule) {

@@ -179,7 +179,7 @@ Result<ClosedForm> delayedWeightForm(const Schedule& schedule, const CostModel& 
     }
     if (x.m >= x.p) return manyDelayed(schedule, costs);
     if (x.v == 1) return fewDelayed(schedule, costs);
-    return usageError("with fewer micro-batches than ranks the closed form holds for one chunk a rank",
+    return usageError("with fewer micro-batches than ranks, the closed form holds for one chunk per rank",
                       "use `bubblescope simulate`");
 }
 
@@ -243,13 +243,12 @@ Result<ClosedForm> zbH1GeneralForm(const Schedule& schedule, const CostModel& co
 std::vector<QuotedForm> paddleH1Quotes(const Schedule& schedule, const OpTimes& t) {
     const std::int64_t p = schedule.pp;
     const bool holds = p == 1 || ((p - 1) * t.weight_grad <= t.forward && t.weight_grad <= t.input_grad);
-    return {
-        bubbleQuote(schedule,
-                    {"ZB-H1 as the paper has it", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−t_w)",
-                     "Paddle's order splits only the first s backwards and the last one, so its gain over 1F1B is no "
-                     "more than one forward, min((p−1)·t_w, t_f). The paper's (p−1)·t_w is reached where (p−1)·t_w ≤ "
-                     "t_f and t_w ≤ t_i."},
-                    (p - 1) * (t.forward + t.input_grad - t.weight_grad), holds)};
+    return {bubbleQuote(
+        schedule,
+        {"ZB-H1 as in the paper", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−t_w)",
+         "Paddle's order splits only the first s backwards and the last one, so it gains at most one forward over "
+         "1F1B, min((p−1)·t_w, t_f). It reaches the paper's (p−1)·t_w if (p−1)·t_w ≤ t_f and t_w ≤ t_i."},
+        (p - 1) * (t.forward + t.input_grad - t.weight_grad), holds)};
 }
 
 std::vector<QuotedForm> zbH1Quotes(const Schedule& schedule, const CostModel& costs) {
@@ -264,18 +263,16 @@ std::vector<QuotedForm> zbH1Quotes(const Schedule& schedule, const CostModel& co
     const bool holds = p == 1 || (short_weights && (m >= p || t.weight_grad.count() == 0));
     const TimeNs bubble = (p - 1) * (t.forward + t.input_grad - t.weight_grad);
     std::vector<QuotedForm> list{
-        bubbleQuote(
-            schedule,
-            {"ZB-H1", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−t_w)",
-             "It holds for m ≥ p while t_w is no longer than t_f and t_i. With longer weight gradients the bubble is "
-             "(p−1)·max(t_f, t_i)."},
-            bubble, holds),
-        bubbleQuote(
-            schedule,
-            {"ZB1P", "DeepSeek-V3 report and DualPipe README", "(p−1)·(t_f+t_b−2·t_w)",
-             "Its B is the whole backward, so this is the paper's (p−1)·(t_f+t_i−t_w) in other letters, with the same "
-             "domain. Read with B as the input gradient it would be too small by (p−1)·t_w."},
-            bubble, holds)};
+        bubbleQuote(schedule,
+                    {"ZB-H1", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−t_w)",
+                     "It holds for m ≥ p if t_w is at most t_f and t_i. With longer weight gradients the bubble is "
+                     "(p−1)·max(t_f, t_i)."},
+                    bubble, holds),
+        bubbleQuote(schedule,
+                    {"ZB1P", "DeepSeek-V3 report and DualPipe README", "(p−1)·(t_f+t_b−2·t_w)",
+                     "Its B is the whole backward, so this is the paper's (p−1)·(t_f+t_i−t_w) in other letters, with "
+                     "the same domain. With B as the input gradient it would be too small by (p−1)·t_w."},
+                    bubble, holds)};
     if (equalTimes(t) && m >= p)
         list.push_back(sailSgFractionQuote(schedule, 2, schedule.pp - 1, "ZB1P", "B/3, B = (p−1)/(m+p−1)"));
     return list;

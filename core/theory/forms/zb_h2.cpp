@@ -183,7 +183,7 @@ std::vector<QuotedForm> zbH2Quotes(const Schedule& schedule, const CostModel& co
     return {
         timeQuote(Quantity::SpanBubble,
                   {"ZB-H2", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−2·t_w)",
-                   "It counts a rank's span and holds while t_w ≤ t_f and 2·t_w ≤ t_f+t_i; else the span's bubble is "
+                   "It counts a rank's span and holds if t_w ≤ t_f and 2·t_w ≤ t_f+t_i; otherwise the span's bubble is "
                    "(p−1)·max(t_i−t_f, 0). From the step's start to its end ranks idle (p−1)·max(t_f, t_f+t_i−2·t_w, "
                    "t_i−t_f)."},
                   (p - 1) * paper, p == 1 || (paper >= late && paper.count() >= 0)),

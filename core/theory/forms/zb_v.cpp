@@ -105,12 +105,12 @@ Result<ClosedForm> zbVForm(const Schedule& schedule, const CostModel& costs) {
     const std::int64_t m = schedule.microbatches;
     if (!isFixed(schedule)) {
         return usageError("the greedy orders of zb-v follow the times and have no closed form",
-                          fmt::format("`bubblescope simulate` gives its bubbles; {} has a closed form",
+                          fmt::format("`bubblescope simulate` computes its bubbles; {} has a closed form",
                                       Field("flavor").is("handcrafted")));
     }
     if (m < 2 * p - 1) {
         return usageError("the closed form of zb-v holds for m ≥ 2p−1",
-                          "`bubblescope simulate` gives the bubbles for any m");
+                          "`bubblescope simulate` computes the bubbles for any m");
     }
     if (t.weight_grad <= std::min(t.forward, t.input_grad)) return zbVPositions(schedule, costs);
     const TimeNs work = 2 * m * (t.forward + t.input_grad + t.weight_grad);
@@ -141,9 +141,8 @@ std::vector<QuotedForm> zbVQuotes(const Schedule& schedule, const CostModel& cos
     return {ratioQuote(
         Quantity::SpanBubbleRate,
         {"ZB-V has no bubble", "sail-sg README", "0",
-         "It counts a rank's span, from its first op to its last, and holds for t_f = t_i = t_w. Else the "
-         "span's bubble is 2·(p−1)·(t_i−t_w), and from the step's start to its end each rank idles (p−1)·t_i "
-         "at least."},
+         "It counts a rank's span, from its first op to its last, and holds for t_f = t_i = t_w. Otherwise the span's "
+         "bubble is 2·(p−1)·(t_i−t_w), and from the step's start to its end each rank idles at least (p−1)·t_i."},
         0, p == 1 || t.input_grad == t.weight_grad)};
 }
 

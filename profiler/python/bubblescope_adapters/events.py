@@ -1,7 +1,7 @@
 """The events that adapters write into the capture: ranges on the calling thread, marks of steps, and statements made
 once.
 
-The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op: they are those of the
+The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op: use them with the
 capture library itself. In a process that is not recorded they do nothing."""
 
 import ctypes

@@ -11,7 +11,7 @@ namespace {
 
 const HostMatrix& onHost(const Tensor& tensor, std::int64_t rows, std::int64_t columns, Storage storage) {
     if (!tensor.onHost() || tensor.rows() != rows || tensor.cols() != columns || storage != Storage::Float)
-        throw std::logic_error("a tensor does not belong to the stage that is to use it");
+        throw std::logic_error("a tensor does not belong to the stage that uses it");
     return tensor.host();
 }
 

@@ -62,7 +62,7 @@ public:
         CudaDevice::bindThread();
         checkCuda(loadKernels(), "load the kernels");
         if (fuses_attention_) checkCuda(loadAttention(), "load attention");
-        checkCuda(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, index_), "tell its processors");
+        checkCuda(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, index_), "query its processors");
         if (!share_) return;
         processors_ = share_->processors();
         products_.useProcessors(processors_);
@@ -71,7 +71,7 @@ public:
 
     std::string uuid() const override {
         cudaDeviceProp properties{};
-        checkCuda(cudaGetDeviceProperties(&properties, index_), "tell its properties");
+        checkCuda(cudaGetDeviceProperties(&properties, index_), "query its properties");
         std::string text = "GPU";
         for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
             // Groups of 4, 2, 2, 2 and 6 bytes, as in the driver's tools.
@@ -87,7 +87,7 @@ public:
     std::optional<std::int64_t> memory() const override {
         std::size_t free = 0;
         std::size_t total = 0;
-        checkCuda(cudaMemGetInfo(&free, &total), "tell its memory");
+        checkCuda(cudaMemGetInfo(&free, &total), "query its memory");
         return static_cast<std::int64_t>(total);
     }
     int processors() const override { return processors_; }
@@ -113,7 +113,7 @@ public:
         void* memory = nullptr;
         const cudaError_t result = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
         if (result != cudaSuccess) (void)cudaGetLastError(); // clears the error, which must not affect later calls
-        checkCuda(result, "give memory");
+        checkCuda(result, "allocate memory");
         return memory;
     }
     void release(void* memory) noexcept override { (void)cudaFree(memory); }
@@ -122,7 +122,7 @@ public:
     Stream makeStream(Priority priority) override {
         int least = 0;
         int greatest = 0;
-        checkCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "tell its priorities");
+        checkCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "query its priorities");
         auto made = std::make_unique<CudaStream>();
         // Smaller numbers go first.
         const int level = priority == Priority::Urgent ? greatest
@@ -131,7 +131,7 @@ public:
         if (share_) {
             made->stream = static_cast<cudaStream_t>(share_->makeStream(level));
         } else {
-            checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking, level), "make a stream");
+            checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking, level), "create a stream");
         }
         if (graphs_) made->graphs.emplace(made->stream);
         return made.release();
@@ -153,7 +153,7 @@ public:
     Event makeEvent(bool timed) override {
         auto made = std::make_unique<CudaEvent>();
         checkCuda(cudaEventCreateWithFlags(&made->event, timed ? cudaEventDefault : cudaEventDisableTiming),
-                  "make an event");
+                  "create an event");
         return made.release();
     }
     void destroy(Event event) noexcept override {
@@ -170,15 +170,15 @@ public:
         checkCuda(cudaStreamWaitEvent(cuda(stream), cuda(event), cudaEventWaitDefault), "wait for an event");
         outside.resume();
     }
-    void finish(Event event) override { checkCuda(cudaEventSynchronize(cuda(event)), "reach an event"); }
+    void finish(Event event) override { checkCuda(cudaEventSynchronize(cuda(event)), "synchronise with an event"); }
     bool reached(Event event) override {
         const cudaError_t result = cudaEventQuery(cuda(event));
-        if (result != cudaErrorNotReady) checkCuda(result, "look at an event");
+        if (result != cudaErrorNotReady) checkCuda(result, "query an event");
         return result == cudaSuccess;
     }
     TimeNs elapsed(Event from, Event to) override {
         float milliseconds = 0.0F;
-        checkCuda(cudaEventElapsedTime(&milliseconds, cuda(from), cuda(to)), "tell the time between events");
+        checkCuda(cudaEventElapsedTime(&milliseconds, cuda(from), cuda(to)), "measure the time between events");
         return TimeNs{std::llround(static_cast<double>(milliseconds) * 1e6)};
     }
 

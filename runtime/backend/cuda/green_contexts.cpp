@@ -78,7 +78,7 @@ Result<GreenCalls> findGreenCalls(const DriverFunctions& driver) {
     find("cuGreenCtxDestroy", calls.destroy);
     find("cuGreenCtxStreamCreate", calls.makeStream);
     find("cuGetErrorString", calls.errorString);
-    if (!missing.empty()) return runError("the driver has no " + missing, "use one of CUDA 12.4 or newer");
+    if (!missing.empty()) return runError("the driver does not provide " + missing, "use one of CUDA 12.4 or newer");
     return calls;
 }
 
@@ -103,7 +103,8 @@ ProcessorShare::~ProcessorShare() {
 void* ProcessorShare::makeStream(int priority) const {
     Handle stream = nullptr;
     const int error = calls_->makeStream(&stream, context_, kNonBlocking, priority);
-    if (error != 0) throw std::runtime_error("CUDA cannot make a stream on some processors: " + calls_->message(error));
+    if (error != 0)
+        throw std::runtime_error("CUDA cannot create a stream on a share of the processors: " + calls_->message(error));
     return stream;
 }
 
@@ -127,7 +128,7 @@ Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const Driv
     const auto count = static_cast<unsigned>(shares);
     const std::optional<unsigned> each = largestShare(calls, all, count);
     if (!each) {
-        return runError("the driver makes no " + std::to_string(shares) + " equal shares of " +
+        return runError("the driver cannot create " + std::to_string(shares) + " equal shares of " +
                         std::to_string(all.processors) + " processors (at least " + std::to_string(all.least) +
                         " each)");
     }
@@ -135,7 +136,7 @@ Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const Driv
     unsigned made = count;
     if (const int error = calls.split(resources.data(), &made, &all, nullptr, 0, *each); error != 0)
         return refused("divide the processors", error);
-    if (made < count) return runError("the driver made fewer shares than it had promised");
+    if (made < count) return runError("the driver created fewer shares than requested");
     const auto shared = std::make_shared<const GreenCalls>(calls);
     std::vector<std::shared_ptr<ProcessorShare>> result;
     for (DeviceResource& resource : resources) {

@@ -79,8 +79,8 @@ constexpr int kMaxBlocks = 2;
 void exchangeFirst(const NcclLibrary& nccl, ncclComm_t comm, int rank, int size, bool one_way) {
     void* memory = nullptr;
     cudaStream_t stream = nullptr;
-    checkCuda(cudaMalloc(&memory, static_cast<std::size_t>(size) + 1), "give memory");
-    checkCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
+    checkCuda(cudaMalloc(&memory, static_cast<std::size_t>(size) + 1), "allocate memory");
+    checkCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
     auto* const bytes = static_cast<char*>(memory); // one to send, then one from each member
     nccl.check(nccl.groupStart(), "begin a group");
     for (int peer = 0; peer < size; ++peer) {
@@ -101,7 +101,7 @@ class Joining {
 public:
     Joining(const NcclLibrary& nccl, const ncclUniqueId& id, int rank, int size, bool one_way)
         : nccl_(nccl), id_(id), rank_(rank), size_(size), one_way_(one_way) {
-        checkCuda(cudaGetDevice(&gpu_), "tell its number");
+        checkCuda(cudaGetDevice(&gpu_), "query its number");
     }
     void run() noexcept {
         std::string error;
@@ -183,7 +183,7 @@ public:
         }
         if (comm_ == nullptr) throw std::runtime_error("the communicator was aborted");
         ncclResult_t state = ncclSuccess;
-        nccl_.check(nccl_.commGetAsyncError(comm_, &state), "tell how a communicator is", comm_);
+        nccl_.check(nccl_.commGetAsyncError(comm_, &state), "query the state of a communicator", comm_);
         nccl_.check(state, "go on", comm_);
         return state == ncclSuccess;
     }
@@ -206,7 +206,7 @@ public:
     [[nodiscard]] std::string name() const override {
         int version = 0;
         const NcclLibrary& nccl = NcclLibrary::get();
-        nccl.check(nccl.getVersion(&version), "tell its version");
+        nccl.check(nccl.getVersion(&version), "query its version");
         return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
                std::to_string(version % 100);
     }
@@ -214,13 +214,13 @@ public:
     [[nodiscard]] std::string makeId() override {
         ncclUniqueId id;
         const NcclLibrary& nccl = NcclLibrary::get();
-        nccl.check(nccl.getUniqueId(&id), "make an identity");
+        nccl.check(nccl.getUniqueId(&id), "create a unique id");
         return {id.internal, sizeof id.internal};
     }
 
     [[nodiscard]] std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) override {
         ncclUniqueId unique;
-        if (id.size() != sizeof unique.internal) throw std::logic_error("this is not an identity that NCCL made");
+        if (id.size() != sizeof unique.internal) throw std::logic_error("this is not a unique id of NCCL");
         std::memcpy(unique.internal, id.data(), id.size());
         return std::make_unique<NcclComm>(NcclLibrary::get(), unique, rank, size, one_way);
     }

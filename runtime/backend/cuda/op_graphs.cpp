@@ -17,9 +17,9 @@ struct DestroyGraph {
 cudaGraphExec_t instantiate(cudaGraph_t graph) {
     cudaGraphExec_t made = nullptr;
 #if CUDART_VERSION >= 12000
-    checkCuda(cudaGraphInstantiate(&made, graph, 0), "make a graph");
+    checkCuda(cudaGraphInstantiate(&made, graph, 0), "create a graph");
 #else
-    checkCuda(cudaGraphInstantiate(&made, graph, nullptr, nullptr, 0), "make a graph");
+    checkCuda(cudaGraphInstantiate(&made, graph, nullptr, nullptr, 0), "create a graph");
 #endif
     return made;
 }
@@ -47,7 +47,7 @@ void OpGraphs::begin(std::uint64_t key) {
 
 void OpGraphs::refuseStrangers() const {
     if (in_batch_ && gatherer_ != std::this_thread::get_id())
-        throw std::logic_error("a thread used a stream whose work another one gathers into a graph");
+        throw std::logic_error("a thread used a stream that another thread captures into a graph");
 }
 
 void OpGraphs::end() {
@@ -87,13 +87,13 @@ void OpGraphs::launch() {
 
 cudaGraph_t OpGraphs::capture() {
     // Memory may be allocated meanwhile, without an effect on the stream.
-    checkCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "gather a graph");
+    checkCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "capture a graph");
     capturing_ = true;
     for (const auto& call : calls_.calls())
         call();
     capturing_ = false;
     cudaGraph_t gathered = nullptr;
-    checkCuda(cudaStreamEndCapture(stream_, &gathered), "gather a graph");
+    checkCuda(cudaStreamEndCapture(stream_, &gathered), "capture a graph");
     return gathered;
 }
 

@@ -144,9 +144,9 @@ Products::Key Products::keyOf(const Gemm& gemm) {
 
 cublasLtMatmulAlgo_t Products::choose(const Gemm& gemm, const Setup& setup) const {
     cublasLtMatmulPreference_t preference = nullptr;
-    lt_.check(lt_.preferenceCreate(&preference), "describe what is wanted");
+    lt_.check(lt_.preferenceCreate(&preference), "describe the request");
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
-        lt_.check(lt_.preferenceSet(preference, attribute, &value, sizeof value), "describe what is wanted");
+        lt_.check(lt_.preferenceSet(preference, attribute, &value, sizeof value), "describe the request");
     };
     const auto aligned = [&](cublasLtMatmulPreferenceAttributes_t attribute, const GemmMatrix& matrix,
                              Storage storage) {

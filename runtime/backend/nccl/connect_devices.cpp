@@ -87,7 +87,7 @@ auto namingItsLink(const NcclChannel& end, const Work& work) {
     try {
         return work();
     } catch (const std::exception& e) {
-        throw std::runtime_error(fmt::format("{} has failed: {}", nameOf(end.link()), e.what()));
+        throw std::runtime_error(fmt::format("{} failed: {}", nameOf(end.link()), e.what()));
     }
 }
 
@@ -156,7 +156,7 @@ void DeviceDataChannel::add(const PeerLink& link, std::unique_ptr<PeerComm> comm
 
 NcclChannel& DeviceDataChannel::endFor(const Label& label) {
     const auto found = by_label_.find(label);
-    if (found == by_label_.end()) throw std::logic_error("two ranks have no link for what one sends to the other");
+    if (found == by_label_.end()) throw std::logic_error("two ranks lack a link for their transfers");
     return *found->second;
 }
 
@@ -242,7 +242,7 @@ Status agreeOn(const Outcome& own, ProcessTeam& team) {
     const auto told = std::ranges::find(all, 'e', [](const std::string& error) { return error.front(); });
     return runError(
         (told == all.end() ? all.front() : *told).substr(1),
-        fmt::format("NCCL_DEBUG=INFO makes NCCL say what it tries; {} says how long it may take", Field("timeout")));
+        fmt::format("set NCCL_DEBUG=INFO to see NCCL's messages; {} sets the time limit", Field("timeout")));
 }
 
 Outcome waitUntilConnected(DeviceDataChannel& data, const JoinLimit& limit, Rank self) {
@@ -250,7 +250,7 @@ Outcome waitUntilConnected(DeviceDataChannel& data, const JoinLimit& limit, Rank
     const TimeNs end = limit.clock.now() + limit.timeout;
     while (!data.connected()) {
         if (limit.clock.now() >= end) {
-            return {fmt::format("rank {}: {} could not be joined within {}", self.value, data.waitsFor(),
+            return {fmt::format("rank {}: {} could not connect within {}", self.value, data.waitsFor(),
                                 formatTime(limit.timeout)),
                     true};
         }
@@ -272,7 +272,7 @@ Result<std::unique_ptr<DataChannel>> joinByLinks(const LinkContext& context, std
         joined = waitUntilConnected(*data, limit, self);
     } catch (const std::exception& e) {
         joined.error = fmt::format("rank {}: {}{}", self.value,
-                                   data ? data->waitsFor() + " could not be joined: " : std::string(), e.what());
+                                   data ? data->waitsFor() + " could not connect: " : std::string(), e.what());
     }
     BUBBLESCOPE_TRY(agreeOn(joined, team));
     return std::unique_ptr<DataChannel>(std::move(data));
@@ -304,8 +304,8 @@ DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library) {
         const int slices = job.plan.slices();
         if (job.mesh.tensor_ranks > 1 && job.model.sequence % slices != 0) {
             return usageError(
-                fmt::format("sequences of {} tokens cannot be cut into {} equal slices", job.model.sequence, slices),
-                fmt::format("GPUs of several processes that share stages need equal ones: choose another {}",
+                fmt::format("sequences of {} tokens cannot be split into {} equal slices", job.model.sequence, slices),
+                fmt::format("GPUs of several processes that share stages need equal slices: choose another {}",
                             Field("sequence")));
         }
         queue->limitAhead(kOpsAhead);

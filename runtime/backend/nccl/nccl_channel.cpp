@@ -76,11 +76,11 @@ void ExchangeChannel::releaseTensors() noexcept {
 }
 
 void NcclChannel::send(Rank, const MessageKey&, Tensor) {
-    throw std::logic_error("a link was given a message that it does not carry");
+    throw std::logic_error("a link got a message of another link");
 }
 
 std::optional<Tensor> NcclChannel::take(Rank, const MessageKey&) {
-    throw std::logic_error("a link was asked for a message that it does not carry");
+    throw std::logic_error("a message of another link was requested from a link");
 }
 
 int NcclChannel::placeOf(Rank rank) const {
@@ -131,7 +131,8 @@ void NcclChannel::releaseSent() {
 
 void SendChannel::send(Rank to, const MessageKey& key, Tensor tensor) {
     const LinkMessage& next = link_.messages[given_++ % link_.messages.size()];
-    if (next != LinkMessage{self_, to, key}) throw std::logic_error("a rank sends in another order than its schedule");
+    if (next != LinkMessage{self_, to, key})
+        throw std::logic_error("a rank sends in a different order than its schedule");
     waiting_.push_back(std::move(tensor));
 }
 

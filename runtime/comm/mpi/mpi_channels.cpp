@@ -201,7 +201,7 @@ void MpiDataChannel::findUnexpected() {
             MovingMail& mail = mail_in_.emplace_back();
             mail.from = Rank{status.MPI_SOURCE};
             mail.bytes.resize(static_cast<std::size_t>(bytes));
-            check(MPI_Imrecv(mail.bytes.data(), bytes, MPI_BYTE, &handle, &mail.request), "receive mail");
+            check(MPI_Imrecv(mail.bytes.data(), bytes, MPI_BYTE, &handle, &mail.request), "receive a message");
             continue;
         }
         Incoming& incoming = incoming_[{status.MPI_SOURCE, status.MPI_TAG}];
@@ -211,13 +211,13 @@ void MpiDataChannel::findUnexpected() {
 }
 
 void MpiDataChannel::post(Mail mail) {
-    if (mail.bytes.size() > kLargestMail) throw std::length_error("mail of more bytes than are allowed");
+    if (mail.bytes.size() > kLargestMail) throw std::length_error("a message exceeds the size limit");
     MovingMail& out = mail_out_.emplace_back();
     out.bytes = std::move(mail.bytes);
     out.bytes.append(reinterpret_cast<const char*>(mail.times.data()), sizeof mail.times);
     check(MPI_Isend(out.bytes.data(), byteCount(out.bytes.size()), MPI_BYTE, mail.peer.value,
                     static_cast<int>(tags_.mailTag()), comm_.get(), &out.request),
-          "send mail");
+          "send a message");
 }
 
 void MpiDataChannel::moveMail() {
@@ -226,11 +226,11 @@ void MpiDataChannel::moveMail() {
         check(MPI_Test(&mail.request, &complete, MPI_STATUS_IGNORE), tried);
         return complete != 0;
     };
-    mail_out_.remove_if([&](MovingMail& mail) { return gone(mail, "send mail"); });
-    while (!mail_in_.empty() && gone(mail_in_.front(), "receive mail")) { // in order
+    mail_out_.remove_if([&](MovingMail& mail) { return gone(mail, "send a message"); });
+    while (!mail_in_.empty() && gone(mail_in_.front(), "receive a message")) { // in order
         MovingMail& first = mail_in_.front();
         Mail mail{first.from, std::move(first.bytes), {}};
-        if (mail.bytes.size() < sizeof mail.times) throw std::length_error("mail that says no times");
+        if (mail.bytes.size() < sizeof mail.times) throw std::length_error("a message without times");
         const std::size_t bytes = mail.bytes.size() - sizeof mail.times;
         std::memcpy(mail.times.data(), mail.bytes.data() + bytes, sizeof mail.times);
         mail.bytes.resize(bytes);

@@ -34,15 +34,16 @@ Status checkMpiThreads() {
     int threads = MPI_THREAD_SINGLE;
     MPI_Query_thread(&threads);
     if (threads >= MPI_THREAD_SERIALIZED) return {};
-    return runError("this MPI library lets only one thread of a process communicate",
-                    "use one that was built with MPI_THREAD_MULTIPLE");
+    return runError("this MPI library allows only one communicating thread per process",
+                    "use an MPI library built with MPI_THREAD_MULTIPLE");
 }
 
 Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config) {
     BUBBLESCOPE_TRY(checkMpiThreads());
     if (const std::int64_t most = tagBound(of); config.tags.end() > most) {
-        return runError(fmt::format("the schedule has {} different messages, this MPI library tells {} apart",
-                                    config.tags.end(), most));
+        return runError(
+            fmt::format("the schedule has {} different messages, but this MPI library supports only {} tags",
+                        config.tags.end(), most));
     }
     int rank = 0;
     int size = 1;

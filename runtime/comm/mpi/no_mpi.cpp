@@ -5,8 +5,8 @@ namespace bubblescope::runtime {
 namespace {
 
 Error noMpi() {
-    return usageError("this program was built without MPI, by which ranks on the CPU can be processes",
-                      "start it without a launcher: then all ranks are threads of one process");
+    return usageError("this program was built without MPI, so ranks on the CPU cannot be processes",
+                      "start it without a launcher to run all ranks as threads of one process");
 }
 
 } // namespace

@@ -244,7 +244,7 @@ TEST_F(CheckFiles, TellWhatIsCoveredAndWhatIsNot) {
     const auto unchecked = std::ranges::find(report.anomalies, AnomalyKind::AadiffUnchecked, &Anomaly::kind);
     ASSERT_NE(unchecked, report.anomalies.end());
     EXPECT_EQ(unchecked->severity, Severity::Warning);
-    EXPECT_THAT(unchecked->message.text(), HasSubstr("of 16 units of work 15 are covered by no check in 2 steps"));
+    EXPECT_THAT(unchecked->message.text(), HasSubstr("of 16 work units, 15 not checked in 2 steps"));
     EXPECT_THAT(pageOf(loaded.value(), report), HasSubstr("Checks in bubbles"));
     EXPECT_THAT(pageOf(loaded.value(), report), HasSubstr("in checks"));
 }
@@ -286,7 +286,7 @@ TEST_F(CheckFiles, MakeMismatchesFindings) {
         const bool code = anomaly.rank->value == static_cast<int>(Verdict::Everywhere);
         EXPECT_EQ(anomaly.severity, code ? Severity::Warning : Severity::Serious);
         EXPECT_THAT(anomaly.message.text(),
-                    HasSubstr("3 of 4096 elements, the first at 17: 3f800000 and 3f800001, bit 0 "
+                    HasSubstr("3 of 4096 elements differ, the first at 17: 3f800000 and 3f800001, bit 0 "
                               "flipped, 1 ulp apart"));
         EXPECT_EQ(anomaly.step, 1);
         EXPECT_EQ(anomaly.message.text().find("the first of 2") != std::string::npos,
@@ -311,7 +311,7 @@ TEST(Mismatch, NamesDeviceAndBits) {
     EXPECT_THAT(differenceText(check).text(), HasSubstr("digests 0000000000000001 and 0000000000000002"));
     check.difference = TensorDifference{8, 1, 0, 0x7fc00000, 0x3fc00000, std::nullopt};
     EXPECT_EQ(flippedBits(*check.difference), std::vector<int>{30});
-    EXPECT_THAT(differenceText(check).text(), HasSubstr("bit 30 flipped, one of them not a number"));
+    EXPECT_THAT(differenceText(check).text(), HasSubstr("bit 30 flipped, one of them NaN"));
 }
 
 TEST(FaultOdds, FollowThePublishedRates) {

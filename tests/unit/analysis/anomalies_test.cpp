@@ -138,7 +138,7 @@ TEST(Anomalies, OpsTwiceOrBeforeWhatTheyNeed) {
 
 TEST(Anomalies, ProblemsOfTheTraceAreTold) {
     auto run = makeRun(k1F1B, 3);
-    run.problems.push_back({"incomplete-step", 2, say("step 7: rank 2 lacks F3.0"), say("left out")});
+    run.problems.push_back({"incomplete-step", 2, say("step 7: rank 2 misses F3.0"), say("left out")});
     run.problems.push_back({"incomplete-step", 1, say("step 9, replica 1: rank 1 ran B5.0 twice"), say("left out")});
     run.problems.push_back({"truncated", 1, say("a.json, byte 100"), say("the JSON ends too early")});
     run.problems.push_back({"inferred", 1, say("a.json"), say("says nothing of lost records")});

@@ -30,10 +30,13 @@ TEST(Time, RefusesWhatItCannotRepresent) {
 
 TEST(Time, FormatsInTheUnitThatFits) {
     EXPECT_EQ(formatTime(TimeNs{820}), "820 ns");
-    EXPECT_EQ(formatTime(TimeNs{1'500}), "1.500 us");
-    EXPECT_EQ(formatTime(TimeNs{165'000'000}), "165.000 ms");
-    EXPECT_EQ(formatTime(TimeNs{2'000'000'000}), "2.000 s");
-    EXPECT_EQ(formatTimeDelta(TimeNs{12'000}), "+12.000 us");
+    EXPECT_EQ(formatTime(TimeNs{1'500}), "1.50 us");
+    EXPECT_EQ(formatTime(TimeNs{165'000'000}), "165 ms");
+    EXPECT_EQ(formatTime(TimeNs{2'000'000'000}), "2.00 s");
+    EXPECT_EQ(formatTime(TimeNs{9'994'000}), "9.99 ms");
+    EXPECT_EQ(formatTime(TimeNs{9'996'000}), "10.0 ms") << "three digits after rounding";
+    EXPECT_EQ(formatTime(TimeNs{999'600'000}), "1.00 s");
+    EXPECT_EQ(formatTimeDelta(TimeNs{12'000}), "+12.0 us");
     EXPECT_EQ(formatTimeDelta(TimeNs{-3}), "-3 ns");
     EXPECT_EQ(formatTimeDelta(TimeNs{0}), "0 ns");
 }

@@ -78,7 +78,7 @@ TEST(ProgressEstimate, SaysNothingItCannotKnow) {
     EXPECT_EQ(stuck.remaining(), std::nullopt);
     stuck.observe(TimeNs{6s}, kTotal, kTotal);
     EXPECT_TRUE(stuck.readAll());
-    EXPECT_EQ(stuck.text(), "1000 MB read, putting in order");
+    EXPECT_EQ(stuck.text(), "1000 MB read, sorting");
 }
 
 TEST(ProgressEstimate, BeginsAgainWithAnotherJob) {

@@ -209,7 +209,7 @@ TEST(CInterface, TellsAFlippedBitAndItsPlace) {
     EXPECT_THAT(found->message.text(), HasSubstr("step 1, rank 2 (device GPU-42"));
     EXPECT_THAT(found->message.text(), HasSubstr("of layer 5, output"));
     EXPECT_THAT(found->message.text(),
-                HasSubstr("1 of 4 elements, the first at 2: 40400000 and 40400001, bit 0 flipped, 1 ulp"));
+                HasSubstr("1 of 4 elements differ, the first at 2: 40400000 and 40400001, bit 0 flipped, 1 ulp"));
     EXPECT_THAT(found->message.text(), HasSubstr("transient"));
 
     const auto a = loadChecks({folder.file("clean")}, control);
@@ -438,8 +438,8 @@ TEST(CInterface, SaysWhatIsWrong) {
     EXPECT_EQ(bubblescope_aadiff_begin_step(session, 1), BUBBLESCOPE_AADIFF_ERROR);
     EXPECT_EQ(bubblescope_aadiff_op(session, &op, 2, 1), BUBBLESCOPE_AADIFF_ERROR) << "ends before it starts";
     EXPECT_EQ(bubblescope_aadiff_checked(session, &task, "output", 1, 0, 1), BUBBLESCOPE_AADIFF_ERROR);
-    EXPECT_THAT(bubblescope_aadiff_error(), HasSubstr("was not reported when it was computed first"));
-    EXPECT_EQ(bubblescope_aadiff_given_up(session, &task, 0, 1), BUBBLESCOPE_AADIFF_ERROR) << "was not asked for";
+    EXPECT_THAT(bubblescope_aadiff_error(), HasSubstr("was not reported at its first computation"));
+    EXPECT_EQ(bubblescope_aadiff_given_up(session, &task, 0, 1), BUBBLESCOPE_AADIFF_ERROR) << "was not requested";
     const std::uint64_t number = 1;
     EXPECT_EQ(bubblescope_aadiff_repeated(session, &number, 1, nullptr, 0), BUBBLESCOPE_AADIFF_ERROR);
     EXPECT_EQ(bubblescope_aadiff_difference(session, &number, &number, 1, 99), BUBBLESCOPE_AADIFF_ERROR);

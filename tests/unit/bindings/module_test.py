@@ -97,7 +97,7 @@ class Sessions(unittest.TestCase):
         with self.assertRaisesRegex(aadiff.AadiffError, "no rank 9"):
             aadiff.Session("1f1b", rank=9, pp=2, microbatches=4)
         session = aadiff.Session("1f1b", rank=0, pp=2, microbatches=4)
-        with self.assertRaisesRegex(aadiff.AadiffError, "outside of a step"):
+        with self.assertRaisesRegex(aadiff.AadiffError, "outside a step"):
             session.tell_op("F", 0, 0, 1, 2)
         with self.assertRaises(ValueError):
             session.difference(b"1234", b"12345678", "float32")

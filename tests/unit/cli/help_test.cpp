@@ -121,12 +121,11 @@ TEST(TypingErrors, AreAnsweredByWhatWasMeant) {
     EXPECT_THAT(complaint({"analyze", "x", "--sumary"}), HasSubstr("did you mean '--summary'?"));
     EXPECT_THAT(complaint({"analyze", "x", "--sumary=1"}), HasSubstr("did you mean '--summary'?"));
     EXPECT_THAT(complaint({"analyze", "x", "--clocks", "aling"}),
-                HasSubstr("'aling' is none of auto, align, off; did you mean 'align'?"));
+                HasSubstr("'aling' is not one of auto, align, off; did you mean 'align'?"));
     EXPECT_THAT(complaint({"analyze"}), HasSubstr("FILES is missing"));
     EXPECT_THAT(complaint({"run", "--steps", "many"}), HasSubstr("'many' is not a number from 1 to 1000000"));
     EXPECT_THAT(complaint({"run", "--pp", "four"}), HasSubstr("--pp: 'four' is not a number"));
-    EXPECT_THAT(complaint({"simulate", "--schedule", "1f1b", "--schedule-file", "x"}),
-                HasSubstr("cannot be given together"));
+    EXPECT_THAT(complaint({"simulate", "--schedule", "1f1b", "--schedule-file", "x"}), HasSubstr("cannot be combined"));
     EXPECT_THAT(complaint({"validate", "a", "b"}), HasSubstr("unexpected argument 'b'"));
     EXPECT_THAT(complaint({"completion", "tcsh"}), HasSubstr("bash, zsh, fish"));
 }

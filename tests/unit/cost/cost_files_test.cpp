@@ -138,19 +138,20 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_THAT(stageError(R"({"stages": [{"forward_ns": 18446744073709551615, "backward": "5ms"}]})"),
                 HasSubstr("forward_ns"));
 
-    EXPECT_THAT(linkError(R"({"links": [{"from": 0, "latency": "1us"}]})"), HasSubstr("links[0] names no two ranks"));
+    EXPECT_THAT(linkError(R"({"links": [{"from": 0, "latency": "1us"}]})"),
+                HasSubstr("links[0] does not name two ranks"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 4, "latency": "1us"}]})"), HasSubstr("from 0 to 3"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 2, "latency": "1us"}]})"), HasSubstr("exchange nothing"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 1, "to": 1, "latency": "1us"}]})"), HasSubstr("exchange nothing"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 1}]})"), HasSubstr("neither"));
-    EXPECT_THAT(linkError(R"({"links": [{"between": [0], "latency": "1us"}]})"), HasSubstr("names no two ranks"));
+    EXPECT_THAT(linkError(R"({"links": [{"between": [0], "latency": "1us"}]})"), HasSubstr("does not name two ranks"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 1, "bandwidth": "fast"}]})"), HasSubstr("not a bandwidth"));
     EXPECT_THAT(linkError("from,to,latency\n0,1,1us\n1,0,1us\n0,1,2us\n"), HasSubstr("line 4 repeats a link"));
 
     EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 0]]})"), HasSubstr("ops[0] is not [kind"));
-    EXPECT_THAT(opError(R"({"ops": [["X", 0, 0, 0, 1]]})"), HasSubstr("no kind of op"));
+    EXPECT_THAT(opError(R"({"ops": [["X", 0, 0, 0, 1]]})"), HasSubstr("not name a kind of op"));
     EXPECT_THAT(opError(R"({"ops": [["F", 2, 0, 0, 1]]})"), HasSubstr("F2.0, which rank 0"));
-    EXPECT_THAT(opError(R"({"ops": [["I", 0, 0, 0, 1]]})"), HasSubstr("ops[0] gives one half of B0.0 alone"));
+    EXPECT_THAT(opError(R"({"ops": [["I", 0, 0, 0, 1]]})"), HasSubstr("ops[0] gives only one half of B0.0"));
     EXPECT_THAT(opError(R"({"ops": [["B", 0, 0, 0, 9], ["I", 0, 0, 0, 5], ["W", 0, 0, 0, 5]]})"),
                 HasSubstr("do not add up"));
     EXPECT_THAT(opError(R"({"ops": [["I", 2, 0, 0, 1]]})"), HasSubstr("I2.0, which rank 0"));

@@ -233,7 +233,7 @@ TEST_F(ChromeReader, TellsOtherJsonFromTraces) {
     EXPECT_THAT(readError(R"({"name": "x", "version": 2})").message, HasSubstr("name, version"));
     EXPECT_THAT(readError(R"([1, 2, 3])").message, HasSubstr("not a trace"));
     EXPECT_THAT(readError(R"({"traceEvents": 5})").message, HasSubstr("not a trace"));
-    EXPECT_THAT(readError(R"({"traceEvents": []})").message, HasSubstr("empty trace"));
+    EXPECT_THAT(readError(R"({"traceEvents": []})").message, HasSubstr("is a trace without events"));
     EXPECT_THAT(readError(R"({"traceEvents": [)").message, HasSubstr("before the first event"));
     EXPECT_THAT(readError(R"({"traceEvents": [)").where, HasSubstr("byte "));
 }

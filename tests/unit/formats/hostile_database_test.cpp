@@ -88,7 +88,7 @@ TEST_F(HostileDatabase, ViewsAreNotEvenResolved) {
 TEST_F(HostileDatabase, ViewsInPlaceOfAllTablesAreAnError) {
     const std::string said = read(made("CREATE TABLE kept (start, end, eventType, globalTid, text, textId);"
                                        "CREATE VIEW NVTX_EVENTS AS SELECT * FROM kept;"));
-    EXPECT_THAT(said, HasSubstr("holds its events in views or virtual tables, which are not read"));
+    EXPECT_THAT(said, HasSubstr("keeps its events in views or virtual tables, which are not supported"));
     EXPECT_THAT(said, HasSubstr("CREATE TABLE"));
 }
 

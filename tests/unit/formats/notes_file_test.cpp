@@ -71,8 +71,8 @@ TEST_F(NotesFile, EndAndRankMayBeMissing) {
 TEST_F(NotesFile, NamesThePlaceOfAFault) {
     const std::pair<const char*, const char*> cases[] = {
         {"", "run.pftrace.notes.json"},
-        {"[1]", "no list \"notes\""},
-        {R"({"notes":5})", "no list \"notes\""},
+        {"[1]", "list \"notes\" missing"},
+        {R"({"notes":5})", "list \"notes\" missing"},
         {R"({"notes":[{"begin_ns":1,"text":"a"},7]})", "notes[1] is not an object"},
         {R"({"notes":[{"text":"a"}]})", "notes[0] has no begin_ns"},
         {R"({"notes":[{"begin_ns":1.5,"text":"a"}]})", "notes[0].begin_ns is 1.5"},

@@ -103,7 +103,7 @@ TEST(NsysReader, TellsOtherDatabasesFromExports) {
     const test::ScratchFolder folder;
     const auto read = test::readBytes(folder, databaseOf(folder, "CREATE TABLE notes (text TEXT)"));
     ASSERT_FALSE(read.ok());
-    EXPECT_THAT(read.error().message, HasSubstr("holds no events of Nsight Systems"));
+    EXPECT_THAT(read.error().message, HasSubstr("without Nsight Systems events"));
 }
 
 TEST(NsysReader, SurvivesDamageAndCuts) {

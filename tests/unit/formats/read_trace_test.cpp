@@ -49,7 +49,7 @@ TEST(ReadTraces, ReadsAPackedFileUpToWhereItIsCut) {
     EXPECT_LT(result.value().trace->sliceCount(), 20'000U);
     ASSERT_FALSE(result.value().problems.empty());
     EXPECT_EQ(result.value().problems.front().kind, "truncated");
-    EXPECT_THAT(result.value().problems.front().message.text(), HasSubstr("packed data are cut off"));
+    EXPECT_THAT(result.value().problems.front().message.text(), HasSubstr("compressed data are truncated"));
 }
 
 TEST(ReadTraces, TakesTraceFilesBelowAFolderInNaturalOrder) {
@@ -77,11 +77,11 @@ TEST(ReadTraces, SaysWhatIsWrongWithAFile) {
     EXPECT_THAT(errorOf({folder.path() / "absent"}).message, HasSubstr("does not exist"));
     EXPECT_THAT(errorOf({folder.write("empty", "")}).message, HasSubstr("is empty"));
     const Error garbage = errorOf({folder.write("garbage", "\x01\x02garbage")});
-    EXPECT_THAT(garbage.message, HasSubstr("not a trace file"));
+    EXPECT_THAT(garbage.message, HasSubstr("not a known trace format"));
     EXPECT_THAT(garbage.where, HasSubstr("byte 0"));
     EXPECT_FALSE(garbage.hint.empty());
     EXPECT_THAT(errorOf({folder.write("twice.gz", gzipped(gzipped(kTrace)))}).message,
-                HasSubstr("another packed file"));
+                HasSubstr("another compressed file"));
 
     folder.write("none/notes.txt", "words");
     EXPECT_THAT(errorOf({folder.path() / "none"}).message, HasSubstr("no trace file among its 1 files"));

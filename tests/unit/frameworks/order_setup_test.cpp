@@ -42,8 +42,9 @@ TEST(OrderSetup, NamesTheScheduleWhosePlacementIsTheOrders) {
 
 TEST(OrderSetup, GivesOrdersThatAFrameworkMakesItsSettings) {
     EXPECT_EQ(nameOf(made("1f1b", 4, 8, 1), Framework::DeepSpeed), "1f1b");
-    EXPECT_NE(nameOf(made("zb-h1", 4, 8, 1), Framework::DeepSpeed).find("reads no order"), std::string::npos);
-    EXPECT_NE(nameOf(made("zb-v", 4, 8, 2), Framework::Megatron).find("reads no order"), std::string::npos);
+    EXPECT_NE(nameOf(made("zb-h1", 4, 8, 1), Framework::DeepSpeed).find("does not read order files"),
+              std::string::npos);
+    EXPECT_NE(nameOf(made("zb-v", 4, 8, 2), Framework::Megatron).find("does not read order files"), std::string::npos);
     const auto setup = orderSetup(made("interleaved", 4, 8, 2, "megatron"), Framework::Megatron, "");
     ASSERT_TRUE(setup.ok()) << setup.error().text();
     EXPECT_FALSE(setup.value().takes_file);

@@ -118,7 +118,7 @@ TEST(SimulateLowered, EagerSendsDoNotWait) {
     QueueModel queues = kind(CommunicatorKind::One);
     const auto stuck = simulateLowered(lowered, small, queues);
     ASSERT_FALSE(stuck.ok());
-    EXPECT_NE(stuck.error().message.find("hangs with payloads of 1 byte and more"), std::string::npos)
+    EXPECT_NE(stuck.error().message.find("hangs with payloads of 1 byte or more"), std::string::npos)
         << stuck.error().message;
     queues.eager_bytes = 100;
     EXPECT_TRUE(simulateLowered(lowered, small, queues).ok());

@@ -125,7 +125,7 @@ TEST(CapturedLive, ARankThatIsSilentWhileOthersGoOnIsLate) {
     watched.feed(1);
     (void)watched.analyzer.advance(watched.now);
     EXPECT_EQ(watched.state(0), RankState::Late);
-    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("nothing was heard of it"));
+    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("no records for"));
     EXPECT_EQ(watched.state(1), RankState::Running);
     job.write(0, 2);
     watched.feed(0);
@@ -166,7 +166,7 @@ TEST(CapturedLive, WhereAllStandTheRankThatWaitsForNothingIsLate) {
     EXPECT_EQ(watched.state(0), RankState::Running) << "not for long yet";
     stand(6);
     EXPECT_EQ(watched.state(0), RankState::Late);
-    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("it stands in 0F2"));
+    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("it has been in 0F2"));
     EXPECT_EQ(watched.state(1), RankState::Running) << "it waits for rank 0";
     job.write(0, 6 * kStepsASecond + 1);
     watched.now += 1s;
@@ -275,7 +275,7 @@ TEST(CapturedLive, WhatCannotBeStoredIsNotAcknowledgedAndSentAgain) {
     EXPECT_FALSE(collecting.sender->done());
     EXPECT_FALSE(collecting.analyzer.capturedEnded()) << "what is not stored is not heard";
     EXPECT_GT(collecting.sender->unacknowledged(), 0U);
-    EXPECT_THAT(collecting.sender->problem(), testing::HasSubstr("the collector cannot store what it is sent"));
+    EXPECT_THAT(collecting.sender->problem(), testing::HasSubstr("the monitor cannot store the records"));
     EXPECT_THAT(collecting.sender->problem(), testing::HasSubstr(node.string()));
 
     std::filesystem::remove(node); // now there is room

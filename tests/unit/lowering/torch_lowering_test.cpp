@@ -133,7 +133,7 @@ TEST(TorchLowering, JsonMustAgreeWithItsOps) {
         return read.ok() ? std::string("accepted") : read.error().text();
     };
     EXPECT_EQ(says(R"([["0UNSHARD","0F0","0B0"]])"), "accepted");
-    EXPECT_NE(says(R"([["0F0"]])").find("lacks ops"), std::string::npos);
+    EXPECT_NE(says(R"([["0F0"]])").find("misses ops"), std::string::npos);
     EXPECT_NE(says(R"([["0B0","0F0"]])").find("has another op"), std::string::npos);
     EXPECT_NE(says(R"([["0F0","0X0"]])").find("not the name of an action"), std::string::npos);
     EXPECT_NE(says(R"({"0":1})").find("not a list of names"), std::string::npos);
@@ -150,9 +150,9 @@ TEST(ActionCheck, NamesWhatIsWrongWithWaitsAndWeights) {
     EXPECT_EQ(first("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0\n"),
               "no action waits for 0SEND_F0");
     EXPECT_EQ(first("0UNSHARD,0F0,0RESHARD,0B0\n"), "0B0 runs while the weights of stage 0 are not gathered");
-    EXPECT_EQ(first("0UNSHARD,0F0,0UNSHARD,0B0\n"), "0UNSHARD: the weights are there already");
+    EXPECT_EQ(first("0UNSHARD,0F0,0UNSHARD,0B0\n"), "0UNSHARD: the weights are already gathered");
     EXPECT_EQ(first("0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n"),
-              "0REDUCE_GRAD starts while 0REDUCE_GRAD is not waited for");
+              "0REDUCE_GRAD starts without waiting for 0REDUCE_GRAD");
     EXPECT_EQ(first("0F0,0B0,0WAIT_REDUCE_GRAD\n"), "0WAIT_REDUCE_GRAD has no reduction before it to wait for");
     EXPECT_EQ(first("0F1,0SEND_F1\n1W0\n"), "0SEND_F1 waits forever: rank 1 has no 1RECV_F1");
 }

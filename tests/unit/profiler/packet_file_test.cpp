@@ -78,7 +78,7 @@ TEST(PacketFile, TakesBackABatchThatDoesNotFit) {
         ASSERT_FALSE(failed.ok());
         EXPECT_EQ(failed.error().kind, ErrorKind::Run);
         EXPECT_EQ(failed.error().where, path.string());
-        EXPECT_NE(failed.error().hint.find("its first 5 bytes are whole"), std::string::npos) << failed.error().hint;
+        EXPECT_NE(failed.error().hint.find("its first 5 bytes are intact"), std::string::npos) << failed.error().hint;
     }
     EXPECT_EQ(contentOf(path), "whole");
     EXPECT_TRUE(file.value().append(" again").ok());

@@ -43,14 +43,14 @@ TEST_F(Queries, OnlyRead) {
     for (const char* const sql :
          {"DELETE FROM slice", "INSERT INTO slice(id) VALUES (1)", "UPDATE slice SET dur = 0", "CREATE TABLE t(x)",
           "CREATE TEMP TABLE t(x)", "DROP TABLE slice", "ATTACH ':memory:' AS other", "VACUUM INTO '/tmp/x'",
-          "PRAGMA user_version = 3", "PRAGMA writable_schema = 1", "BEGIN", "SELECT load_extension('x')",
-          "DETACH main", "REINDEX", "ANALYZE"}) {
+          "PRAGMA user_version = 3", "PRAGMA writable_schema = 1", "BEGIN", "SELECT load_extension('x')", "DETACH main",
+          "REINDEX", "ANALYZE"}) {
         const Error error = errorOf(sql);
         EXPECT_EQ(error.kind, ErrorKind::Usage) << sql;
         EXPECT_EQ(error.message, "a query may only read") << sql;
     }
-    EXPECT_EQ(errorOf("SELECT 1; SELECT 2").message, "there is more than one statement");
-    EXPECT_EQ(errorOf("SELECT 1; DROP TABLE slice").message, "there is more than one statement");
+    EXPECT_EQ(errorOf("SELECT 1; SELECT 2").message, "more than one statement");
+    EXPECT_EQ(errorOf("SELECT 1; DROP TABLE slice").message, "more than one statement");
     EXPECT_EQ(rowsOf("SELECT 1; -- that is all\n").rows(), 1U);
     EXPECT_GT(rowsOf("SELECT name FROM pragma_table_info('slice')").rows(), 10U);
 }

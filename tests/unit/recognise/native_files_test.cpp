@@ -251,7 +251,7 @@ TEST_F(NativeFiles, OfTwoPipelinesKeepOnlyCompleteSteps) {
     EXPECT_EQ(run.value().steps.front().index, 1);
     EXPECT_THAT(run.value().problems,
                 testing::Contains(testing::Field(&Diagnostic::where,
-                                                 testing::Property(&Sentence::text, HasSubstr("rank 0 lacks B1.1")))));
+                                                 testing::Property(&Sentence::text, HasSubstr("rank 0 misses B1.1")))));
 }
 
 TEST_F(NativeFiles, OfTwoRunsAreNotTakenForOne) {
@@ -263,7 +263,7 @@ TEST_F(NativeFiles, OfTwoRunsAreNotTakenForOne) {
     const auto both = load();
     ASSERT_FALSE(both.ok());
     EXPECT_THAT(both.error().text(), HasSubstr("twice"));
-    EXPECT_THAT(both.error().hint, HasSubstr("name those of one"));
+    EXPECT_THAT(both.error().hint, HasSubstr("give those of one"));
 }
 
 TEST_F(NativeFiles, KeepTheNameOfTheirScheduleWhereSeveralFit) {

@@ -36,9 +36,9 @@ TEST(NamePatterns, TakeFieldsOffNames) {
 
 TEST(NamePatterns, SayWhatIsWrongWithThem) {
     for (const auto& [text, what] : {std::pair<std::string, std::string>{"a{bogus}", "known are kind, microbatch"},
-                                     {"a{rank", "no } follows"},
+                                     {"a{rank", "missing }"},
                                      {"a[b", "not closed"},
-                                     {"a]b", "no [ is open"},
+                                     {"a]b", "] without ["},
                                      {"a\\", "nothing follows"},
                                      {std::string(2000, 'a'), "of 2000 characters"}}) {
         const auto parsed = NamePattern::parse(text, "rules.json");
@@ -137,8 +137,8 @@ TEST_F(Rules, ErrorsNameFilePlaceAndRemedy) {
           {R"({"name": "x"})", "rules[0], ops is missing"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "Q"}]})", "rules[0], ops[0], kind is 'Q'"},
           {R"({"name": "x", "ops": [{"name": "a", "kind": "F"}, {"name": "b{microbatch}", "kind": "B"}]})",
-           "does not tell the micro-batch"},
-          {R"({"name": "x", "ops": [{"name": "a{microbatch}"}]})", "says no kind"},
+           "has no micro-batch"},
+          {R"({"name": "x", "ops": [{"name": "a{microbatch}"}]})", "has no kind"},
           {R"({"name": "x", "ops": [{"name": "a{oops}", "kind": "F"}]})", "rules[0], ops[0], name"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "colour": 1})", "colour is not known"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "rank": "dice"})", "rank is none of"},

@@ -80,9 +80,9 @@ TEST(Report, JsonOfManySectionsIsMadeAndWrittenInParts) {
 TEST(Report, OneTableIsTextJsonAndHtml) {
     const Document document = sample();
     EXPECT_EQ(toText(document), "\nBubbles (of the typical step)\n"
-                                "  rank    bubble  difference  closed form\n"
-                                "     0  1.000 us  -20 ns         1.020 us\n"
-                                "     1  2.000 us  25.0 %             none\n"
+                                "  rank   bubble  difference  closed form\n"
+                                "     0  1.00 us  -20 ns          1.02 us\n"
+                                "     1  2.00 us  25.0 %             none\n"
                                 "  … and 1 more (json has all)\n");
     const auto json = nlohmann::json::parse(toJson(document));
     EXPECT_EQ(json["step"], 7);
@@ -134,9 +134,24 @@ TEST(Report, SumsUpMatricesThatAreTooWideForATerminal) {
                    {"optimizer", std::vector<TimeNs>(6, ms(1))}};
     Document document;
     document.add(matrix);
-    EXPECT_EQ(toText(document), "                 mean     least  on          most  on\n"
-                                "  forward    4.000 ms  1.000 ms  rank 0  9.000 ms  rank 5\n"
-                                "  optimizer  1.000 ms\n");
+    EXPECT_EQ(toText(document), "                mean    least  on         most  on\n"
+                                "  forward    4.00 ms  1.00 ms  rank 0  9.00 ms  rank 5\n"
+                                "  optimizer  1.00 ms\n");
+}
+
+TEST(Report, TimesOfAColumnShareItsUnit) {
+    Table table({}, {shown("time")});
+    table.row(TimeNs{285'329'000});
+    table.row(TimeNs{385'980});
+    table.row(TimeNs{-492'303});
+    table.row(TimeNs{0});
+    table.row(TimeNs{120}); // would be 0.000 ms
+    EXPECT_EQ(toText(table), "       time\n"
+                             "     285 ms\n"
+                             "   0.386 ms\n"
+                             "  -0.492 ms\n"
+                             "       0 ms\n"
+                             "     120 ns\n");
 }
 
 TEST(Report, JsonIsWhatTheLibraryWrites) {

@@ -67,7 +67,7 @@ TEST(ZoomTimeline, StepsThatFindingsNameComeFirst) {
     EXPECT_LE(itemsIn(some), all / 4);
     EXPECT_LT(some.steps.size(), run.steps.size());
     EXPECT_TRUE(std::ranges::any_of(some.steps, [](const auto& step) { return step.name == "step 7"; }));
-    EXPECT_THAT(some.note, HasSubstr("steps that findings name come first"));
+    EXPECT_THAT(some.note, HasSubstr("steps with findings come first"));
 }
 
 TEST(ZoomTimeline, OfALargeStepTheRanksThatFindingsNameAreThere) {

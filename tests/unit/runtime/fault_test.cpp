@@ -75,21 +75,21 @@ struct Refused {
 TEST(ParseFault, SaysWhereAndWhatIsWrong) {
     for (const Refused& refused : {
              Refused{"", "character 1", "is not a kind of fault"},
-             Refused{"slw:rank=1", "character 1", "the kinds are slow, op"},
+             Refused{"slw:rank=1", "character 1", "known kinds: slow, op"},
              Refused{"slow", "character 1", "needs rank and factor"},
              Refused{"slow:rank=1", "character 1", "needs factor"},
              Refused{"slow:rank=x,factor=2", "character 11", "'x' is not a rank"},
              Refused{"slow:rank=3-1,factor=2", "character 11", "is not a rank"},
              Refused{"slow:rank=-1,factor=2", "character 11", "is not a rank"},
-             Refused{"slow:rank=1,factor=fast", "character 20", "'fast' is not a number above 0"},
-             Refused{"slow:rank=1,factor=0", "character 20", "is not a number above 0"},
-             Refused{"slow:rank=1,factor=nan", "character 20", "is not a number above 0"},
-             Refused{"slow:rank=1,speed=2", "character 13", "it takes rank, factor, step"},
+             Refused{"slow:rank=1,factor=fast", "character 20", "'fast' is not greater than 0"},
+             Refused{"slow:rank=1,factor=0", "character 20", "is not greater than 0"},
+             Refused{"slow:rank=1,factor=nan", "character 20", "is not greater than 0"},
+             Refused{"slow:rank=1,speed=2", "character 13", "its parameters: rank, factor, step"},
              Refused{"slow:rank=1,factor=2,rank=2", "character 22", "given twice"},
              Refused{"slow:rank=1,factor=2,now", "character 22", "is not KEY=VALUE"},
              Refused{"slow:rank=1,factor=2,", "character 22", "is not KEY=VALUE"},
-             Refused{"op:Q3,add=1ms", "character 4", "names no op"},
-             Refused{"op:F3.x,add=1ms", "character 4", "names no op"},
+             Refused{"op:Q3,add=1ms", "character 4", "does not name an op"},
+             Refused{"op:F3.x,add=1ms", "character 4", "does not name an op"},
              Refused{"op:F3", "character 1", "needs add or factor"},
              Refused{"op", "character 1", "needs op and add or factor"},
              Refused{"flip:layer=1", "character 1", "needs op, rank and bit"},
@@ -97,7 +97,7 @@ TEST(ParseFault, SaysWhereAndWhatIsWrong) {
              Refused{"link:01,latency=1ms", "character 6", "is not a link"},
              Refused{"link:0>,latency=1ms", "character 8", "is not a rank"},
              Refused{"pause:rank=1,for=-3ms", "character 18", "is not a time"},
-             Refused{"jitter:sigma=200%", "character 14", "more than the whole"},
+             Refused{"jitter:sigma=200%", "character 14", "more than 100 %"},
              Refused{"flip:B2,rank=1,bit=-1", "character 20", "is not a bit"},
              Refused{"flip:B2,rank=1,bit=1,tensor=side", "character 29", "is not a tensor"},
              Refused{"slow:rank=1,factor=2,from=5,to=3", "character 32", "before the first step"},
@@ -124,15 +124,15 @@ TEST(CheckFaults, AllNamesMustExist) {
          {"slow:rank=2,factor=2", "slow:rank=*,factor=2", "op:O,add=1ms", "op:F3,add=1ms", "link:0>2,latency=1ms",
           "die:rank=0,step=4", "flip:F,rank=0,bit=0", "flip:F,rank=2,tensor=in,bit=0", "flip:B,rank=1,bit=0"})
         EXPECT_EQ(check(fine), "");
-    EXPECT_THAT(check("slow:rank=3,factor=2"), HasSubstr("there is no rank 3 (the ranks are 0 to 2)"));
+    EXPECT_THAT(check("slow:rank=3,factor=2"), HasSubstr("there is no rank 3 (use ranks 0 to 2)"));
     EXPECT_THAT(check("slow:rank=1-3,factor=2"), HasSubstr("there is no rank 3"));
     EXPECT_THAT(check("link:0>3,latency=1ms"), HasSubstr("there is no rank 3"));
     EXPECT_THAT(check("die:rank=0,step=5"), HasSubstr("there is no step 5"));
     EXPECT_THAT(check("op:F4,add=1ms"), HasSubstr("runs such an op"));
     EXPECT_THAT(check("op:W,add=1ms"), HasSubstr("runs such an op"));
     EXPECT_THAT(check("op:F0.1,add=1ms"), HasSubstr("runs such an op"));
-    EXPECT_THAT(check("flip:F,rank=2,bit=0"), HasSubstr("hands nothing to a neighbour"));
-    EXPECT_THAT(check("flip:F,rank=0,tensor=in,bit=0"), HasSubstr("takes nothing from a neighbour"));
+    EXPECT_THAT(check("flip:F,rank=2,bit=0"), HasSubstr("sends nothing to a neighbour"));
+    EXPECT_THAT(check("flip:F,rank=0,tensor=in,bit=0"), HasSubstr("receives nothing from a neighbour"));
     EXPECT_THAT(check("flip:O,rank=0,bit=0"), HasSubstr("runs such an op"));
 }
 

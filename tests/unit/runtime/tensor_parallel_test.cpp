@@ -303,7 +303,7 @@ TEST(TensorParallelRun, ChecksThatHeadsCanBeShared) {
     const auto uneven = runPipeline(config, control);
     ASSERT_FALSE(uneven.ok());
     EXPECT_EQ(uneven.error().kind, ErrorKind::Usage);
-    EXPECT_THAT(uneven.error().message, HasSubstr("6 heads cannot be shared by 4"));
+    EXPECT_THAT(uneven.error().message, HasSubstr("6 heads cannot be divided among 4"));
     config.tensor_ranks = 0;
     EXPECT_EQ(runPipeline(config, control).error().kind, ErrorKind::Usage);
 }

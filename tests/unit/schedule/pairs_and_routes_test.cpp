@@ -215,7 +215,7 @@ TEST(SequenceSlices, MissingAndDuplicateSlicesAreNamed) {
 
     Schedule twice = sliced();
     twice.ranks[0].push_back(op("B0.0:1"));
-    EXPECT_EQ(only(twice, "duplicate").front().message.text(), "B0.0:1 on rank 0 does again what B0.0:1 on rank 0 did");
+    EXPECT_EQ(only(twice, "duplicate").front().message.text(), "B0.0:1 on rank 0 repeats B0.0:1 on rank 0");
 }
 
 TEST(SequenceSlices, ChartShowsThem) {

@@ -42,7 +42,7 @@ TEST(ScheduleJson, ErrorsNameThePlace) {
         {R"({"ranks":[[["F",99999999999,0]]]})", "ranks[0][0][1]"},
         {R"({"ranks":[[["F",2000000000,0]]]})", "100 million"},
         {R"({"ranks":[[["F",0,0,"x"]]]})", "ranks[0][0][3]"},
-        {R"({"ranks":[[["F",0,0]]],"microbatches":900000,"vpp":900000})", "call for"},
+        {R"({"ranks":[[["F",0,0]]],"microbatches":900000,"vpp":900000})", "require"},
         {R"({"ranks":[[["F",0,0]]],"pp":"x"})", "pp"},
         {R"({"ranks":[[["F",0,0]]],"microbatches":2000000000})", "microbatches"},
         {R"({"ranks":[[["F",0,0]]],"placement":"ring"})", "ring"},

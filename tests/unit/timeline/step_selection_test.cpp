@@ -187,17 +187,17 @@ TEST(StepSelection, ReplicasOfANumberAreOneStep) {
     EXPECT_EQ(steps[selection.typicalTimeline()].replica, 1) << "the replica that the others wait for";
     EXPECT_FALSE(selection.isSteady(2));
     EXPECT_TRUE(selection.isSteady(3));
-    EXPECT_EQ(selection.summary().text(), "5 of 6 steps × 3 replicas; set aside: warm-up 0");
+    EXPECT_EQ(selection.summary().text(), "5 of 6 steps × 3 replicas; excluded: warm-up 0");
 }
 
 TEST(StepSelection, SaysInALineWhatIsSetAside) {
     EXPECT_EQ(selectSteps(stepsOf({5})).summary().text(), "1 step");
     EXPECT_EQ(selectSteps(stepsOf({5, 5, 5})).summary().text(), "3 steps");
     const auto steps = stepsOf({90, 40, 5, 5, 5, 5, 25, 5, 5, 5, 5, 5, 5, 5, 25, 5, 5});
-    EXPECT_EQ(selectSteps(steps).summary().text(), "13 of 17 steps; set aside: warm-up 0-1, outliers 6,14");
+    EXPECT_EQ(selectSteps(steps).summary().text(), "13 of 17 steps; excluded: warm-up 0-1, outliers 6,14");
     StepRequest request;
     request.steps = parseStepRanges("0,3-4").value();
-    EXPECT_EQ(selectSteps(steps, request).value().summary().text(), "3 of 17 steps, as asked for");
+    EXPECT_EQ(selectSteps(steps, request).value().summary().text(), "3 of 17 steps, as selected");
 }
 
 TEST(StepSelection, WhatIsAskedForIsTaken) {

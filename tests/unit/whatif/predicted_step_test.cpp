@@ -65,7 +65,7 @@ TEST(ScenarioAnswer, HoldsThePredictionAndTheStepByItsNumbers) {
     const auto missing = answerScenario(model.value(), run.schedule, scenario.value(), {}, other);
     ASSERT_TRUE(missing.ok()) << "the prediction is of the run";
     EXPECT_FALSE(missing.value().timeline);
-    EXPECT_NE(missing.value().no_timeline.find("does not have this step"), std::string::npos);
+    EXPECT_NE(missing.value().no_timeline.find("does not contain this step"), std::string::npos);
 }
 
 TEST(PredictedStep, RefusesWhatIsNotThere) {

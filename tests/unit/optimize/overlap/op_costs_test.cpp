@@ -81,7 +81,7 @@ TEST(OpCosts, DamagedFilesAreRefusedWithThePlace) {
         {with("{\"op\": \"add\", \"time\": \"1us\"}", "7"), "backward[2] is not an operator"},
         {with("\"forward\"", "\"foreward\""), "forward is not a list"},
         {with("\"20us\", \"assumed\"", "\"400s\", \"assumed\""), "check the units"},
-        {with("\"cut_time\": \"2us\"", "\"cut_time\": \"2s\""), "cut_time is more than a second"},
+        {with("\"cut_time\": \"2us\"", "\"cut_time\": \"2s\""), "cut_time is longer than a second"},
         {with("{\"op\": \"add\", \"time\": \"1us\"}", R"({"op": "r", "time": "1us", "all_reduce": true})"),
          "backward[2] is an all-reduce without a compute operator before it"},
         {R"({"forward":[{"op":"r","time":"1us","all_reduce":true}],"backward":[]})", "forward[0] is an all-reduce"},

@@ -44,9 +44,10 @@ TEST(LayerTimes, DamageIsNamedWithItsPlace) {
     const auto json = [&](const char* text) { return textOf(layerTimesFromJson(text, "f.json")); };
     const auto csv = [&](const char* text) { return textOf(layerTimesFromCsv(text, "f.csv")); };
     EXPECT_NE(json("{").find("f.json, byte"), std::string::npos);
-    EXPECT_NE(json("7").find("no list \"layers\""), std::string::npos);
-    EXPECT_NE(json("[]").find("holds no layer"), std::string::npos);
-    EXPECT_NE(json(R"([{"forward":1,"backward":2}])").find("layers[0]: forward is 1 of no unit"), std::string::npos);
+    EXPECT_NE(json("7").find("list \"layers\" missing"), std::string::npos);
+    EXPECT_NE(json("[]").find("contains no layer"), std::string::npos);
+    EXPECT_NE(json(R"([{"forward":1,"backward":2}])").find("layers[0]: forward is 1 without a unit"),
+              std::string::npos);
     EXPECT_NE(json(R"({"unit":"hours","layers":[]})").find("unit is \"hours\""), std::string::npos);
     EXPECT_NE(json(R"({"unit":"ms","layers":[{"forward":1}]})").find("backward is missing"), std::string::npos);
     EXPECT_NE(json(R"({"unit":"ms","layers":[{"backward":1}]})").find("forward is missing"), std::string::npos);
@@ -57,12 +58,12 @@ TEST(LayerTimes, DamageIsNamedWithItsPlace) {
     EXPECT_NE(json(R"({"unit":"ms","layers":[{"forward":1,"backward":4,"input_grad":1,"weight_grad":1}]})")
                   .find("backward is not"),
               std::string::npos);
-    EXPECT_NE(csv("").find("holds no layer"), std::string::npos);
+    EXPECT_NE(csv("").find("contains no layer"), std::string::npos);
     EXPECT_NE(csv("forward,size\n").find("f.csv, line 1: unknown column 'size'"), std::string::npos);
     EXPECT_NE(csv("forward,backward\n1ms\n").find("f.csv, line 2: 1 cells under 2 columns"), std::string::npos);
     EXPECT_NE(csv("forward,backward\n1ms,two\n").find("f.csv, line 2: backward is 'two'"), std::string::npos);
     EXPECT_NE(csv("forward,backward\n1ms,2parsec\n").find("unknown unit 'parsec'"), std::string::npos);
-    EXPECT_NE(csv("forward,backward\n1ms,1e30s\n").find("times are from 0"), std::string::npos);
+    EXPECT_NE(csv("forward,backward\n1ms,1e30s\n").find("give a time from 0"), std::string::npos);
 }
 
 } // namespace

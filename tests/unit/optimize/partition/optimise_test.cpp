@@ -178,13 +178,13 @@ TEST(OptimisePartition, SaysWhatItCannotSplit) {
         return found.ok() ? std::string("split") : found.error().text();
     };
     EXPECT_NE(textOf({"interleaved", "", 4, 4, 2}, 7).find("7 layers cannot fill 8 stages"), std::string::npos);
-    EXPECT_NE(textOf({"dualpipe", "", 4, 8, 2}, 12).find("holds the model twice"), std::string::npos);
+    EXPECT_NE(textOf({"dualpipe", "", 4, 8, 2}, 12).find("holds two copies of the model"), std::string::npos);
     EXPECT_NE(textOf({"1f1b", "", 2, 4, 1}, 9000).find("too many"), std::string::npos);
     PartitionOptions little;
     little.memory_per_rank = 1;
-    EXPECT_NE(textOf({"1f1b", "", 2, 4, 1}, 5, little)
-                  .find("no split fits into the memory of each rank (raise memory_budget"),
-              std::string::npos);
+    EXPECT_NE(
+        textOf({"1f1b", "", 2, 4, 1}, 5, little).find("no split fits into every rank's memory (raise memory_budget"),
+        std::string::npos);
     PartitionOptions wrong;
     wrong.rules.push_back({"mine", {{1, 2, 3}}});
     EXPECT_NE(textOf({"1f1b", "", 2, 4, 1}, 6, wrong).find("mine does not split 6 layers into 2"), std::string::npos);

@@ -136,7 +136,7 @@ TEST(HostRecorder, PushesNamesOfAnyLength) {
         EXPECT_EQ(recorder.push("inner", 0), 1);
         EXPECT_EQ(recorder.pop(0), 1);
         EXPECT_EQ(recorder.pop(0), 0);
-        EXPECT_EQ(recorder.pop(0), -1) << "there is none";
+        EXPECT_EQ(recorder.pop(0), -1) << "none exists";
         std::vector<std::string> got;
         const std::int64_t lost = memory.drain([&](std::uint32_t, const HostRecord& record, bool gap) {
             EXPECT_FALSE(gap);
