@@ -17,6 +17,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -52,8 +53,7 @@ SqlPanel::SqlPanel(ViewState& state, QWidget* parent)
     text_->setAccessibleName(tr("Query"));
     text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     text_->setTabChangesFocus(true);
-    text_->setPlaceholderText(
-        QStringLiteral("SELECT name, sum(dur) FROM slice GROUP BY name ORDER BY 2 DESC LIMIT 20"));
+    text_->setPlainText(QString::fromLatin1(kByName)); // to begin with
     text_->installEventFilter(this);
     status_->setObjectName(QStringLiteral("sqlStatus"));
     status_->setTextFormat(Qt::PlainText);
