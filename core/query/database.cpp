@@ -125,11 +125,13 @@ std::string Database::hintFor(std::string_view message) const {
 
 Error Database::errorOf(std::string_view sql, int offset) const {
     const std::string message = sqlite3_errmsg(connection_.get());
-    const std::string where = offset < 0 ? "query" : "query, " + placeIn(sql, static_cast<std::size_t>(offset));
+    constexpr std::string_view kNoTable = "no such table: ";
+    auto at = offset < 0 ? std::string_view::npos : static_cast<std::size_t>(offset);
+    if (message.starts_with(kNoTable)) at = sql.find(std::string_view(message).substr(kNoTable.size())); // none else
     const bool writes = denied_ || message.ends_with("may not be modified");
     Error error =
         writes ? usageError("a query may only read", "give one SELECT") : usageError(message, hintFor(message));
-    error.where = where;
+    error.where = at == std::string_view::npos ? "query" : "query, " + placeIn(sql, at);
     return error;
 }
 

@@ -8,7 +8,7 @@ import random
 import statistics
 from decimal import Decimal
 
-from common import PROGRAM, SOURCE, bs, main, printed, run, scratch, trace, unittest
+from common import SOURCE, bs, main, printed, scratch, trace, unittest
 
 
 # ---- A job with known structure ----
@@ -138,8 +138,7 @@ class Questions:
         cls.loaded = bs.load(cls.path)
 
     def rows(self, sql):
-        table = self.loaded.query(sql)
-        return list(zip(*(table[name].to_list() for name in table.column_names)))
+        return list(zip(*self.loaded.query(sql).to_dict().values()))
 
     def test_top_kernels_by_stream_in_a_range(self):
         starts = sorted(event["ns"] for event in self.raw.kernels)
@@ -337,8 +336,7 @@ class CommandLine(unittest.TestCase):
     def test_prints_what_python_gets(self):
         path = MadeJob.path
         table = bs.load(path).query(self.sql)
-        rows = [dict(zip(table.column_names, row)) for row in zip(*(table[n].to_list() for n in table.column_names))]
-        self.assertEqual(json.loads(run("query", path, self.sql, "--json")), rows)
+        self.assertEqual(printed("query", path, self.sql), [table[row] for row in range(len(table))])
 
     def test_pipeline_tables(self):
         path = trace()

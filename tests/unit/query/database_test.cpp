@@ -33,6 +33,7 @@ TEST_F(Queries, NameThePlaceOfAnError) {
     EXPECT_EQ(column.where, "query, line 2, column 3");
     EXPECT_EQ(column.hint, "did you mean 'dur'?");
     EXPECT_EQ(errorOf("SELECT * FROM slices").hint, "did you mean 'slice'?");
+    EXPECT_EQ(errorOf("SELECT *\nFROM slices").where, "query, line 2, column 6");
     EXPECT_NE(errorOf("SELECT * FROM zzz").hint.find("the tables are slice, "), std::string::npos);
     EXPECT_EQ(errorOf("SELEC 1").where, "query, line 1, column 1");
     EXPECT_EQ(errorOf("").message, "the query is empty");
