@@ -58,15 +58,20 @@ SqlPanel::SqlPanel(ViewState& state, QWidget* parent)
     status_->setObjectName(QStringLiteral("sqlStatus"));
     status_->setTextFormat(Qt::PlainText);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    status_->setContentsMargins(12, 4, 12, 4);
     makeTable();
-    auto* above = new QWidget(this);
-    QVBoxLayout* const query = tightColumn(*above);
-    query->addWidget(text_, 1);
-    query->addWidget(makeButtons());
-    auto* both = new QSplitter(Qt::Vertical, this);
-    both->addWidget(above);
-    both->addWidget(table_);
-    both->setSizes({110, 200});
+    auto* query = new QWidget(this);
+    QVBoxLayout* const left = tightColumn(*query);
+    left->addWidget(text_, 1);
+    left->addWidget(makeButtons());
+    auto* rows = new QWidget(this);
+    QVBoxLayout* const right = tightColumn(*rows);
+    right->addWidget(status_);
+    right->addWidget(table_, 1);
+    auto* both = new QSplitter(Qt::Horizontal, this); // the panel is wide and low
+    both->addWidget(query);
+    both->addWidget(rows);
+    both->setSizes({400, 600});
     both->setChildrenCollapsible(false);
     both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // other panels beside it may be low
     tightColumn(*this)->addWidget(both, 1);
@@ -89,7 +94,7 @@ QWidget* SqlPanel::makeButtons() {
     buttons->setSpacing(6);
     for (QPushButton* const button : {run_, stop_, examples})
         buttons->addWidget(button);
-    buttons->addWidget(status_, 1);
+    buttons->addStretch(1);
     connect(run_, &QPushButton::clicked, this, &SqlPanel::run);
     connect(stop_, &QPushButton::clicked, this, [this] {
         job_.cancel();
