@@ -143,7 +143,8 @@ TEST(PlanCommand, OutsidePredictsPrimusWithTwoChunks) {
     const auto whatif =
         runProgram({"whatif", trace.string(), "--if", "schedule=interleaved", "--if", "vpp=2", "--json"}).json();
     bool found = false;
-    for (const auto& plan : result.json()["plans"]) {
+    const auto plans = result.json()["plans"];
+    for (const auto& plan : plans) {
         if (plan["split"] != 1) continue;
         found = true;
         EXPECT_EQ(plan["step_time_ns"], whatif["scenario"]["predicted_ns"]);

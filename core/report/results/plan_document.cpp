@@ -259,10 +259,11 @@ Document calibratedDocument(const RunModel& run, const Schedule& order, const pl
     for (const plan::CalibratedPlan& plan : found.plans) {
         const Prediction& prediction = plan.prediction;
         const TimeNs step = prediction.predicted();
+        const int microbatches = prediction.microbatches_after * plan.change.split;
         plans.emplace_back(Value::Object{{"schedule", plan.change.schedule},
                                          {"pp", run.pp},
                                          {"vpp", *plan.change.vpp},
-                                         {"microbatches", prediction.microbatches_after},
+                                         {"microbatches", microbatches},
                                          {"split", plan.change.split},
                                          {"layers_per_stage", plan.change.layers},
                                          {"step_time_ns", step},
@@ -272,7 +273,7 @@ Document calibratedDocument(const RunModel& run, const Schedule& order, const pl
                                          {"mfu", mfuOf(step)},
                                          {"scenario", plan.texts}});
         Cell mfu = peak_seconds > 0 ? Cell(mfuOf(step), Look::Percent) : Cell(Value()).as("-");
-        table.row(plan.change.schedule, *plan.change.vpp, prediction.microbatches_after, step, prediction.bar.time,
+        table.row(plan.change.schedule, *plan.change.vpp, microbatches, step, prediction.bar.time,
                   Cell(prediction.change(), Look::Delta), Cell(plan.bubble_rate, Look::Percent), std::move(mfu),
                   fmt::format("{}", fmt::join(plan.texts, " ")));
     }
