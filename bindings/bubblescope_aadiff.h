@@ -169,7 +169,7 @@ BUBBLESCOPE_AADIFF_API void bubblescope_aadiff_close(bubblescope_aadiff* session
 /* Leaves out a layer that cannot be computed again, for it changes as it runs or is not deterministic. Before the first
  * plan: with op times that are measured, in the first two steps. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int32_t layer);
-/* The same for some kinds of its ops, such as "BIW". */
+/* As above, for some kinds of its ops, such as "BIW". */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_leave_out_kinds(bubblescope_aadiff* session, int32_t chunk, int32_t layer,
                                                               const char* kinds);
 

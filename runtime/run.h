@@ -20,7 +20,7 @@
 
 namespace bubblescope::runtime {
 
-/// What is trained, how, and what is kept of it. The run rejects an invalid schedule.
+/// The model to train, the way to train it, and the results to keep. The run rejects an invalid schedule.
 struct RunConfig : EngineConfig {
     ModelConfig model;
     /// How long a rank may delay the others: in an op beyond the op's nominal time, without a sign of life if ranks are
@@ -28,10 +28,10 @@ struct RunConfig : EngineConfig {
     /// default is above the time of any op of a model that fits a CPU.
     TimeNs timeout{60'000'000'000};
     std::shared_ptr<Backend> backend; ///< where ranks compute; null = the host
-    /// Whether ranks that share a device get processors of their own, if it can be divided.
+    /// Whether ranks that share a device get their own processors, if it can be divided.
     bool divide_device = false;
     std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
-    /// What devices do is recorded by this, beside the ops; null = it is not. Started before the backend was opened.
+    /// Records what devices do, besides the ops; may be null. It must be started before the backend is opened.
     std::shared_ptr<profiler::KernelRecorder> kernels;
     std::filesystem::path out_dir; ///< receives one trace file per rank; empty = record nothing
     /// Limit of the size of a rank's trace, which is written in parts of a quarter each; the oldest part is removed. 0
@@ -40,7 +40,7 @@ struct RunConfig : EngineConfig {
 };
 
 struct DeviceDivision {
-    int processors = 0; ///< of each rank; 0 = it was not divided
+    int processors = 0; ///< per rank; 0 = not divided
     int of = 0;         ///< processors of the device
     std::string why_not;
 };
@@ -54,9 +54,9 @@ struct RunSummary {
     std::vector<MemoryUse> memory;    ///< by rank, when its total was largest
     std::int64_t dropped_records = 0; ///< lost because a ring was full
     std::vector<std::filesystem::path> files;
-    std::optional<profiler::KernelCounts> kernels; ///< of a run that recorded what its devices did
-    std::optional<DeviceDivision> division;        ///< of a run whose device was to be divided among its ranks
-    /// For a run with checks: what was planned, and whether ops were held back for it.
+    std::optional<profiler::KernelCounts> kernels; ///< if the run recorded device activity
+    std::optional<DeviceDivision> division;        ///< if the run's device should have been divided among its ranks
+    /// For a run with checks: what was planned, and whether ops were delayed for it.
     struct Checks {
         std::optional<int> steps_to_full; ///< steps until all layers are covered; none if some never are
         bool retimed = false;
@@ -66,7 +66,7 @@ struct RunSummary {
 
 /// Trains for `steps` steps, or until the run is asked to end, with one thread per rank, and records the run. Accepts
 /// any valid schedule, from the registry or from a file. Errors: Input for an invalid schedule; Run when a rank fails
-/// or a file cannot be written (what was recorded until then is readable); Cancelled.
+/// or a file cannot be written (records up to then are readable); Cancelled.
 [[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);
 
 /// The result of a run whose ranks are processes.

@@ -24,7 +24,7 @@ class Transport;
 /// Whether a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
 [[nodiscard]] Status checkConfig(const RunConfig& config);
 
-/// Whether these ranks, which share a device, can fit into its memory. Counts what they hold at least: weights,
+/// Whether these ranks, which share a device, can fit into its memory. Counts the minimum that they hold: weights,
 /// gradients, the optimizer's moments, and the activations that the order keeps at its fullest. Error: Usage.
 [[nodiscard]] Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks);
 
@@ -52,18 +52,18 @@ private:
     std::unique_ptr<CheckSetup> setup_;
 };
 
-/// Why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty where it was merely stopped.
+/// Why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty if it was merely stopped.
 [[nodiscard]] std::string failureOf(const Error& error);
 
 /// The recorder of the ranks that run here, or of all if `ranks` is empty; null if the run records nothing.
 [[nodiscard]] Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config,
                                                                        std::vector<Rank> ranks = {});
 
-/// Lets the kernels of a run go to the recorder's ranks, `only` to that one; nothing happens if either is missing.
+/// Sends the kernels of a run to the recorder's ranks, or to rank `only`; does nothing if either is missing.
 void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only = {});
 
-/// What the engine needs for the ranks at these ends; `recorder`, `checks` and `divided`, which is what ranks are
-/// opened on instead of the whole device, may be null. Everything must outlive the run.
+/// Everything that the engine needs for the ranks at these ends. `recorder`, `checks` and `divided` (which ranks are
+/// opened on instead of the whole device) may be null. Everything must outlive the run.
 [[nodiscard]] EngineParts engineParts(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
                                       profiler::Recorder* recorder, RunChecks* checks,
                                       DividedDevice* divided = nullptr);

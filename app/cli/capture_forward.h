@@ -15,11 +15,11 @@
 
 namespace bubblescope::cli {
 
-/// Sends what a job writes into a folder to the monitor that listens somewhere, beside the job: it and the network wait
-/// for nothing of each other. A thread of its own does, which takes no signals.
+/// Sends what a job writes into a folder to a monitor at another address, while the job runs. A separate thread, which
+/// receives no signals, does the sending, so the job and the network never wait for each other.
 class CaptureForward {
 public:
-    /// Error: Run, where files cannot be watched or no thread is to be had.
+    /// Error: Run, if files cannot be watched or a thread cannot be started.
     [[nodiscard]] static Result<std::unique_ptr<CaptureForward>> start(live::StreamSender::Options options,
                                                                        const std::filesystem::path& dir);
     CaptureForward(const CaptureForward&) = delete;
@@ -28,12 +28,12 @@ public:
 
     /// How long finish() may take.
     struct Wait {
-        TimeNs patience; ///< for a collector that is not there, or takes nothing
-        TimeNs longest;  ///< for one that takes it slowly
-        int stop = -1;   ///< a descriptor: once it is readable, what is left stays where it is
+        TimeNs patience; ///< while no collector answers, or it accepts nothing
+        TimeNs longest;  ///< while a collector accepts data slowly
+        int stop = -1;   ///< a descriptor: once it is readable, data not sent yet stays in the folder
     };
-    /// The job is over: sends the rest, and reports on stderr what is left if that takes long. Error: Run, if not all
-    /// arrived.
+    /// To be called when the job is over: sends the rest, and reports on stderr how much is left if that takes long.
+    /// Error: Run, if not all data arrived.
     [[nodiscard]] Status finish(const Wait& wait);
 
 private:
@@ -53,7 +53,7 @@ private:
 
     live::StreamSender sender_; ///< the thread's, like the next
     live::SegmentFollower follower_;
-    TimeNs told_at_{0};            ///< when people were last told what is left
+    TimeNs told_at_{0};            ///< when the user was last informed of what is left
     Descriptor wake_;              ///< readable when the job is over
     std::mutex mutex_;             ///< guards what follows
     std::optional<Ending> ending_; ///< once the job is over

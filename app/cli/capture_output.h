@@ -11,11 +11,11 @@
 
 namespace bubblescope::cli {
 
-/// The options of what is recorded of a job, for `record` and `env`.
+/// The options that choose what is recorded of a job, for `record` and `env`.
 class CaptureCommandOptions {
 public:
     void addTo(const Command& command);
-    /// With the folder that is given, or else the usual one. Error: Usage.
+    /// The options with the given folder, or the default one. Error: Usage.
     [[nodiscard]] Result<profiler::CaptureOptions> options() const;
 
 private:
@@ -36,7 +36,7 @@ private:
     std::string more_;
 };
 
-/// What was recorded and what was lost.
+/// Reports what was recorded and what was lost.
 [[nodiscard]] report::Document captureDocument(const profiler::CaptureReport& captured, const std::string& dir);
 
 } // namespace bubblescope::cli

@@ -11,8 +11,8 @@
 
 namespace bubblescope::cli {
 
-/// What a command has to say to the shell: 0, or 1 for a finding that --fail-on asked to fail on.
-/// Errors travel as Error and become exit codes 2, 3 and 4 in main.
+/// The exit code of a command that succeeded: 0, or 1 for a finding that --fail-on names. Errors are returned as Error;
+/// main turns them into exit codes 2, 3 and 4.
 using CommandResult = Result<int>;
 
 /// Commands add themselves to `app` and put into `action` what to do once the line is parsed.
@@ -55,8 +55,8 @@ void addCompletionCommand(Command app, Action& action, const CommandLine& line);
 void addDemoCommand(Command app, Action& action);
 void addConfigCommand(Command app, Action& action, const Config& config);
 
-/// All of the above, with the options about the terminal. `terminal` and `config` outlive the line; `config` may be
-/// read after this, since it names commands.
+/// Adds all of the above and the options for the terminal. `terminal` and `config` outlive the line; `config` may be
+/// read after this call, since it contains the names of commands.
 void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalOptions& terminal, const Config& config);
 
 } // namespace bubblescope::cli

@@ -19,16 +19,15 @@ namespace bubblescope::cli {
 struct OptionTraits;
 struct CommandRegistry;
 
-/// An option, flag or positional argument of a command: a handle, cheap to copy, good as long as its CommandLine lives.
-/// Every setter gives the option back, so that calls can be chained. CommandLine::parse() reports what is wrong on a
-/// line.
+/// An option, flag or positional argument of a command: a handle, cheap to copy, valid while its CommandLine exists.
+/// Every setter returns the option, so that calls can be chained. CommandLine::parse() reports errors on a line.
 class Option {
 public:
     Option(CLI::Option* option, OptionTraits* traits) : option_(option), traits_(traits) {}
 
     /// The placeholder of the value in the help.
     Option typeName(const std::string& name) const;
-    /// Under which heading of the help it stands.
+    /// The heading of the help under which the option is listed.
     Option group(const std::string& heading) const;
     /// Shows in the help what the value is if nothing is given.
     Option showDefault() const;
@@ -40,7 +39,7 @@ public:
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
-    /// Values of a list stand in one word, with this between them.
+    /// The values of a list are given in one word, separated by `between`.
     Option delimiter(char between) const;
     /// How many values it takes.
     Option expected(int count) const;
@@ -61,7 +60,7 @@ private:
     OptionTraits* traits_;
 };
 
-/// What the name of an output refers to.
+/// The kind of file or folder that an output names.
 enum class OutputKind : std::uint8_t { File, Traces, Tables };
 
 /// A command of the program, or a command's own command: a handle, as Option is.
@@ -72,27 +71,27 @@ public:
     [[nodiscard]] Command addCommand(const std::string& name, const std::string& help) const;
     /// One of its commands has to be named.
     void needsCommand() const;
-    /// `value` keeps what it holds unless the line says otherwise, and outlives the parsing. T is a string, a number,
-    /// an optional or a vector of them: what command_line.cpp lists.
+    /// `value` keeps its content unless the line sets it, and outlives the parsing. T is a string, a number, an
+    /// optional or a vector of them: the types that command_line.cpp instantiates.
     template <class T>
     Option addOption(const std::string& name, T& value, const std::string& help) const;
-    /// The same of a value that `parse` makes of the text, such as parseTime(): Result<…>(std::string_view). Texts that
-    /// it rejects are reported by CommandLine::prepare().
+    /// Like the previous function, for a value that `parse` makes from the text, such as parseTime():
+    /// Result<…>(std::string_view). CommandLine::prepare() reports texts that it rejects.
     template <class T, class Parse>
     Option addParsed(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addText(name, taking(value, parse), help);
     }
-    /// Of several texts, which `parse` gets with commas between them.
+    /// Like the previous function, for several texts, which `parse` receives separated by commas.
     template <class T, class Parse>
     Option addParsedList(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addTexts(name, taking(value, parse), help);
     }
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
     /// An option that names what the command writes: a file, where - is standard output, or a folder of traces or of
-    /// tables. What it names and is there already is not overwritten without --force, which the command gets with the
-    /// first such option; CommandLine::prepare() sees to that.
+    /// tables. Existing files are not overwritten without --force, which is added to the command with its first option
+    /// of this kind; CommandLine::prepare() checks that.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help) const;
-    /// Whether earlier results may be replaced, for a command that finds out by itself what is there. Adds --force.
+    /// Whether earlier results may be replaced, for a command that checks its outputs itself. Adds --force.
     [[nodiscard]] const bool& force() const;
     /// Called when the line names the command and is well formed.
     void onParsed(std::function<void()> action) const;
@@ -122,7 +121,7 @@ private:
 /// An option as the help, a shell's completion and a manual page show it.
 struct OptionInfo {
     std::vector<std::string> names; ///< "-h" and "--help"; of a positional argument its name
-    std::string value;              ///< what the help calls the value; empty for a flag
+    std::string value;              ///< the name of the value in the help; empty for a flag
     std::string about;
     std::string group;
     std::vector<std::string> choices;
@@ -162,23 +161,25 @@ public:
     CommandLine& operator=(const CommandLine&) = delete;
     ~CommandLine();
 
-    /// The program itself, whose commands are to be added.
+    /// The program itself, to which commands are added.
     [[nodiscard]] Command root() const;
-    /// Called for each command without commands of its own when its options are complete: adds what every one has.
+    /// Called for each command without subcommands when its own options are complete: adds the options that every
+    /// command has.
     void addToEvery(std::function<void(Command)> add);
     /// Values of options that the command line does not give. Call before parse().
     void setDefaults(std::vector<OptionDefault> defaults);
-    /// What of the defaults stood for options of the command that was parsed.
+    /// The defaults from the configuration that were applied to options of the parsed command.
     [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }
-    /// Fills in the values and calls onParsed() of the command that the line names. Otherwise, which is if the line is
-    /// wrong or asks for help or the version, returns the exit code that the process is to end with; if `speaks`, says
-    /// on stdout or stderr what there is to say.
+    /// Sets the values and calls onParsed() of the command that the line names. Returns nothing then; if the line is
+    /// wrong or asks for help or the version, returns the exit code for the process and, if `speaks`, prints the error,
+    /// help or version to stdout or stderr.
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
     /// After parse(): whether the line names this command, "aadiff run" for one of another's.
     [[nodiscard]] bool names(const std::string& command) const;
-    /// After parse(), before the command begins: rejects values that cannot be parsed and outputs that would overwrite
-    /// earlier results, or with --force removes those of which parts could stay beside the new ones. Where an output is
-    /// -, whatever else is printed goes to standard error. Errors: Usage; Input, if something cannot be removed.
+    /// To be called after parse(), before the command begins: rejects values that cannot be parsed and outputs that
+    /// would overwrite earlier results; with --force it removes earlier results if parts of them could remain among
+    /// the new ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if
+    /// something cannot be removed.
     [[nodiscard]] Status prepare() const;
     /// All that can be typed.
     [[nodiscard]] CommandInfo describe() const;

@@ -18,12 +18,12 @@ namespace bubblescope::cli {
 ///   [thresholds]
 ///   cost.least = 0.05             as `bubblescope anomalies --thresholds` lists them
 struct Config {
-    std::filesystem::path file; ///< that was read, or would be if it existed; empty without a home folder
+    std::filesystem::path file; ///< the file that was read, or would be read if it existed; empty without a home folder
     bool exists = false;
     std::vector<OptionDefault> defaults; ///< in the order of the file
 };
 
-/// Names the file: BUBBLESCOPE_CONFIG, else bubblescope/config in XDG_CONFIG_HOME or ~/.config.
+/// The path of the file: BUBBLESCOPE_CONFIG, else bubblescope/config in XDG_CONFIG_HOME or ~/.config.
 [[nodiscard]] std::filesystem::path configFile();
 
 /// Reads the file. Errors: Input, naming the file and the line, for lines that are none of the above and for commands,

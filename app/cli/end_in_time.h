@@ -6,9 +6,9 @@
 
 namespace bubblescope::cli {
 
-/// While it lives, a program asked to stop ends within a second, whatever blocks it: a folder on a server
-/// that does not answer, a trace that takes long to read. Where it has not by then, it is ended with 128 plus the
-/// signal.
+/// While an object of this class exists, a program that is asked to stop ends within a second, even if a call blocks
+/// it: a folder on a server that does not answer, or a trace that takes long to read. If it has not ended by then, it
+/// exits with 128 plus the number of the signal.
 class EndInTime {
 public:
     explicit EndInTime(const StopSignals& signals);

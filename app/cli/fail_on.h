@@ -18,13 +18,13 @@ void addFailOn(const Command& command, std::vector<std::string>& kinds);
 [[nodiscard]] bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found);
 [[nodiscard]] bool failsOnAny(const std::vector<std::string>& kinds, const std::vector<Anomaly>& found);
 
-/// What a step may take at most: --max-step and --max-bubble. Exceeding one makes a command exit with 1.
+/// Limits for a step: --max-step and --max-bubble. A step above one of them makes a command exit with 1.
 class Budgets {
 public:
     void add(Command command);
 
     [[nodiscard]] bool any() const { return step_.has_value() || bubble_.has_value(); }
-    /// Says on stderr which budgets a step of this length and bubble rate exceeds; true if any.
+    /// Prints on stderr which limits a step of this length and bubble rate exceeds; true if any.
     bool exceeded(TimeNs step, double bubble_rate) const;
 
 private:

@@ -12,8 +12,9 @@ namespace bubblescope::cli {
 inline constexpr std::size_t kHelpLines = 40;
 inline constexpr std::size_t kHelpColumns = 100;
 
-/// What a command is for, its usage and examples, and its options by group: the common ones, or all of them. Of the
-/// program: its commands. Lines have at most `width` characters, which is limited to 40 to kHelpColumns.
+/// The purpose of a command, its usage and examples, and its options by group: the common ones, or all of them. For the
+/// program itself: its commands. Lines have at most `width` characters, which is limited to the range from 40 to
+/// kHelpColumns.
 [[nodiscard]] std::string helpText(const CommandInfo& command, bool all, std::size_t width = kHelpColumns);
 
 /// "bubblescope diff [OPTIONS] A B"

@@ -10,7 +10,7 @@
 
 namespace bubblescope::cli {
 
-// What a user knows of a trace, for the commands that look for its pipeline. `request` outlives the parsing.
+// Options that describe the trace, for commands that search it for a pipeline. `request` outlives the parsing.
 
 /// --mesh and --mesh-order.
 void addMeshOptions(Command command, RecogniseRequest& request);
@@ -19,8 +19,8 @@ void addNameOptions(Command command, RecogniseRequest& request);
 /// These, and the schedule options, whose sizes may be left open.
 void addRecogniseOptions(Command command, RecogniseRequest& request);
 
-/// A run from files, watched while it loads. What is wrong with the files is printed before the error that there is no
-/// pipeline in them, since that may follow from it.
+/// Loads a run from files and shows the progress. Problems of the files are printed before the error that they contain
+/// no pipeline, since they may be its cause.
 [[nodiscard]] Result<Run> loadWatched(const std::vector<std::string>& files, const LoadOptions& known_of);
 
 } // namespace bubblescope::cli

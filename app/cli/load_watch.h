@@ -10,15 +10,16 @@
 
 namespace bubblescope::cli {
 
-/// What a job counts in JobControl::done.
+/// The unit of JobControl::done.
 enum class WorkUnit { Bytes, Ops, Nothing };
 
 /// "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left"; of work that counts nothing, how long it has been running.
 [[nodiscard]] std::string progressText(const std::string& what, WorkUnit unit, const ProgressEstimate& estimate,
                                        TimeNs passed);
 
-/// While it lives, shows on a terminal's stderr how far a job is, at which rate it goes and how long it will take, once
-/// it takes longer than a moment. Shows nothing where stderr is no terminal, and leaves nothing behind.
+/// While an object of this class exists, it shows the progress of a job, its rate and the remaining time on stderr,
+/// once the job has taken longer than a moment. It shows nothing if stderr is not a terminal, and removes its line at
+/// the end.
 class ProgressWatch {
 public:
     ProgressWatch(const JobControl& control, std::string what, WorkUnit unit);
@@ -29,7 +30,7 @@ private:
     std::jthread thread_; ///< last, so that it ends first
 };
 
-/// What `work` returns, watched while it runs.
+/// Runs `work` with its progress shown and returns its result.
 template <class Work>
 auto watchWork(const JobControl& control, std::string what, WorkUnit unit, const Work& work) {
     const ProgressWatch watch(control, std::move(what), unit);
@@ -41,7 +42,7 @@ auto watchLoad(const JobControl& control, const Work& work) {
     return watchWork(control, "Loading", WorkUnit::Bytes, work);
 }
 
-/// Work of which only the time is known.
+/// Runs work that reports no progress; only the elapsed time is shown.
 template <class Work>
 auto watchTime(std::string what, const Work& work) {
     const JobControl nothing;

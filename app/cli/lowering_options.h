@@ -9,7 +9,7 @@ namespace bubblescope::cli {
 /// --lower and the framework's own options. `request` outlives the parsing.
 void addLoweringOptions(Command command, LoweringRequest& request);
 
-/// What UNSHARD and REDUCE_GRAD take.
+/// The durations of UNSHARD and REDUCE_GRAD.
 void addWeightTimeOptions(Command command, WeightTimes& times);
 
 } // namespace bubblescope::cli

@@ -18,7 +18,7 @@ public:
 
     /// All but the layers of each stage, which depend on the schedule.
     [[nodiscard]] Result<runtime::ModelConfig> config() const;
-    /// What --layers says.
+    /// The value of --layers.
     [[nodiscard]] std::optional<int> layersPerChunk() const {
         return given_.layers_per_stage > 0 ? std::optional(given_.layers_per_stage) : std::nullopt;
     }

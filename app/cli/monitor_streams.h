@@ -11,10 +11,10 @@
 
 namespace bubblescope::cli {
 
-/// What everything of a monitor goes by: the host's monotonic clock.
+/// The clock that all parts of a monitor use: the host's monotonic clock.
 [[nodiscard]] TimeNs monitorNow();
 
-/// What `monitor` takes about streams that come or go over the network.
+/// The options of `monitor` about streams that arrive or are forwarded over the network.
 struct StreamOptions {
     std::string listen;
     std::string forward;
@@ -27,10 +27,10 @@ struct StreamOptions {
     bool insecure = false;
 
     void add(Command command);
-    /// Those alone of who sends.
+    /// Only the options for a sender.
     void addForward(Command command, const std::string& about);
-    /// The collector that others send to; nothing unless asked for. Errors: Usage, Input, Run.
-    /// `kept`: where streams of jobs that know nothing of us are kept; empty = nowhere.
+    /// The collector that others send to; none unless asked for. Errors: Usage, Input, Run. `kept`: the folder for
+    /// streams of jobs that run without our library; empty = they are not kept.
     [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
     /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.

@@ -18,11 +18,10 @@ public:
 
     /// True if --for is given.
     [[nodiscard]] bool forFramework() const { return !framework_.empty(); }
-    /// Writes the file, if one is asked for: PyTorch's CSV where its name ends in .csv or a framework reads it, else
-    /// JSON. Returns the framework's settings, if one is named; writes nothing where the framework cannot run the
-    /// order.
+    /// Writes the file, if one is asked for: PyTorch's CSV if its name ends in .csv or a framework reads it, else JSON.
+    /// Returns the settings of the framework, if one is named; writes nothing if the framework cannot run the order.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const Schedule& schedule) const;
-    /// The same with all actions; a framework's file has the ops alone.
+    /// Writes the order with all actions; a framework's file contains only the ops.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const LoweredSchedule& lowered) const;
     /// States where the file is; nothing if there is none.
     [[nodiscard]] std::string writtenLine() const;
@@ -32,7 +31,7 @@ private:
     std::string framework_;
 };
 
-/// What is to be set, for people, and as "framework" for programs: null if none was named.
+/// The settings that a user must make, for people, and as "framework" for programs: null if none was named.
 void addSetup(report::Section& document, const std::optional<OrderSetup>& setup);
 
 } // namespace bubblescope::cli

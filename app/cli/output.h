@@ -9,15 +9,16 @@
 
 namespace bubblescope::cli {
 
-/// What a command found, on stdout: its one JSON document, or text, which a terminal gets in its width, in colour, and
-/// through a pager if it is longer than the screen. Control characters other than line ends and tabs
-/// become '?', here and below: names in traces come from whoever wrote them, and a terminal obeys such characters.
+/// Prints the results of a command on stdout: its one JSON document, or text. On a terminal the text is wrapped to its
+/// width, coloured, and shown through a pager if it is longer than the screen. Control characters other than line ends
+/// and tabs become '?', here and below: names in traces come from other programs, and a terminal would execute such
+/// characters.
 void print(const report::Section& document, bool json);
 
 /// Text for people, on stdout.
 void printText(std::string_view text);
 
-/// What went wrong, on stderr, in lines no longer than the terminal's; of an error the cause, then the way out.
+/// Prints an error on stderr, in lines that fit the terminal: first the cause, then how to solve it.
 void printError(std::string_view text);
 void printError(const Error& error);
 

@@ -16,18 +16,18 @@ struct RecordedRun {
     RunReport report;
 };
 
-/// Of a job's processes, whether there are others than this one.
+/// Whether the job has processes other than this one.
 [[nodiscard]] inline bool severalProcesses(const ProcessTeam* team) {
     return team != nullptr && team->size() > 1;
 }
 
-/// Trains, records into the folder `out` and analyses; without one the trace is kept until that is done. With a `team`
-/// of several processes each of them is a rank; the root alone analyses, the others come back with an empty analysis.
-/// Where the run fails each process reports it, and where one has died the others end here with exit code 4.
+/// Trains, records into the folder `out` and analyses; without a folder the trace is deleted after the analysis. With a
+/// `team` of several processes each of them is a rank; only the root analyses, the others return an empty analysis. If
+/// the run fails, each process reports it; if one has died, the others end here with exit code 4.
 [[nodiscard]] Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team);
 
-/// What `run` found: the training, what it checked step by step if it did, and the analysis. `reader` is whom the
-/// document is made for: Text or Programs.
+/// The results of `run`: the training, what it checked step by step if it did, and the analysis. `reader` selects the
+/// form of the document: Text or Programs.
 [[nodiscard]] report::Document toDocument(const RecordedRun& recorded, report::Reader reader);
 
 /// As it is shown and put into documents.

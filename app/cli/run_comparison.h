@@ -13,7 +13,7 @@ namespace bubblescope::cli {
 /// `run --compare`: one model, trained by several schedules one after the other.
 struct Comparison {
     const ScheduleRequest& schedule; ///< which is the first, if it names one
-    std::vector<std::string> names;  ///< of the others: NAME, NAME/FLAVOR or /FLAVOR
+    std::vector<std::string> names;  ///< the other schedules: NAME, NAME/FLAVOR or /FLAVOR
     /// Its layers in each chunk are the first schedule's; none = as few as all schedules can cut evenly.
     const ModelOptions& model;
 };

@@ -10,10 +10,10 @@ enum class Listed { Always, InFullHelp };
 
 /// The options that `schedule`, `formula`, `simulate` and `run` share: which schedule, at which times.
 void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always);
-/// --pp, --microbatches and --vpp alone, for commands that make an order of their own.
+/// Only --pp, --microbatches and --vpp, for commands that make an order of their own.
 void addSizeOptions(Command command, ScheduleRequest& request);
 void addTimeOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always);
-/// What only a simulation can follow: transfers that cost more than a latency, and times of single ops.
+/// Options that only a simulation can use: transfers that cost more than a latency, and times of single ops.
 void addSimulationOptions(Command command, ScheduleRequest& request);
 
 } // namespace bubblescope::cli

@@ -12,7 +12,7 @@
 
 namespace bubblescope::cli {
 
-/// SIGINT and SIGTERM as something that can be waited for, so that what is stopped can report what it saw.
+/// Makes SIGINT and SIGTERM waitable, so that a program that is stopped can still report its results.
 class StopSignals {
 public:
     StopSignals() {
@@ -40,8 +40,9 @@ private:
     bool came_ = false;
 };
 
-/// While it lives, the first SIGINT or SIGTERM asks a run to end with the step that is running, and says so; another
-/// one ends the process at once. To be made before the threads that are not to be hit.
+/// While an object of this class exists, the first SIGINT or SIGTERM asks a run to end with the step that is running,
+/// and prints that; a second one ends the process at once. To be created before the threads that must not receive the
+/// signals.
 class EndOnSignal {
 public:
     EndOnSignal();
@@ -55,7 +56,7 @@ private:
     void watch();
 
     StopSignals signals_;
-    Descriptor over_; ///< readable when nothing more is to be watched
+    Descriptor over_; ///< readable when the watch must end
     std::stop_source ask_;
     std::thread watcher_;
 };

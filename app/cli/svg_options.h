@@ -15,7 +15,7 @@ public:
     void add(Command command);
 
     [[nodiscard]] bool wanted() const { return !file_.empty(); }
-    /// Draws the steps below one another and says where; does nothing without --svg.
+    /// Draws the steps one below the other and prints the file's name; does nothing without --svg.
     [[nodiscard]] Status write(std::span<const report::Drawn> drawn) const;
 
 private:

@@ -6,10 +6,10 @@
 
 namespace bubblescope::cli {
 
-/// What users say about the terminal.
+/// The user's options for the terminal.
 struct TerminalOptions {
     std::string color = "auto"; ///< "auto", "always" or "never"
-    std::string pager;          ///< the command; empty: what PAGER names, else less
+    std::string pager;          ///< the pager's command; empty: the value of PAGER, else less
     bool no_pager = false;
     bool wide = false; ///< charts are not cut at the terminal's width
 };
@@ -21,22 +21,22 @@ void setTerminalOptions(const TerminalOptions& options);
 [[nodiscard]] bool outputIsTerminal();
 [[nodiscard]] bool errorIsTerminal();
 
-/// Columns that lines of text on standard output and standard error keep to: of the terminal, or what COLUMNS states,
-/// at most `most`. kTextWidth where there is no terminal.
+/// The maximum width of text lines on standard output and standard error: the columns of the terminal, or the value of
+/// COLUMNS, at most `most`. kTextWidth if there is no terminal.
 [[nodiscard]] std::size_t outputWidth();
 [[nodiscard]] std::size_t errorWidth();
 /// Columns that a chart may take: those of the terminal; none where output is a file or --wide was given.
 [[nodiscard]] std::optional<std::size_t> chartWidth();
 
-/// Whether text on standard output and standard error is coloured: what --color says; else on terminals, unless
+/// Whether text on standard output and standard error is coloured: as --color states; else on terminals, unless
 /// NO_COLOR is set or TERM is dumb.
 [[nodiscard]] bool colorsOutput();
 [[nodiscard]] bool colorsError();
 
-/// Starts the pager for what is printed from now on, if standard output is a terminal with fewer than `lines` lines and
-/// nobody turned it off. Only the first call does.
+/// Starts the pager for all later output, if standard output is a terminal with fewer than `lines` lines and the pager
+/// was not turned off. Only the first call has an effect.
 void startPager(std::size_t lines);
-/// Waits until the user has read what the pager shows. False if there is no pager.
+/// Waits until the user closes the pager. False if there is no pager.
 bool endPager();
 
 } // namespace bubblescope::cli

@@ -17,7 +17,7 @@ namespace bubblescope::cli {
 [[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
 
 /// Writes all of a trace as "chrome", "perfetto" or "csv", and `problems`, those of reading it, where the format has
-/// room for them. What cannot be written goes to `log`.
+/// room for them. Data that cannot be written is reported in `log`.
 [[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
                                   DiagnosticLog& log, std::span<const Diagnostic> problems = {});
 

@@ -7,7 +7,7 @@ namespace bubblescope::cli {
 
 void addSendModeOption(Command command, SendMode& mode);
 
-/// The options of what transfers cost beside their latency. `request` outlives the parsing, here and in the other
+/// The options for costs of transfers other than latency. `request` outlives the parsing, here and in the other
 /// functions that add options.
 void addTransferOptions(Command command, TransferRequest& request);
 

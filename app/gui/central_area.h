@@ -29,14 +29,14 @@ class TraceTabs;
 class UnopenedPanel;
 class WelcomePanel;
 
-/// The middle of the window: the tabs, bars that are shown when there is something to say, the overview, and one page:
-/// the timeline, a preview of the trace that loads, the wait for a watched run, or the first page. Connects these parts
-/// with one another; made anew with the language. Lives on the GUI thread.
+/// The middle of the window: the tabs, bars that appear when they have something to show, the overview, and one page:
+/// the timeline, a preview of the trace while it loads, a notice that a watched run is awaited, or the first page.
+/// Connects these parts with one another; recreated when the language changes. Belongs to the GUI thread.
 class CentralArea : public QWidget {
     Q_OBJECT
 
 public:
-    /// What it shows. Must outlive it.
+    /// The data that is shown. Must outlive the area.
     struct Sources {
         ViewState& state;
         ThemeManager& themes;
@@ -58,11 +58,11 @@ public:
     [[nodiscard]] UnopenedPanel& unopened() const { return *unopened_; }
     [[nodiscard]] IdealOverlay& ideal() const { return *ideal_; }
 
-    /// Brings the page to the front that fits what is open.
+    /// Brings the page that fits the open trace to the front.
     void showPage();
     /// An open trace stays in sight until the next one is loaded.
     void showPreview();
-    /// Gives the keyboard to what is open.
+    /// Gives the keyboard focus to the page.
     void focusPage();
 
     /// The timeline as it is shown, with a title and a legend.
@@ -78,7 +78,7 @@ signals:
     /// For the status bar.
     void noted(const QString& text, int milliseconds);
     void problemsRequested();
-    /// The stacks of what is selected.
+    /// The user wants the stacks of the selection.
     void stacksRequested();
 
 private:
@@ -104,7 +104,7 @@ private:
     QPointer<QMenu> slice_menu_;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
-    QWidget* trace_page_ = nullptr; ///< the timeline, and beside it what teaches
+    QWidget* trace_page_ = nullptr; ///< the timeline, and next to it the explanations
     TeachPanel* teach_ = nullptr;
     LoadPreviewView* preview_ = nullptr;
     UnopenedPanel* unopened_ = nullptr;

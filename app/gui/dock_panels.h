@@ -26,13 +26,13 @@ class ViewState;
 class WhatIfPanel;
 
 /// The panels around a window's timeline, each in a dock. Creates them, brings them to the front, and keeps the user's
-/// arrangement. They are hidden while nothing is open, and those of pipelines where there is none, since empty
-/// tables do not help.
+/// arrangement. All panels are hidden while no trace is open, and the panels of pipelines are hidden if the trace has
+/// no pipeline, since empty tables do not help.
 class DockPanels : public QObject {
     Q_OBJECT
 
 public:
-    /// What the panels show. Must outlive them.
+    /// The data that the panels show. Must outlive them.
     struct Sources {
         RunLoader loader;
         ViewState& state;
@@ -67,7 +67,7 @@ public:
     /// Actions that show and hide the panels, one each.
     [[nodiscard]] std::vector<QAction*> actions() const;
 
-    /// What the panels are about: those that need a pipeline are only there for one.
+    /// The subject of the panels: some of them exist only for a pipeline.
     enum class Content : std::uint8_t { Nothing, Trace, Pipeline };
     /// The panels appear with the first trace, in their last arrangement for its kind, and are hidden with the last.
     /// True if they appear now.

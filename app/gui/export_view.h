@@ -14,7 +14,7 @@ class TimelineView;
 class ViewState;
 struct Theme;
 
-/// What a picture shows around the timeline.
+/// The text that a picture shows around the timeline.
 struct PictureFrame {
     QString title;    ///< the trace
     QString subtitle; ///< its figures

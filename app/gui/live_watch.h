@@ -45,7 +45,7 @@ public:
 
     [[nodiscard]] LiveController& controller() { return controller_; }
     [[nodiscard]] RunProcess& process() { return process_; }
-    /// Whether a run is watched, or the last watched run has stated what it is.
+    /// Whether a run is watched, or the last watched run has stated its sizes.
     [[nodiscard]] bool waiting() const;
     /// The panel in which the user may work without leaving the newest step.
     void setPanel(const QDockWidget* dock) { interactions_.setExcept(dock); }
@@ -55,7 +55,7 @@ public:
     /// Asks the user for a run to watch, or for one to start; watchRequested() or runRequested() follows.
     void chooseTarget(QWidget* window);
     void chooseRun(ThemeManager& themes, QWidget* window);
-    /// The same for an order of the schedule lab.
+    /// As above, for an order of the schedule lab.
     void chooseRunOf(const QString& file, const ScheduleSpec& spec, ThemeManager& themes, QWidget* window);
 
 signals:

@@ -18,7 +18,7 @@ class TimelineView;
 class TraceTabs;
 class ViewState;
 
-/// What a window's menus control, besides the window itself. Must outlive the menus.
+/// The objects that a window's menus control, in addition to the window itself. Must outlive the menus.
 struct MenuTargets {
     ViewState& state;
     ThemeManager& themes;

@@ -33,7 +33,7 @@ public:
     /// See TraceTabs.
     void open(const QStringList& paths) { tabs_.open(paths); }
     void openBeside(const QStringList& paths) { tabs_.openBeside(paths); }
-    /// Opens each trace in a tab of its own.
+    /// Opens each trace in a separate tab.
     void openEach(const QStringList& paths);
     void cancelLoad() { tabs_.cancelLoad(); }
     [[nodiscard]] bool loading() const { return tabs_.loading(); }

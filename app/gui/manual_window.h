@@ -52,7 +52,7 @@ public:
 
     void showPage(const ManualPage& page, const QString& section);
     [[nodiscard]] const QString& path() const { return path_; }
-    [[nodiscard]] const QString& file() const { return file_; } ///< of the page, with its language
+    [[nodiscard]] const QString& file() const { return file_; } ///< file name of the page, with its language
     /// The number of headings that start at or above the upper edge. A page has the same headings in all languages.
     [[nodiscard]] int headingsPassed() const;
     /// Scrolls so that this many headings have been passed; the last one is at the upper edge.
@@ -75,7 +75,7 @@ public:
     /// Replaces all texts and keeps the open page at its section. Call after the application's language has changed.
     void setLanguage(Language language);
 
-    /// False if there is no such page.
+    /// False if the page does not exist.
     bool open(const QString& path, const QString& section = {});
     [[nodiscard]] const QString& path() const { return browser_->path(); }
 

@@ -42,7 +42,7 @@ struct Options {
         int rank = 0;
         TimeNs time{0}; ///< in the step
     };
-    std::optional<Place> select; ///< selects what is there
+    std::optional<Place> select; ///< the item to select
     std::optional<int> unfold;   ///< a rank whose raw lanes to show
     QStringList rules;           ///< files with further recognition rules
     QString mesh;                ///< the job's mesh; empty = as stated by the traces
@@ -61,7 +61,7 @@ struct Options {
 /// those of loadTrace(), Usage for the mesh, Input for rules.
 [[nodiscard]] RunLoader loaderOf(const Options& options);
 
-/// Whether a window can be shown. False only if that is certain; lets the program print a clear message before the
+/// Whether a window can be shown. False only if that is certain; allows the program to print a clear message before the
 /// toolkit aborts.
 [[nodiscard]] bool displayAvailable();
 

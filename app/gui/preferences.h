@@ -17,7 +17,7 @@ class Preferences : public QObject {
     Q_OBJECT
 
 public:
-    /// What choices apply to. Must outlive the preferences.
+    /// The objects to which the settings apply. Must outlive the preferences.
     struct Targets {
         ThemeManager& themes;
         LanguageManager& languages;
@@ -25,7 +25,7 @@ public:
         ViewState& state;
     };
 
-    /// Applies what was chosen before. Without `remember` nothing is read or written.
+    /// Applies the stored settings. Without `remember` nothing is read or written.
     Preferences(const Targets& targets, bool remember);
 
     [[nodiscard]] bool remember() const { return remember_; }

@@ -14,8 +14,8 @@ namespace bubblescope::gui {
 class ElidedLabel;
 class TraceTabs;
 
-/// Fills a window's status bar: a line about what is under the pointer, the progress of loading, and a button with the
-/// number of problems. A message takes the line's room. A child of the bar; lives on the GUI thread.
+/// Fills a window's status bar: a line about the item under the pointer, the progress of loading, and a button with the
+/// number of problems. A message replaces the line. A child of the bar; GUI thread only.
 class StatusLine : public QObject {
     Q_OBJECT
 
@@ -23,7 +23,7 @@ public:
     StatusLine(QStatusBar& bar, TraceTabs& tabs);
 
     void setHovered(const QString& text);
-    /// Of loading; the button is hidden without a count.
+    /// Problems found while loading; the button is hidden without a count.
     void showProblems(std::optional<std::size_t> count);
 
 signals:

@@ -22,7 +22,8 @@ class LiveController;
 class NoteStore;
 
 /// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
-/// tabs. Of a trace that takes long the beginning is shown meanwhile, if the tab in front is empty. Reads and writes
+/// tabs. If a trace takes long to load, its beginning is shown meanwhile, provided that the front tab is empty. Reads
+/// and writes
 /// session files, which list all tabs. There is always at least one tab, which may be empty. Lives on the GUI thread.
 class TraceTabs : public QObject {
     Q_OBJECT
@@ -40,7 +41,7 @@ public:
     /// which stays in its tab. A newer call supersedes it. A session file replaces all tabs. loaded() is emitted once
     /// everything requested is loaded.
     void open(const QStringList& paths);
-    /// The same in a new tab, unless the one in front is empty. Calls are queued.
+    /// As above, in a new tab, unless the front tab is empty. Calls are queued.
     void openBeside(const QStringList& paths);
     /// Loads the trace in front again, with what the user states about it.
     void reopen(const Taught& taught);
@@ -61,8 +62,8 @@ public:
         job_.cancel();
         first_steps_.cancel();
     }
-    /// Opens a tab for a watched run and brings it to the front; an empty tab in front is used. The tab of the run that
-    /// was watched before keeps what it shows.
+    /// Opens a tab for a watched run and brings it to the front; an empty front tab is reused. The tab of the run that
+    /// was watched before keeps its content.
     void showLive(const QString& title);
     /// Marks the tab of the watched run, which may be behind another one; an empty text removes the mark.
     void markLive(const QString& alert);
@@ -92,9 +93,9 @@ public:
 
     [[nodiscard]] BackgroundJob& job() { return job_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
-    /// Of the current load, or the last one.
+    /// Name of the current load, or of the last one.
     [[nodiscard]] const QString& loadName() const { return load_name_; }
-    /// Of the current load.
+    /// Preview of the current load.
     [[nodiscard]] const std::shared_ptr<const LoadPreview>& preview() const { return preview_; }
 
 signals:
@@ -109,7 +110,7 @@ signals:
     void loaded();
     /// An error to show at once.
     void refused(const bubblescope::Error& error);
-    /// The same for callers, always after the call returns.
+    /// The same error for callers, always after the call returns.
     void failed(const bubblescope::Error& error);
     void cancelled();
     /// openSession() waits for an answer.
@@ -165,8 +166,8 @@ private:
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
     QString load_name_;
-    BackgroundJob first_steps_; ///< of what job_ loads
-    ViewSnapshot first_view_;   ///< of the first steps, as they were shown
+    BackgroundJob first_steps_; ///< loads the first steps of the trace that job_ loads
+    ViewSnapshot first_view_;   ///< the view of the first steps when they were replaced
     std::shared_ptr<const LoadPreview> preview_;
     std::deque<Request> waiting_; ///< to be loaded next
     std::optional<OpeningSession> opening_;

@@ -8,7 +8,7 @@
 #include <memory>
 
 // Tables by the Arrow PyCapsule interface: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html.
-// Columns are handed on as they are; whoever takes them keeps the table alive.
+// Columns are passed on without a copy; their consumer keeps the table alive.
 namespace bubblescope::python {
 
 /// Rows of a table, shared by all that look at it.
@@ -25,7 +25,7 @@ struct TableView {
 /// "arrow_array_stream": the rows as one batch.
 [[nodiscard]] pybind11::capsule streamCapsule(const TableView& view);
 
-/// The same of a column.
+/// As above, for a column.
 [[nodiscard]] pybind11::capsule columnSchemaCapsule(const TableView& view, std::size_t column);
 [[nodiscard]] pybind11::tuple columnCapsules(const TableView& view, std::size_t column);
 

@@ -16,8 +16,8 @@
 
 namespace bubblescope::python {
 
-/// Raises the exception of bubblescope.errors that stands for the error, with the text that the command line prints,
-/// in which keywords take the place of options.
+/// Raises the exception of bubblescope.errors for the error, with the text that the command line prints, but with
+/// keywords in place of options.
 [[noreturn]] void raise(const Error& error);
 
 template <class T>
@@ -30,9 +30,9 @@ inline void check(const Status& status) {
     if (!status.ok()) raise(status.error());
 }
 
-/// What `work(control)` returns, on another thread while Python's own goes on: other Python threads run, `progress`
-/// (None, or done and total in bytes) is called from time to time, and Ctrl+C or an exception in `progress` stop the
-/// work. Needs the GIL.
+/// Runs `work(control)` on another thread and returns its result. Meanwhile other Python threads run, `progress` (None,
+/// or a callable that takes the bytes done and in total) is called from time to time, and Ctrl+C or an exception in
+/// `progress` stops the work. Needs the GIL.
 template <class Work>
 auto callInterruptibly(const pybind11::object& progress, const Work& work) {
     namespace py = pybind11;

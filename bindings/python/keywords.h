@@ -17,7 +17,7 @@
 
 namespace bubblescope::python {
 
-/// The keyword arguments of a call, which fill in requests. Whoever has taken all that it knows calls end().
+/// The keyword arguments of a call, which fill in requests. After the last request the caller calls end().
 class Keywords {
 public:
     explicit Keywords(const pybind11::dict& given);
@@ -51,7 +51,7 @@ public:
         for (const auto& value : list(name))
             into.push_back(value.template cast<T>());
     }
-    /// The same of numbers or texts, as texts.
+    /// As above, for numbers or texts, as texts.
     void texts(const char* name, std::vector<std::string>& into);
     void sizes(const char* name, std::vector<std::int64_t>& into);
 

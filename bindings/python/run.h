@@ -20,7 +20,7 @@ public:
     /// Loads as `analyze` does.
     RunHandle(const std::vector<std::string>& files, const pybind11::dict& options, const pybind11::object& progress);
 
-    /// Raises why there is no pipeline where there is none.
+    /// Raises the reason if there is no pipeline.
     [[nodiscard]] const DiagnosedRun& diagnosed() const;
     [[nodiscard]] const Run& run() const { return diagnosed_ ? diagnosed_->run : loaded_->run; }
 
@@ -44,10 +44,10 @@ public:
 private:
     [[nodiscard]] report::Document document(report::Reader reader) const;
 
-    RunModelRequest request_; ///< files and what is known of them
+    RunModelRequest request_; ///< the files and the statements about them
     std::optional<DiagnosedRun> diagnosed_;
-    std::unique_ptr<LoadedTrace> loaded_; ///< of a trace without a pipeline
-    std::vector<FileActivity> activity_;  ///< the same
+    std::unique_ptr<LoadedTrace> loaded_; ///< for a trace without a pipeline
+    std::vector<FileActivity> activity_;  ///< for a trace without a pipeline
 };
 
 /// JSON for programs, and text as the command line prints it.

@@ -12,25 +12,24 @@ namespace bubblescope {
 struct AccountPiece {
     enum class Kind : std::uint8_t { Compute, Overlapped, Cause };
     Kind kind = Kind::Compute;
-    OpKind op = OpKind::Forward;   ///< of Compute
-    Cause cause = Cause::Schedule; ///< of Cause
+    OpKind op = OpKind::Forward;   ///< for Compute
+    Cause cause = Cause::Schedule; ///< for Cause
 
     friend constexpr bool operator==(const AccountPiece&, const AccountPiece&) = default;
 };
 
-/// All there can be, in the order in which reports list them: kinds of ops, pairs, causes.
+/// All possible pieces, in the order of reports: kinds of ops, pairs, causes.
 [[nodiscard]] const std::vector<AccountPiece>& accountPieces();
 /// "F", "pairs", "exposed communication".
 [[nodiscard]] std::string_view accountPieceName(const AccountPiece& piece);
 [[nodiscard]] TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece);
 
-/// Where on the rank's timeline to look for a piece, by start, on the clock of the trace. Ops and pairs are exactly
-/// their time. A cause is a difference between two replays and not an interval, so for it these are the places where
-/// it shows: the waits attributed to it (the schedule's: those of which a part would remain at typical times;
-/// imbalance, jitter, communication, peer, replay, late starts: those behind such an excess; slowdown, order, unknown:
-/// those that are longer than usual for no excess), and for gaps and communication also the ops that have them inside
-/// and the recorded waits for transfers. May be empty where the cause acts on other ranks. Linear in the rank's ops and
-/// waits.
+/// Where on the rank's timeline to look for a piece, by start, on the clock of the trace. For ops and pairs, exactly
+/// their time. A cause is a difference between two replays and not an interval; for it, the places where it shows: the
+/// waits attributed to it, and for gaps and communication also the ops that contain them and the recorded waits for
+/// transfers. (Schedule: waits that would partly remain at typical times. Imbalance, jitter, communication, peer,
+/// replay, late starts: waits caused by such an excess. Slowdown, order, unknown: waits that are longer than usual
+/// without an excess.) May be empty if the cause acts on other ranks. Linear in the rank's ops and waits.
 [[nodiscard]] std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step,
                                                 const StepDiagnosis& diagnosis, Rank rank);
 

@@ -12,15 +12,15 @@ namespace bubblescope {
 struct RankTracks {
     int replica = 0;
     Rank rank;
-    std::vector<TrackId> tracks; ///< in the file's order; none where it is not known whose they are
-    ClockFit clock;              ///< the rows' times are by this clock; the run's are the reference's
+    std::vector<TrackId> tracks; ///< in the file's order; empty if unknown
+    ClockFit clock;              ///< the rows' times are on this clock, the run's on the reference
 };
 
-/// One for each rank of each replica, by replica and rank; none where no process holds the whole trace. A rank's ops
-/// tell which process of which file recorded them: the one in which most slices begin when its ops do, or else the one
-/// whose file states the rank. It has all rows of that file, or where others' ops came from that file too, those of
-/// that process. `clocks` are of the same run. Looks at 32 ops of each rank, and goes through each row once for all of
-/// them.
+/// One entry per rank of each replica, by replica and rank; none if no process has the whole trace. A rank's ops
+/// identify the process and file that recorded them: the process in which most slices begin when its ops do, otherwise
+/// the one whose file states the rank. The rank has all rows of that file or, if others' ops came from that file too,
+/// those of that process. `clocks` must be of the same run. Checks 32 ops of each rank, and reads each row once for all
+/// of them.
 [[nodiscard]] std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks);
 
 } // namespace bubblescope

@@ -20,8 +20,8 @@
 
 namespace bubblescope {
 
-/// What one chunk's ops take: medians over all micro-batches and steps; 0 for kinds it does not run on
-/// their own. Halves of overlapped pairs do not count: they last as long as the pair.
+/// How long one chunk's ops take: medians over all micro-batches and steps; 0 for kinds that it does not run alone.
+/// Halves of overlapped pairs do not count, because they last as long as the pair.
 struct StageTimes {
     Rank rank;
     Chunk chunk;
@@ -34,37 +34,38 @@ struct StageTimes {
     }
 };
 
-/// By rank, then chunk, of the steps that are neither warm-up nor outliers. All steps must have the same p and v.
+/// By rank, then chunk, over the steps that are neither warm-up nor outliers. All steps must have the same p and v.
 [[nodiscard]] std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
 
 /// A report of all steps of a run.
 struct WholeRun {
-    std::size_t windows = 1; ///< so many parts of the run were judged one after another; only one step has its ops then
+    std::size_t windows =
+        1; ///< number of parts of the run that were judged one after another; if above 1, only one step has its ops
 };
-/// A report of the last steps of a run that goes on.
+/// A report of the latest steps of a run that is still going.
 struct LatestSteps {};
 
-/// Everything `analyze` says about a run: what the command line prints and the GUI shows. It means the same wherever
-/// the steps come from: loaded files, a recording that is too large to load, a run that goes on.
+/// Everything `analyze` says about a run: what the command line prints and the app shows. It means the same wherever
+/// the steps come from: loaded files, a recording that is too large to load, or a running job.
 struct RunReport {
     std::variant<WholeRun, LatestSteps> covers;
-    StepRequest request;     ///< what was asked for
-    StepSelection selection; ///< of the run's steps: which of them count, and which one is typical
-    /// One per timeline of the run, those that are set aside as well. Totals alone (StepAnalysis::keepTotals()), but of
-    /// the typical step, or where all were wanted in full.
+    StepRequest request;     ///< as requested by the user
+    StepSelection selection; ///< of the run's steps: which of them count, and which is typical
+    /// One per timeline of the run, including those that are set aside. Only totals (StepAnalysis::keepTotals()),
+    /// except for the typical step or if all were requested in full.
     std::vector<StepAnalysis> steps;
     std::vector<StepAccounting> accounts;           ///< one per step: where its time went
-    StepDiagnosis typical;                          ///< of the typical step; StepDiagnoses makes those of others
-    std::shared_ptr<const StepStandards> standards; ///< by which the typical step was diagnosed
+    StepDiagnosis typical;                          ///< of the typical step; StepDiagnoses computes those of others
+    std::shared_ptr<const StepStandards> standards; ///< used for the diagnosis of the typical step
     std::vector<StageTimes> stages;
     StepPeriod period;              ///< from step to step
-    std::vector<Anomaly> anomalies; ///< what costs a step most first
+    std::vector<Anomaly> anomalies; ///< most expensive for a step first
     RunClocks clocks;
-    std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none where the trace holds none
+    std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none if the trace has no checks
 
     /// Index into `steps` of the typical one.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
-    /// What makes diagnoses of `run`'s steps, of which this is the report. `run` must outlive the result.
+    /// Computes diagnoses of `run`'s steps; this must be the report of `run`, which must outlive the result.
     [[nodiscard]] StepDiagnoses diagnosesOf(const Run& run) const { return {run, standards}; }
     /// How many windows of steps were judged one after another.
     [[nodiscard]] std::size_t windows() const {

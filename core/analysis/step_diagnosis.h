@@ -16,7 +16,7 @@
 
 namespace bubblescope {
 
-/// The place of a unit's op in StepTimeline::ranks. A pair's second half is the op after it.
+/// The place of a unit's op in StepTimeline::ranks. A pair's second half is the next op.
 struct UnitPlace {
     Rank rank;
 
@@ -27,7 +27,7 @@ struct UnitPlace {
     friend constexpr bool operator==(const UnitPlace&, const UnitPlace&) = default;
 
 private:
-    std::int32_t op_; ///< negative for a pair: a step in full keeps one of these a unit
+    std::int32_t op_; ///< negative for a pair; small, because a step in full has one of these per unit
 };
 
 /// "F3.1", or "F3.1+B0.1" for an overlapped pair.
@@ -35,7 +35,7 @@ private:
 
 /// Why a step took as long as it did.
 struct StepDiagnosis {
-    std::shared_ptr<const std::vector<UnitPlace>> units; ///< what a UnitIndex means; steps of one order share it
+    std::shared_ptr<const std::vector<UnitPlace>> units; ///< where each UnitIndex is; shared by steps of one order
     StepAccounting accounting;
     CriticalPath path;
     StepAttribution attribution;
@@ -43,23 +43,23 @@ struct StepDiagnosis {
     [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
 
-/// What the diagnosis of any step takes from its run.
+/// The data of a run that the diagnosis of each step needs.
 struct StepStandards {
-    UsualTimes usual;    ///< of the steady steps
+    UsualTimes usual;    ///< over the steady steps
     Schedule plan;       ///< plannedOrder()
-    StepKnowledge known; ///< but for replayed work
+    StepKnowledge known; ///< without re-executed work
 
-    /// `clock_error` is how far two ranks' clocks can be off: delays up to it count as unknown. `selection` belongs to
-    /// the run's steps. Linear in ops.
+    /// `clock_error` is the maximum error between two ranks' clocks: delays up to it count as unknown. `selection` must
+    /// belong to the run's steps. Linear in ops.
     [[nodiscard]] static StepStandards of(const Run& run, const StepSelection& selection,
                                           TimeNs clock_error = TimeNs{0});
-    /// The same, faster; `samples` are those of the run's steps.
+    /// As above but faster; `samples` must be those of the run's steps.
     [[nodiscard]] static StepStandards of(const Run& run, std::span<const StepSamples> samples,
                                           const StepSelection& selection, TimeNs clock_error);
 };
 
-/// Diagnoses steps, one after another: those of one order share work. One thread at a time. Linear in ops and
-/// transfers; of a large step the parts are worked on beside each other.
+/// Diagnoses steps one after another; steps of one order share work. Not thread-safe. Linear in ops and transfers; the
+/// parts of a large step are processed in parallel.
 class StepDiagnoser {
 public:
     /// `standards` must outlive this object.
@@ -67,7 +67,7 @@ public:
     ~StepDiagnoser();
     StepDiagnoser(StepDiagnoser&&) noexcept;
 
-    /// `replays` are those of the step, or empty. `ran` is how it ran; where it is null, it is found here.
+    /// `replays` are those of the step, or empty. `ran` is how it ran; if null, it is computed here.
     [[nodiscard]] StepAccounting account(const StepTimeline& step, const StepReplays& replays = {},
                                          std::shared_ptr<const ExecutedUnits> ran = {});
     [[nodiscard]] StepDiagnosis diagnose(const StepTimeline& step, const StepReplays& replays = {},
@@ -81,15 +81,15 @@ private:
     std::unique_ptr<Ordered> latest_; ///< null before the first step
 };
 
-/// The diagnoses of a run's steps, made when they are asked for. Immutable.
+/// The diagnoses of a run's steps, computed on demand. Immutable.
 class StepDiagnoses {
 public:
     /// `run` must outlive this object. `selection` and `clock_error` as for StepStandards.
     StepDiagnoses(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
-    /// `standards` are those of the run.
+    /// `standards` must be those of the run.
     StepDiagnoses(const Run& run, std::shared_ptr<const StepStandards> standards);
 
-    /// Of the steps from index `begin` to before `end` in Run::steps, on all cores.
+    /// For the steps [begin, end) in Run::steps, on all cores.
     [[nodiscard]] std::vector<StepDiagnosis> of(std::size_t begin, std::size_t end) const;
     [[nodiscard]] StepDiagnosis of(std::size_t step) const;
     [[nodiscard]] std::vector<StepDiagnosis> all() const { return of(0, run_.steps.size()); }
@@ -97,10 +97,10 @@ public:
 private:
     const Run& run_;
     std::shared_ptr<const StepStandards> standards_;
-    std::vector<StepReplays> replays_; ///< empty where no check took time
+    std::vector<StepReplays> replays_; ///< empty if checks took no time
 };
 
-/// What each step would save without any communication, by its accounting.
+/// The time that each step would save without any communication, according to its accounting.
 [[nodiscard]] std::vector<TimeNs> communicationCosts(const std::vector<StepAccounting>& accounts);
 
 /// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.

@@ -8,16 +8,16 @@
 
 namespace bubblescope {
 
-/// The ops of a run's steps, which are mostly equal in size.
+/// The number of ops per step; steps of a run are mostly of equal size.
 [[nodiscard]] inline std::size_t opsOfStep(std::span<const StepTimeline> steps) {
     return steps.empty() ? 0 : steps.front().opCount();
 }
 
-/// Of so many ops at a time is kept what an analysis of them needs, some hundred bytes each, on however many cores.
+/// An analysis keeps its data, some hundred bytes per op, for at most this many ops at a time, on all cores together.
 inline constexpr std::size_t kOpsAtOnce = 1 << 21;
 
-/// Into how many runs of neighbouring steps a run is divided that several threads analyse. Steps of one order share
-/// work and memory, which is larger than the steps themselves, so there are few pieces of large steps.
+/// The number of pieces, each of consecutive steps, that a run is divided into for several threads. Steps of one order
+/// share work and memory, which is larger than the steps themselves, so there are few pieces of large steps.
 [[nodiscard]] inline std::size_t stepPieces(std::span<const StepTimeline> steps) {
     constexpr std::size_t kMostPieces = 64;
     constexpr std::size_t kFewestSteps = 4;
@@ -26,7 +26,7 @@ inline constexpr std::size_t kOpsAtOnce = 1 << 21;
     return std::clamp<std::size_t>(std::min(steps.size() / kFewestSteps, most), 1, kMostPieces);
 }
 
-/// The first step of a piece; that of the piece behind the last is the number of steps.
+/// The first step of a piece; for the piece after the last, the number of steps.
 [[nodiscard]] constexpr std::size_t firstOfPiece(std::size_t piece, std::size_t pieces, std::size_t steps) {
     return piece * steps / pieces;
 }

@@ -14,7 +14,7 @@
 
 namespace bubblescope {
 
-/// What a statement is about, in the order in which readers need it.
+/// The subject of a statement, in the order in which readers need it.
 enum class Concern : std::uint8_t {
     Data,        ///< whether the result can be trusted: records that are missing, damaged or from two runs
     Computation, ///< whether the devices computed correctly: mismatches of checks, losses that are NaN
@@ -56,7 +56,8 @@ struct Statement {
 /// Whether it casts doubt on the result: it is about data or computation and is more than a notice.
 [[nodiscard]] bool isDoubt(const Statement& statement);
 
-/// What a good colleague would say about a trace: a sentence on its state, then statements, the most important first.
+/// The text that a good colleague would write about a trace: a sentence on its state, then statements, the most
+/// important first.
 /// Notices about data or computation come last. Nothing is called fine if the data or the computation has a problem.
 struct Answer {
     Sentence state; ///< how long a step takes and how much of it is idle; without a pipeline, what the devices did

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// What went wrong, in terms that callers act on. The command line maps each kind to an exit code.
+/// The kind of an error, by what its caller does about it. The command line maps each kind to an exit code.
 enum class ErrorKind {
     Usage,     ///< the request itself makes no sense (exit code 2)
     Input,     ///< a file or stream is unreadable or invalid (exit code 3)

@@ -53,7 +53,7 @@ struct TransformerShape {
     bool swiglu = false;            ///< gated feed-forward, no biases, as Llama; else GELU with biases
     bool dropout = true;
     bool flash_attention = false; ///< attention scores are never kept
-    /// What the backward recomputes: nothing; the attention scores; everything except the layer's input.
+    /// The part that the backward recomputes: nothing; the attention scores; everything except the layer's input.
     enum class Recompute { None, Attention, Full } recompute = Recompute::None;
 };
 

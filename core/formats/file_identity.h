@@ -10,30 +10,30 @@
 #include <string_view>
 #include <vector>
 
-// Whose file it is, where several files make one trace: ranks that names state, contradictions, copies.
+// Identifies files, where several files make one trace: their ranks, contradictions, copies.
 namespace bubblescope {
 
 /// The number after the last "rank" in a file's name, as in rank3_trace.json or trace-rank-03.pftrace.
 [[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
 
-/// The rank that the names around a file state: its own, that of a profiler_info_N.json beside it or above it (Ascend),
-/// or that of its folders, as in rank_3/trace.json.
+/// The rank stated by names around a file: its own, that of a profiler_info_N.json next to it or above it (Ascend), or
+/// that of its folders, as in rank_3/trace.json.
 [[nodiscard]] std::optional<std::int32_t> rankAround(const std::filesystem::path& file);
 
-/// Gives files that do not state their rank the one that their names state (TraceFile::named_rank). Where several files
-/// state one rank and their names tell them apart, all take those of their names (problem "rank-contradiction").
+/// Gives files that do not state their rank the one in their names (TraceFile::named_rank). If several files state the
+/// same rank and their names differ, all take the rank in their name (problem "rank-contradiction").
 void settleRanks(TraceBuilder& builder, DiagnosticLog& log);
 
-/// Finds files that hold what another one holds: copies, such as rank0.json beside rank0.json.gz.
+/// Finds files with the same content as another one, such as rank0.json next to rank0.json.gz.
 class CopyFinder {
 public:
-    /// The earlier file that this one copies; nothing for the first. `builder` holds this file alone.
+    /// The earlier file that this one copies; nothing for the first. `builder` must contain only this file.
     [[nodiscard]] std::optional<std::filesystem::path> copyOf(TraceBuilder& builder);
 
 private:
     struct Known {
         std::filesystem::path path;
-        std::filesystem::path unpacked; ///< without the ending of a packed file
+        std::filesystem::path unpacked; ///< without the extension of a compressed file
         std::optional<std::int32_t> rank;
         std::optional<std::int32_t> named_rank;
         std::optional<std::int32_t> world_size;

@@ -15,25 +15,25 @@ namespace bubblescope {
 struct Note {
     TimeNs begin{0};
     TimeNs end{0};
-    std::optional<int> rank; ///< none: about the whole trace
+    std::optional<int> rank; ///< none: the whole trace
     std::string text;        ///< UTF-8, may be empty
 
     friend bool operator==(const Note&, const Note&) = default;
 };
 
-/// The file with a trace's notes: beside the file or directory, its name with ".notes.json" appended. If several files
-/// are opened together, beside the first.
+/// The file with a trace's notes: next to the file or directory, its name with ".notes.json" appended. If several files
+/// are opened together, next to the first.
 [[nodiscard]] std::filesystem::path notesFileOf(const std::filesystem::path& trace);
 
-/// Whether notesFileOf() gives such names: such a file is not a trace, though it lies among traces.
+/// Whether a file name is a result of notesFileOf(): such a file is not a trace, although it is among traces.
 [[nodiscard]] bool isNotesFile(const std::filesystem::path& file);
 
-/// In the file's order; empty if there is no such file. Unknown fields are dropped. Errors: Input, for a file that
-/// cannot be read or is not a list of notes.
+/// The notes in the file's order; empty if there is no such file. Unknown fields are dropped. Errors: Input for a file
+/// that cannot be read or is not a list of notes.
 [[nodiscard]] Result<std::vector<Note>> readNotes(const std::filesystem::path& file);
 
-/// Replaces the whole file, or removes it if there are no notes. Errors: Input, if it cannot be written, or if the
-/// existing file is not a list of notes: other files are never overwritten.
+/// Replaces the whole file, or removes it if there are no notes. Errors: Input if it cannot be written, or if the
+/// existing file is not a list of notes, because other files are never overwritten.
 [[nodiscard]] Status writeNotes(const std::filesystem::path& file, const std::vector<Note>& notes);
 
 } // namespace bubblescope

@@ -19,16 +19,16 @@ enum class FileFormat {
     Unknown
 };
 
-/// Detects a file's format from its beginning. 256 bytes are enough except for logs, whose relevant lines may come
-/// later: within the first megabyte. File names are ignored: traces travel under all sorts of names.
+/// Detects a file's format from its beginning. 256 bytes are enough, except for logs, whose relevant lines may come
+/// later, within the first megabyte. Ignores file names, because traces come under all sorts of names.
 [[nodiscard]] FileFormat sniffFormat(std::string_view beginning);
 
-/// What to do about an XPlane file.
+/// Advice about an XPlane file.
 inline constexpr std::string_view kXPlaneAdvice =
     "open the trace.json.gz that the profiler wrote next to it, or create one with TensorBoard's profile plugin";
 
-/// Advice for a file that no reader accepts: for known formats, how to convert it to a readable one. Classified by the
-/// file's beginning, and by its name for proprietary formats.
+/// Advice for a file that no reader accepts: for known formats, how to convert it to a readable one. Classifies by the
+/// file's beginning, and for proprietary formats by its name.
 [[nodiscard]] std::string_view conversionAdvice(std::string_view name, std::string_view beginning);
 
 } // namespace bubblescope

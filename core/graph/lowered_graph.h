@@ -16,18 +16,19 @@ namespace bubblescope {
 using ActionIndex = std::int32_t;
 inline constexpr ActionIndex kNoAction = -1;
 
-/// What waits for what in a lowered schedule. An event happens once all events that it waits for have happened; which
+/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened; which
 /// ones it waits for does not depend on times. So either all events happen, in whatever order, or some wait for each
 /// other in a cycle and never happen, however fast the ranks are. The events:
 ///
-/// - - Of an action: its rank has passed it. It waits for the previous action of the rank. An op also waits for its
+/// - - An action has passed: its rank continues after it. It waits for the previous action of the rank. An op also
+/// waits for its
 ///   receives (with `receive_blocks_compute` for all earlier receives), a WAIT_SEND for its send, an op for the UNSHARD
 ///   of its weights, a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing else.
-/// - - Of a call (a send, a receive, or a group of them in one communicator): it is at the head of its rank's queue in
+/// - - A call (a send, a receive, or a group of them in one communicator) is at the head of its rank's queue in
 ///   that communicator. It waits for its posting, and for the end of the previous call in the queue.
-/// - - Of a transfer: it has ended. It waits for both of its calls to be at the head. For its sender, an eager send
+/// - - A transfer has ended. It waits for both of its calls to be at the head. For its sender, an eager send
 ///   ends without the other rank; the receive then still waits for both calls.
-/// - - Of an UNSHARD or REDUCE_GRAD: it has ended. It waits for the earlier ones on its rank.
+/// - - An UNSHARD or REDUCE_GRAD has ended. It waits for the earlier ones on its rank.
 ///
 /// A send or receive without its other end only waits for its queue: checkActions() reports it.
 class LoweredGraph {
@@ -63,7 +64,7 @@ public:
     /// Whether it is a send that ends without the other rank.
     [[nodiscard]] bool isEager(ActionIndex index) const;
 
-    /// What an action waits for besides the previous one: receives and sends, given by their actions.
+    /// The dependencies of an action besides the previous action: receives and sends, given by their actions.
     [[nodiscard]] std::span<const TaskIndex> inputs(ActionIndex index) const { return inputs_[at(index)]; }
     /// The UNSHARD or REDUCE_GRAD that an action waits for.
     [[nodiscard]] std::span<const TaskIndex> weightInputs(ActionIndex index) const { return weight_inputs_[at(index)]; }

@@ -46,7 +46,7 @@ struct TrailingOp {
 /// together, the previous unit counts.
 enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
-/// What a rank waits for after a unit besides the input of the next unit, which this hold belongs to.
+/// The dependencies of a rank after a unit besides the input of the next unit, which this hold belongs to.
 struct Hold {
     /// The unit that the previous unit's output feeds: the rank does not continue until that transfer has ended.
     /// kNoUnit if it does not wait for its send.

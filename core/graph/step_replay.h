@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// What is known about a step besides its timeline.
+/// Data about a step besides its timeline.
 struct StepKnowledge {
     TimeNs clock_error{0};     ///< delays up to this length count as unknown
     bool records_lost = false; ///< delays without a record count as unknown

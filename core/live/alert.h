@@ -13,11 +13,11 @@
 
 namespace bubblescope::live {
 
-/// Runs a user's command on events, at most once in a while for the same identity, without waiting for it.
+/// Runs a user's command on events, rate-limited per identity, without waiting for it.
 ///
-/// The command gets the event as a JSON document on its standard input, and BUBBLESCOPE_EVENT and other variables in
-/// its environment, which lacks the token of streams. Its output goes to standard error. A command that runs too long
-/// is terminated with all that it started. One thread at a time.
+/// The command gets the event as a JSON document on standard input, and BUBBLESCOPE_EVENT and other variables in its
+/// environment, without the token of streams. Its output goes to standard error. A command that runs too long is
+/// terminated with everything it started. Not thread-safe.
 class Alert {
 public:
     struct Limits {
@@ -30,15 +30,15 @@ public:
 
     struct Message {
         std::string identity;                                         ///< equal for alerts about the same thing
-        std::vector<std::pair<std::string, std::string>> environment; ///< long values are cut
+        std::vector<std::pair<std::string, std::string>> environment; ///< long values are truncated
         std::string document;
     };
-    /// False if it was suppressed, which is counted, or the command could not be started.
+    /// False if it was suppressed (and counted), or if the command could not be started.
     bool raise(const Message& message, TimeNs now);
 
     [[nodiscard]] std::int64_t heldBack() const { return held_back_; }
     [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last start; empty if it succeeded
-    /// Notices commands that have ended, and terminates those that run too long. Never waits.
+    /// Detects commands that have ended, and terminates those that run too long. Never waits.
     void tend(TimeNs now);
     [[nodiscard]] std::size_t running() const { return running_.size(); }
     /// Terminates running commands: those that ignore it are killed after `patience`.
@@ -48,14 +48,14 @@ private:
     struct Running {
         ChildProcess process;
         TimeNs since;
-        bool ended = false; ///< but perhaps not what it started
+        bool ended = false; ///< but possibly not everything that it started
     };
     bool start(const Message& message, TimeNs now);
 
     std::string command_;
     Limits limits_;
     std::map<std::string, TimeNs, std::less<>> last_;
-    std::deque<TimeNs> started_; ///< the last `most` at most
+    std::deque<TimeNs> started_; ///< at most the last `most`
     std::vector<Running> running_;
     std::int64_t held_back_ = 0;
     std::string problem_;

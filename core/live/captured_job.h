@@ -21,28 +21,28 @@ namespace bubblescope::live {
 
 class RunStreams;
 
-/// A process of a recorded job (one that does not use Bubblescope itself), as its streams state.
+/// A process of a recorded job (one that does not use Bubblescope itself), as stated in its streams.
 struct RecordedProcess {
-    CaptureStatement statement; ///< at the beginning of its first stream
+    CaptureStatement statement; ///< from the beginning of its first stream
     std::size_t number = 0;     ///< in the order in which processes first appeared: later ones replace earlier ones
-    std::int64_t lost = 0;      ///< events, as stated
+    std::int64_t lost = 0;      ///< number of lost events, as stated
     TimeNs last_received{0};    ///< when anything was last received from it
     bool ended = false;         ///< its stream states the end
     bool gone = false;          ///< it exited without stating the end
-    std::string reason;         ///< of gone: what is known about the exit
-    std::string stands_in;      ///< the range in which it stands, empty = none, see perfetto::kCaptureStands
-    std::optional<TimeNs> stands_since; ///< on the analyzer's clock; nothing if it never stood, or goes on
+    std::string reason;         ///< for gone processes: what is known about the exit
+    std::string stands_in;      ///< the range in which it is stuck, possibly empty, see perfetto::kCaptureStands
+    std::optional<TimeNs> stands_since; ///< on the analyzer's clock; nothing if it is not stuck
 
     [[nodiscard]] bool hasEnded() const { return ended || gone; }
 };
 
-/// A job that does not use Bubblescope itself and is only recorded: its processes, which of them is which rank of its
-/// pipeline, and which of its recognised steps are new.
+/// A job that does not use Bubblescope itself and is only recorded: its processes, their ranks in its pipeline, and
+/// which of its recognised steps are new.
 class CapturedJob {
 public:
     static constexpr std::size_t kMaxProcesses = std::size_t{1} << 16;
 
-    /// The process that a stream states; the address is stable. The parts of one process's trace share it. Null if
+    /// The process that a stream belongs to; the address is stable. The parts of one process's trace share it. Null if
     /// there are too many.
     RecordedProcess* processOf(const CaptureStatement& statement);
 
@@ -50,27 +50,27 @@ public:
     [[nodiscard]] bool isCaptured() const { return !processes_.empty(); }
     /// Whether all processes have ended or are gone.
     [[nodiscard]] bool allEnded() const;
-    /// Whether allOver() and all of what they recorded was recognised.
+    /// Whether allEnded() is true and everything they recorded has been recognised.
     [[nodiscard]] bool isComplete() const { return settled_ && allEnded(); }
 
     /// The description of the run, derived from its recognised steps.
     [[nodiscard]] static RunInfo infoOf(const Run& run);
-    /// The steps that were not handed in before, identified by their times, numbered consecutively. The last one is
-    /// left out unless the trace is `settled`: it may be unfinished.
+    /// The steps that were not returned before, identified by their times, numbered consecutively. Leaves out the last
+    /// one unless the trace is `settled`, because it may be incomplete.
     [[nodiscard]] std::vector<ClosedStep> newSteps(const Run& run, bool settled);
     /// Makes all steps new again.
     void restart();
-    [[nodiscard]] int steps() const { return steps_; } ///< handed out since
+    [[nodiscard]] int steps() const { return steps_; } ///< returned since then
 
     /// The latest process of each pipeline rank and replica.
     [[nodiscard]] std::map<std::pair<int, int>, const RecordedProcess*> byRank(int pp) const;
-    /// `patience`: a process is late if nothing was received from it for that long while others were active, or if it
-    /// has stood for that long without waiting for another, while another waits.
+    /// `patience`: a process is late if it sent nothing for that long while others were active, or if it has been stuck
+    /// for that long without waiting for another, while another one waits.
     [[nodiscard]] RankState stateOf(const RecordedProcess& process, TimeNs patience) const;
     [[nodiscard]] std::string whyLate(const RecordedProcess& process, TimeNs patience) const;
 
 private:
-    /// The time since anything was received from it, while others were active.
+    /// The time since it last sent anything, while others were active.
     [[nodiscard]] TimeNs silence(const RecordedProcess& process) const {
         return lastReceived() - process.last_received;
     }
@@ -82,24 +82,23 @@ private:
 
     std::map<Key, RecordedProcess> processes_;
     std::optional<RankPlaces> places_; ///< places of the launcher's ranks in the job's mesh, as recognised
-    std::optional<TimeNs> until_;      ///< in the files' time: begin of the last step that was handed out
+    std::optional<TimeNs> until_;      ///< in the files' time: start of the last step that was returned
     int steps_ = 0;
     bool settled_ = false;
 };
 
-/// Recognises the steps of a recorded job while it runs: reads its files again when they grew, as `analyze` reads them
-/// when they are finished. Files of limited size keep that short; it takes at most a fifth of the time. One thread at a
-/// time.
+/// Recognises the steps of a recorded job while it runs: reads its files again when they have grown, as `analyze` reads
+/// finished ones. Files of limited size keep that short; it takes at most a fifth of the time. Not thread-safe.
 class CapturedRun {
 public:
-    /// `patience`: how long files must not grow until their last step is taken to be complete.
+    /// `patience`: after this time without growth, the last step of the files counts as complete.
     CapturedRun(std::vector<std::filesystem::path> folders, TimeNs patience)
         : folders_(std::move(folders)), patience_(patience) {}
 
-    /// Hands new steps to `streams`, which was fed with the same files. `now` is on its clock.
+    /// Passes new steps to `streams`, which must have been fed with the same files. `now` is on its clock.
     void look(RunStreams& streams, TimeNs now);
 
-    /// Why no step was recognised at the last look; empty if one was.
+    /// Why the last look recognised no step; empty if it did.
     [[nodiscard]] const std::string& problem() const { return problem_; }
 
 private:
@@ -109,7 +108,7 @@ private:
     TimeNs grew_{0};
     TimeNs next_{0};
     bool fresh_ = false;   ///< files grew since they were read
-    bool settled_ = false; ///< what was read last was complete
+    bool settled_ = false; ///< the files were complete when last read
     std::string problem_;
 };
 

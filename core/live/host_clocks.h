@@ -12,7 +12,7 @@
 
 namespace bubblescope::live {
 
-/// Relates the clocks of a run's hosts while it runs: by the pings that its ranks exchange and, without pings, by each
+/// Relates the clocks of a run's hosts while it runs: by the pings that its ranks exchange or, without pings, by each
 /// host's time of day. The first clock added is the reference.
 ///
 /// Clocks are named as in the files: equal names mean equal clocks. A clock without a name is the reference itself.
@@ -28,10 +28,10 @@ public:
     /// The number of exchanges that the fits are based on.
     [[nodiscard]] std::size_t pings() const { return pings_.size(); }
 
-    /// Another run has begun, with so many places (a place is replica * pp + rank): the clock of each is unknown.
+    /// Another run begins, with this many places (a place is replica * pp + rank); the clock of each is unknown.
     void setPlaces(std::size_t places, int pp);
     void setClock(std::size_t place, const std::string& clock) { clock_of_place_[place] = clock; }
-    /// Empty if it is unknown, or there is no such place.
+    /// Empty if unknown, or if there is no such place.
     [[nodiscard]] std::string clockAt(std::size_t place) const;
 
     /// Moves steps to the reference clock, and returns how. `ranks` are those of the run, by place.
@@ -47,8 +47,8 @@ private:
 
     std::map<std::string, int> numbers_;
     std::vector<TimeNs> order_; ///< by number: realtime minus monotonic, of the last reading
-    std::vector<bool> read_;    ///< whether a reading exists
-    std::deque<Ping> pings_;    ///< the last ones; asker and replier are numbers of clocks
+    std::vector<bool> read_;    ///< whether there is a reading
+    std::deque<Ping> pings_;    ///< the latest ones; asker and replier are numbers of clocks
     std::vector<ClockFit> fits_;
     bool solved_ = false;
     std::vector<std::string> clock_of_place_;

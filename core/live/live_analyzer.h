@@ -17,7 +17,7 @@
 namespace bubblescope::live {
 
 struct LiveOptions {
-    /// The steps that are kept in full: the first ones of a run, as the reference, and its last ones.
+    /// The steps that are kept in full: the first ones of a run, as the reference, and its latest ones.
     struct Kept {
         std::size_t first = 8;
         std::size_t last = 24;
@@ -31,28 +31,27 @@ struct LiveOptions {
     std::string own_clock;             ///< as for RunStreams
 };
 
-/// Follows a run while it is in progress, and maintains the data of a live view. Each step is judged as `analyze` does,
-/// in a window that slides along with the run, and the window is searched for findings. Memory is bounded for any
-/// input, by the sizes that the run states and the limits in the options.
+/// Follows a run while it is in progress, and maintains the data of a live view. Judges each step as `analyze` does, in
+/// a sliding window, and searches the window for findings. Memory is bounded for any input, by the sizes that the run
+/// states and the limits in the options.
 ///
-/// The window is searched after each step that comes alone. Where several are due at once, or come faster than a search
-/// is worth (a tenth of a core), one search serves several: at most eight, and an eighth of the run's steps; the last
-/// two of a run are searched one by one. Every step is kept until it was searched.
+/// The window is searched after each step that comes alone. If several steps are due at once, or come faster than a
+/// search is worth (a tenth of a core), one search serves several: at most eight, and at most an eighth of the run's
+/// steps; the last two of a run are searched one by one. Every step is kept until it has been searched.
 class LiveAnalyzer final : public RunStreams {
 public:
     explicit LiveAnalyzer(LiveOptions options = {});
 
-    /// Searches the closed steps that were not searched yet: for who watches no longer. Returns the events. The steps
-    /// of a run are searched also before another one replaces it.
+    /// Searches the closed steps that were not searched yet, for callers that stop watching. Returns the events. The
+    /// steps of a run are also searched before another run replaces it.
     [[nodiscard]] std::vector<LiveEvent> conclude();
 
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; } ///< closed ones, oldest first
-    /// Open now, worst first.
+    /// currently open, worst first
     [[nodiscard]] const std::vector<LoggedFinding>& anomalies() const { return findings_.current(); }
     /// The steps that are kept in full; null before the first.
     [[nodiscard]] const StepWindow* window() const { return window_.get(); }
-    /// The latest steps with their report and the findings that are open, see StepWindow::latest(). None before the
-    /// first step.
+    /// The latest steps with their report and the open findings, see StepWindow::latest(). None before the first step.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::size_t max_ops) const;
 
     /// None before a run began, and where its model is not known.

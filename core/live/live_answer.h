@@ -5,7 +5,7 @@
 
 namespace bubblescope::live {
 
-/// The answer for the latest steps of a run that is followed: also what its ranks lost, and which of them ended without
+/// The answer for the latest steps of a followed run, including what its ranks lost and which of them ended without
 /// finishing. Without statements before the first complete step, unless a rank is gone.
 [[nodiscard]] Answer answerOf(const LiveAnalyzer& analyzer);
 

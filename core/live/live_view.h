@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-/// The content of a live view: plain values, for text, JSON, metrics and the desktop app alike.
+/// The content of a live view, as plain values for text, JSON, metrics and the app.
 namespace bubblescope::live {
 
 /// A histogram of durations with bins an eighth wide, so that memory is constant.
@@ -33,7 +33,7 @@ public:
     }
     [[nodiscard]] std::int64_t count() const { return count_; }
     [[nodiscard]] TimeNs longest() const { return longest_; }
-    /// The upper end of the bin below which at least this fraction, 0 to 1, of the durations lie.
+    /// The upper end of the bin that contains this quantile, 0 to 1, of the durations.
     [[nodiscard]] TimeNs quantile(double fraction) const {
         const double wanted = fraction * static_cast<double>(count_);
         std::int64_t below = 0;
@@ -65,7 +65,7 @@ private:
 };
 
 enum class RankState : std::uint8_t {
-    Awaited, ///< part of the run, nothing received yet
+    Awaited, ///< part of the run, but nothing received yet
     Running,
     Late, ///< others wait at the end of a step that it has not completed
     Gone, ///< its process exited without stating the end
@@ -77,15 +77,15 @@ struct LiveRank {
     int replica = 0;
     Rank rank;
     RankState state = RankState::Awaited;
-    int step = -1;                ///< the last step with an op received
+    int step = -1;                ///< the last step with an op that was received
     std::int64_t records = 0;     ///< slices received
     std::int64_t dropped = 0;     ///< lost by the rank itself, by its own count
-    std::int64_t undelivered = 0; ///< written by the rank and not received; known at its end
+    std::int64_t undelivered = 0; ///< written by the rank but not received; known at its end
     TimeNs busy{0};               ///< over the complete steps
-    TimeNs bubble{0};             ///< likewise
+    TimeNs bubble{0};             ///< over the complete steps
     std::string host;
     std::int64_t pid = 0;
-    std::string reason; ///< of Gone: what is known about the exit
+    std::string reason; ///< if Gone: what is known about the exit
 };
 
 /// Checks of aadiff, by outcome.
@@ -95,10 +95,10 @@ struct CheckCounts {
     std::int64_t aborted = 0;
     std::int64_t skipped = 0;
     std::int64_t digests = 0;
-    TimeNs time{0}; ///< of those that ran
+    TimeNs time{0}; ///< total time of the checks that ran
 
     [[nodiscard]] std::int64_t planned() const { return equal + mismatch + aborted + skipped; }
-    /// The fraction of the planned checks that were done; none if none was planned.
+    /// The fraction of the planned checks that were run; none if none were planned.
     [[nodiscard]] std::optional<double> coverage() const {
         if (planned() == 0) return std::nullopt;
         return static_cast<double>(equal + mismatch) / static_cast<double>(planned());
@@ -106,27 +106,27 @@ struct CheckCounts {
     void add(const CheckCounts& other);
 };
 
-/// A step, reduced to what is kept for the whole run. A step that was not recorded completely has no times: unknown
-/// time is not bubble.
+/// The part of a step that is kept for the whole run. A step that was not recorded completely has no times, because
+/// unknown time is not bubble.
 struct LiveStep {
     int index = 0;
     bool complete = false;
     std::string fault;                         ///< why it is incomplete
     std::vector<std::pair<int, Rank>> unknown; ///< replica and rank of incomplete records
-    TimeNs wall{0};                            ///< the longest replica's
-    double bubble_rate = 0;                    ///< idle over makespan, mean of the replicas
-    std::optional<double> expected_rate;       ///< by the closed form; none if no form applies
+    TimeNs wall{0};                            ///< of the longest replica
+    double bubble_rate = 0;                    ///< idle over makespan, averaged over replicas
+    std::optional<double> expected_rate;       ///< from the closed form; none if no form applies
     TimeNs bubble{0};                          ///< sum over all ranks
-    std::optional<TimeNs> expected_bubble;     ///< the same by the form
+    std::optional<TimeNs> expected_bubble;     ///< from the closed form
     TimeNs busy{0};                            ///< sum over all ranks
-    PerCause<TimeNs> causes{};                 ///< of the bubble, sums over all ranks; see RankAccounting
-    StepValues values;                         ///< of all replicas, of a recorded job whose framework states them
+    PerCause<TimeNs> causes{};                 ///< causes of the bubble, summed over all ranks; see RankAccounting
+    StepValues values;                         ///< over all replicas, if a recorded job's framework states them
     CheckCounts checks;                        ///< as far as received before it was closed
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
 
-/// The times of a step: those of the replicas that ran it completely. The longest of them counts. `accounts` has one
-/// for each of `analyses`.
+/// The times of a step: the longest among the replicas that ran it completely. `accounts` has one
+/// entry for each of `analyses`.
 [[nodiscard]] LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAccounting> accounts);
 
 /// Counted over the whole run.
@@ -138,12 +138,12 @@ struct LiveCounts {
     std::int64_t damaged = 0;      ///< packets and events that could not be read
     std::int64_t duplicates = 0;   ///< records received twice
     std::int64_t out_of_order = 0; ///< records of a step before the rank's latest; accepted
-    std::int64_t late = 0;         ///< records of steps that were closed; rejected
+    std::int64_t late = 0;         ///< records of steps that were already closed; rejected
     std::int64_t bad = 0;          ///< records with impossible numbers
     std::int64_t dropped = 0;      ///< by the ranks themselves
     std::int64_t undelivered = 0;  ///< see LiveRank
-    std::int64_t steps = 0;        ///< closed
-    std::int64_t incomplete = 0;   ///< of these, without all records
+    std::int64_t steps = 0;        ///< closed steps
+    std::int64_t incomplete = 0;   ///< of those, steps without all records
 };
 
 /// What happened since the previous call of advance().
@@ -153,8 +153,8 @@ struct LiveEvent {
         RankChanged,     ///< `rank`, in its new state
         StepClosed,      ///< `step`
         AnomalyFound,    ///< `anomaly` opens
-        AnomalyResolved, ///< `anomaly` is over
-        Mismatch,        ///< of a check, which `text` names
+        AnomalyResolved, ///< `anomaly` is resolved
+        Mismatch,        ///< in a check, which `text` names
         RunEnded,        ///< all ranks have ended or are gone
     };
     Kind kind = Kind::RunBegan;

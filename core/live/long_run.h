@@ -12,16 +12,17 @@
 
 namespace bubblescope::live {
 
-/// Recordings of so many bytes are long: a whole run takes about as much memory.
+/// Recordings of at least this many bytes are long: loading a whole run takes about as much memory.
 inline constexpr std::uint64_t kLongRecording = std::uint64_t{1} << 30;
 
 /// Diagnoses a finished recording of Bubblescope's own runs in bounded memory, see diagnoseSteps(): its files are read
-/// step by step, as a monitor reads them. The raw slices are not kept, so that findings and reports that need them lack
-/// them.
+/// step by step, as a monitor reads them. Raw slices are not kept, so the findings and reports that need them are
+/// missing.
 ///
-/// `paths` are folders. Nothing is returned where the run is better loaded whole: its files have fewer bytes than
-/// `least_bytes`, it is one window, was checked (aadiff), was recorded of another program, or holds no step that can be
-/// read so. Progress counts bytes. Errors: those of diagnoseSteps(), and Run where files cannot be watched.
+/// `paths` are folders. Returns nothing if the run should be loaded whole: its files have fewer bytes than
+/// `least_bytes`, it is a single window, has checks (aadiff), was recorded from another program, or contains no step
+/// that can be read this way. Progress counts bytes. Errors: those of diagnoseSteps(), and Run if files cannot be
+/// watched.
 [[nodiscard]] Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::filesystem::path>& paths,
                                                                   const DiagnosisOptions& options,
                                                                   const WindowLimits& limits, std::uint64_t least_bytes,

@@ -16,7 +16,7 @@
 
 namespace bubblescope::live {
 
-/// What a rank's file states at its beginning.
+/// The statement at the beginning of a rank's file.
 struct RunStatement {
     RunInfo info;
     std::string host;
@@ -27,21 +27,21 @@ struct RunStatement {
     std::string device = {}; ///< identifies the hardware; may be empty
 };
 
-/// What a recorded job's trace states at its beginning.
+/// The statement at the beginning of a recorded job's trace.
 struct CaptureStatement {
     RunStatement writer; ///< without the run, which is unknown
     std::string program;
-    std::optional<int> rank; ///< as the job's launcher counts
+    std::optional<int> rank; ///< as counted by the job's launcher
     int part = 0;            ///< index in the process's trace
 };
 
-/// What a rank's file states at its end.
+/// The statement at the end of a rank's file.
 struct StreamEnd {
     std::int64_t records = 0; ///< slices written, over all segments
     std::int64_t dropped = 0; ///< records that were dropped
 };
 
-/// The outcome of a check of aadiff, as it is counted and reported.
+/// The outcome of a check of aadiff, as counted and reported.
 struct SeenCheck {
     int step = 0;
     CheckOutcome outcome = CheckOutcome::Skipped;
@@ -67,18 +67,18 @@ public:
     virtual void onEnd(const RecordOwner& owner, const StreamEnd& end) = 0;
     /// The stream belongs to a recorded job: it has no records of ops.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
-    /// The number of such a process's events that were lost until now.
+    /// The number of that process's events lost so far.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
     /// Its rank, as its framework states it.
     virtual void onCaptureRank(int rank) = 0;
-    /// It recorded nothing for this long; `in` is the range that is open, see perfetto::kCaptureStands.
+    /// It has recorded nothing for this long; `in` is the open range, see perfetto::kCaptureStands.
     virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
     /// An event of another program, or one with missing fields.
     virtual void onOther() = 0;
 };
 
-/// Decodes the bytes of a native trace file, while it grows, into records.
+/// Decodes the bytes of a native trace file into records while it grows.
 class RecordStream {
 public:
     /// `sink` and `memory` must outlive this object.
@@ -122,11 +122,11 @@ public:
     [[nodiscard]] virtual std::size_t pending(Stream stream) const = 0;
     /// The writer truncated the pending bytes.
     virtual void dropPending(Stream stream) = 0;
-    /// The stream is replaced by another of the same name, whose beginning comes next: a rank that returned, or another
-    /// run. The following steps show which.
+    /// The stream is replaced by another one of the same name, whose beginning comes next: a rank that returned, or
+    /// another run. The next steps show which.
     virtual void restart(Stream stream) = 0;
-    /// Nothing more will come of this stream, since its file continued in the next or was removed. Releases `stream`,
-    /// which may be reused.
+    /// Nothing more will come of this stream, because its file continued in the next one or was removed. Releases
+    /// `stream`, which may be reused.
     virtual void close(Stream stream) = 0;
     /// The process that wrote the stream has exited. `reason` is for people.
     virtual void gone(Stream stream, const std::string& reason) = 0;
@@ -137,9 +137,9 @@ public:
     [[nodiscard]] virtual std::size_t room(Stream) const { return std::numeric_limits<std::size_t>::max(); }
     /// Where to continue reading, if not where it stopped.
     [[nodiscard]] virtual std::optional<std::int64_t> takeRewind(Stream) { return std::nullopt; }
-    /// Whether everything fed has arrived.
+    /// Whether all bytes fed have arrived.
     [[nodiscard]] virtual bool isThrough(Stream) const { return true; }
-    /// The latest step that its ops belong to, so that files can be read step by step; −1 for none.
+    /// The latest step of its ops, so that files can be read step by step; −1 for none.
     [[nodiscard]] virtual std::int64_t stepOf(Stream) const { return -1; }
 };
 

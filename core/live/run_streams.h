@@ -16,27 +16,26 @@
 
 namespace bubblescope::live {
 
-/// What follows a step that is closed.
+/// The known steps after a closed step.
 struct FollowingSteps {
-    bool closes_next = false; ///< whether the next one is closed at once
-    std::size_t behind = 0;   ///< steps behind this one that are known: due or open
+    bool closes_next = false; ///< whether the next one is closed at the same time
+    std::size_t behind = 0;   ///< number of known later steps, due or open
 
-    /// Whether it is the last step that is known, or the last but one of those that are closed at once. After these
-    /// nothing may come for long, or ever.
+    /// Whether it is the last known step, or the last but one that is closed at the same time. Nothing may follow for
+    /// long, or ever.
     [[nodiscard]] bool isAmongLastTwo() const { return behind == 0 || (behind == 1 && closes_next); }
 };
 
-/// Takes the bytes of the files of a run's ranks, in pieces of any size, and puts its steps together, on one clock.
-/// Keeps the states of the ranks. It uses neither files nor sockets nor the time of day, and its memory is bounded for
-/// any input, by the sizes that the run states. What becomes of the steps is the matter of a class that derives from
-/// it.
+/// Takes the bytes of the files of a run's ranks, in pieces of any size, and assembles its steps, on one clock. Keeps
+/// the states of the ranks. It uses neither files nor sockets nor the time of day, and its memory is bounded for any
+/// input, by the sizes that the run states. Derived classes decide what to do with the steps.
 ///
-/// Times named `now` are of one monotonic clock: CLOCK_MONOTONIC where latency is to be measured. One thread at a time.
+/// Times named `now` are on one monotonic clock: CLOCK_MONOTONIC if latency is measured. Not thread-safe.
 class RunStreams : public StreamTarget {
 public:
     struct Options {
         StepAssembler::Limits assembly = {};
-        /// CLOCK_MONOTONIC of this machine, as files name it: the latency of ops is measured for files on this clock.
+        /// CLOCK_MONOTONIC of this machine, as named in files: the latency of ops is measured for files on this clock.
         /// Empty = not measured.
         std::string own_clock = {};
     };
@@ -57,22 +56,22 @@ public:
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
     [[nodiscard]] std::int64_t stepOf(Stream stream) const override;
 
-    /// Whether some stream belongs to a recorded job. Its ops are recognised in all files together by CapturedRun,
-    /// which hands them in.
+    /// Whether some stream belongs to a recorded job. CapturedRun recognises its ops in all files together and passes
+    /// them in.
     [[nodiscard]] bool captured() const { return job_.isCaptured(); }
-    /// Takes the steps of such a job that are recognised so far. Steps handed in before, identified by their times, are
-    /// skipped, and so is the last one unless the trace is `settled`: it may be unfinished.
+    /// Takes the steps of such a job that have been recognised so far. Skips steps passed before, identified by their
+    /// times, and the last one unless the trace is `settled`, because it may be incomplete.
     void takeRun(const Run& run, bool settled);
     /// Whether this stream belongs to such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
-    /// How many streams end inside a packet, so far.
+    /// How many streams currently end inside a packet.
     [[nodiscard]] std::int64_t cutStreams() const;
-    /// Whether nothing more is to come of a stream: it states its end, or its writer has exited.
+    /// Whether nothing more will come of a stream: it states its end, or its writer has exited.
     [[nodiscard]] bool streamEnded(Stream stream) const;
-    /// Whether all known processes of such a job have ended or are gone: what was recognised then is complete.
+    /// Whether all known processes of such a job have ended or are gone: what is recognised then is complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
-    /// Hands out the steps that are due. Returns the events since the last call.
+    /// Passes on the steps that are due. Returns the events since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
@@ -92,17 +91,17 @@ protected:
 private:
     class Source;
 
-    /// Another run begins, which replaces the one before.
+    /// Another run begins and replaces the previous one.
     virtual void onBegin(const RunInfo& info) = 0;
-    /// Called once onBegin() was.
+    /// Called only after onBegin().
     virtual void onDevice(const CheckPlace& place, CheckedDevice device) = 0;
     virtual void onStep(ClosedStep step, FollowingSteps following) = 0;
-    /// All steps that are due were handed out; `open` are still open.
+    /// All steps that are due were passed on; `open` steps are still open.
     virtual void onNoMoreSteps(std::size_t open) = 0;
-    /// Checks, on the same clock, of steps that were handed out before.
+    /// Checks, on the same clock, of steps that were passed on before.
     virtual void onLateChecks(std::vector<CheckRecord> checks) = 0;
 
-    // Reports of streams.
+    // Reports by streams.
     void onRun(Source& source, const RecordOwner& owner, const RunStatement& statement);
     void onOp(Source& source, const RecordOwner& owner, const FoundOp& op);
     void onComm(Source& source, const RecordOwner& owner, const FoundComm& comm);
@@ -129,13 +128,13 @@ private:
     std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null if closed
     std::optional<RunInfo> info_;
     std::unique_ptr<StepAssembler> assembler_;
-    CapturedJob job_; ///< whose steps are recognised elsewhere, see takeRun()
+    CapturedJob job_; ///< its steps are recognised elsewhere, see takeRun()
     HostClocks clocks_;
     OpenChecks open_checks_;
 
     std::vector<LiveRank> ranks_;   ///< by place
-    std::vector<TimeNs> heard_;     ///< when anything came of each last, by place
-    std::optional<TimeNs> over_at_; ///< when a rank ended or was gone last
+    std::vector<TimeNs> heard_;     ///< when each place last sent anything
+    std::optional<TimeNs> over_at_; ///< when the latest rank ended or was gone
     CheckCounts checks_;
     LiveCounts counts_; ///< without the counts of open streams
     Latency latency_;

@@ -18,47 +18,47 @@
 
 namespace bubblescope::live {
 
-/// Whether a run may record into these folders, now or later: a run makes its folder, but not those above it. Errors:
-/// Input where neither a folder nor the one above it exists.
+/// Whether a run may record into these folders, now or later: a run creates its folder, but not the parents. Errors:
+/// Input if neither a folder nor its parent exists.
 [[nodiscard]] Status checkFolders(const std::vector<std::filesystem::path>& folders);
 
-/// Lets this process open as many files as the system allows it: large runs have a file for each rank.
+/// Raises this process's limit of open files as far as the system allows, because large runs have one file per rank.
 void allowManyFiles();
 
 /// Reads trace files in folders and their subfolders while they are written, and feeds them to an analyzer or to a
-/// sender. Files may appear late, be replaced, continue in a next one, or be removed: what was written to them before
+/// sender. Files may appear late, be replaced, continue in a next one, or be removed; what was written to them before
 /// is still read. Writers are not affected.
 ///
-/// The kernel reports changes, and folders are also listed every second, since changes by other hosts on shared file
-/// systems are not reported. The exit of a file's process is noticed at once if it runs on this machine. One thread at
-/// a time.
+/// The kernel reports changes, and folders are also listed every second, because changes by other hosts on shared file
+/// systems are not reported. The exit of a file's process is detected at once if it runs on this machine. Not
+/// thread-safe.
 class SegmentFollower {
 public:
-    static constexpr std::string_view kExtension = ".pftrace"; ///< of the files that it reads
+    static constexpr std::string_view kExtension = ".pftrace"; ///< of the files to read
 
     /// Folders may be created later. Error: Run, in the system's words.
     [[nodiscard]] static Result<SegmentFollower> open(std::vector<std::filesystem::path> folders);
 
-    /// Reads what is available, a bounded part at a time; true if more is available. `now` is on the target's clock. Of
-    /// files that hold much, those are read first whose steps are behind those of others: who puts steps together holds
-    /// a bounded number of them.
-    /// `control` may stop it between files.
+    /// Reads what is available, a bounded part at a time; true if more is available. `now` is on the target's clock.
+    /// Files
+    /// whose steps are behind are read first if they have much unread data, because assembling steps only holds a
+    /// bounded number of them. `control` may stop it between files.
     bool read(StreamTarget& target, TimeNs now, const JobControl& control = {});
 
-    /// Becomes readable when read() has something to do. Not so for files of other hosts: call read() at least every
-    /// second.
+    /// Becomes readable when read() has something to do. Does not work for files of other hosts: call read() at least
+    /// every second.
     [[nodiscard]] int descriptor() const { return events_.get(); }
 
     [[nodiscard]] std::size_t files() const { return files_.size(); }
-    /// Bytes that the files hold beyond what was read of them.
+    /// Total unread bytes in the files.
     [[nodiscard]] std::uint64_t unread() const;
-    /// Those that do not state whose they are: empty, or damaged at their beginning.
+    /// Files that do not state which rank they belong to: empty, or damaged at their beginning.
     [[nodiscard]] std::vector<std::filesystem::path> unstated(const StreamTarget& target) const;
-    /// Files that could not be opened or read at the last look, in the system's words.
+    /// Files that could not be opened or read at the last attempt, in the system's words.
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
 private:
-    /// Files are read in this order: those of a rank one after the other.
+    /// Files are read in this order: those of a rank one after another.
     struct Place {
         std::filesystem::path rank; ///< the common beginning of its file names
         int segment = 0;
@@ -70,13 +70,13 @@ private:
         std::filesystem::path path;
         Descriptor descriptor;
         ino_t inode = 0;
-        std::int64_t offset = 0; ///< read so far
+        std::int64_t offset = 0; ///< bytes read so far
         StreamTarget::Stream stream = 0;
         bool finished = false; ///< read to its end, and nothing will follow
         bool more = false;     ///< the last read did not reach its end
-        bool at_end = false;   ///< this call of read() did
+        bool at_end = false;   ///< this call of read() reached its end
         bool seen = false;     ///< in the current listing of the folders
-        std::int64_t pid = 0;  ///< the process whose exit is waited for; 0 = not known yet, negative = none
+        std::int64_t pid = 0;  ///< the process whose exit is awaited; 0 = not known yet, negative = none
     };
 
     SegmentFollower() = default;
@@ -95,11 +95,11 @@ private:
 
     std::vector<std::filesystem::path> folders_;
     Descriptor changes_; ///< inotify
-    Descriptor events_;  ///< epoll, of `changes_` and the writers
+    Descriptor events_;  ///< epoll, for `changes_` and the writers
     std::map<std::filesystem::path, int> watched_;
     std::map<Place, File> files_;
     std::map<std::int64_t, Descriptor> writers_; ///< by process id
-    std::vector<std::int64_t> ended_;            ///< processes that have exited, first one first, not yet reported
+    std::vector<std::int64_t> ended_;            ///< processes that have exited, in order, not reported yet
     std::string own_clock_;
     std::string own_pids_;
     std::vector<char> buffer_;

@@ -16,7 +16,7 @@
 
 namespace bubblescope::live {
 
-/// Whether they can describe the same run.
+/// Whether both can describe the same run.
 [[nodiscard]] bool sameSizes(const RunInfo& a, const RunInfo& b);
 
 /// A step that is complete or closed.
@@ -28,27 +28,28 @@ struct ClosedStep {
     std::string fault;                  ///< why a replica is not among `timelines`; empty if all are
     std::int64_t duplicates = 0;        ///< records received twice
     std::vector<CheckRecord> checks{};  ///< that ran in it, as far as they have arrived
-    std::map<int, StepValues> values{}; ///< of each replica, of a recorded job whose framework states them
+    std::map<int, StepValues> values{}; ///< per replica, if a recorded job's framework states them
 
     // Set by RunStreams, which also puts the timelines and checks on one clock.
     std::shared_ptr<const RunClocks> clocks{};
     CheckCounts check_counts{};
-    std::vector<std::pair<std::string, std::string>> mismatches{}; ///< as LiveStep has them
+    std::vector<std::pair<std::string, std::string>> mismatches{}; ///< in the form of LiveStep
 };
 
 /// Assembles the steps of a run from records that arrive rank by rank, in any order and with any delay, and decides
 /// when a step is complete. A place is a rank of a replica: replica * pp + rank.
 ///
 /// A rank is done with a step when it has as many ops as in its last complete step, when it has begun a later one, or
-/// when it has ended. A step is closed when all ranks are done and `settle` has passed, since transfers may be recorded
-/// after their ops; when some are done and nothing has come from the rest for `patience`; or when more than
+/// when it has ended. A step is closed when all ranks are done and `settle` has passed, because transfers may be
+/// recorded after their ops; when some are done and the rest has sent nothing for `patience`; or when more than
 /// `open_steps` are open. Steps close in order. Records of a closed step are late.
 class StepAssembler {
 public:
     struct Limits {
         TimeNs settle{std::chrono::milliseconds(100)};
         TimeNs patience{std::chrono::seconds(10)}; ///< or twice the last step, whichever is longer
-        /// So many arrive of some ranks before others when a sender catches up. Fewer, at least 64, of large steps.
+        /// When a sender catches up, this many steps of some ranks arrive before those of others. Fewer, but at least
+        /// 64, if steps are large.
         std::size_t open_steps = 1024;
     };
     enum class AddResult : std::uint8_t {
@@ -76,11 +77,11 @@ public:
     [[nodiscard]] std::size_t placeOf(std::int64_t rank, std::int64_t replica) const {
         return static_cast<std::size_t>(replica * info_.pp + rank);
     }
-    /// The last step with an op of the rank, -1 for none.
+    /// The last step with an op of the rank; -1 for none.
     [[nodiscard]] int latest(std::size_t place) const { return latest_[place]; }
     [[nodiscard]] int lastClosed() const { return last_closed_; }
     [[nodiscard]] std::size_t open() const { return steps_.size(); }
-    /// When the ranks that are done with the oldest open step became so; nothing if none is.
+    /// Since when the finished ranks are done with the oldest open step; nothing if no rank is.
     [[nodiscard]] std::optional<TimeNs> waitingSince() const;
     /// Whether the rank is done with the oldest open step, or no step is open.
     [[nodiscard]] bool doneWithOldest(std::size_t place) const;
@@ -108,18 +109,20 @@ private:
     RunInfo info_;
     Limits limits_;
     std::map<int, OpenStep> steps_;
-    std::pair<int, OpenStep*> recent_{-1, nullptr}; ///< of steps_: records of a step follow each other
-    std::vector<int> latest_;                       ///< by place
+    std::pair<int, OpenStep*> recent_{
+        -1, nullptr};         ///< entry of steps_, because consecutive records usually belong to one step
+    std::vector<int> latest_; ///< by place
     std::vector<bool> ended_;
-    std::vector<std::size_t> usual_ops_; ///< of the last complete step; 0 before there is one
-    bool looks_at_all_ = false;          ///< the next op that begins a step: other ranks may be done since the last one
-    std::int64_t most_slices_ = 1;       ///< of a sequence
-    std::size_t open_records_ = 0;       ///< in steps_
+    std::vector<std::size_t> usual_ops_; ///< in the last complete step; 0 before there is one
+    bool looks_at_all_ =
+        false; ///< the next op that begins a step must check all ranks, because some may be done since the last one
+    std::int64_t most_slices_ = 1; ///< of a sequence
+    std::size_t open_records_ = 0; ///< in steps_
     int last_closed_ = -1;
     TimeNs last_wall_{0};
 };
 
-/// Checks of aadiff by step, until their steps close. Memory is bounded.
+/// Collects checks of aadiff by step until their steps close. Memory is bounded.
 class OpenChecks {
 public:
     using Mismatch = std::pair<std::string, std::string>; ///< rank, and the check with its verdict
@@ -135,9 +138,9 @@ public:
     void addMismatch(int step, Mismatch mismatch);
     void keep(CheckRecord record, int last_closed);
 
-    /// Removes and returns the checks of a step that closes.
+    /// Removes and returns the checks of a step that is being closed.
     [[nodiscard]] OfStep take(int step);
-    /// Records of steps that had closed before, since the last call: verdicts may arrive late.
+    /// Records, since the last call, of steps that had already closed, because verdicts may arrive late.
     [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
 
 private:

@@ -23,13 +23,13 @@
 
 namespace bubblescope::live {
 
-/// Receives the streams of senders and feeds them to an analyzer, each byte once: a sender that reconnects gets the
-/// offset up to which its streams arrived. One thread at a time.
+/// Receives the streams of senders and feeds them to an analyzer, each byte once: a sender that reconnects receives the
+/// offset up to which its streams arrived. Not thread-safe.
 ///
-/// Who does not know the token is kept out, see net::Admission. What a sender can make this hold is bounded, too: who
-/// does not take its answers is not heard until it does; who waits in the middle of large messages when all connections
-/// together hold much is ended; streams are so many in all, with names that are so long together, and what they state
-/// is bounded (StreamMemory).
+/// Rejects senders without the token, see net::Admission. The memory that senders can use is bounded, too: a sender
+/// that stops reading replies is paused; connections are ended, starting with large unfinished messages, when all
+/// together hold too much; the number of streams and the total length of their names are limited, and so is what
+/// streams state (StreamMemory).
 class StreamReceiver {
 public:
     struct Options {
@@ -40,47 +40,47 @@ public:
         /// Folder for the streams of recorded jobs, see StreamStore; empty = they are not kept.
         std::filesystem::path keep{};
         std::int64_t keep_bytes = StreamStore::kUsualQuota;
-        bool insecure = false; ///< whether others than this machine may send without TLS
-        /// Of all connections together.
+        bool insecure = false; ///< allow senders on other machines without TLS
+        /// Limits over all connections.
         struct Limits {
-            std::size_t streams = std::size_t{1} << 18;    ///< a sender that returns has its own twice for a while
+            std::size_t streams = std::size_t{1} << 18;    ///< a sender that reconnects counts twice for a while
             std::size_t name_bytes = std::size_t{1} << 25; ///< of streams
-            std::size_t held = std::size_t{1} << 29;       ///< bytes that are on their way in or out
+            std::size_t held = std::size_t{1} << 29;       ///< bytes in transit in either direction
         } limits{};
     };
-    /// Error: Run, naming the address; Usage, without a token, or without TLS beyond this machine.
+    /// Error: Run, naming the address; Usage without a token, or without TLS beyond this machine.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
 
     /// Receives and sends what is possible at once. `now` is CLOCK_MONOTONIC.
     void poll(LiveAnalyzer& analyzer, TimeNs now);
 
-    /// Sends what is queued, ends all connections, and waits until the senders have noticed, for at most `longest`. The
-    /// last call to make.
+    /// Sends what is queued, ends all connections, and waits until the senders have detected this, at most `longest`.
+    /// Call it last.
     void finish(TimeNs longest);
 
     /// Becomes readable when turn() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the actual port
-    [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< of senders that know the token
+    [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< of senders with the token
     [[nodiscard]] const net::Admission& admission() const { return admission_; }
-    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams of which there were too many
-    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections ended for what they held
+    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams rejected because there were too many
+    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections ended because they held too much
     /// The most bytes that were queued for one sender.
     [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
-    /// A sender whose connection ended before its streams did, or that came back after that was reported.
+    /// A sender whose connection ended before its streams did, or that reconnected after that was reported.
     struct SenderNews {
         std::string name;
         std::string address;
         std::string reason;      ///< why the connection ended; empty if the sender closed it
-        std::size_t streams = 0; ///< that have not ended
+        std::size_t streams = 0; ///< number of streams that have not ended
         bool back = false;
     };
     /// A sender that lost its connection tries again each second.
     static constexpr TimeNs kReturns{std::chrono::seconds(5)};
-    /// Reports each sender that has been away for `patience`, once, and its return. The streams of a process that has
-    /// exited or a run that has ended are not missed.
+    /// Reports each sender that has been away for `patience`, once, and its return. Ignores streams of a process that
+    /// has exited or a run that has ended.
     [[nodiscard]] std::vector<SenderNews> takeNews(const LiveAnalyzer& analyzer, TimeNs now, TimeNs patience);
-    /// Why streams could not be stored; empty if all were.
+    /// Why streams could not be stored; empty if all were stored.
     [[nodiscard]] std::string storeProblem() const { return kept_ ? kept_->problem() : std::string(); }
     [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
 
@@ -90,12 +90,12 @@ private:
         LiveAnalyzer::Stream stream = 0;
         std::int64_t generation = 0;
         std::uint64_t offset = 0; ///< analysed up to here
-        std::uint64_t stored = 0; ///< stored up to here, if it is to be
-        bool unkept = false;      ///< what came last could not be stored: the sender is to send it again
+        std::uint64_t stored = 0; ///< stored up to here, if it is stored at all
+        bool unkept = false;      ///< the latest data could not be stored: the sender must send it again
         bool finished = false;
         std::uint64_t owner = 0; ///< the connection that sends it
         StreamStore::File kept{};
-        std::shared_ptr<const Key> key{}; ///< its own, for those who refer to it
+        std::shared_ptr<const Key> key{}; ///< its own key, shared with those that refer to it
     };
 
     struct Away {
@@ -110,7 +110,7 @@ private:
         std::string name{};
         std::string clock{};
         bool readable = true;                ///< it may have sent something
-        std::optional<TimeNs> stuck_since{}; ///< does not take its answers
+        std::optional<TimeNs> stuck_since{}; ///< it does not read its replies
         std::map<std::uint32_t, std::shared_ptr<const Key>> streams{};
     };
 
@@ -139,11 +139,12 @@ private:
     Descriptor events_;
     std::list<Peer> peers_;
     std::map<Key, Known> known_;
-    std::size_t name_bytes_ = 0;                      ///< of the keys of known_
-    std::size_t numbered_ = 0;                        ///< streams of all peers
-    std::deque<std::shared_ptr<const Key>> finished_; ///< of known_, oldest first; some may have begun again
-    std::map<std::string, Away> away_;                ///< by the sender's name
-    std::deque<SenderNews> back_;                     ///< not yet reported
+    std::size_t name_bytes_ = 0; ///< total length of the keys of known_
+    std::size_t numbered_ = 0;   ///< streams of all peers
+    std::deque<std::shared_ptr<const Key>>
+        finished_;                     ///< keys of finished streams in known_, oldest first; some may have begun again
+    std::map<std::string, Away> away_; ///< by the sender's name
+    std::deque<SenderNews> back_;      ///< not yet reported
     std::uint64_t accepted_ = 0;
     std::int64_t unheard_ = 0;
     std::int64_t too_large_ = 0;

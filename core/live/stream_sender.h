@@ -14,7 +14,7 @@ namespace bubblescope::live {
 
 /// Sends the files of a run to a collector. Buffers only what is in transit: after a broken connection the collector
 /// reports how far each stream arrived, and its file is read again from there. Writers of the files are not affected.
-/// One thread at a time.
+/// Not thread-safe.
 class StreamSender final : public StreamTarget {
 public:
     struct Options {
@@ -30,8 +30,8 @@ public:
     explicit StreamSender(Options options);
     ~StreamSender() override;
 
-    /// Connects if necessary, sends and receives what is possible at once. `now` is CLOCK_MONOTONIC. Error: Run or
-    /// Input, if trying again would not help: the collector refused.
+    /// Connects if necessary; sends and receives what is possible at once. `now` is CLOCK_MONOTONIC. Error: Run or
+    /// Input if trying again would not help, because the collector refused.
     [[nodiscard]] Status poll(TimeNs now);
 
     /// To be polled for reading, and for writing too if requested; negative while there is no connection.
@@ -39,16 +39,16 @@ public:
     [[nodiscard]] bool wantsToWrite() const { return connector_ || (link_ && link_->waiting() > 0); }
     [[nodiscard]] bool connected() const { return welcome_; }
     [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last connection
-    /// Whether everything fed has arrived, and every stream has ended or its writer has exited. It stays so when the
+    /// Whether everything fed has arrived, and every stream has ended or its writer has exited. Stays true if the
     /// collector then closes the connection.
     [[nodiscard]] bool done() const;
-    /// Whether every stream has ended or its writer has exited, be it that the collector knows or not.
+    /// Whether every stream has ended or its writer has exited, whether or not the collector has acknowledged that.
     [[nodiscard]] bool hasEnded() const;
-    /// Since when the collector has not been able to store what it is sent; nothing if it is.
+    /// Since when the collector has been unable to store data; nothing if it can.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
     /// When the collector last acknowledged anything new; before that, the time of the first poll().
     [[nodiscard]] TimeNs acknowledgedAt() const { return acknowledged_at_.value_or(TimeNs{0}); }
-    /// Bytes that were sent and not acknowledged.
+    /// Bytes sent but not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;
 
     [[nodiscard]] Stream open(const std::string& name) override;
@@ -72,7 +72,7 @@ private:
     void disconnect(TimeNs now);
     void take(const net::Frame& frame, TimeNs now);
     void openAtReceiver(std::size_t stream);
-    /// Sends again what the collector could not store, some time later.
+    /// Sends again, some time later, what the collector could not store.
     void tryUnkept(TimeNs now);
     void setAcknowledged(Source& source, std::uint64_t offset, TimeNs now);
     [[nodiscard]] bool allArrived() const;
@@ -91,7 +91,7 @@ private:
     std::optional<TimeNs> acknowledged_at_;
     TimeNs retry_at_{0};
     TimeNs ping_at_{0};
-    int pings_left_ = 0; ///< of a burst, of which the quickest is the most exact
+    int pings_left_ = 0; ///< pings left in a burst; the fastest one is the most accurate
     perfetto::StreamMemory stream_memory_;
     std::vector<std::unique_ptr<Source>> sources_;
 };

@@ -16,9 +16,9 @@
 
 namespace bubblescope::live {
 
-/// Stores what arrives from recorded jobs in files. Their steps are recognised in all of a job's traces together, so a
-/// collector needs them in a folder. As at the source, only the last parts of a trace are kept, and all of them take no
-/// more than a quota: beyond it the oldest files of the sender that uses most are removed. One thread at a time.
+/// Stores the data of recorded jobs in files. Their steps are recognised in all of a job's traces together, so a
+/// collector needs them in a folder. As at the source, only the last parts of a trace are kept, within a total quota:
+/// above it, the oldest files of the largest sender are removed. Not thread-safe.
 class StreamStore {
     using Process = std::pair<std::string, std::string>; ///< sender, and the common part of its traces' names
     struct Kept {
@@ -42,26 +42,26 @@ public:
     /// One stream's file.
     class File {
     public:
-        /// Received before it was known what the stream is; bounded, since a stream states that at its beginning.
+        /// Received before the kind of stream was known; bounded, because a stream states it at its beginning.
         std::string beginning;
-        bool unwanted = false; ///< it belongs to a run that records its steps itself, or has no room
+        bool unwanted = false; ///< it belongs to a run that records its own steps, or there is no room
         std::optional<perfetto::PacketFile> file;
-        std::shared_ptr<Kept> kept; ///< the store's entry: a file that is still written holds it
+        std::shared_ptr<Kept> kept; ///< the store's entry; held by files that are still being written
     };
 
-    /// Takes bytes of a stream that `sender` sends under `name`. `captured`: whether it belongs to such a job, once
-    /// that is known. Error: Run, if they cannot be stored; the same bytes can be passed again later.
+    /// Takes bytes of the stream that `sender` sends under `name`. `captured`: whether it belongs to such a job, once
+    /// known. Error: Run if they cannot be stored; the same bytes can be passed again later.
     [[nodiscard]] Status feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
                               std::optional<bool> captured);
-    /// Nothing more comes of that stream.
+    /// Nothing more will come of that stream.
     void end(File& file);
 
     [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-    /// Why something could not be written when that happened last; empty if everything was.
+    /// Why the latest write failed, if it did; empty if everything was written.
     [[nodiscard]] const std::string& problem() const { return problem_; }
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }     ///< on disk
-    [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes of files that made room
-    /// Processes whose files are there. No more than there are files, which are bounded as their bytes are.
+    [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes of files removed to make room
+    /// Number of processes with files. At most the number of files, which is bounded because their bytes are.
     [[nodiscard]] std::size_t processes() const { return parts_.size(); }
     static constexpr std::size_t kMaxFiles = std::size_t{1} << 16;
 
@@ -73,7 +73,7 @@ private:
     };
 
     void giveUp(File& file, std::string problem);
-    /// Keeps an error for problem().
+    /// Stores an error for problem().
     Status noted(Status kept);
     [[nodiscard]] Status append(File& file, const std::string& sender, const std::string& name, std::string_view bytes);
     [[nodiscard]] bool makeRoom(std::int64_t bytes, bool for_a_file);

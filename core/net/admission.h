@@ -19,42 +19,42 @@
 
 namespace bubblescope::net {
 
-/// Lets processes in that know a secret, and nobody else: senders of streams and ranks of a job alike. Both ends prove
-/// that they know the secret, which is not sent: each makes an HMAC over what both chose at random and what the joiner
-/// states about itself.
+/// Admits processes that have a secret and rejects all others: senders of streams as well as ranks of a job. Both ends
+/// prove that they have the secret without sending it: each computes an HMAC over two random nonces, one from each end,
+/// and the joiner's statement about itself.
 ///
-/// Who has not proved anything yet is a stranger. There are few at a time, each for seconds and some bytes. When they
-/// are many, the oldest of the address that has most makes room. A wrong proof is answered late, the later the more of
-/// them an address has sent. One thread at a time.
+/// A connection without a proof is a stranger. There are few at a time, each limited to seconds and a few bytes. When
+/// there are too many, the oldest of the address with the most makes room. A wrong proof is answered late; the more of
+/// them an address has sent, the later. Not thread-safe.
 class Admission {
 public:
     struct Options {
         std::string secret;
-        std::string refusal; ///< the reason for who does not know it
+        std::string refusal; ///< reason given to a process without the secret
         std::optional<TlsSettings> tls{};
     };
-    /// `listener` is open. Error: Run.
+    /// `listener` must be open. Error: Run.
     [[nodiscard]] static Result<Admission> open(Listener listener, Options options);
 
     struct Admitted {
         Link link;
         std::string address;
-        std::string statement; ///< what the joiner states about itself
-        Frame welcome;         ///< to be sent to it, unless it is refused
+        std::string statement; ///< the joiner's statement about itself
+        Frame welcome;         ///< to send to it, unless it is refused
     };
-    /// Accepts connections and reads what strangers sent, without waiting. Returns those that proved to know the
+    /// Accepts connections and reads what strangers sent, without waiting. Returns those that proved to have the
     /// secret, at most `room` of them. `now` is on a monotonic clock.
     [[nodiscard]] std::vector<Admitted> poll(TimeNs now, std::size_t room);
-    /// Nobody is let in any more.
+    /// Stops admitting processes.
     void close();
-    /// The answer to a joiner that is not let in though it knows the secret.
+    /// The answer to a joiner that has the secret but is refused.
     [[nodiscard]] static Frame refusal(std::string reason);
 
     /// Becomes readable when poll() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] std::size_t strangers() const { return strangers_.size(); }
     [[nodiscard]] std::int64_t refused() const { return refused_; } ///< wrong proofs
-    [[nodiscard]] std::int64_t evicted() const { return evicted_; } ///< strangers that made room for others
+    [[nodiscard]] std::int64_t evicted() const { return evicted_; } ///< strangers dropped to make room for others
 
 private:
     struct Stranger {
@@ -62,12 +62,12 @@ private:
         Nonce nonce{};
         std::string address{};
         TimeNs since{0};
-        std::optional<TimeNs> refuse_at{};  ///< it gave a wrong proof; when it learns so
-        bool refused = false;               ///< it was told
+        std::optional<TimeNs> refuse_at{};  ///< when to answer its wrong proof
+        bool refused = false;               ///< the refusal was sent
         std::optional<Admitted> admitted{}; ///< without its link
-        bool broken = false;                ///< it spoke out of turn
+        bool broken = false;                ///< it violated the protocol
     };
-    /// An address that sends wrong proofs.
+    /// An address that has sent wrong proofs.
     struct Suspect {
         int wrong = 0;
         TimeNs last{0};
@@ -96,15 +96,15 @@ public:
     Applicant(std::string secret, std::string statement)
         : secret_(std::move(secret)), statement_(std::move(statement)) {}
 
-    /// What answers the listener's challenge, the first frame that it sends. Error: Run, if it is none.
+    /// Answers the listener's challenge, the first frame that it sends. Error: Run if that frame is not a challenge.
     [[nodiscard]] Result<Frame> answer(const Frame& challenge);
-    /// Whether the welcome proves that the listener knows the secret.
+    /// Whether the welcome proves that the listener has the secret.
     [[nodiscard]] bool trusts(const Frame& welcome) const;
 
 private:
     std::string secret_;
     std::string statement_;
-    std::string proved_; ///< the message of both proofs
+    std::string proved_; ///< the message that both proofs sign
 };
 
 } // namespace bubblescope::net

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <system_error>
 
-/// TCP over Asio, which is not exposed by this header. Nothing here throws, and only calls documented to wait do so.
+/// TCP over Asio, which this header does not expose. Nothing here throws, and only calls documented as waiting block.
 ///
-/// Each object is used by one thread at a time. A listener and the sockets it accepted share an event loop: only one of
-/// their waiting calls may be active at a time.
+/// Use each object from one thread at a time. A listener and the sockets that it accepted share an event loop, so only
+/// one of their waiting calls may be active at a time.
 
 namespace bubblescope::net {
 
@@ -29,15 +29,15 @@ struct Address {
 };
 
 /// Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT". The default host is the loopback, so that nothing is exposed
-/// unless asked for. Errors: Usage.
+/// unless requested. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
 
-/// For a stream without TLS, whose records can be read and changed on the way. Error: Usage, unless the address is the
-/// loopback; `encrypting` names the options that encrypt.
+/// For a stream without TLS, which can be read and changed on the way. Error: Usage unless the address is the loopback;
+/// `encrypting` names the options that encrypt.
 [[nodiscard]] Status mustBeLoopback(const Address& address, std::string_view encrypting);
 
 using Clock = std::chrono::steady_clock;
-/// Nothing: wait without limit, until the other end is gone.
+/// None: wait without limit, until the other end is gone.
 using Deadline = std::optional<Clock::time_point>;
 
 /// A TCP connection; closed by the destructor.
@@ -55,7 +55,7 @@ public:
     void close() { *this = Socket(); }
     /// For poll(2) and the like; −1 if not open.
     [[nodiscard]] int descriptor() const;
-    /// The other end's IP address, without its port; empty if the connection is over.
+    /// The other end's IP address, without its port; empty if the connection has ended.
     [[nodiscard]] std::string peer() const;
 
     /// The progress of a call that does not wait.
@@ -74,7 +74,7 @@ public:
 
     /// Shuts down writing. False if the connection has ended.
     bool shutdownWrite();
-    /// Makes the system notice within a minute when the other host is gone.
+    /// Makes the system detect within a minute that the other host is gone.
     void enableKeepAlive();
 
 private:
@@ -95,9 +95,9 @@ public:
     /// Listens on the first usable address of the host; sets `address.port` to the actual port. Error: Run, naming the
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
-    /// Listens where others reach this host under the name that they use for it: on the interface with that address or,
-    /// where none has it (a name that this host resolves to its loopback, a translated address), on all. Not open on
-    /// failure; `failed` has the reason.
+    /// Listens where others can reach this host under the name that they use for it: on the interface with that address
+    /// or, if there is none (a name that this host resolves to its loopback, a translated address), on all interfaces.
+    /// Not open on failure; `failed` has the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }

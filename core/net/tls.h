@@ -15,8 +15,8 @@ public:
     struct State; ///< OpenSSL's
 
     explicit TlsSession(std::shared_ptr<State> state) : state_(std::move(state)) {}
-    /// Takes bytes from the other end and appends the decrypted text to `said`. Error: Input, when the connection
-    /// cannot be trusted or is damaged.
+    /// Takes bytes from the other end and appends the decrypted text to `said`. Error: Input if the connection cannot
+    /// be trusted or is damaged.
     [[nodiscard]] Status receive(std::string_view bytes, std::string& said);
     /// Encrypts text to send. It is queued until the handshake is complete.
     [[nodiscard]] Status say(std::string_view text);
@@ -31,7 +31,7 @@ private:
 class TlsSettings {
 public:
     /// For the listening side: presents this certificate (PEM, with its chain) with this private key. Errors: Input,
-    /// naming the file; Usage, in a build without OpenSSL.
+    /// naming the file; Usage in a build without OpenSSL.
     [[nodiscard]] static Result<TlsSettings> forListening(const std::string& certificate, const std::string& key);
     /// For the connecting side: trusts certificates signed by these (PEM) and no others, and requires `host` to be the
     /// name in the presented certificate.

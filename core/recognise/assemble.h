@@ -23,15 +23,16 @@ struct Layout {
     [[nodiscard]] Location locate(const BareFoundOp& op, Parts parts) const;
 };
 
-/// Infers p, m, v and the placement. `where` names the input. Errors: Input, if ranks or stages are missing or a stage
+/// Infers p, m, v and the placement. `where` names the input. Errors: Input if ranks or stages are missing or a stage
 /// ran on several ranks (replicas of a data-parallel run loaded together).
 [[nodiscard]] Result<Layout> inferLayout(const FoundOps& found, const std::string& where);
 
-/// The complete steps, in order. A step is complete if every sequence slice of every micro-batch has on every chunk of
-/// its pipeline exactly one forward and either one whole backward or one backward for the input and one for the weights
-/// (no backward at all if the whole trace has none); others are counted in the log and omitted. Of two pipelines each
-/// micro-batch takes one, or both if each numbers its own from 0. Two ops of a rank never overlap in the result, except
-/// the halves of a pair: the later one is shortened, and counted. Errors: Input if no step is complete.
+/// The complete steps, in order. A step is complete if every sequence slice of every micro-batch has, on every chunk of
+/// its pipeline, exactly one forward and either one whole backward or one backward for the input and one for the
+/// weights (no backward at all if the whole trace has none). Other steps are counted in the log and omitted. With two
+/// pipelines, each micro-batch takes one, or both if each numbers its own from 0. Two ops of a rank never overlap in
+/// the result, except the halves of a pair: the later op is shortened and counted. Errors: Input if no step is
+/// complete.
 [[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout,
                                                               const std::string& where, DiagnosticLog& log);
 

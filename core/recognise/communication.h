@@ -19,10 +19,10 @@ enum class WorkKind : std::uint8_t {
 /// Kernels of one library that move data between ranks, by their names.
 struct CommunicationFamily {
     std::string_view library; ///< "NCCL", "DeepEP"
-    /// Part of the name, in lower case and without '_', '-' and blanks. It begins where a word does if `word`.
+    /// Part of the name, in lower case and without '_', '-' and blanks. With `word`, it must begin where a word does.
     std::string_view part;
     bool word = false;
-    /// Names with one of these parts, separated by blanks, only look like it.
+    /// Names that contain one of these parts, separated by blanks, only look like it.
     std::string_view unless = {};
     WorkKind kind = WorkKind::Collective;
 };
@@ -34,10 +34,11 @@ struct CommunicationFamily {
 struct CommunicationKernel {
     std::string_view library;
     WorkKind kind = WorkKind::Collective;
-    std::string_view call; ///< "allreduce", "alltoall", "sendrecv" …; empty where the name does not tell
+    std::string_view call; ///< "allreduce", "alltoall", "sendrecv" …; empty if the name does not reveal it
 };
 
-/// The name without what differs from call to call: HCCL's end with group and number, "hcom_allReduce__123_0_1".
+/// The name without the part that differs from call to call: HCCL's end with group and number,
+/// "hcom_allReduce__123_0_1".
 [[nodiscard]] std::string_view withoutCallNumber(std::string_view name);
 
 /// By the name of a kernel; nothing for kernels that compute. Linear in the name's length.

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// What a rank computed between two transfers: one forward or one backward, or part of one (a block is of one kind).
+/// The work of a rank between two transfers: one forward or one backward, or part of one (a block has one kind).
 struct ComputeBlock {
     bool backward = false;
     TimeNs host_start{0};
@@ -21,7 +21,7 @@ struct ComputeBlock {
     TimeNs busy{0};                     ///< sum of its events' work
     bool transfer_before = false;       ///< since the previous block, or the optimizer
     int sends_before = 0;               ///< of those transfers, the ones marked as sends
-    std::optional<std::size_t> forward; ///< of a backward: the block of its forward, if autograd's flows show it
+    std::optional<std::size_t> forward; ///< for a backward: the block of its forward, if autograd's flows show it
     std::size_t calls_before = 0;       ///< the number of RankBlocks::calls before it
 };
 
@@ -30,22 +30,22 @@ struct RankBlocks {
     std::int64_t rank = 0;
     std::vector<ComputeBlock> blocks; ///< in the host's order
     std::vector<HostEvent> transfers; ///< with known direction
-    std::vector<std::uint64_t> calls; ///< the sequence of communication calls, a number for each different one
+    std::vector<std::uint64_t> calls; ///< the sequence of communication calls, with a number for each distinct one
     bool on_device = false;
 };
 
-/// Divides a rank's events into blocks. Blocks that take next to no time compared to the others (creating buffers,
-/// storing results) are not ops and are omitted; so are forwards without a gradient if the trace shows that.
+/// Divides a rank's events into blocks. Omits blocks that take very little time compared to the others (creating
+/// buffers, storing results), because they are not ops, and forwards without a gradient if the trace shows that.
 [[nodiscard]] RankBlocks computeBlocks(const HostEvents& events, std::int64_t rank);
 
 /// "FFBFBB": the kinds of some blocks.
 [[nodiscard]] std::string letters(std::span<const ComputeBlock> blocks);
 
-/// The similarity of a sequence to itself `lag` later: 1 if it repeats, about 0 if it agrees by chance only. It is the
-/// autocorrelation of the indicators of its different values.
+/// The similarity of a sequence to itself `lag` later: 1 if it repeats, about 0 if it agrees only by chance. It is the
+/// autocorrelation of the indicators of its distinct values.
 [[nodiscard]] double autocorrelation(std::span<const std::uint64_t> sequence, std::size_t lag);
 
-/// What the ranks of one pipeline computed in one step.
+/// The work of the ranks of one pipeline in one step.
 struct CutStep {
     std::int64_t index = 0;
     std::int64_t replica = 0;
@@ -55,12 +55,12 @@ struct CutStep {
 struct StepCuts {
     std::vector<CutStep> steps;
     std::string evidence;  ///< how the steps were found, for people
-    double regularity = 1; ///< how well the first rank's communication repeats from step to step; 1 for one step
+    double regularity = 1; ///< how regularly the first rank's communication repeats from step to step; 1 for one step
 };
 
 /// Divides the blocks of a pipeline's ranks into steps: at the profiler's marks if every rank has them (`marks`, one
-/// list per rank), else where the first rank has no forward left whose backward is still to come. Since its first
-/// forward precedes and its last backward follows all others of a step, its times bound the other ranks' too.
+/// list per rank), otherwise where the first rank has no forward left whose backward is still to come. The first rank's
+/// first forward precedes and its last backward follows all others of a step, so its times bound the other ranks' too.
 [[nodiscard]] StepCuts cutSteps(std::span<const RankBlocks> ranks, std::span<const std::vector<Mark>> marks);
 
 } // namespace bubblescope

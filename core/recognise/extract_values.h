@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-// How values that recognition derives from raw slices lie in extracts (base/wire.h, raw_trace.h). A reader rejects what
-// no extractor makes: an extract may have been made to do harm.
+// How values that recognition derives from raw slices are stored in extracts (base/wire.h, raw_trace.h). A reader
+// rejects values that no extractor makes, because an extract may be malicious.
 namespace bubblescope {
 
 template <class Wire>
@@ -135,7 +135,7 @@ void wireCheck(Wire& wire, CheckRecord& value) {
     wire(step, rank, replica, tensor_rank, op, layer, tensor, first, second, difference);
     wire.span(start, end);
 }
-/// Numbers of a record that native_args.h lets in.
+/// Numbers of a record that native_args.h accepts.
 template <class Record>
 [[nodiscard]] bool canBeRead(const Record& record) {
     const auto count = [](std::int64_t number) { return number >= 0 && number < kMaxOwnCount; };
@@ -174,7 +174,7 @@ void fields(Wire& wire, GpuWork::Work& value) {
     wire.duration(idle);
     wire(device);
 }
-/// The file is where it is read.
+/// The file index is set by the reader.
 template <class Wire>
 void fields(Wire& wire, RuleMatch& value) {
     auto& [file, track, slice, name, start, end, pid, on_device, owner, replica, step, kind, transfer, microbatch,
@@ -242,22 +242,22 @@ void fields(Wire& wire, RankBlocks& value) {
     }
 }
 
-// What a value states of its file's place among those of the trace. A rank that the file does not state is kUnknownRank
-// in an extract (raw_trace.h).
+// Sets what a value states about its file's index among those of the trace. A rank that the file does not state is
+// kUnknownRank in an extract (raw_trace.h).
 inline void moveTo(std::uint32_t file, std::int64_t rank, RuleFinds& value) {
     for (RuleMatch& match : value.matches) {
         match.file = file;
         if (match.owner == kUnknownRank) match.owner = rank;
     }
 }
-/// Whether what was found can be of this rule.
+/// Whether the finds can come from this rule.
 [[nodiscard]] inline bool fits(const RuleFinds& value, const RecognitionRule& rule) {
     return std::ranges::all_of(value.matches, [&](const RuleMatch& match) {
         return match.transfer ? *match.transfer < rule.transfers.size() && !match.kind : match.kind.has_value();
     });
 }
 inline void moveTo(std::uint32_t /*file*/, std::int64_t rank, RankBlocks& value) {
-    value.rank = value.blocks.empty() ? 0 : rank; // as extractComputeBlocks() has it, whatever the extract states
+    value.rank = value.blocks.empty() ? 0 : rank; // as in extractComputeBlocks(), whatever the extract states
 }
 
 } // namespace bubblescope

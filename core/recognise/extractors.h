@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-// What recognition extracts from raw slices (see raw_trace.h).
+// The data that recognition extracts from raw slices (see raw_trace.h).
 namespace bubblescope {
 
 /// Ops and transfers of files that Bubblescope wrote.
 inline constexpr Extractor<NativeMarks> kNativeMarks{"native marks", extractNativeMarks};
 
-/// What a rule's names match.
+/// The slices that a rule's names match.
 inline constexpr Extractor<RuleFinds, RecognitionRule> kRuleFinds{"rule", extractRuleFinds};
 
 inline constexpr Extractor<ProfilerMarks> kProfilerMarks{"profiler marks", extractProfilerMarks};

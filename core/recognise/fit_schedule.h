@@ -13,15 +13,16 @@ namespace bubblescope {
 /// A schedule that may explain what unannotated ranks did, and how well it does.
 struct ScheduleFit {
     Schedule schedule;
-    double confidence = 0; ///< product of the fractions below, divided by the number of other orders that fit as well
-    double order = 0;      ///< fraction of the steps' ranks whose forwards and backwards are in the schedule's order
-    double ends = 1;       ///< of the places where the first and last stage should transfer nothing, the fraction where
-                           ///< nothing was; the worse of the two
-    double links = 1;      ///< fraction of autograd's flows that connect ops of one micro-batch and stage
-    double causality = 1;  ///< fraction of the pairs of ranks in which, after the best clock shift, no op starts before
-                           ///< its input was made
-    double calls = 1;      ///< fraction of the ops with the expected number of sends, one more or less
-    std::vector<std::string> alternatives; ///< other schedules, of another order, that explain the trace as well
+    double confidence =
+        0;            ///< product of the fractions below, divided by the number of other orders that fit equally well
+    double order = 0; ///< fraction of the steps' ranks whose forwards and backwards are in the schedule's order
+    double ends = 1;  ///< of the places where the first and last stage should transfer nothing, the fraction without
+                      ///< transfers; the worse of the two
+    double links = 1; ///< fraction of autograd's flows that connect ops of one micro-batch and stage
+    double causality = 1; ///< fraction of the pairs of ranks for which, after the best clock shift, no op starts before
+                          ///< its input was produced
+    double calls = 1;     ///< fraction of the ops with the expected number of sends, plus or minus one
+    std::vector<std::string> alternatives; ///< other schedules, with another order, that explain the trace equally well
 };
 
 /// The observations of one pipeline, all replicas together.
@@ -35,16 +36,15 @@ struct ObservedPipeline {
 };
 
 /// The schedule of the registry that explains the steps best; nothing if none with one forward and one backward per
-/// micro-batch and chunk explains at least half of them. If several do equally well the plainest is taken and the
-/// others are listed. If `options` names a schedule or family, only that is considered, and only the number of its ops
-/// must agree.
+/// micro-batch and chunk explains at least half of them. If several do equally well, takes the plainest and lists the
+/// others. If `options` names a schedule or family, only that is considered, and only the number of its ops must agree.
 [[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);
 
 /// Which block of a step's rank is which op of the rank's list: the k-th forward block is the k-th forward, and
 /// likewise for backwards. One block number per op; empty if their numbers differ.
 [[nodiscard]] std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops);
 
-/// How well a schedule of forwards and whole backwards explains a pipeline: all of ScheduleFit but the alternatives.
+/// How well a schedule of forwards and whole backwards explains a pipeline: all of ScheduleFit except the alternatives.
 [[nodiscard]] ScheduleFit evaluateFit(const ObservedPipeline& observed, Schedule schedule);
 
 } // namespace bubblescope

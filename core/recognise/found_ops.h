@@ -15,8 +15,7 @@
 
 namespace bubblescope {
 
-/// A number as a trace states it. One that 32 bits do not hold becomes the nearest that they hold, which is as invalid:
-/// inferLayout() rejects both.
+/// A number as stated in a trace. One that exceeds 32 bits is clamped, which stays invalid: inferLayout() rejects both.
 class FoundNumber {
 public:
     constexpr FoundNumber() = default;
@@ -29,9 +28,9 @@ private:
     std::int32_t value_ = 0;
 };
 
-/// An op as a rule found it, in the trace's own numbering.
+/// An op found by a rule, in the trace's own numbering.
 struct BareFoundOp {
-    FoundNumber owner; ///< who ran it: a pipeline rank, or a global rank of which there is one per place
+    FoundNumber owner; ///< the rank that ran it: a pipeline rank, or a global rank, which exists once per place
     FoundNumber step;
     FoundNumber microbatch;
     FoundNumber chunk_or_stage; ///< chunk or stage, see FoundOps::parts
@@ -39,7 +38,7 @@ struct BareFoundOp {
     FoundNumber replica;        ///< which of several equal pipelines (data parallelism)
     OpKind kind = OpKind::Forward;
     bool overlapped = false;      ///< half of a pair; the other half has the same times
-    std::uint32_t details_at = 0; ///< 1 + index into the details of its FoundOpList; 0: it has none
+    std::uint32_t details_at = 0; ///< 1 + index into the details of its FoundOpList; 0 if it has none
     TimeNs start{0};
     TimeNs end{0};
 };
@@ -58,7 +57,7 @@ public:
         for (const FoundOp& op : ops)
             push_back(op);
     }
-    /// Of ops and the details that they refer to; details that are not there count as none.
+    /// From ops and the details that they refer to; missing details count as none.
     FoundOpList(std::vector<BareFoundOp> ops, std::vector<OpDetails> details)
         : ops_(std::move(ops)), details_(std::move(details)) {}
 
@@ -70,7 +69,7 @@ public:
         details_.push_back(op.details);
         ops_.back().details_at = static_cast<std::uint32_t>(details_.size());
     }
-    /// All 0 for an op that has none. `op` must be of this list.
+    /// All fields are 0 for an op without details. `op` must belong to this list.
     [[nodiscard]] const OpDetails& detailsOf(const BareFoundOp& op) const {
         static constexpr OpDetails kNone{};
         return op.details_at == 0 || op.details_at > details_.size() ? kNone : details_[op.details_at - 1];
@@ -80,7 +79,7 @@ public:
         return std::erase_if(list.ops_, predicate);
     }
 
-    /// Removes all ops but the first `size`.
+    /// Removes all ops except the first `size`.
     void cutOff(std::size_t size) { ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(size), ops_.end()); }
 
     [[nodiscard]] std::size_t size() const { return ops_.size(); }
@@ -113,21 +112,21 @@ struct FoundComm {
     FoundNumber replica;
 };
 
-/// What `chunk_or_stage` counts.
+/// The meaning of `chunk_or_stage`.
 enum class Parts {
     Chunks,           ///< a rank's local parts; owners are pipeline ranks 0 … p−1
     Stages,           ///< global; the assignment of stages to owners determines ranks and chunks
     OneStagePerOwner, ///< every owner holds one stage; owners in ascending order are the ranks
 };
 
-/// How the ops of our own traces were timed that recorded what devices ran: by the kernels of each, from the first to
-/// the last. Events around them are a second witness.
+/// How the ops of our own traces with device records were timed: by the kernels of each, from the first to the last.
+/// Events around them are a second source.
 struct KernelTiming {
     std::int64_t ops = 0;       ///< that have the times of their kernels
-    std::int64_t by_events = 0; ///< that have those of events, since none of their kernels was recorded
+    std::int64_t by_events = 0; ///< timed by events, because none of their kernels was recorded
     TimeNs begin{0};            ///< from the event before an op to its first kernel: median
     TimeNs end{0};              ///< from its last kernel's end to the event behind it: median
-    TimeNs farthest{0};         ///< the largest distance at an end, either way
+    TimeNs farthest{0};         ///< the largest distance at either end
 };
 
 using FoundOpPieces = Pieces<BareFoundOp, FoundOpList>;
@@ -137,7 +136,7 @@ struct FoundOps {
     FoundOpPieces ops;
     Pieces<FoundComm> comm;
     std::optional<RunInfo> info;
-    std::optional<KernelTiming> timing; ///< of our own traces with kernels
+    std::optional<KernelTiming> timing; ///< for our own traces with kernels
     bool owners_are_global = false;     ///< owners are global ranks of the job, whose places in a mesh may be known
 };
 

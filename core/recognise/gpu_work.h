@@ -15,8 +15,7 @@
 
 namespace bubblescope {
 
-/// The kernels, copies and sets of devices among a trace's slices. Not for several threads at once: it remembers what
-/// it has classified.
+/// The kernels, copies and sets of devices among a trace's slices. Not thread-safe, because it caches classifications.
 class DeviceSlices {
 public:
     explicit DeviceSlices(const Trace& trace);
@@ -24,7 +23,7 @@ public:
     [[nodiscard]] bool any() const { return trace_.lanes().anyWork(); }
     /// Whether the slice ran on a device, by its lane.
     [[nodiscard]] bool contains(SliceId slice) const { return Lanes::isWork(laneOf(slice)); }
-    /// Of a slice that did. Parses the args of kernels that move data between ranks.
+    /// The kind of a slice that ran on a device. Parses the args of kernels that move data between ranks.
     [[nodiscard]] WorkKind kind(SliceId slice);
 
 private:
@@ -36,13 +35,13 @@ private:
     [[nodiscard]] Named named(StringId name);
 
     const Trace& trace_;
-    std::vector<Named> named_; ///< what a name tells; by StringId
+    std::vector<Named> named_; ///< what a name reveals; by StringId
 };
 
-/// Which work on a device was launched when by the host, by the correlation ids that CUPTI and similar libraries
-/// record. If the launching calls were not recorded (most of a process's work has none), the operator with the kernels'
-/// external id counts as the launch. Transfers between ranks (communication.h) are kept separate, since they
-/// last as long as they wait; the device is not idle during them, though.
+/// Which device work was launched when by the host, by the correlation ids that CUPTI and similar libraries record. If
+/// the launching calls were not recorded (most of a process's work has none), the operator with the kernels' external
+/// id counts as the launch. Transfers between ranks (communication.h) are kept separate, because they last as long as
+/// they wait; the device is not idle during them, though.
 class GpuWork {
 public:
     struct Span {
@@ -53,34 +52,33 @@ public:
         TimeNs start{0};
         TimeNs end{0};
         TimeNs idle{0};          ///< in between, with no work on the device from this launch interval
-        std::int64_t device = 0; ///< that did most of it, see deviceOf()
+        std::int64_t device = 0; ///< the device that did most of it, see deviceOf()
     };
     struct Launch {
         std::uint64_t process = 0;  ///< of one file
-        TimeNs time{0};             ///< of the call on the host
+        TimeNs time{0};             ///< start of the call on the host
         TimeNs returned{0};         ///< its end
         bool call = true;           ///< false for an operator that counts as the launch
         TrackId thread = 0;         ///< the track of the call
-        std::int64_t of_thread = 0; ///< that called, see threadOf()
+        std::int64_t of_thread = 0; ///< the calling thread, see threadOf()
         WorkKind kind = WorkKind::Compute;
-        SliceId first = kNoId;   ///< first slice of what it started on the device; a launch of a graph starts many
-                                 ///< kernels
-        Span work;               ///< if one launch started several kinds, of those that compute
+        SliceId first = kNoId;   ///< first slice that it started on the device; a graph launch starts many kernels
+        Span work;               ///< if one launch started several kinds, only those that compute
         std::int64_t device = 0; ///< of `first`, see deviceOf()
     };
 
     /// Reads slices whose category is that of a launch (cuda_runtime, cuda_driver, …) or of device work (kernel,
     /// gpu_memcpy, …). Cheap for traces without such slices; otherwise it parses the args of each once, so construct it
-    /// once per trace. If the job is stopped it is incomplete.
+    /// once per trace. If the job is stopped, it is incomplete.
     explicit GpuWork(const Trace& trace, const JobControl& control);
 
-    /// Whose launches count for a range of a thread: its own, and those of threads that work for it, as PyTorch's for
-    /// backwards do. A thread that has ranges of its own works for no other. Where several have, the rest works for
-    /// the one that launches work on the same device, or nobody knows for whom.
+    /// Which threads' launches count for a range of a thread: its own, and those of threads that work for it, as
+    /// PyTorch's do for backwards. A thread that has ranges of its own works for no other. If several threads have
+    /// ranges, each of the rest works for the one that launches work on the same device, or for none.
     struct Threads {
         std::int64_t own = 0;                           ///< see threadOf(); 0 = all threads count
-        std::set<std::int64_t> with_ops;                ///< of the process
-        std::map<std::int64_t, std::int64_t> works_for; ///< threads without ops, where several have some
+        std::set<std::int64_t> with_ops;                ///< threads of the process that have ops
+        std::map<std::int64_t, std::int64_t> works_for; ///< threads without ops, if several have some
 
         [[nodiscard]] bool count(std::int64_t thread) const {
             if (own == 0 || thread == 0 || thread == own) return true;
@@ -91,11 +89,11 @@ public:
     };
 
     /// From the first start to the last end of what a process's `threads` launched in [from, to], without transfers
-    /// between ranks. Files of Kineto hold one process (`process` is then 0), exports of Nsight Systems several.
-    /// Nothing if they launched nothing.
+    /// between ranks. Kineto's files have one process (`process` is then 0), exports of Nsight Systems several. Nothing
+    /// if they launched nothing.
     [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
                                                  const Threads& threads) const;
-    /// Whom the threads of a process without ops work for, by the devices that they launch work on.
+    /// For which thread each thread of a process without ops works, by the devices that they launch work on.
     [[nodiscard]] std::map<std::int64_t, std::int64_t> helpersOf(std::uint32_t file, std::int64_t process,
                                                                  const std::set<std::int64_t>& with_ops) const;
     /// All launches of a process that started work on the device, by time.
@@ -103,9 +101,9 @@ public:
 
     /// The number of a track's process in this class.
     [[nodiscard]] static std::int64_t processOf(const Trace& trace, const Track& track);
-    /// The thread of a track of ranges or calls, as its file numbers it; 0 where it is not known.
+    /// The thread of a track of ranges or calls, by the file's number; 0 if unknown.
     [[nodiscard]] static std::int64_t threadOf(const Trace& trace, TrackId track);
-    /// A number for the device that a track belongs to: different for the devices of one process.
+    /// A number for the device that a track belongs to, distinct for the devices of one process.
     [[nodiscard]] static std::int64_t deviceOf(const Trace& trace, TrackId track);
     /// A process of a file, as in Launch::process.
     [[nodiscard]] static std::uint64_t key(std::uint32_t file, std::int64_t process);

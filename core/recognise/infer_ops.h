@@ -21,22 +21,22 @@ struct Inference {
     std::string why_not; ///< for people; empty if the trace shows no sign of a pipeline
 };
 
-/// Finds the pipeline in a trace that names no op: ranks compute blocks between sends and receives, and the schedule
+/// Finds the pipeline in a trace that names no ops: ranks compute blocks between sends and receives, and the schedule
 /// whose order, transfers and dependencies explain all steps determines which block is which op. A schedule or family
-/// in `options` replaces the registry's. Pipelines are separated by `places` if known, else by the peers of transfers.
-/// `file_blocks` and `file_marks` have one entry for each of the trace's `files`.
+/// in `options` replaces the registry's. Pipelines are separated by `places` if known, otherwise by the peers of
+/// transfers. `file_blocks` and `file_marks` have one entry for each of the trace's `files`.
 [[nodiscard]] Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> file_blocks,
                                  const std::vector<ProfilerMarks>& file_marks, const LoadOptions& options,
                                  const std::optional<RankPlaces>& places, DiagnosticLog& log);
 
-/// The blocks of files that both computed and transferred something: only they can be part of a pipeline. Empty for the
-/// others.
+/// The blocks of files that both computed and transferred something, because only they can be part of a pipeline. Empty
+/// for the others.
 [[nodiscard]] Result<std::vector<RankBlocks>> extractComputeBlocks(RawTrace& raw);
 
 /// The transfers of a pipeline whose ops were inferred: which send or receive carries which op's payload. A send comes
-/// after the op that makes its payload, and a receive before the op that takes it; to and from each peer they keep the
-/// order of those ops, as message passing does. If a rank has fewer of them in a step than its ops need, none of that
-/// kind and peer is assigned, and `unmatched` counts them.
+/// after the op that produces its payload, and a receive before the op that consumes it; for each peer they are in the
+/// order of those ops, as message passing requires. If a rank has fewer of them in a step than its ops need, none of
+/// that kind and peer is assigned, and `unmatched` counts them.
 ///
 /// `steps` are those of one pipeline, `ranks` its ranks' traces, first stage's first, and `group` their global numbers.
 /// Transfers are numbered like the ops of inferOps(): `owner` is the pipeline rank.

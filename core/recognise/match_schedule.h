@@ -18,12 +18,11 @@ struct ScheduleMatch {
     Schedule schedule;                  ///< the family's, or the observed one named "custom"
     std::optional<Departure> departure; ///< from the closest family, if none is equal
     std::string closest;
-    std::optional<Schedule> closest_order; ///< that family's, if none is equal
+    std::optional<Schedule> closest_order; ///< of that family, if none is equal
 };
 
-/// Every family and flavor at p, m, v and the placement of a schedule, and with as many sequence slices as its ops
-/// have; the one that the schedule names comes first. Whether a family has an order of these sizes shows when it is
-/// generated.
+/// Every family and flavor for the p, m, v, placement and number of sequence slices of a schedule; the one that it
+/// names comes first. Whether a family has an order of these sizes only shows when it is generated.
 [[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
 
 /// How far two orders of equal size agree from the start of each rank, and where they first differ.
@@ -34,17 +33,17 @@ struct OrderComparison {
 [[nodiscard]] OrderComparison compareOrders(const Schedule& expected, const Schedule& observed);
 
 /// Compares with every registry family and flavor at the order's p, m, v, starting with the one that the observed
-/// schedule names. Families whose order depends on more are tried at their defaults, then with what was observed: op
+/// schedule names. Families whose order depends on more are tried at their defaults, then with observed values: op
 /// times (`costs`, if known), memory limits around the peak of activations, and the size of the first group.
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {});
 
-/// Sets the schedule of a run by what matchSchedule() finds. The family that its files state comes first.
+/// Sets the schedule of a run by the result of matchSchedule(). The family stated in its files comes first.
 void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& costs);
 
 /// Counts and logs the steps whose order differs from the one that names the schedule.
 [[nodiscard]] std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedule& observed,
                                             DiagnosticLog& log);
-/// Fills in confidence and evidence of a run whose ops are named: of `steps` steps `others` ran in another order.
+/// Fills in confidence and evidence of a run whose ops are named: of `steps` steps, `others` ran in another order.
 void explainNamedOps(Explanation& explanation, std::int64_t steps, std::int64_t others);
 
 } // namespace bubblescope

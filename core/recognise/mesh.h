@@ -30,7 +30,7 @@ struct MeshNumbers {
 struct Mesh {
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
     std::vector<MeshAxis> order;        ///< pipeline, data, context and tensor, fastest first
-    bool expert_outside_tensor = false; ///< experts are spread over the ranks of equal tensor rank, as Megatron does
+    bool expert_outside_tensor = false; ///< experts are spread over the ranks with equal tensor rank, as Megatron does
 
     /// The place of a global rank; nothing beyond the mesh.
     [[nodiscard]] std::optional<MeshNumbers> placeOf(std::int64_t rank) const;
@@ -50,9 +50,9 @@ struct RankPlaces {
 
 struct ProfilerMarks;
 
-/// By the user's mesh, else by what the frameworks of a recorded job state, else by the process groups that all files
-/// state, else by names of all files such as "trace_pp1_dp0.json". Nothing if none of these gives the pipeline rank.
-/// Error: Input if the mesh is too small for a rank.
+/// By the user's mesh, otherwise by the statements of a recorded job's frameworks, otherwise by the process groups that
+/// all files state, otherwise by the names of all files, such as "trace_pp1_dp0.json". Nothing if none of these gives
+/// the pipeline rank. Error: Input if the mesh is too small for a rank.
 [[nodiscard]] Result<std::optional<RankPlaces>>
 rankPlaces(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, const std::optional<Mesh>& mesh);
 

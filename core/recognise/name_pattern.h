@@ -29,7 +29,7 @@ namespace bubblescope {
     return true;
 }
 
-/// What a name, an arg or a thread's name can state about an op.
+/// The properties of an op that a name, an arg or a thread's name can state.
 enum class RuleField : std::uint8_t {
     Kind,
     MicrobatchId,
@@ -45,10 +45,10 @@ inline constexpr std::array<std::string_view, 9> kRuleFieldNames{"kind", "microb
                                                                  "rank", "replica",    "sequence", "tensor_rank"};
 [[nodiscard]] std::optional<RuleField> ruleFieldFrom(std::string_view name);
 
-/// The fields that a pattern extracted from a name. For a pair of ops the second one's fields come second.
+/// The fields that a pattern extracted from a name. For a pair of ops, the second op's fields come second.
 struct NameParts {
     std::array<std::array<std::optional<std::int64_t>, 2>, kRuleFieldNames.size()> numbers;
-    std::string_view kind; ///< the word in the place of {kind}
+    std::string_view kind; ///< the word matched by {kind}
 
     [[nodiscard]] const std::optional<std::int64_t>& get(RuleField field, std::size_t of = 0) const {
         return numbers[static_cast<std::size_t>(field)][of];
@@ -75,7 +75,7 @@ private:
         std::string text;
         RuleField field = RuleField::Kind;
         std::size_t of = 0;   ///< which of a pair's ops
-        std::size_t skip = 0; ///< of Maybe: the piece after its end
+        std::size_t skip = 0; ///< for Maybe: the piece after its end
     };
     class Matcher;
 

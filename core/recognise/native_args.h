@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-/// What native files record (core/timeline/trace_names.h), read from named values of any source: a loaded trace, or a
+/// Records of native files (core/timeline/trace_names.h), read from named values of any source: a loaded trace, or a
 /// stream that is still being written. `Args` has integer(name) and text(name), which return optionals.
 namespace bubblescope {
 
@@ -76,7 +76,7 @@ template <class Args>
     return op;
 }
 
-/// The same for one side of a transfer, a wait or a collective.
+/// As above, for one side of a transfer, a wait or a collective.
 template <class Args>
 [[nodiscard]] std::optional<FoundComm> nativeComm(const Args& args, CommKind kind, TimeNs start, TimeNs end) {
     const auto payload = args.text("payload");
@@ -140,7 +140,7 @@ public:
     [[nodiscard]] bool has(std::string_view name) const { return args_.integer(name) || args_.text(name); }
     [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const { return args_.integer(name); }
 
-    /// The first arg that was missing or of the wrong type; empty if none was.
+    /// The first arg that was missing or had the wrong type; empty if none.
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
 private:
@@ -158,7 +158,7 @@ private:
     return text.size() == 1 ? opKindFromLetter(text.front()) : std::nullopt;
 }
 
-/// The fields that a check and a digest have in common.
+/// The fields that checks and digests have in common.
 template <class Args, class Record>
 void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bool of_an_op, Record& record) {
     record.step = in.count("step");
@@ -174,7 +174,7 @@ void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bo
     record.layer = in.count("layer");
 }
 
-/// Unusable if the reader found something wrong.
+/// Unusable if the reader found an error.
 template <class Args>
 [[nodiscard]] CheckRecord nativeCheck(NativeRecordReader<Args>& in, const RecordOwner& place, TimeNs start,
                                       TimeNs end) {
@@ -204,7 +204,7 @@ template <class Args>
     return digest;
 }
 
-/// Whether a check claims to be equal and has two digests.
+/// Whether a check claims to be equal but has two different digests.
 [[nodiscard]] inline bool contradictsItself(const CheckRecord& check) {
     return check.outcome == CheckOutcome::Equal && check.first != check.second;
 }

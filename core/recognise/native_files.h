@@ -20,28 +20,28 @@ namespace bubblescope {
 
 struct RecordOwner;
 
-/// The rank that owns a track of a native file (one that Bubblescope wrote): by the name of its process, else by its
-/// file's rank.
+/// The rank that owns a track of a native file (one written by Bubblescope): by the name of its process, otherwise by
+/// its file's rank.
 [[nodiscard]] std::optional<RecordOwner> recordOwner(const Trace& trace, const Track& track);
 
-/// What a native file records.
+/// The records of a native file.
 struct NativeMarks {
     struct Statement {
         TimeNs time{0};
         RunInfo info;
-        std::string process; ///< that wrote the file, unlike any other of any host; empty of a simulation
+        std::string process; ///< identifies the writing process among all hosts; empty for a simulation
     };
-    std::vector<Statement> statements; ///< of the run that made the file, by time
+    std::vector<Statement> statements; ///< of the run that wrote the file, by time
     FoundOpPieces ops;                 ///< a piece per track
-    std::vector<EventGap> gaps;        ///< of the ops that have the times of their kernels
-    std::int64_t by_events = 0;        ///< ops of ranks that recorded kernels, but none of theirs
+    std::vector<EventGap> gaps;        ///< for the ops that have the times of their kernels
+    std::int64_t by_events = 0;        ///< ops without kernels of their own, on ranks that recorded kernels
     Pieces<FoundComm> comm;            ///< a piece per track
     /// Rank, replica and tensor rank of those that share the stages of others, and are omitted: the first of a
     /// tensor-parallel group represents it.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
     std::vector<std::array<std::int64_t, 2>> owners; ///< rank and replica of those that have ops here, each once
     bool has_end = false;                            ///< its process closed it
-    std::string failure;                             ///< why the run failed, as it stated at its end
+    std::string failure;                             ///< why the run failed, as stated at its end
 };
 [[nodiscard]] Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw);
 
@@ -49,8 +49,8 @@ struct NativeMarks {
 [[nodiscard]] FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceFile> files,
                                         DiagnosticLog& log);
 
-/// The checks and digests in a native file, or that of a recorded job, in the form that timeline/trace_names.h
-/// specifies.
+/// The checks and digests in a native file, or in that of a recorded job, in the form specified in
+/// timeline/trace_names.h.
 struct NativeChecks {
     std::vector<CheckRecord> checks;
     /// Those of a recorded job, which count layers in their stage, and the stages.
@@ -65,7 +65,7 @@ struct NativeChecks {
 
 [[nodiscard]] Result<std::vector<NativeChecks>> extractNativeChecks(RawTrace& raw);
 
-/// Those of a whole trace. Problems go to `log`.
+/// For a whole trace. Problems go to `log`.
 [[nodiscard]] CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-// What keeps the memory low that steps take while they are made of what was found.
+// Keeps memory low while steps are assembled.
 namespace bubblescope {
 
 /// Step, then replica.
 using StepKey = std::pair<std::int64_t, std::int64_t>;
 
-/// How many ops each rank of a step has, so that its lists are as large as they need to be. 16 bytes for each rank of a
-/// step, some more on the way. One thread at a time.
+/// How many ops each rank of a step has, so that its lists get the right size. 16 bytes per rank of a step, and some
+/// more temporarily. Not thread-safe.
 class OpCounts {
 public:
     void add(StepKey step, std::int64_t owner) {
@@ -29,12 +29,12 @@ public:
     }
     /// Call once, after the last add().
     void finish();
-    /// Makes room for what is to come, where nothing has yet. After finish().
+    /// Reserves room if the list is still empty. Call it after finish().
     template <class T>
     void reserve(StepKey step, std::int64_t owner, std::vector<T>& list) {
         if (list.capacity() == 0) list.reserve(take(step, owner));
     }
-    /// That it takes, with what there is room for.
+    /// Memory, including spare capacity.
     [[nodiscard]] std::size_t bytes() const { return counts_.capacity() * sizeof(Entry); }
 
 private:
@@ -55,11 +55,11 @@ private:
 
     std::vector<Entry> counts_;
     std::size_t room_ = 0;
-    std::size_t known_ = 0; ///< place of the entry that is mostly asked for next
+    std::size_t known_ = 0; ///< index of the entry that is usually needed next
 };
 
-/// Hands memory back to the system that was freed by and by. What one thread allocated and another frees would stay,
-/// beside what is made of it.
+/// Returns memory that was freed bit by bit to the system. Memory that one thread allocated and another frees would
+/// otherwise stay allocated, in addition to what is made from it.
 class UsedMemory {
 public:
     void add(std::size_t freed) { bytes_ += freed; }

@@ -15,23 +15,24 @@
 
 namespace bubblescope {
 
-/// How far the times by events, around an op's work, are from those of the work itself.
+/// The distance between the times of events around an op's work and the times of the work itself.
 struct EventGap {
     TimeNs begin{0}; ///< from the event before the op to its first kernel
-    TimeNs end{0};   ///< from the end of its last kernel to the event behind it
+    TimeNs end{0};   ///< from the end of its last kernel to the event after it
 };
 
-/// What devices ran for the ops of our own traces (core/timeline/trace_names.h). The trace must outlive it.
+/// The kernels that devices ran for the ops of our own traces (core/timeline/trace_names.h). The trace must outlive it.
 class OwnKernels {
 public:
     explicit OwnKernels(const Trace& trace);
 
-    /// Notes the slices of a rank's track; all tracks of a rank come before its ops. False if the job is stopped.
+    /// Reads the slices of a rank's track. Call it for all tracks of a rank before its ops. False if the job is
+    /// stopped.
     [[nodiscard]] bool addTrack(const Track& track, const RecordOwner& owner, const JobControl& control);
 
-    /// Sets the op's times to those of its kernels: from the begin of the first to the end of the last, and what the
-    /// device did not run in between is `device_idle`, but for waits for collectives. Returns how far the op's former
-    /// times are from these; nothing, and no change, for an op without kernels.
+    /// Sets the op's times to those of its kernels: from the start of the first to the end of the last. `device_idle`
+    /// becomes the time in between in which the device ran nothing, except waits for collectives. Returns how far the
+    /// op's former times are from these; for an op without kernels, returns nothing and changes nothing.
     [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const;
 
     /// Whether there are kernels of any op.
@@ -42,7 +43,7 @@ private:
     using OpKey = std::tuple<std::int64_t, OpKind, std::int64_t, std::int64_t, std::int64_t>;
 
     const Trace& trace_;
-    std::vector<StringId> device_; ///< categories of what devices run; none where there are no ops
+    std::vector<StringId> device_; ///< categories of device activity; none if there are no ops
     StringId collective_;
     std::map<std::pair<RankKey, OpKey>, std::vector<TimeInterval>> work_;
     std::map<RankKey, std::vector<TimeInterval>> collectives_;

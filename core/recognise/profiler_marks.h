@@ -19,30 +19,30 @@ class RawTrace;
 
 /// A time range on the host that PyTorch's profiler or the adapter of a framework marked.
 struct Mark {
-    std::int64_t index = 0; ///< of a step
+    std::int64_t index = 0; ///< number of the step
     TimeNs start{0};
     TimeNs end{0};
 };
 
-/// What PyTorch's profiler or the adapter of a framework marks in a file, by start.
+/// The marks of PyTorch's profiler or of a framework's adapter in a file, by start.
 struct ProfilerMarks {
-    std::vector<Mark> steps;    ///< ProfilerStep#N; of an adapter, from its mark to the next one
+    std::vector<Mark> steps;    ///< ProfilerStep#N; for an adapter, from its mark to the next one
     std::vector<Mark> receives; ///< gloo:recv: from the call to the arrival, across other scopes
-    /// What the framework of a recorded job states, see perfetto::kCaptureStates.
+    /// The statements of a recorded job's framework, see perfetto::kCaptureStates.
     std::map<std::string, std::string> stated;
     bool is_captured = false; ///< `record` wrote the file
-    bool has_end = false;     ///< and its process exited regularly
+    bool has_end = false;     ///< its process exited normally
 };
 
 [[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw);
 
-/// The step that contains a time, nothing between steps.
+/// The step that contains a time; nothing between steps.
 [[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);
 
-/// Of the receives posted in [from, to], the last to end.
+/// The last to end of the receives posted in [from, to].
 [[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
 
-/// How many layers stages have, of a statement such as "0:4,7:4"; empty if it is none.
+/// The numbers of layers of stages in a statement such as "0:4,7:4"; empty if it is malformed.
 [[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
 /// Reports files whose rank ranksOfFiles() guesses.

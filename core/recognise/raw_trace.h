@@ -20,15 +20,15 @@
 
 namespace bubblescope {
 
-/// Stands in extracts for the rank of a file that does not state it: its place among the files of a trace is not known
-/// before they are loaded.
+/// In extracts, replaces the rank of a file that does not state it, because its index among the files of a trace is
+/// unknown until they are loaded.
 inline constexpr std::int64_t kUnknownRank = -77'777'777'777;
 
-/// The raw slices of a trace, as extractors read them. One thread at a time.
+/// The raw slices of a trace, as extractors read them. Not thread-safe.
 class RawTrace {
 public:
-    /// `control` may stop long extractions and must outlive this object; null: nothing stops them. `gpu` is the device
-    /// work of the trace if it is known already.
+    /// `control` may stop long extractions and must outlive this object; may be null. `gpu` is the device work of the
+    /// trace if it is known already.
     explicit RawTrace(std::shared_ptr<const Trace> trace, const JobControl* control = nullptr,
                       std::shared_ptr<const GpuWork> gpu = nullptr)
         : trace_(std::move(trace)), control_(control), gpu_(std::move(gpu)),
@@ -44,18 +44,18 @@ public:
     [[nodiscard]] std::int64_t rankOf(std::uint32_t i) const {
         return ranks_open_ && !files()[i].rank ? kUnknownRank : rank_of_file_[i];
     }
-    /// All tracks, grouped by file. (In the trace itself rows that were split off a thread come after all others.)
+    /// All tracks, grouped by file. (In the trace itself, rows that were split off a thread come after all others.)
     [[nodiscard]] std::vector<TrackId> tracksByFile() const;
-    /// If it requests a stop, extractors return early, and their values may be anything.
+    /// If it requests a stop, extractors return early with unspecified values.
     [[nodiscard]] const JobControl& control() const;
 
-    /// The work of devices, found on the first call and kept until forgetGpu().
+    /// The work of devices, computed on the first call and kept until forgetGpu().
     [[nodiscard]] const GpuWork& gpu();
-    /// The same if it was found already, else null.
+    /// As gpu(), if it was computed already; otherwise null.
     [[nodiscard]] const std::shared_ptr<const GpuWork>& knownGpu() const { return gpu_; }
     void forgetGpu() { gpu_.reset(); }
 
-    /// A value of the i-th file, which is an extract; a default one if it was left out. Error: Input.
+    /// A value of the i-th file, which must be an extract; a default one if it was left out. Error: Input.
     template <class Value>
     [[nodiscard]] Result<Value> stored(std::uint32_t i, std::string_view key) {
         const TraceFile& file = files()[i];
@@ -68,9 +68,9 @@ public:
         if (!in.done()) return damagedExtract(i);
         return value;
     }
-    /// Notes that the i-th file is one.
+    /// Records that the i-th file is damaged.
     [[nodiscard]] Error damagedExtract(std::uint32_t i);
-    /// Whether a value of any extract could not be read: then what was not found may be there.
+    /// Whether a value of any extract could not be read: something that was not found may then exist.
     [[nodiscard]] bool isDamaged() const { return damaged_; }
 
 private:
@@ -82,15 +82,15 @@ private:
     bool damaged_ = false;
 };
 
-/// Reads raw slices: one value for each file, in their order. A value depends only on its file and the query; analyses
-/// merge them. Recognition and analysis reach raw slices through extractors alone.
+/// Reads raw slices: one value per file, in their order. A value depends only on its file and the query; analyses merge
+/// them. Recognition and analysis only access raw slices through extractors.
 template <class Value, class... Query>
 struct Extractor {
     std::string_view name; ///< unique among all extractors
     Result<std::vector<Value>> (*read)(RawTrace& raw, const Query&... query);
 };
 
-/// Under which an extract keeps a value.
+/// The key under which an extract keeps a value.
 template <class Value>
 [[nodiscard]] std::string keyOf(const Extractor<Value>& extractor) {
     return std::string(extractor.name);
@@ -100,8 +100,8 @@ template <class Value, class Query>
     return std::string(extractor.name) + ' ' + keyOf(query);
 }
 
-/// What a value of an extract states of its file's place among those of the trace, and whether its reader may use it
-/// for a query. For values that state nothing; others have overloads beside their fields().
+/// Sets what an extract's value states about its file's index among those of the trace, and returns whether it may be
+/// used for a query. For values that state nothing; others have overloads next to their fields().
 template <class Value>
 void moveTo(std::uint32_t /*file*/, std::int64_t /*rank*/, Value& /*value*/) {}
 template <class Value, class... Query>
@@ -109,7 +109,7 @@ template <class Value, class... Query>
     return true;
 }
 
-/// Of files that are extracts, the values that they keep. Errors: those of the extractor, Input for a damaged extract,
+/// For files that are extracts, the values that they keep. Errors: those of the extractor, Input for a damaged extract,
 /// and Cancelled.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(RawTrace& raw, const Extractor<Value, Query...>& extractor,
@@ -126,7 +126,7 @@ template <class Value, class... Query>
     return values;
 }
 
-/// One value for each of Run::inputs(); none if its slices are gone.
+/// One value per entry of Run::inputs(); none if its slices are gone.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(const Run& run, const Extractor<Value, Query...>& extractor,
                                                  const std::type_identity_t<Query>&... query) {

@@ -14,14 +14,15 @@
 
 namespace bubblescope {
 
-/// What a user states about one slice: "this is the forward of micro-batch 3".
+/// A user's statement about one slice: "this is the forward of micro-batch 3".
 struct OpExample {
     std::string name; ///< of the slice
     OpKind kind = OpKind::Forward;
-    std::int64_t microbatch = 0;                                            ///< ignored for optimizers
-    std::optional<std::int64_t> chunk;                                      ///< if it is stated
-    std::optional<std::int64_t> stage;                                      ///< likewise
-    std::function<std::optional<std::string>(std::int64_t value)> arg_with; ///< an arg of the slice that has this value
+    std::int64_t microbatch = 0;       ///< ignored for optimizers
+    std::optional<std::int64_t> chunk; ///< if stated
+    std::optional<std::int64_t> stage; ///< if stated
+    std::function<std::optional<std::string>(std::int64_t value)>
+        arg_with; ///< the arg of the slice that has this value
 };
 
 /// The spelling of an op's name: a pattern, and the args that state what the name does not.
@@ -33,12 +34,12 @@ struct TaughtOp {
     friend bool operator==(const TaughtOp&, const TaughtOp&) = default;
 };
 
-/// Generalises an example: the first number in the name that is the micro-batch becomes {microbatch}, likewise chunk
-/// and stage; any other number becomes *. A field that the name does not have is looked for among the args. Errors:
+/// Generalises an example: the first number in the name that equals the micro-batch becomes {microbatch}, likewise
+/// chunk and stage; any other number becomes *. A field that is not in the name is searched among the args. Errors:
 /// Usage if neither states the micro-batch (or the chunk or stage that was given).
 [[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
 
-/// A rule made of taught ops.
+/// A rule made from taught ops.
 struct TaughtRule {
     std::string name;
     std::vector<TaughtOp> ops;
@@ -54,14 +55,14 @@ struct TaughtMatches {
     std::vector<SliceId> slices; ///< ascending
     std::int64_t first_microbatch = 0;
     std::int64_t last_microbatch = 0;
-    std::size_t tracks = 0; ///< on which they are
+    std::size_t tracks = 0; ///< number of tracks that they are on
 };
-/// Matches each distinct name once; reads args only of slices whose name matches. Errors: Input for an invalid pattern,
-/// Cancelled.
+/// Matches each distinct name once; only reads the args of slices whose name matches. Errors: Input for an invalid
+/// pattern, Cancelled.
 [[nodiscard]] Result<TaughtMatches> matchesOf(const TaughtOp& op, const Trace& trace, const JobControl& control);
 
-/// Where the ranks of a trace's slices most likely come from: its files if several hold matches, else its processes,
-/// else its threads.
+/// Where the ranks of a trace's slices most likely come from: its files if several have matches, otherwise its
+/// processes, otherwise its threads.
 [[nodiscard]] RankSource likelyRankSource(const std::vector<TaughtMatches>& matches, const Trace& trace);
 
 } // namespace bubblescope

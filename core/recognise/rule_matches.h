@@ -18,7 +18,7 @@ namespace bubblescope {
 
 class RawTrace;
 
-/// Of an op that does not state its micro-batch.
+/// For an op that does not state its micro-batch.
 inline constexpr std::int64_t kUnknownMicrobatch = -1;
 
 /// A slice that a rule's names match, with the fields from its name, args and thread. A pair is two of them.
@@ -30,44 +30,44 @@ struct RuleMatch {
     TimeNs start{0};
     TimeNs end{0};
     std::int64_t pid = 0;   ///< of its track
-    bool on_device = false; ///< the range that the profiler mirrored there
+    bool on_device = false; ///< a range that the profiler mirrored onto a device
     std::int64_t owner = 0;
     std::int64_t replica = 0;
-    std::optional<std::int64_t> step;      ///< if the rule has it
-    std::optional<OpKind> kind;            ///< of an op; nothing for a transfer
+    std::optional<std::int64_t> step;      ///< if the rule states it
+    std::optional<OpKind> kind;            ///< for an op; nothing for a transfer
     std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
     std::int64_t microbatch = 0;           ///< or kUnknownMicrobatch
     std::int64_t chunk_or_stage = 0;       ///< chunk or stage
     std::int64_t sequence = 0;
     bool overlapped = false;
-    std::optional<GpuWork::Work> device; ///< of an op's range on the host: the work that it launched
+    std::optional<GpuWork::Work> device; ///< for an op's range on the host: the work that it launched
 
     [[nodiscard]] std::uint64_t row() const { return std::uint64_t{file} << 32 | track; }
     [[nodiscard]] bool isPairWith(const RuleMatch& other) const { return row() == other.row() && slice == other.slice; }
 };
 
-/// What a rule matches in a file.
+/// The matches of a rule in a file.
 struct RuleFinds {
     std::vector<RuleMatch> matches;      ///< by track, then start
     std::vector<std::string> names;      ///< of the slices
-    std::int64_t unlabelled = 0;         ///< without fields that the rule requires; omitted
-    std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group; omitted
+    std::int64_t unlabelled = 0;         ///< matches without required fields, which are omitted
+    std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group, which are omitted
 };
 [[nodiscard]] Result<std::vector<RuleFinds>> extractRuleFinds(RawTrace& raw, const RecognitionRule& rule);
 
-/// What a rule matches in a whole trace.
+/// The matches of a rule in a whole trace.
 struct RuleMatches {
     std::vector<RuleMatch> matches; ///< by start; empty if none is an op
     StringPool names;
 };
-/// `finds` has one entry for each of `files`. Omitted slices are counted in the log: the first rank of a
-/// tensor-parallel group represents all.
+/// `finds` has one entry for each of `files`. Counts omitted slices in the log: the first rank of a tensor-parallel
+/// group represents all.
 [[nodiscard]] RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds,
                                          std::span<const TraceFile> files, DiagnosticLog& log);
 
 /// The ops and transfers of a rule's matches; empty if there are none. An op takes the time of the device work launched
-/// in its range; without that, of the range that the profiler mirrored on the device; else the host's own, less the
-/// wait for its input. Step and micro-batch are those of numberMatches(). `marks` has one entry per file.
+/// in its range; without that, of the range that the profiler mirrored on the device; otherwise the host's own, minus
+/// the wait for its input. Step and micro-batch are those of numberMatches(). `marks` has one entry per file.
 [[nodiscard]] FoundOps applyRule(const RecognitionRule& rule, const RuleMatches& matches,
                                  const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
                                  DiagnosticLog& log);

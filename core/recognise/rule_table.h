@@ -18,7 +18,7 @@ namespace bubblescope {
 
 /// Where a rank's number comes from if neither name, arg nor thread states it.
 enum class RankSource : std::uint8_t {
-    File,      ///< the rank of the file, or its place among the files
+    File,      ///< the rank of the file, or its index among the files
     Process,   ///< the process's number
     Processes, ///< its index among the processes that have ops; the file's rank if it has one
     Thread,    ///< the thread's number, counted from 1
@@ -30,7 +30,7 @@ enum class RankSource : std::uint8_t {
 struct RecognitionRule {
     struct OpSpelling {
         NamePattern name;
-        std::vector<OpKind> kinds; ///< one; two for an overlapped pair; none if {kind} or an arg gives it
+        std::vector<OpKind> kinds; ///< one; two for an overlapped pair; none if {kind} or an arg states it
     };
     struct TransferSpelling {
         NamePattern name;
@@ -38,37 +38,37 @@ struct RecognitionRule {
         Payload payload = Payload::Activation;
     };
 
-    std::string name;                    ///< shown as the way in which the ops were recognised
+    std::string name;                    ///< shown as how the ops were recognised
     std::string format;                  ///< the resulting name of the file's format; empty = unchanged
     std::vector<std::string> categories; ///< of the slices; empty = any
     std::vector<OpSpelling> ops;
     std::vector<TransferSpelling> transfers;
-    std::map<std::string, OpKind, std::less<>> kinds;     ///< the meaning of words for {kind}, or of the arg for it
-    std::array<std::string, kRuleFieldNames.size()> args; ///< names of args that state a field
-    std::array<std::string, kRuleFieldNames.size()> transfer_args; ///< those of transfers that differ
+    std::map<std::string, OpKind, std::less<>> kinds;              ///< the meaning of words for {kind}, or for its arg
+    std::array<std::string, kRuleFieldNames.size()> args;          ///< names of args that state a field
+    std::array<std::string, kRuleFieldNames.size()> transfer_args; ///< args of transfers, if different
     std::optional<NamePattern> thread;                             ///< fields in names of threads
-    std::optional<NamePattern> process;                            ///< and in those of processes
+    std::optional<NamePattern> process;                            ///< fields in names of processes
     RankSource rank = RankSource::File;
-    bool one_stage_per_rank = false;        ///< else chunks are given, or stages
-    bool backward_splits = false;           ///< if weight gradients are separate ops, a backward is the input's
-    [[nodiscard]] bool namesStages() const; ///< true if ops state their stage, not their chunk
-    /// True if ops do not state their micro-batch: it follows from their order.
+    bool one_stage_per_rank = false;        ///< otherwise chunks are given, or stages
+    bool backward_splits = false;           ///< if weight gradients are separate ops, a backward is the input gradient
+    [[nodiscard]] bool namesStages() const; ///< True if ops state their stage, not their chunk.
+    /// True if ops do not state their micro-batch, which then follows from their order.
     [[nodiscard]] bool numbersMicrobatches() const;
 };
 
 /// A file of rules.
 struct RulesFile {
     std::vector<RecognitionRule> ops; ///< how ops are named
-    std::vector<LaneRule> lanes;      ///< what tracks and kernels are
+    std::vector<LaneRule> lanes;      ///< the kinds of tracks and kernels
 };
 
 /// Parses rules from a JSON document; `file` names it in errors. Error: Input, naming file, place and problem.
 [[nodiscard]] Result<RulesFile> rulesFrom(std::string_view text, const std::string& file);
 
-/// Reads rules from a JSON file. Errors: the same, or the file cannot be read.
+/// Reads rules from a JSON file. Errors: as rulesFrom(), or the file cannot be read.
 [[nodiscard]] Result<RulesFile> readRules(const std::string& file);
 
-/// Different for rules that find different things.
+/// Different for rules with different matches.
 [[nodiscard]] std::string keyOf(const RecognitionRule& rule);
 
 /// The built-in rules, in the order in which they are tried.

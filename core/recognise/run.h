@@ -38,80 +38,83 @@ struct Explanation {
     /// "stated": by our own files; "annotations": ops are named in the trace; "inferred": from the order of compute and
     /// transfers; "given": by the user.
     std::string source = "annotations";
-    /// 0 … 1. Named ops: the fraction of steps that ran in the schedule's order (of a custom one: in the first step's).
-    /// Inferred: how well the schedule explains order, transfers and times, divided by the number of schedules that do
-    /// as well, see ScheduleFit; from 0.8 the answer can be trusted, below 0.5 there is none.
+    /// 0 … 1. For named ops: the fraction of steps that ran in the schedule's order (of a custom one: in the first
+    /// step's). If inferred: how well the schedule explains order, transfers and times, divided by the number of
+    /// schedules that do so equally well, see ScheduleFit; from 0.8 on the result can be trusted, below 0.5 there is
+    /// none.
     double confidence = 1;
     std::vector<std::string> evidence; ///< sentences
-    std::string framework; ///< of a recorded job whose framework states it: its name and version; else empty
-    std::string called;    ///< the schedule, as that framework calls it
-    std::string family;    ///< and as it is called here; empty if it is not known
+    std::string framework;             ///< name and version of a recorded job's framework, if stated; otherwise empty
+    std::string called;                ///< the schedule, as that framework calls it
+    std::string family;                ///< Bubblescope's name of it; empty if unknown
     std::string flavor;
-    std::vector<int> layers; ///< how many each stage has, as that framework states them; empty if it does not of all
-    std::vector<std::string> alternatives; ///< schedules of another order that explain the trace as well
+    std::vector<int>
+        layers; ///< number of layers per stage, as that framework states them; empty if it does not for all
+    std::vector<std::string> alternatives; ///< schedules with another order that explain the trace equally well
 };
 
-/// What a user states about a trace.
+/// The user's statements about a trace.
 struct LoadOptions {
     std::vector<RecognitionRule> rules; ///< tried before the built-in ones
-    TraceRules reading;                 ///< what tracks are, and whose files
+    TraceRules reading;                 ///< kinds of tracks, and ranks of files
     std::optional<Mesh> mesh;           ///< how global ranks are numbered
-    /// What the steps were meant to run, either as an order or as a family; sizes that are 0 are those of the trace.
-    /// The observed order is compared with it alone, and if ops are not annotated it determines which is which.
+    /// The intended order of the steps, as an order or as a family; sizes that are 0 are those of the trace. The
+    /// observed order is compared with it alone, and if ops are not annotated, it determines which is which.
     std::optional<Schedule> schedule;
     std::optional<ScheduleSpec> family;
-    /// If not 0, only so many bytes are read, of all files together, from their beginnings, unpacked: the first steps.
-    /// What is only then missing is listed among the problems. Files that cannot be read in part are unusable.
+    /// If not 0, reads only this many unpacked bytes from the beginnings of all files together: the first steps. Data
+    /// that is missing only because of that is listed among the problems. Files that cannot be read in part are
+    /// unusable.
     std::uint64_t first_bytes = 0;
 };
 
 /// A loaded trace with the pipeline found in it. Immutable; shared between views as
 /// shared_ptr<const Run>.
 struct Run {
-    std::vector<std::filesystem::path> files; ///< those actually read
+    std::vector<std::filesystem::path> files; ///< files that were actually read
     std::string format;                       ///< "perfetto", "chrome", "kineto", "megatron"
     std::string annotation;                   ///< the rule that recognised the ops, for people
     std::optional<RunInfo> info;              ///< what our own files state about themselves
-    Schedule schedule;                        ///< what the steps ran; name "custom" if no family's order equals it
+    Schedule schedule;                        ///< what the steps ran; named "custom" if no family's order equals it
     std::optional<Departure> departure;       ///< from the closest family, if the order equals none
     std::string closest;                      ///< that family's name, or the given schedule's
-    std::optional<Schedule> closest_order;    ///< and its order
+    std::optional<Schedule> closest_order;    ///< order of that family or schedule
     Explanation explanation;
-    std::optional<RankPlaces> places;   ///< of the files' ranks in the job's mesh, if known
+    std::optional<RankPlaces> places;   ///< places of the files' ranks in the job's mesh, if known
     std::vector<StepTimeline> steps;    ///< complete steps, in order
-    std::optional<KernelTiming> timing; ///< of our own files with kernels
-    CheckLog checks;                    ///< what our own files record about checks in bubbles
+    std::optional<KernelTiming> timing; ///< for our own files with kernels
+    CheckLog checks;                    ///< records of checks in bubbles in our own files
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;
     TimeNs span{0};                     ///< first to last event
-    std::shared_ptr<const Trace> trace; ///< the raw slices; null where only steps were kept
+    std::shared_ptr<const Trace> trace; ///< the raw slices; null if only steps were kept
 
-    /// The files that were requested; an unusable one has no format.
+    /// The requested files; an unusable one has no format.
     [[nodiscard]] std::span<const TraceFile> inputs() const;
 };
 
 /// Loads files (or every trace file below a directory), merges them into one trace and recognises its pipeline. Formats
-/// are detected by content; compressed files are decompressed. Partly damaged input is loaded as far as possible and
-/// listed in Run::problems. Errors: Input, naming file and place, if nothing usable remains or no pipeline op is found;
-/// Cancelled if `control.stop` was requested.
+/// are detected by content; compressed files are decompressed. Partly damaged input is loaded as far as possible, and
+/// its problems are listed in Run::problems. Errors: Input, naming file and place, if nothing usable remains or no
+/// pipeline op is found; Cancelled if `control.stop` was requested.
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                   const LoadOptions& options = {});
 
-/// A loaded trace, with the pipeline in it if there is one.
+/// A loaded trace, with its pipeline if there is one.
 struct LoadedTrace {
-    Run run;                               ///< without a pipeline: files, format, problems, sizes and raw slices alone
-    std::optional<Error> no_pipeline = {}; ///< why there is none
-    bool holds_ops = false;                ///< there are ops of a pipeline all the same, but not of a whole one
-    /// Without a pipeline: the work of devices, if recognition looked for it.
+    Run run;                               ///< without a pipeline: only files, format, problems, sizes and raw slices
+    std::optional<Error> no_pipeline = {}; ///< why there is no pipeline
+    bool holds_ops = false;                ///< there are ops of a pipeline nevertheless, but not of a whole one
+    /// Without a pipeline: the device work, if recognition needed it.
     std::shared_ptr<const GpuWork> gpu = {};
 };
 
-/// As loadRun(), for those who can do with less: a trace in which no pipeline is found is no error, unless the user
-/// stated its schedule.
+/// As loadRun(), for callers that need no pipeline: a trace without one is not an error, unless the user stated its
+/// schedule.
 [[nodiscard]] Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const LoadOptions& options = {});
 
-/// What a run recorded about checks and digests, whether or not its files hold ops.
+/// The records of a run about checks and digests, whether or not its files have ops.
 struct RecordedChecks {
     std::vector<std::filesystem::path> files;
     CheckLog log;

@@ -15,18 +15,18 @@ namespace bubblescope {
 /// By index of a step and replica.
 using StepValueMap = std::map<std::pair<int, int>, StepValues>;
 
-/// What the framework of a recorded job states of its steps, put together from its ranks. The first rank of a tensor-
-/// or context-parallel group stands for it. Empty where nothing is stated, and where a process that holds raw slices
-/// failed.
+/// The values that the framework of a recorded job states about its steps, combined over its ranks. The first rank of a
+/// tensor- or
+/// context-parallel group represents it. Empty if nothing is stated, and if a process that has raw slices failed.
 [[nodiscard]] StepValueMap statedValues(const Run& run);
 
-/// What the framework states in one file, by index of the step.
+/// The values that the framework states in one file, by index of the step.
 using FileStepValues = std::map<int, StepValues>;
 [[nodiscard]] Result<std::vector<FileStepValues>> extractStepValues(RawTrace& raw);
 inline constexpr Extractor<FileStepValues> kStepValues{"step values", extractStepValues};
 
-/// The usual size of a transfer, in bytes: the median of what the slices of transfers state, in our own files and in
-/// those of recorded jobs. Nothing if none does.
+/// The usual size of a transfer in bytes: the median of the sizes stated by slices of transfers, in our own files and
+/// in those of recorded jobs. Nothing if none states a size.
 [[nodiscard]] std::optional<std::int64_t> statedTransferBytes(const Trace& trace);
 
 /// Empty values if there are none.

@@ -19,17 +19,16 @@
 
 namespace bubblescope::report {
 
-/// What a column of a data table holds. The arrays are those of Apache Arrow's formats, so that they are handed on as
-/// they are.
+/// The type of a data table's column. The arrays are those of Apache Arrow's formats, so they are passed on unchanged.
 enum class ColumnType : std::uint8_t {
     Int32,   ///< numbers of steps, ranks, micro-batches
     Int64,   ///< times in nanoseconds, sizes in bytes, counts
     Float64, ///< shares, rates
     Bool,
-    Text, ///< a number per row into the distinct texts
+    Text, ///< an index per row into the distinct texts
 };
 
-/// The distinct texts of a column, each once, in the order in which they came.
+/// The distinct texts of a column, each once, in order of first appearance.
 class TextSet {
 public:
     /// The text's number.
@@ -40,7 +39,7 @@ public:
         return std::string_view(bytes_).substr(static_cast<std::size_t>(ends_[number]),
                                                static_cast<std::size_t>(ends_[number + 1] - ends_[number]));
     }
-    /// Where each text begins in bytes(), and where the last one ends: one more than size().
+    /// Where each text begins in bytes(), and where the last one ends: size() + 1 entries.
     [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return ends_; }
     [[nodiscard]] const std::string& bytes() const { return bytes_; } ///< UTF-8
 
@@ -80,17 +79,19 @@ public:
     [[nodiscard]] std::size_t nulls() const { return nulls_; }
     [[nodiscard]] bool null(std::size_t row) const { return nulls_ > 0 && !valid_.at(row); }
 
-    // The values: only the array of the column's type has any. A null has 0.
-    [[nodiscard]] const std::vector<std::int32_t>& int32s() const { return int32s_; } ///< of Text: numbers in texts()
+    // The values: only the array of the column's type is filled. A null has 0.
+    [[nodiscard]] const std::vector<std::int32_t>& int32s() const {
+        return int32s_;
+    } ///< for Text: indices into texts()
     [[nodiscard]] const std::vector<std::int64_t>& int64s() const { return int64s_; }
     [[nodiscard]] const std::vector<double>& float64s() const { return float64s_; }
     [[nodiscard]] const Bits& bits() const { return bits_; }
     [[nodiscard]] const TextSet& texts() const { return texts_; }
-    /// One bit a row where there is a null; else empty.
+    /// One bit per row if there are nulls; otherwise empty.
     [[nodiscard]] const Bits& valid() const { return valid_; }
 
     void reserve(std::size_t rows);
-    /// Of a value that does not fit the type (a text in a column of numbers), only what the type can hold is kept.
+    /// If a value does not fit the type (a text in a column of numbers), keeps only what the type can hold.
     void add(std::int64_t value);
     void add(double value); ///< infinities and NaN are null, as in JSON
     void add(bool value);
@@ -111,8 +112,8 @@ private:
     std::size_t nulls_ = 0;
 };
 
-/// A table of results for programs, column by column: what CSV files, Python and Arrow get. Tables of ops have millions
-/// of rows, of about 50 bytes. Column names that end in _ns are times in nanoseconds.
+/// A table of results for programs, column by column, for CSV files, Python and Arrow. Tables of ops have millions of
+/// rows, of about 50 bytes each. Columns with names ending in _ns are times in nanoseconds.
 class DataTable {
 public:
     struct Heading {
@@ -127,7 +128,7 @@ public:
     [[nodiscard]] std::size_t rows() const { return columns_.empty() ? 0 : columns_.front().size(); }
     void reserve(std::size_t rows);
 
-    /// One cell a column, in their order: numbers, ids, times, texts, sentences, and optionals of them.
+    /// One cell per column, in order: numbers, ids, times, texts, sentences, and optionals of them.
     template <class... Cells>
     void row(const Cells&... cells) {
         std::size_t column = 0;
@@ -164,9 +165,9 @@ private:
     std::vector<DataColumn> columns_;
 };
 
-/// Writes a table in CSV (RFC 4180 except for the line ends, which are "\n"), a row of column names first, then line by
-/// line: tables of ops have millions. Times are integer nanoseconds, as in JSON; nulls are empty cells, and texts those
-/// of csvCell().
+/// Writes a table as CSV (RFC 4180 except for the line ends, which are "\n"): a row of column names first, then line by
+/// line, because tables of ops have millions. Times are integer nanoseconds, as in JSON; nulls are empty cells, and
+/// texts those of csvCell().
 void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
 /// The same as a JSON list of objects, one a line.

@@ -12,23 +12,23 @@
 #include <variant>
 #include <vector>
 
-/// What a command found, as one typed document. It is written once, by the code that knows the result; renderers make
-/// text for a terminal (text.h), JSON (json.h), a page in HTML (html.h) and Qt models (app/gui/models) from it.
-/// Values carry their types (times, counts, fractions); how they look is up to the renderer.
+/// The result of a command as one typed document. The code that knows the result builds it once; renderers make text
+/// for a terminal (text.h), JSON (json.h), a page in HTML (html.h) and Qt models (app/gui/models) from it. Values carry
+/// their types (times, counts, fractions); the renderer decides how they look.
 namespace bubblescope::report {
 
-/// Who shows a part of a document. Renderers skip what is not for them.
+/// Which readers a part of a document is for. Renderers skip parts for other readers.
 enum class Reader : std::uint8_t {
     Everyone,
     People,   ///< text, pages and the app
-    Text,     ///< a terminal alone
-    Page,     ///< pages alone, where pictures say it better
-    Programs, ///< JSON alone: all of what people see a selection of
+    Text,     ///< only a terminal
+    Page,     ///< only pages, where pictures say it better
+    Programs, ///< only JSON: everything, where people see a selection
 };
 
 // ---- Tables ----------------------------------------------------------------------------------------------
 
-/// How people see a cell's value.
+/// How a cell's value is displayed to people.
 enum class Look : std::uint8_t {
     Plain, ///< as Value::text()
     Delta, ///< a time with its sign
@@ -43,9 +43,9 @@ struct Cell {
     requires std::constructible_from<Value, T> Cell(T&& of, Look as = Look::Plain)
         : value(std::forward<T>(of)), look(as) {}
 
-    /// People see `words` in place of the value.
+    /// People see `words` instead of the value.
     [[nodiscard]] Cell as(std::string words) &&;
-    /// A bar behind the text, or a ground as in a heat map, where a renderer has them: 0 to 1.
+    /// A bar behind the text, or a background as in a heat map, if the renderer supports it: 0 to 1.
     [[nodiscard]] Cell withBar(double length) &&;
     [[nodiscard]] Cell withShade(double depth) &&;
     /// Stands out.
@@ -69,12 +69,12 @@ struct Cell {
 /// A time in the unit of the largest one of its column; one below a hundredth of that unit keeps its own.
 [[nodiscard]] std::string timeBeside(TimeNs time, TimeNs largest);
 
-/// "none" where there is no value, as people see it; null in JSON.
+/// People see "none" if there is no value; null in JSON.
 template <class T>
 [[nodiscard]] Cell orNone(const std::optional<T>& value) {
     return value ? Cell(*value) : Cell(Value()).as("none");
 }
-/// Nothing to see and nothing in JSON.
+/// Invisible, and absent in JSON.
 [[nodiscard]] inline Cell absent() {
     return Value(Value::Absent{});
 }
@@ -82,29 +82,29 @@ template <class T>
 enum class Align : std::uint8_t { Right, Left };
 
 struct Column {
-    std::string key; ///< in JSON; empty: people alone see the column
+    std::string key; ///< in JSON; empty: only people see the column
     Sentence title;  ///< for people; the app translates it
     Align align = Align::Right;
     bool hidden = false; ///< from people
 };
 
-/// A column that people see and programs get.
+/// A column for people and programs.
 [[nodiscard]] Column column(std::string key, Sentence title, Align align = Align::Right);
 [[nodiscard]] Column column(std::string key, const char* title, Align align = Align::Right);
-/// For programs alone.
+/// Only for programs.
 [[nodiscard]] Column data(std::string key);
-/// For people alone.
+/// Only for people.
 [[nodiscard]] Column shown(Sentence title, Align align = Align::Right);
 [[nodiscard]] Column shown(const char* title, Align align = Align::Right);
 
-/// Rows of like things. In JSON an array of objects under `key`, without the columns that have no key; a table without
-/// a key is for people alone.
+/// Rows of similar things. In JSON an array of objects under `key`, without the columns that have no key; a table
+/// without a key is only for people.
 struct Table {
     static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
     Table(std::string name, std::vector<Column> titles) : key(std::move(name)), columns(std::move(titles)) {}
 
-    /// One cell a column, in their order.
+    /// One cell per column, in order.
     template <class... Cells>
     void row(Cells&&... cells) {
         std::vector<Cell>& row = rows.emplace_back();
@@ -116,15 +116,14 @@ struct Table {
     std::vector<Column> columns;
     std::vector<std::vector<Cell>> rows;
     Reader reader = Reader::Everyone;
-    std::size_t most_in_text = kAll; ///< a terminal shows so many rows, then how many more there are
-    std::size_t most_open = 40;      ///< a page folds the rows beyond
+    std::size_t most_in_text = kAll; ///< a terminal shows this many rows, then how many more there are
+    std::size_t most_open = 40;      ///< a page folds rows beyond this
     std::size_t indent = 2;          ///< in text
-    std::string more; ///< a pattern for the number of rows left out; by default it adds that JSON has all
+    std::string more;                ///< a pattern for the number of omitted rows; by default it adds that JSON has all
 };
 
-/// Times of things (rows) on ranks, replicas or the like (columns): for people. Where there are more columns than fit,
-/// text shows the mean and both ends of each row and a page turns it on its side. JSON has the same elsewhere, rank by
-/// rank.
+/// Times of things (rows) on ranks, replicas or similar (columns), for people. If there are more columns than fit, text
+/// shows the mean and both ends of each row, and a page transposes it. JSON has the same data elsewhere, rank by rank.
 struct Matrix {
     std::string corner; ///< what the columns are: "rank"
     std::vector<std::string> columns;
@@ -133,14 +132,14 @@ struct Matrix {
         std::vector<TimeNs> times;
     };
     std::vector<Row> rows;
-    Row sums; ///< the last row, the same for all columns; none if it has no name
+    Row sums; ///< the last row, the same for all columns; none if its name is empty
     Reader reader = Reader::People;
 };
 
 // ---- Words -----------------------------------------------------------------------------------------------
 
-/// A line, or with `wrap` a paragraph that is broken at the width of the terminal, its lines indented as far as `head`
-/// is long. For people.
+/// A line, or with `wrap` a paragraph that is wrapped at the width of the terminal, with its lines indented by the
+/// length of `head`. For people.
 struct Line {
     std::string head;
     std::string text;
@@ -149,18 +148,18 @@ struct Line {
     bool apart = false; ///< in text, a blank line before it
 };
 
-/// What deserves attention, most serious first. In JSON an array of `data` under the findings' key.
+/// Something that deserves attention. In JSON an array of `data` under the findings' key.
 struct Finding {
     std::string_view severity; ///< "good", "notice", "warning", "serious"
     std::string_view kind;
     Sentence message;
-    Sentence seen; ///< in how many steps, and how sure that is; may be empty
+    Sentence seen; ///< in how many steps, and how certain; may be empty
     Sentence suggestion;
-    std::string command; ///< that shows it; may be empty
+    std::string command; ///< the command that shows it; may be empty
     Value data;
 };
 
-/// For people the first ones, then how many there are besides; all for programs.
+/// For people the first ones and the number of others; for programs all.
 struct Findings {
     static constexpr std::size_t kScreen = static_cast<std::size_t>(-1); ///< as many as fit on a screen of text
 
@@ -195,7 +194,7 @@ struct Bars {
     std::vector<Bar> list;
 };
 
-/// An SVG document of our own making.
+/// An SVG document that Bubblescope made.
 struct Drawing {
     std::string svg;
     std::string description;
@@ -207,13 +206,13 @@ struct Section;
 struct Sections;
 struct MadeSections;
 
-/// A member of the JSON object that its section is; for programs alone.
+/// A member of the JSON object of its section; only for programs.
 using Data = Member;
 
 using Block =
     std::variant<Data, Line, Table, Matrix, Findings, Figures, Bars, Drawing, Section, Sections, MadeSections>;
 
-/// In JSON an object under `key`; without a key its parts belong to the section around it.
+/// In JSON an object under `key`; without a key its parts belong to the enclosing section.
 struct Section {
     std::string key;
     std::string heading; ///< for people; none if empty
@@ -229,15 +228,15 @@ struct Section {
     void paragraph(std::string head, std::string text, Reader to = Reader::People);
 };
 
-/// Several of one kind: an array of objects in JSON.
+/// Several sections of one kind: an array of objects in JSON.
 struct Sections {
     std::string key;
     std::vector<Section> list;
     Reader reader = Reader::Everyone;
 };
 
-/// The same of sections that are made as they are written, since all of them together would take much more memory than
-/// what they are of, which must outlive the document. For programs alone.
+/// As Sections, but generated while they are written, because all of them together would take much more memory than
+/// their source, which must outlive the document. Only for programs.
 struct MadeSections {
     std::string key;
     std::size_t count = 0;

@@ -9,16 +9,16 @@
 
 namespace bubblescope::report {
 
-/// Width that text for people keeps to, in characters; a terminal half a screen wide shows it.
+/// Width of text for people, in characters; half of a terminal's usual width on a screen.
 inline constexpr std::size_t kTextWidth = 100;
 
-/// How text is laid out for whoever reads it.
+/// How to lay out text for its reader.
 struct TextLayout {
-    std::size_t width = kTextWidth; ///< that sentences are broken at; tables are as wide as they are
+    std::size_t width = kTextWidth; ///< sentences are wrapped at this width; tables are as wide as they are
     bool colors = false;            ///< with the codes of kStyles
 };
 
-/// The codes by which a terminal shows headings, severities and commands, and the one that ends them.
+/// The codes with which a terminal shows headings, severities and commands, and the one that ends them.
 inline constexpr std::string_view kHeadingStyle = "\x1b[1m";
 inline constexpr std::string_view kSeriousStyle = "\x1b[31;1m";
 inline constexpr std::string_view kWarningStyle = "\x1b[33;1m";
@@ -26,17 +26,17 @@ inline constexpr std::string_view kCommandStyle = "\x1b[36m";
 inline constexpr std::string_view kPlainStyle = "\x1b[0m";
 inline constexpr std::array kStyles{kHeadingStyle, kSeriousStyle, kWarningStyle, kCommandStyle, kPlainStyle};
 
-/// What a document holds for a terminal. A section without anything to show has no heading either.
+/// Renders a document for a terminal. A section without visible content has no heading either.
 [[nodiscard]] std::string toText(const Section& document, const TextLayout& layout = {});
 
-/// A title row, then a line a row; columns are as wide as their widest cell.
+/// A title row, then one line per row; columns are as wide as their widest cell.
 [[nodiscard]] std::string toText(const Table& table);
 
 /// Characters of UTF-8 text, not bytes.
 [[nodiscard]] std::size_t characters(std::string_view text);
 
-/// `head`, then `text` broken at blanks into lines of at most `width` characters, all but the first indented as far as
-/// `head` is long. Ends with a line end.
+/// `head`, then `text` wrapped at blanks into lines of at most `width` characters, all but the first indented by the
+/// length of `head`. Ends with a line end.
 [[nodiscard]] std::string wrapped(std::string_view head, std::string_view text, std::size_t width = kTextWidth);
 
 } // namespace bubblescope::report

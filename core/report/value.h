@@ -20,14 +20,14 @@ namespace bubblescope::report {
 
 struct Member;
 
-/// A typed value of a report: what its JSON document holds, and what text, pages and tables show in words.
-/// Renderers format it; whoever makes it does not.
+/// A typed value of a report: its JSON document has it, and text, pages and tables show it in words. Only renderers
+/// format it.
 class Value {
 public:
     using List = std::vector<Value>;
     using Object = std::vector<Member>; ///< members in the order in which they are written
 
-    /// Where a member or cell holds nothing at all. JSON leaves the key out.
+    /// A member or cell without any content. JSON leaves the key out.
     struct Absent {};
 
     Value(); ///< null
@@ -64,7 +64,7 @@ public:
     }
 
     [[nodiscard]] bool absent() const { return std::holds_alternative<Absent>(data_); }
-    /// In words: "1.500 ms", "3", "rank 2". Nothing of null; lists, objects and truth values have no words.
+    /// In words: "1.5 ms", "3", "rank 2". Empty for null; lists, objects and truth values have no words.
     [[nodiscard]] std::string text() const;
 
     /// For renderers.
@@ -83,8 +83,8 @@ public:
     }
 
 private:
-    // Behind pointers, shared since no value changes after it is made: sentences, so that the many numbers of a
-    // document stay small, and lists of members, since variants need complete types, which a member is not yet.
+    // Sentences are behind pointers, which are shared because values never change, so that the many numbers of a
+    // document stay small. Lists of members are too, because variants need complete types, which a member is not yet.
     std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string,
                  std::shared_ptr<const Sentence>, List, std::shared_ptr<const Object>>
         data_;
@@ -95,7 +95,7 @@ struct Member {
     Value value;
 };
 
-// Only here is a list of members complete.
+// From here on a list of members is a complete type.
 inline Value::Value() = default;
 inline Value::Value(const Value&) = default;
 inline Value::Value(Value&&) noexcept = default;
@@ -113,7 +113,7 @@ inline Value::Value(Sentence value) : data_(std::make_shared<const Sentence>(std
 inline Value::Value(List list) : data_(std::move(list)) {}
 inline Value::Value(Object object) : data_(std::make_shared<const Object>(std::move(object))) {}
 
-/// A member that is there only where `value` is.
+/// A member that only exists if `value` does.
 template <class T>
 [[nodiscard]] Value ifAny(const std::optional<T>& value) {
     return value ? Value(*value) : Value(Value::Absent{});

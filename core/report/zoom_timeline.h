@@ -9,8 +9,8 @@
 
 namespace bubblescope::report {
 
-/// Steps to zoom into and to point at, in a page, which draws them with a script of its own. Times of a step count from
-/// its begin.
+/// Steps to zoom into and to inspect, in a page that draws them with its own script. Times of a step count from its
+/// start.
 struct ZoomTimeline {
     struct Kind {
         std::string_view name;   ///< "forward"
@@ -19,7 +19,7 @@ struct ZoomTimeline {
     };
     struct Item {
         std::size_t kind = 0; ///< index in `kinds`
-        std::string name;     ///< drawn into it where it fits
+        std::string name;     ///< drawn into it if it fits
         TimeNs start{0};
         TimeNs length{0};
     };
@@ -33,17 +33,17 @@ struct ZoomTimeline {
         std::vector<Row> rows;
     };
     std::vector<Kind> kinds;
-    std::vector<Step> steps; ///< the first is shown at first
+    std::vector<Step> steps; ///< the first is shown initially
     std::string description; ///< for screen readers
-    std::string note;        ///< what is in it, above it
+    std::string note;        ///< describes the content, above it
 };
 
 /// The timeline as JSON for the script: names and kinds in tables, items as flat lists of integers. Safe inside a
 /// script element.
 [[nodiscard]] std::string zoomData(const ZoomTimeline& timeline);
 
-/// Draws the timelines of a page into canvases that can be zoomed (wheel with Ctrl, or + and -), moved (drag, arrows)
-/// and pointed at. Plain JavaScript that loads nothing.
+/// Draws the timelines of a page into canvases that can be zoomed (Ctrl + wheel, or + and -), moved (drag, arrows) and
+/// inspected. Plain JavaScript that loads nothing.
 [[nodiscard]] std::string_view zoomScript();
 
 } // namespace bubblescope::report

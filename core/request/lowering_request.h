@@ -9,20 +9,20 @@
 
 namespace bubblescope {
 
-/// Which framework's sends, receives and actions on weights a user wants to see in an order.
+/// The framework whose sends, receives and actions on weights a user wants to see in an order.
 struct LoweringRequest {
-    /// "torch", "megatron" or "megatron-separate"; empty: those of the file, if there is one
+    /// "torch", "megatron" or "megatron-separate"; empty: those of the file, if there is one.
     std::string lower;
     bool defer_receives = false;
     std::optional<int> max_active_stages;
-    std::string unshard_lookahead; ///< "full", "auto" or a number per rank, with commas; empty: full
+    std::string unshard_lookahead; ///< "full", "auto" or one number per rank, separated by commas; empty: full
     std::optional<int> max_outstanding_sends;
     bool defer_reduce_grad_wait = false;
 
     [[nodiscard]] bool wanted() const { return !lower.empty(); }
-    /// Chooses the framework's own order of a family, if no flavor is given.
+    /// Chooses the framework's own order of a family if no flavor is given.
     void chooseFlavor(ScheduleSpec& spec) const;
-    /// An order with its actions: as the framework makes them, else as the file that it was read from has them (empty:
+    /// An order with its actions: as the framework makes them, otherwise as in the file that it was read from (empty:
     /// none). Errors: Usage, Input.
     [[nodiscard]] Result<LoweredSchedule> lowered(Schedule order, const std::string& file) const;
 

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// Memory of every rank, where a memory model was given.
+/// Memory of every rank, if a memory model was given.
 struct MemoryReport {
     MemoryModel model;
     std::optional<std::int64_t> budget; ///< bytes
@@ -22,17 +22,17 @@ struct MemoryReport {
     [[nodiscard]] bool overBudget() const;
 };
 
-/// What a user states about memory: a file of the model's tensor sizes or the name of a known model, how that is
-/// spread, and a budget.
+/// A user's statements about memory: a file of the model's tensor sizes or the name of a known model, how it is
+/// distributed, and a budget.
 struct MemoryRequest {
     std::string model;                  ///< a file; empty: none
-    std::string preset;                 ///< in its place, such as "llama3-8b"; empty: none
-    std::optional<std::int64_t> budget; ///< bytes of a rank
-    std::optional<int> tensor_ranks;    ///< of a preset, which has 1
-    std::optional<int> sequence;        ///< tokens, of a preset, which has the model's own
-    std::optional<int> microbatch;      ///< sequences, of a preset, which has 1
+    std::string preset;                 ///< instead of a file, such as "llama3-8b"; empty: none
+    std::optional<std::int64_t> budget; ///< bytes per rank
+    std::optional<int> tensor_ranks;    ///< for a preset; default 1
+    std::optional<int> sequence;        ///< tokens, for a preset; default is the model's own
+    std::optional<int> microbatch;      ///< sequences, for a preset; default 1
 
-    /// None without a model. `schedule` is valid. Errors: Usage, Input.
+    /// None without a model. `schedule` must be valid. Errors: Usage, Input.
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
     [[nodiscard]] Result<std::optional<MemoryModel>> use(const Schedule& schedule) const;
     [[nodiscard]] bool hasModel() const { return !model.empty() || !preset.empty(); }

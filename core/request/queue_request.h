@@ -10,15 +10,15 @@
 
 namespace bubblescope {
 
-/// What a user states about communicators.
+/// A user's statements about communicators.
 struct QueueRequest {
     std::string communicators; ///< one, direction, edge, pair, tag, or a file; empty: not stated
     std::optional<std::int64_t> eager;
     bool receive_blocks_compute = false;
 
     [[nodiscard]] bool given() const { return !communicators.empty() || eager || receive_blocks_compute; }
-    /// Tags where no communicators are stated. Errors: Usage; Input, also for a transfer of the order that no
-    /// communicator of the file is for.
+    /// Tags if no communicators are stated. Errors: Usage; Input, also for a transfer of the order that matches no
+    /// communicator of the file.
     [[nodiscard]] Result<QueueModel> model(const Schedule& order) const;
 };
 

@@ -10,19 +10,19 @@
 
 namespace bubblescope {
 
-/// What a user knows of a trace.
+/// A user's knowledge about a trace.
 struct RecogniseRequest {
     std::vector<std::string> rules; ///< files of further rules for names of ops, and for lanes
     std::vector<std::string> ranks; ///< "PATTERN=RANK": of files and processes by name
-    std::string mesh;               ///< "pp=4,dp=2"; empty: not known
+    std::string mesh;               ///< "pp=4,dp=2"; empty: unknown
     std::string mesh_order;         ///< empty: torchtitan's
-    ScheduleRequest schedule;       ///< that the trace is meant to show; sizes may be left open
+    ScheduleRequest schedule;       ///< that the trace should show; sizes may be left open
 
     /// Errors: Usage, and Input for a file of rules.
     [[nodiscard]] Result<std::optional<Mesh>> parsedMesh() const;
     [[nodiscard]] Result<std::vector<RankRule>> rankRules() const;
     [[nodiscard]] Result<LoadOptions> options() const;
-    /// Rules and mesh as options, to be given to another command.
+    /// Rules and mesh as options, for passing them to another command.
     [[nodiscard]] std::vector<std::string> words() const;
 };
 

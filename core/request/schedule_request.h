@@ -14,20 +14,20 @@
 
 namespace bubblescope {
 
-/// A schedule and what it costs.
+/// A schedule and its costs.
 struct Planned {
     Schedule schedule;
     CostModel costs;
 };
 
-/// Which schedule a user means, at which times.
+/// Which schedule a user means, with which times.
 struct ScheduleRequest {
     /// Family, sizes, limits, latency, loss; sizes are 0 if not given. Its chunks and times follow from the rest.
     ScheduleSpec spec{.name = "", .flavor = "", .pp = 0, .microbatches = 0};
-    std::optional<int> vpp;                     ///< if not given: what chunks() finds
+    std::optional<int> vpp;                     ///< if not given: the result of chunks()
     std::vector<std::int64_t> activation_sizes; ///< spec.sizes: three, or none
-    std::string file;                           ///< in place of a family
-    std::optional<Schedule> order;              ///< at hand, in place of both
+    std::string file;                           ///< instead of a family
+    std::optional<Schedule> order;              ///< already loaded, instead of both
     std::string op_costs;                       ///< a file; empty: none
     std::string pair_cuts = "paddle";           ///< with op_costs
     std::optional<TimeNs> forward;
@@ -39,27 +39,27 @@ struct ScheduleRequest {
     std::string op_times;    ///< a file; empty: none
     TransferRequest transfers;
 
-    /// Op times and latency, from stage_times, op_costs or the single times. Without `forward` the last are
+    /// Op times and latency, from stage_times, op_costs or the single times. Without `forward`, the single times are
     /// `usual_forward` and, for the backward, twice that.
     [[nodiscard]] Result<CostModel> costs(TimeNs usual_forward) const;
 
-    /// From the name and its sizes, from the file (not validated), or the order at hand; from a file named after the
-    /// family whose order it is, else "custom". `times` are what costs() gave, for the families whose order depends on
-    /// them.
+    /// From the name and its sizes, from the file (not validated), or the loaded order; a schedule from a file is named
+    /// after the family with the same order, otherwise "custom". `times` are the result of costs(), for families whose
+    /// order depends on them.
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 
     /// Both, with transfers and the times of single ops.
     [[nodiscard]] Result<Planned> plan(TimeNs usual_forward) const;
 
     /// Another schedule of the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.
-    /// `other_vpp` takes the place of `vpp` where given.
+    /// `other_vpp`, if given, replaces `vpp`.
     [[nodiscard]] Result<Schedule> sibling(const std::string& sibling_name, const CostModel& times,
                                            std::optional<int> other_vpp = {}) const;
 
-    /// Chunks a rank: as given, else two if the family cannot have one and can have two, else one.
+    /// Chunks per rank: as given, otherwise two if the family cannot have one and can have two, otherwise one.
     [[nodiscard]] int chunks() const;
 
-    /// The schedule that a trace is meant to show; sizes that are not given are left open.
+    /// The schedule that a trace should show; sizes that are not given are left open.
     [[nodiscard]] Status open(LoadOptions& options) const;
     /// True if a size is given.
     [[nodiscard]] bool sized() const { return spec.pp > 0 || spec.microbatches > 0 || vpp; }
@@ -68,7 +68,7 @@ struct ScheduleRequest {
     [[nodiscard]] bool given() const { return !spec.name.empty() || !file.empty() || order.has_value(); }
 
 private:
-    /// What is asked for, apart from op times.
+    /// The requested spec, apart from op times.
     [[nodiscard]] ScheduleSpec specOf(const std::string& family, const std::string& whose, int chunks) const;
     [[nodiscard]] Result<Schedule> generate(const std::string& family, const std::string& whose, const CostModel& times,
                                             int chunks) const;

@@ -15,10 +15,10 @@ namespace bubblescope {
 /// "unlimited", "direction", "link" or "rank". Error: Usage, for any other name.
 [[nodiscard]] Result<CommStreams> parseCommStreams(std::string_view name);
 
-/// What a user states about the cost of transfers, apart from their latency.
+/// A user's statements about the cost of transfers, apart from their latency.
 struct TransferRequest {
-    TransferModel stated;                       ///< without links and, where it differs, gradient_bytes
-    std::optional<std::int64_t> gradient_bytes; ///< as many as stated.activation_bytes if not given
+    TransferModel stated;                       ///< without links and, if it differs, gradient_bytes
+    std::optional<std::int64_t> gradient_bytes; ///< if not given, stated.activation_bytes
     std::string links;                          ///< a file; empty: none
 
     /// `pp`: ranks that a file of links may name. Errors: Usage, Input.

@@ -28,7 +28,7 @@ enum class OpKind : std::uint8_t {
     return kind == OpKind::Backward || kind == OpKind::BackwardInput;
 }
 
-/// What one stage sends to its neighbour: F its output, B and I the gradient with respect to their input.
+/// The tensor that one stage sends to its neighbour: F its output, B and I the gradient with respect to their input.
 enum class Payload : std::uint8_t { Activation, Gradient };
 
 /// For F, B and I.

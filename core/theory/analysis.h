@@ -36,32 +36,32 @@ constexpr void fields(Numbers& numbers, RankAccount& value) { // see PackedList
 /// A step compared with theory. Shared by the command line and the GUI.
 struct StepAnalysis {
     int index = 0;
-    int replica = 0;                ///< as in StepTimeline
-    bool order_of_previous = false; ///< the step ran the same ops in the same order as the previous one that the
-                                    ///< StepAnalyzer analysed
+    int replica = 0; ///< as in StepTimeline
+    bool order_of_previous =
+        false; ///< the step ran the same ops in the same order as the previous one analysed by the StepAnalyzer
     TimeNs wall{0};
     BubbleRates rates; ///< as executed
-    /// Typical time per op kind, the input of the closed form. Where the form would then be longer than the step, the
-    /// step ran faster than that, and they count in proportion.
+    /// Typical time per op kind, the input of the closed form. If the form would then be longer than the step, the step
+    /// ran faster than that, and the times are scaled down.
     OpTimes typical;
     std::optional<ClosedForm> form; ///< exact, and at most as long as the step; none if the schedule has none
     std::optional<TimeNs> at_least; ///< without an exact form, a lower bound on the wall time at these op times
     std::string form_note;          ///< why there is no exact form; empty otherwise
-    bool positions_known = false;   ///< false if theory gives totals only: RankAccount::expected is then meaningless
+    bool positions_known = false;   ///< false if theory only gives totals: RankAccount::expected is then meaningless
     PackedList<RankAccount> ranks;
     std::vector<std::vector<Bubble>> bubbles; ///< as executed, per rank
 
     [[nodiscard]] bool positionsKnown() const { return positions_known; }
-    /// Leaves out what one looks up in a single step, and what grows with ops: the bubbles, and of the form all but its
-    /// totals. analyzeStep() makes them again. Packs the ranks' accounts.
+    /// Drops what is only used for a single step, and what grows with ops: the bubbles, and everything in the form
+    /// except its totals. analyzeStep() computes them again. Packs the ranks' accounts.
     void keepTotals();
 };
 
-/// The closed form of a rank's bubbles at a position; null where the step's form lists none.
+/// The closed form of a rank's bubbles at a position; null if the step's form lists none.
 [[nodiscard]] const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position);
 
 /// How an executed bubble compares with the closed form of its position. The form counts all of a rank's idle time at
-/// the position after consolidation, so a single bubble is comparable only where it is alone at its position and
+/// the position after consolidation, so a single bubble is only comparable if it is alone at its position and
 /// consolidation leaves that position as it ran.
 struct FormComparison {
     enum class Kind : std::uint8_t {
@@ -73,10 +73,10 @@ struct FormComparison {
     };
     Kind kind = Kind::NoForm;
     TimeNs expected{0};
-    const PositionForm* form = nullptr; ///< into the analysis; null for NoForm, and where the form lists none
+    const PositionForm* form = nullptr; ///< points into the analysis; null for NoForm, and if the form lists none
 };
 
-/// `bubble` is one of StepAnalysis::bubbles.
+/// `bubble` must be one of StepAnalysis::bubbles.
 [[nodiscard]] FormComparison compareWithForm(const StepAnalysis& analysis, const Bubble& bubble);
 
 /// Sets RankAccount::replay: how much of each rank's bubbles checks filled. `replays` are those of the step, or empty.
@@ -85,18 +85,18 @@ void countReplays(StepAnalysis& analysis, const StepReplays& replays);
 /// `schedule` is the recognised one (its name selects the closed form).
 [[nodiscard]] StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule);
 
-/// The same for the steps of a run, one after another. Work that depends on the order alone is reused while steps have
-/// the same order. Not thread-safe.
+/// As analyzeStep(), for the steps of a run, one after another. Reuses work that only depends on the order while steps
+/// have the same order. Not thread-safe.
 class StepAnalyzer {
 public:
     /// `schedule` must outlive this object.
     explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
-    /// `ran` is that of the step; where it is null, it is found here.
+    /// `ran` must be the units of the step; if null, they are computed here.
     [[nodiscard]] StepAnalysis analyze(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
-    /// analyze() in two parts: first what needs the order alone, on any thread, then the rest.
+    /// analyze() in two parts: first what only needs the order, on any thread, then the rest.
     [[nodiscard]] StepAnalysis asItRan(const StepTimeline& step, const StepOrder& order) const;
     void complete(StepAnalysis& analysis, const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran);
-    /// As if this step were the latest one analysed. It must outlive the next call.
+    /// Continues as if this step had been analysed last. It must outlive the next call.
     void startFrom(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {}) {
         consolidation_.emplace(step, std::move(ran));
     }

@@ -11,13 +11,13 @@
 namespace bubblescope {
 
 /// The bubbles and the makespan of a schedule at these costs according to theory: the closed form of its family if one
-/// covers them, else orderBound(), with the reason in `note`. Peaks and quoted forms are added if known. Thread-safe.
-/// Errors: Input if the schedule is invalid or deadlocks; Usage if `costs` do not fit it.
+/// covers them, otherwise orderBound(), with the reason in `note`. Adds peaks and published forms if known.
+/// Thread-safe. Errors: Input if the schedule is invalid or deadlocks; Usage if `costs` do not fit it.
 [[nodiscard]] Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs);
 
-/// The lower bound on a step's makespan that holds for any order. Totals only. O(ops). `costs` name every stage or
-/// none; queues of transfers and blocking sends are ignored, so the bound holds with them too. Errors: Input if the
-/// schedule is invalid or deadlocks; Usage if `costs` name single ops.
+/// A lower bound on a step's makespan for any order. Totals only. O(ops). `costs` must cover every stage or none;
+/// ignores queues of transfers and blocking sends, so the bound is valid with them too. Errors: Input if the schedule
+/// is invalid or deadlocks; Usage if `costs` name single ops.
 [[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
 
 /// A family's closed form in symbols, without values: p, m, v, k slices of a sequence, the rank s, the op
@@ -30,9 +30,8 @@ struct FamilyForm {
         friend bool operator==(const AtPosition&, const AtPosition&) = default;
     };
 
-    std::vector<std::string_view> flavors; ///< whose orders it covers; empty if there is only one order
-    bool latency = false;                  ///< holds for transfers of latency c; otherwise for transfers that take no
-                                           ///< time
+    std::vector<std::string_view> flavors; ///< flavors whose orders it covers; empty if there is only one order
+    bool latency = false; ///< valid for transfers of latency c; otherwise for transfers that take no time
     FormKind kind = FormKind::Exact;
     std::string bubble; ///< per rank; empty if the family has no form
     std::string makespan;
@@ -45,7 +44,7 @@ struct FamilyForm {
 
 /// All forms of a family for equal stages; flavors with the same form are listed together. Found by calling
 /// closedForm() for orders of four ranks, at sizes and times on all sides of the families' domains. Forms for transfers
-/// with latency follow the others.
+/// with latency come after the others.
 [[nodiscard]] std::vector<FamilyForm> familyForms(const ScheduleFamily& family);
 
 } // namespace bubblescope

@@ -56,7 +56,7 @@ enum class CheckedTensor : std::uint8_t {
 /// Inverse of tensorName(); also accepts dashes between words.
 [[nodiscard]] std::optional<CheckedTensor> parseTensor(std::string_view name);
 
-/// What a check compares.
+/// The subject of a check.
 enum class CheckKind : std::uint8_t {
     Replay,      ///< re-executes an op of one layer on this step's inputs and compares with the first execution
     KnownAnswer, ///< compares a computation on stored inputs with its stored answer
@@ -73,7 +73,7 @@ enum class CheckOutcome : std::uint8_t {
     Skipped, ///< planned, but not started because it would not have fitted
 };
 
-/// What repeating a mismatch showed.
+/// The result of repeating a check that found a mismatch.
 enum class Verdict : std::uint8_t {
     Open,       ///< not repeated, or not repeatable
     Transient,  ///< repeated on the same rank: both executions agree

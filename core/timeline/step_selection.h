@@ -33,7 +33,7 @@ enum class SetAside : std::uint8_t {
 ///
 /// - - A step at the beginning is warm-up while it takes more than (1.1 + 0.4/m) times the median of the up to 7 steps
 ///   after it, plus 5σ of the run's second half. At most half of the steps are warm-up.
-/// - - Of the others, up to three in succession are outliers if all of them take more than (1.2 + 0.4/m) times the
+/// - - Up to three of the other steps in succession are outliers if all of them take more than (1.2 + 0.4/m) times the
 ///   median of the up to 7 steps on each side, plus 5σ (or are shorter by as much), and the steps next to them do not.
 ///   So a lasting change, of four steps or more, is not an outlier. If more than a quarter of the steps would be
 ///   outliers (of three steps, more than one), the run simply varies and none is.

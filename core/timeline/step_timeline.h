@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// What some traces record about an op besides when it ran. All fields are 0 if the trace has no such data.
+/// Data that some traces record about an op besides its times. All fields are 0 if the trace has no such data.
 struct OpDetails {
     /// How much later the op ended than on the emulated device clock (paced CPU runs).
     TimeNs lateness{0};

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// What the framework of a recorded job reports about a step besides its times.
+/// Values that the framework of a recorded job reports about a step besides its times.
 struct StepValues {
     std::optional<double> loss;         ///< mean over the step's micro-batches; may be infinite or NaN
     std::optional<std::int64_t> tokens; ///< trained on in this step

@@ -28,8 +28,8 @@
 ///   "bubblescope end" closes a rank's last file: args records (slices written, over all segments) and dropped, and for
 ///   a failed run failure (the reason).
 /// - - category "check": a check (see CheckRecord) on the track "replay", named after its op and layer, "F3.1 layer 5";
-///   a slice if it ran, else an instant. Args check, outcome, verdict (see checkKindName() and the functions beside
-///   it), kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the
+///   a slice if it ran, else an instant. Args check, outcome, verdict (see checkKindName() and the functions after it),
+///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the
 ///   embedding, the last one the head), tensor, first and second (digests, 16 hexadecimal digits); for a mismatch whose
 ///   tensors were available: elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
 /// - category "digest": an instant on the same track, see DigestRecord; name and args as for a check, with `digest`

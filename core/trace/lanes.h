@@ -15,7 +15,7 @@ namespace bubblescope {
 
 struct Track;
 
-/// What the slices of a track are.
+/// The kind of a track's slices.
 enum class LaneKind : std::uint8_t {
     Host,          ///< calls, operators and ranges of a thread
     Device,        ///< kernels and other work on a device, copies included
@@ -52,7 +52,7 @@ struct RankRule {
     std::int32_t rank = 0;
 };
 
-/// What a user states about reading traces.
+/// The user's options for reading traces.
 struct TraceRules {
     std::vector<LaneRule> lanes; ///< before the built-in rows
     std::vector<RankRule> ranks;

@@ -36,7 +36,7 @@ public:
 
         [[nodiscard]] bool empty() const { return rows.empty(); }
     };
-    /// What has been read until a moment ago, divided into `columns` equal intervals.
+    /// The part that has been read until a moment ago, divided into `columns` equal intervals.
     [[nodiscard]] Picture picture(std::size_t columns) const;
 
     /// Grows whenever picture() may have changed.
@@ -56,7 +56,7 @@ class LoadPreview::Part {
 public:
     Part(std::string file, std::size_t order) : file_(std::move(file)), order_(order) {}
 
-    /// Adds `slices` slices, the outermost of which runs from `start` for `duration`, on the file's clock.
+    /// Adds `slices` nested slices; the outermost runs from `start` for `duration`, on the file's clock.
     void add(TrackId track, TimeNs start, TimeNs duration, std::int64_t slices = 1);
     void setOffset(TimeNs offset) { offset_ = offset; }
     /// Publishes what was added. Called automatically every ten thousand slices or so.

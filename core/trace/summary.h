@@ -19,7 +19,7 @@ struct TrackSummary {
     TimeNs last{0};  ///< when its last slice ends
 };
 
-/// What one file contributes to a trace.
+/// The part of a trace that one file contributes.
 struct FileSummary {
     TraceFile file;
     std::int64_t slices = 0;

@@ -155,7 +155,7 @@ public:
     [[nodiscard]] std::span<const Track> tracks() const { return tracks_; }
     [[nodiscard]] const StringPool& strings() const { return strings_; }
     [[nodiscard]] std::string_view text(StringId id) const { return strings_.text(id); }
-    /// What kind of slices each track holds.
+    /// The kind of slices on each track.
     [[nodiscard]] const Lanes& lanes() const { return lanes_; }
     /// The kind of one slice, which must be on `track`.
     [[nodiscard]] LaneKind laneOf(SliceId slice, TrackId track) const {
@@ -200,7 +200,8 @@ public:
     [[nodiscard]] std::size_t columnBytes() const;
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time 0 on the clock of the files
-    /// The same on the first file's own clock, before its offset. Equal for a file and for a part of it that does not
+    /// Like the previous function, on the first file's own clock, before its offset. Equal for a file and for a part of
+    /// it that does not
     /// state the offset.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
     [[nodiscard]] TimeNs span() const { return span_; } ///< first to last event

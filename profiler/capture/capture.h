@@ -23,12 +23,12 @@
 namespace bubblescope::profiler {
 
 /// The recording of this process. It is created when NVTX, NCCL or CUDA first loads the library, and never destroyed. A
-/// separate thread writes the events several times a second, and does all that may take long: it holds no lock while it
-/// writes files, loads libraries or calls CUPTI, so nothing that the job does waits for that. No file is created before
-/// the first event. A forked child does nothing until it records, and then has a trace of its own.
+/// separate thread writes the events several times a second, and does everything that may take long. It holds no lock
+/// while it writes files, loads libraries or calls CUPTI, so the job never waits for that. No file is created before
+/// the first event. A forked child does nothing until it records, and then has its own trace.
 class Capture {
 public:
-    /// Returns null if nothing is to be recorded. Never throws.
+    /// Returns null if nothing should be recorded. Never throws.
     [[nodiscard]] static Capture* ofThisProcess() noexcept;
 
     [[nodiscard]] const CaptureOptions& options() const { return options_; }
@@ -36,19 +36,19 @@ public:
     [[nodiscard]] nvtx::Names& names() { return names_; }
     [[nodiscard]] nccl::Communicators& communicators() { return communicators_; }
 
-    /// What the job's framework states of itself, see perfetto::kCaptureStates. Any thread; waits for nothing that is
-    /// being written, as the next two.
+    /// Records a statement of the job's framework about itself, see perfetto::kCaptureStates. Any thread. Like the next
+    /// two, it never waits for a write.
     void state(std::string_view name, std::string_view value) noexcept;
     void event(StatedEvent event) noexcept;
-    /// What the job's framework knows of a step that is over, see perfetto::kCaptureStepValues. Likewise.
+    /// Records what the job's framework reports about a finished step, see perfetto::kCaptureStepValues. Any thread.
     void stepValues(std::int64_t step, const StepValues& values) noexcept;
     /// A message to the user, in the trace and in capture.log.
     void message(std::string_view text) noexcept;
 
-    /// Called when CUDA has been initialised in this process: starts CUPTI, unless another tool holds it.
+    /// Called when CUDA has been initialised in this process: starts CUPTI, unless another tool uses it.
     void startCuda() noexcept;
-    /// Leaves CUPTI to `tool` for the rest of the process: one may hold it at a time, and a profiler that the job
-    /// itself starts goes before. What was recorded until now stays. Any thread.
+    /// Leaves CUPTI to `tool` for the rest of the process: only one tool can use it at a time, and a profiler that the
+    /// job itself starts takes precedence. Keeps what was recorded so far. Any thread.
     void releaseCupti(std::string_view tool) noexcept;
 
 private:
@@ -60,7 +60,7 @@ private:
     void wake() noexcept;
     void log(const std::string& message) const;
     void loop() noexcept;
-    /// Writes what has been recorded. Returns the time until the next cycle at the latest.
+    /// Writes what has been recorded. Returns the maximum time until the next cycle.
     [[nodiscard]] TimeNs cycle(bool last);
     void takeQueue(CaptureWriter& writer);
     void lookAtRunQueue(CaptureWriter& writer, const EventMemory& memory, TimeNs now);
@@ -72,7 +72,7 @@ private:
     void askToStopGpu() noexcept;
     void stop() noexcept;
 
-    /// What threads of the job hand to the one that writes.
+    /// Data passed from the job's threads to the writing thread.
     struct Queue {
         std::vector<std::pair<std::string, std::string>> states;
         std::vector<StatedEvent> events;
@@ -96,15 +96,15 @@ private:
     std::atomic<bool> stopping_{false};
     std::atomic<bool> stop_gpu_{false};
     Wakeup wakeup_; ///< of the writing thread
-    Wakeup done_;   ///< raised when that has done what it was asked
+    Wakeup done_;   ///< raised when the writing thread has done what was requested
 
-    // Of the writing thread alone:
+    // Only for the writing thread:
     std::unique_ptr<CaptureWriter> writer_;
     std::unique_ptr<EventReader> reader_;
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
-    TimeNs stuck_at_{0}; ///< when a flush failed last; 0 = it did not
-    std::string told_;   ///< why it failed, as told last
+    TimeNs stuck_at_{0}; ///< when a flush last failed; 0 if it succeeded
+    std::string told_;   ///< the latest reported reason
     bool over_ = false;
     RunQueue run_queue_;
     TimeNs looked_at_{0}; ///< when, last

@@ -28,19 +28,19 @@ struct OwnedArg {
 };
 using OwnedArgs = std::vector<OwnedArg>;
 
-/// Which process a trace belongs to, and where it is written.
+/// The process that a trace belongs to, and where to write it.
 struct CaptureFileInfo {
     std::filesystem::path dir;
     RankIdentity identity;
     ProcessInfo process;
-    TimeNs began{0};         ///< CLOCK_MONOTONIC; tells processes of one number apart
+    TimeNs began{0};         ///< CLOCK_MONOTONIC; distinguishes processes with the same number
     std::int64_t size = 0;   ///< bytes of all parts, above which the oldest is removed; 0 = one part, no limit
     OwnedArgs description{}; ///< further arguments of the instant that begins each part
 };
 
-/// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. With more
-/// than four parts the oldest is removed. Each part can be read alone. No file is created before the first event. One
-/// thread at a time.
+/// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. Above four
+/// parts the oldest is removed. Each part can be read alone. No file is created before the first event. Not
+/// thread-safe.
 class CaptureFile {
 public:
     using TrackNumber = std::uint32_t;
@@ -55,7 +55,7 @@ public:
     [[nodiscard]] TrackNumber addTrack(std::string name, std::int32_t order);
     void rename(TrackNumber track, std::string name);
 
-    /// See perfetto::Encoder; times are CLOCK_MONOTONIC. Times of one track must not go backwards: a time that does is
+    /// See perfetto::Encoder; times are CLOCK_MONOTONIC. Times of one track must not go backwards: such a time is
     /// replaced by the track's last one.
     void begin(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
     void end(TrackNumber track, TimeNs time);
@@ -63,26 +63,25 @@ public:
     /// An instant on the track of the process as a whole.
     void instant(TimeNs time, std::string_view category, std::string_view name, Args args);
 
-    /// Sets the clocks, read at one moment: once before any event, then occasionally.
+    /// Sets the clocks, read at the same moment: once before any event, then occasionally.
     void setClocks(TimeNs monotonic, TimeNs realtime);
 
-    /// Writes what has been added since the last flush. `before` is called with the length that the file will have,
-    /// immediately before that is written. `on_part` is called when a new part replaces a full one, to write again what
-    /// is still open. Error: Run, naming the file; what was to be written is kept, and the next flush tries it again
-    /// before anything else.
+    /// Writes what has been added since the last flush. Calls `before` with the length that the file will have,
+    /// immediately before writing. Calls `on_part` when a new part replaces a full one, to write again what is still
+    /// open. Error: Run, naming the file; the data is kept, and the next flush retries it first.
     using BeforeWrite = std::function<void(std::int64_t length)>;
     [[nodiscard]] Status flush(const std::function<void()>& on_part, const BeforeWrite& before = {});
-    /// Whether a flush failed, and holds back what is added.
+    /// Whether a flush failed and delays what is added.
     [[nodiscard]] bool isStuck() const { return !unwritten_.empty(); }
-    /// Bytes that wait for a flush, and as many as should wait at most, so that all parts keep to the limit of size.
+    /// Bytes that wait for a flush, and their maximum, so that all parts keep within the size limit.
     [[nodiscard]] std::size_t waiting() const { return encoder_.bytes().size(); }
     [[nodiscard]] std::size_t mostWaiting() const;
 
     [[nodiscard]] std::int64_t partsRemoved() const { return parts_removed_; }
-    /// The part that is being written; empty before the first.
+    /// The part being written; empty before the first.
     [[nodiscard]] std::filesystem::path path() const { return file_ ? file_->path() : std::filesystem::path{}; }
 
-    /// Where the file stands, so that another process can go on with it.
+    /// The state of the file, so that another process can continue it.
     struct State {
         std::string name; ///< of the part, empty before the first
         std::uint32_t tracks = 0;
@@ -90,7 +89,7 @@ public:
         std::int64_t parts_removed = 0;
     };
     [[nodiscard]] State state() const;
-    /// To be called before anything is added. Names of tracks are not known, but they are described already.
+    /// Call it before anything is added. Names of tracks are unknown, but already described in the file.
     [[nodiscard]] Status resume(const State& state);
     static constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
     [[nodiscard]] bool isFull() const { return tracks_.size() >= kMaxTracks; }
@@ -102,13 +101,14 @@ private:
         bool described = false; ///< whether this part describes the track
         TimeNs last{INT64_MIN};
     };
-    static constexpr std::int64_t kParts = 4; ///< with their fifth of the limit each, and what is flushed at once
+    static constexpr std::int64_t kParts =
+        4; ///< each with a fifth of the limit; the last fifth is what is flushed at once
     static constexpr std::int64_t kShares = 5;
 
     [[nodiscard]] std::uint64_t processUuid() const;
     std::uint64_t uuidOf(TrackNumber track);
     TimeNs ordered(TrackNumber track, TimeNs time);
-    /// Valid until the owner of the arguments is gone.
+    /// Valid while the owner of the arguments exists.
     std::span<const perfetto::Arg> viewed(Args args);
     void beginPart();
     [[nodiscard]] std::filesystem::path nextPath();
@@ -120,7 +120,7 @@ private:
     TimeNs monotonic_{0};
     TimeNs realtime_{0};
     std::optional<TimeNs> offset_; ///< CLOCK_REALTIME minus CLOCK_MONOTONIC, see agreedOffset()
-    bool begun_ = false;           ///< whether this part has its beginning
+    bool begun_ = false;           ///< whether the beginning of this part was written
     std::optional<perfetto::PacketFile> file_;
     std::deque<std::filesystem::path> parts_;
     std::int64_t parts_made_ = 0;
@@ -130,13 +130,13 @@ private:
 };
 
 /// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All
-/// processes that record into `dir` and share a clock use one number, that of the first process, which is kept in a
-/// file of `dir`. So a wall clock that is set between their starts does not move their traces apart. `measured` is this
-/// process's own measurement.
+/// processes that record into `dir` and share a clock use the same number, that of the first process, stored in a file
+/// in `dir`. So setting the wall clock between their starts does not shift their traces. `measured` is this process's
+/// own measurement.
 [[nodiscard]] TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured);
 
-/// Tracks of one name for slices that may overlap: a slice that overlaps goes to the next lane. There are at most
-/// kMaxLanes of them.
+/// Tracks with one name for slices that may overlap: an overlapping slice goes to the next lane. There are at most
+/// kMaxLanes lanes.
 class Lanes {
 public:
     Lanes(std::string name, std::int32_t order) : name_(std::move(name)), order_(order) {}

@@ -14,8 +14,7 @@
 
 namespace bubblescope::profiler {
 
-/// What is recorded of an unmodified job. The options come in environment variables, which reach every process of a
-/// job.
+/// What to record of an unmodified job. The options are in environment variables, which reach every process of a job.
 struct CaptureOptions {
     enum class Mode : std::uint8_t {
         Full,
@@ -28,21 +27,21 @@ struct CaptureOptions {
     bool nccl = true;
     bool cuda = true;
     bool python = true;         ///< adapters of frameworks in Python processes
-    bool python_ranges = false; ///< of those, only what the job states itself through bubblescope_ranges
-    bool checks = false;        ///< those compute again in bubbles what the job has computed
+    bool python_ranges = false; ///< only what the job itself states through bubblescope_ranges
+    bool checks = false;        ///< re-execute parts of the job in bubbles
     double checks_cost = 0.003; ///< fraction of a step's time that checks may take from the job itself
     double checks_margin = 0.1; ///< fraction of its cost by which a check may take longer without delaying the step
-    std::optional<std::int64_t> checks_memory; ///< bytes that a rank may keep for checks; none = what they take
+    std::optional<std::int64_t> checks_memory; ///< bytes that a rank may keep for checks; none = as many as needed
     std::int64_t first_step = 0;
     std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
-    std::string step_name; ///< what the name of a range or mark begins with that begins a step; empty = the known names
-    TimeNs delay{0};       ///< from a process's first record to the first that is kept
-    TimeNs duration{0};    ///< from the first record that is kept; 0 = without end
-    std::int64_t size = 0; ///< bytes that a process may write before its oldest part is removed; 0 = without limit
-    /// Bytes for the records of all its threads until they are written. Only what is used is touched.
+    std::string step_name; ///< prefix of the names of ranges or marks that begin a step; empty = the known names
+    TimeNs delay{0};       ///< from a process's first record to the first record kept
+    TimeNs duration{0};    ///< from the first record kept; 0 = unlimited
+    std::int64_t size = 0; ///< bytes that a process may write before its oldest part is removed; 0 = unlimited
+    /// Bytes for the records of all its threads until they are written. Untouched memory costs nothing.
     std::int64_t buffer = std::int64_t{128} << 20;
-    TimeNs flush{std::chrono::milliseconds(50)}; ///< how long a record waits to be written
-    std::string watcher; ///< socket of the `record` that writes what the process leaves when it dies; empty = none
+    TimeNs flush{std::chrono::milliseconds(50)}; ///< maximum time until a record is written
+    std::string watcher; ///< socket of the `record` that writes what a process leaves when it dies; empty = none
 
     [[nodiscard]] bool hasStepWindow() const {
         return first_step > 0 || last_step != std::numeric_limits<std::int64_t>::max();
@@ -68,31 +67,30 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 /// Error: Usage, naming the part that is not understood; `options` then holds the parts before it.
 [[nodiscard]] Status parseCaptureOptions(std::string_view text, CaptureOptions& options);
 
-/// The text from which parseCaptureOptions() makes these options, without the folder; empty for the defaults.
+/// The text that parseCaptureOptions() would turn into these options, without the folder; empty for the defaults.
 [[nodiscard]] std::string captureOptionsText(const CaptureOptions& options);
 
-/// Reads the options from the environment: first the file that BUBBLESCOPE_CAPTURE_FILE names, then
-/// BUBBLESCOPE_CAPTURE. Wrong parts are skipped and reported in `problems`, since a running job has nobody to ask.
+/// Reads the options from the environment: first the file named by BUBBLESCOPE_CAPTURE_FILE, then BUBBLESCOPE_CAPTURE.
+/// Skips invalid parts and reports them in `problems`, because a running job cannot ask a user.
 [[nodiscard]] CaptureOptions captureOptionsFrom(const ReadVariable& variable, std::vector<std::string>& problems);
 
-/// The part of a process's life that is recorded: between two steps, after a delay, for a duration. Steps are
-/// recognised by the ranges or marks that begin them: by the number in the name, or else by counting. One thread at a
-/// time.
+/// The part of a process's life to record: between two steps, after a delay, for a duration. Steps are recognised by
+/// the ranges or marks that begin them: by the number in the name, or otherwise by counting. Not thread-safe.
 class CaptureWindow {
 public:
     explicit CaptureWindow(const CaptureOptions& options);
 
-    /// To be called for every range and mark in order of time, before contains() is called for its time.
+    /// Call it for every range and mark in order of time, before calling contains() for its time.
     void observe(std::string_view name, TimeNs time);
     [[nodiscard]] bool contains(TimeNs time) const {
         return state_.from && time >= *state_.from && (!state_.until || time < *state_.until);
     }
-    /// Whether nothing will be recorded any more.
+    /// Whether nothing more will be recorded.
     [[nodiscard]] bool isOver(TimeNs now) const { return state_.until && now >= *state_.until; }
     /// Whether a name begins a step.
     [[nodiscard]] bool beginsStep(std::string_view name) const { return numbered(name).has_value(); }
 
-    /// Where it stands, so that another process can go on with it.
+    /// Its state, so that another process can continue.
     struct State {
         std::int64_t steps = 0; ///< seen so far
         std::optional<TimeNs> first;

@@ -21,8 +21,8 @@
 
 namespace bubblescope::profiler {
 
-/// An event that the adapters of frameworks state with its times (CLOCK_MONOTONIC), such as a check in a bubble: a
-/// slice, or an instant of the process if its end is its begin.
+/// An event that a framework's adapter reports with its times (CLOCK_MONOTONIC), such as a check in a bubble: a slice,
+/// or an instant of the process if start and end are equal.
 struct StatedEvent {
     std::string track;
     std::string category;
@@ -33,7 +33,7 @@ struct StatedEvent {
 };
 
 /// Writes the trace of a process: the events of its threads, CUPTI's activities, counts of lost records, and messages
-/// to the user. One thread at a time.
+/// to the user. Not thread-safe.
 class CaptureWriter {
 public:
     /// `names` and `communicators` must outlive it.
@@ -42,20 +42,20 @@ public:
     CaptureWriter(const CaptureWriter&) = delete;
     CaptureWriter& operator=(const CaptureWriter&) = delete;
 
-    /// To be called before the records that were made since the last reading.
+    /// Call it before taking the records made since the last reading.
     void addReading(const ClockReading& reading);
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
-    /// To be called after the host's records of the same time, which determine the steps. Times are CLOCK_MONOTONIC.
+    /// Call it after taking the host's records of the same time, which determine the steps. Times are CLOCK_MONOTONIC.
     /// Sorts `activities`.
     void take(std::vector<cupti::OwnedActivity>& activities);
-    /// Those outside of the recorded steps are left out.
+    /// Ignores events outside of the recorded steps.
     void take(const StatedEvent& event);
-    /// That a thread waited so long for a core, at some time between two looks.
+    /// Records how long a thread waited for a core, at some time between two polls.
     void addWaitForCore(TimeInterval looks, TimeNs waited);
     /// Writes a message to the user once.
     void addMessage(std::string_view message);
-    /// Writes what the job's framework states of itself (perfetto::kCaptureStates) into each part; a new value of a
-    /// name replaces the old one.
+    /// Writes a statement of the job's framework about itself (perfetto::kCaptureStates) into each part; a new value of
+    /// a name replaces the old one.
     void addStatement(std::string_view name, std::string_view value);
 
     /// The writer adds its counts to those of records lost elsewhere.
@@ -65,19 +65,19 @@ public:
     [[nodiscard]] Status flush(TimeNs now);
     /// The last flush, including what waited for further records. Ranges that are still open count as unmatched.
     [[nodiscard]] Status finish(TimeNs now);
-    /// What was taken since the last flush should be flushed before more is.
+    /// The events taken since the last flush should be flushed before taking more.
     [[nodiscard]] bool isFilled() const { return file_.isStuck() || file_.waiting() >= file_.mostWaiting(); }
 
-    /// Each flush leaves in the memory what another process needs to go on with the file; `reader` is where the records
-    /// come from. Both must live as long as the writer flushes.
+    /// Makes each flush store in the memory what another process needs to continue the file; `reader` is the source of
+    /// the records. Both must outlive all flushes.
     void keepCheckpoints(EventMemory& memory, const EventReader& reader);
-    /// Goes on with the file of a process that has ended, from the checkpoint in its memory. To be called first.
+    /// Continues the file of a process that has ended, from the checkpoint in its memory. Call it first.
     [[nodiscard]] Status resume(const EventMemory& memory);
-    /// The last flush of such a file: what the process had begun, and will not end, counts as unmatched.
+    /// The last flush of such a file: everything that the process began but will not end counts as unmatched.
     [[nodiscard]] Status finishResumed(TimeNs now);
-    /// The name of the file that a checkpoint is about, empty if there was none.
+    /// The name of the file in a checkpoint; empty if there is none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
-    /// Number of ranges that have begun, and have not ended.
+    /// Number of ranges that have begun but not ended.
     [[nodiscard]] std::int64_t openRanges() const {
         return host_.openInFile() + static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
     }
@@ -108,13 +108,13 @@ private:
     const EventReader* reader_ = nullptr;
     std::vector<std::string> messages_; ///< messages that wait until the file has begun
     OwnedArgs statements_;
-    bool stated_ = true; ///< whether this part holds them
+    bool stated_ = true; ///< whether this part contains the statements
     perfetto::CaptureCounts told_;
-    std::int64_t open_counted_ = 0; ///< of the unmatched
+    std::int64_t open_counted_ = 0; ///< open ranges counted as unmatched
     TimeNs told_at_{0};
-    TimeNs active_at_{0}; ///< when the host last recorded something, as far as was drained
-    TimeNs stood_at_{0};  ///< when it was last told that it stands
-    bool active_ = false; ///< whether it did since the last flush
+    TimeNs active_at_{0}; ///< when the host last recorded something, as far as drained
+    TimeNs stood_at_{0};  ///< when it was last reported to be stuck
+    bool active_ = false; ///< whether it was active since the last flush
     TimeNs clocks_at_{0};
     bool begun_ = false; ///< whether anything was recorded
 };

@@ -13,18 +13,18 @@
 
 namespace bubblescope::profiler {
 
-/// Writes NCCL's operations: category "nccl", a track for each communicator, one for groups, and one for the work of
-/// the proxy. The slice of an operation covers the time in which NCCL queues it; the data move while its kernel runs
-/// and, between machines, during the proxy operations below it (arg "parent"). One thread at a time.
+/// Writes NCCL's operations: category "nccl", one track per communicator, one for groups, and one for the work of the
+/// proxy. The slice of an operation covers the time in which NCCL queues it; the data moves while its kernel runs and,
+/// between machines, during the proxy operations below it (arg "parent"). Not thread-safe.
 class CommWriter {
 public:
     CommWriter(CaptureFile& file, const nccl::Communicators& communicators, const TickMap& clocks,
                CaptureWindow& window, perfetto::CaptureCounts& counts)
         : file_(file), communicators_(communicators), clocks_(clocks), window_(window), counts_(counts) {}
 
-    /// Accepts begins and ends in any order, since they come from different threads.
+    /// Accepts begins and ends in any order, because they come from different threads.
     void take(const HostRecord& record);
-    /// Number of events that have begun and not ended: they are not in the file.
+    /// Number of events that have begun but not ended: they are not in the file.
     [[nodiscard]] std::size_t waiting() const { return begun_.size(); }
 
 private:

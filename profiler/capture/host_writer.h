@@ -18,41 +18,41 @@
 
 namespace bubblescope::profiler {
 
-/// Writes the NVTX events of threads: a track for each thread and domain, and further tracks for ranges that need not
+/// Writes the NVTX events of threads: one track per thread and domain, and further tracks for ranges that need not
 /// nest. Category "nvtx", or "pipeline" for the domain of ops; the arguments are the domain, the category, and a
-/// payload or its fields. One thread at a time.
+/// payload or its fields. Not thread-safe.
 class HostWriter {
 public:
     /// All references must outlive the writer.
     HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
                perfetto::CaptureCounts& counts);
 
-    /// Takes a thread's records in order. `after_gap`: earlier records were lost, so it is not known which ranges are
+    /// Takes a thread's records in order. `after_gap`: earlier records were lost, so it is unknown which ranges are
     /// open.
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
 
-    /// Called for each completed outermost range of ops that is not a step: those of the domain of ops, or, as long as
-    /// there is none, of the default domain, where frameworks that use NVTX mark their ops.
+    /// Called for each completed outermost range of ops that is not a step: those in the domain of ops or, until that
+    /// is used, in the default domain, where frameworks with NVTX mark their ops.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
 
     /// Whether the domain of ops has been used.
     [[nodiscard]] bool namesOps() const { return names_ops_; }
-    /// The innermost range of that domain that is open; of several threads' the one that began last.
+    /// The innermost open range of that domain; if several threads have one, the one that began last.
     [[nodiscard]] std::string_view innermostOp() const;
 
-    /// Number of ranges that have begun, need not nest and have not ended: they are not in the file.
+    /// Number of ranges that need not nest and have begun but not ended: they are not in the file.
     [[nodiscard]] std::size_t waiting() const { return started_.size(); }
 
-    /// A thread's open ranges, as far as a checkpoint holds them, and how another process goes on with them.
+    /// Saves a thread's open ranges as far as a checkpoint has room, and restores them in another process.
     void save(std::uint32_t tid, event_memory::ThreadCheckpoint& checkpoint) const;
     void resume(std::uint32_t tid, const event_memory::ThreadCheckpoint& checkpoint);
-    /// The ranges that are open in the file and will not be ended.
+    /// The ranges that are open in the file and will not end.
     [[nodiscard]] std::int64_t openInFile() const;
 
     /// Begins the open ranges again in a new part of the file.
     void reopen();
-    /// Renames the tracks of threads that have been named since.
+    /// Renames the tracks of threads named since the last call.
     void nameThreads();
 
 private:
@@ -69,7 +69,7 @@ private:
         std::uint32_t tid = 0;
         std::string suffix; ///< part of the track's name: the domain, and a number among several
         int gaps = 0;
-        bool incomplete = false; ///< begins of ranges were lost, and are counted: their ends are not unmatched
+        bool incomplete = false; ///< begins of ranges were lost and counted, so their ends are not unmatched
         bool has_track = false;
         TimeNs latest = TimeNs::min(); ///< of its records
         std::vector<Open> open;
@@ -112,7 +112,7 @@ private:
     std::unordered_map<std::uint64_t, Started> started_;
     std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their begins, by range
     Lanes lanes_;
-    std::optional<StepMark> step_; ///< the latest, which a new part repeats
+    std::optional<StepMark> step_; ///< the latest one, which a new part repeats
     bool names_ops_ = false;       ///< whether the domain of ops has been used
     std::uint64_t namings_ = 0;
 };

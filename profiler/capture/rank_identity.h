@@ -17,21 +17,21 @@ namespace bubblescope::profiler {
 using ReadVariable = std::function<std::optional<std::string>(std::string_view name)>;
 [[nodiscard]] std::optional<std::string> ownVariable(std::string_view name);
 
-/// Which process of which job this is, according to the launcher's environment variables.
+/// The process's place in the job, according to the launcher's environment variables.
 struct RankIdentity {
     std::optional<int> rank; ///< among all processes of the job
     std::optional<int> size; ///< number of processes of the job
     std::optional<int> local_rank;
-    std::string told_by;                           ///< the variable that holds the rank
+    std::string told_by;                           ///< the variable that contains the rank
     std::vector<std::pair<std::string, int>> mesh; ///< coordinates by axis ("pp", 1), from variables such as PP_RANK
 };
 
 /// Reads the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
-/// order: an inner launcher knows better than the one around it. A variable that is not a number is ignored.
+/// order, because an inner launcher takes precedence over the one around it. Ignores variables that are not numbers.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
 
-/// A process as a text of lines, and back, for the one who writes what it leaves. What is missing or damaged there
-/// stays empty.
+/// A process as lines of text, and back, for the program that writes what it leaves. Missing or damaged fields stay
+/// empty.
 struct DescribedProcess {
     RankIdentity identity;
     ProcessInfo process;
@@ -41,7 +41,7 @@ struct DescribedProcess {
 [[nodiscard]] std::string processText(const DescribedProcess& process);
 [[nodiscard]] DescribedProcess describedProcess(std::string_view text);
 
-/// The name of a process's trace: "rank3.pid4711", or "node7.pid4711" if the rank is not known. It includes known
+/// The name of a process's trace: "rank3.pid4711", or "node7.pid4711" if the rank is unknown. It includes known
 /// coordinates, "rank3-pp1-tp0.pid4711", which readers parse. Characters that are unsuitable in file names become "_".
 [[nodiscard]] std::string traceName(const RankIdentity& identity, const ProcessInfo& process);
 

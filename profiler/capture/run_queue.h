@@ -8,11 +8,11 @@
 
 namespace bubblescope::profiler {
 
-/// How long threads of this process were ready to run and waited for a core, as the kernel counts it
-/// (/proc/self/task/TID/schedstat). One thread at a time.
+/// How long threads of this process were ready to run but waited for a core, as counted by the kernel
+/// (/proc/self/task/TID/schedstat). Not thread-safe.
 class RunQueue {
 public:
-    /// The longest wait of any of these threads since the last call; 0 at the first, and where the kernel does not
+    /// The longest wait of any of these threads since the last call; 0 at the first call, and if the kernel does not
     /// count.
     [[nodiscard]] TimeNs waitedSince(std::span<const std::uint32_t> threads);
 
@@ -20,7 +20,7 @@ private:
     std::map<std::uint32_t, std::int64_t> waited_; ///< in all, by thread
 };
 
-/// The second number of schedstat's three; 0 where there is none.
+/// The second of schedstat's three numbers; 0 if there is none.
 [[nodiscard]] std::int64_t runQueueWait(std::uint32_t thread);
 
 } // namespace bubblescope::profiler

@@ -11,9 +11,9 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// One activity record of CUPTI, with the fields that are used here. Decoded times are CUPTI's: nanoseconds of
-/// CLOCK_REALTIME, or of the clock that it was given. Those that a Collector hands out are CLOCK_MONOTONIC. A marker
-/// has only a start.
+/// A CUPTI activity record, with the fields that are used here. Decoded times are CUPTI's: nanoseconds of
+/// CLOCK_REALTIME, or of the clock that it was given. Those from a Collector are CLOCK_MONOTONIC. A marker only has a
+/// start.
 struct Activity : DeviceWork {
     enum class Kind : std::uint8_t {
         Kernel,
@@ -26,7 +26,7 @@ struct Activity : DeviceWork {
         Overhead,
         Marker,     ///< NVTX, when CUPTI records it
         MarkerData, ///< the marker's category and payload
-        External,   ///< relates an id that the program pushed to the calls it encloses
+        External,   ///< links an id that the program pushed to the calls that it encloses
         Device,
         Name, ///< a thread's, stream's …
     };
@@ -38,11 +38,11 @@ struct Activity : DeviceWork {
     std::uint32_t peer = 0;     ///< target device of a copy between devices
     std::uint64_t id = 0;       ///< id of a marker, or the external id
     const char* name = nullptr; ///< of kernels, markers, devices and names; CUPTI's memory, valid as long as its buffer
-    std::array<std::uint8_t, 16> uuid{}; ///< of a device
+    std::array<std::uint8_t, 16> uuid{}; ///< for a device
 
-    /// Whether CUPTI lost the times of this activity: it ran at an unknown time.
+    /// Whether CUPTI lost the times of this activity.
     [[nodiscard]] bool isUntimed() const { return hasTimes() && start == TimeNs{0} && end == TimeNs{0}; }
-    /// Whether activities of this kind have a begin and an end.
+    /// Whether activities of this kind have a start and an end.
     [[nodiscard]] bool hasTimes() const { return kind <= Kind::Overhead; }
 };
 
@@ -50,7 +50,7 @@ struct Activity : DeviceWork {
 struct OwnedActivity {
     Activity activity; ///< its name is null, see below
     std::string name;
-    std::uint64_t external = 0; ///< id that the program gave to the call that started it, 0 = none
+    std::uint64_t external = 0; ///< id that the program gave to the call that started it; 0 = none
 };
 
 enum class DecodeStatus : std::uint8_t {
@@ -59,9 +59,9 @@ enum class DecodeStatus : std::uint8_t {
     Damaged,   ///< fewer bytes than the kind requires
 };
 
-/// Decodes the record at the begin of `bytes`, which reach to the end of its buffer. Reads nothing outside of `bytes`
-/// and follows no pointer in them, whatever they contain. CUPTI only appends fields to its records, so the part is read
-/// that all versions since CUDA 8 share (of kernels, that since ActivityKernel3). Later fields are read only if the
+/// Decodes the record at the start of `bytes`, which extend to the end of its buffer. Reads nothing outside of `bytes`
+/// and follows no pointers in them, whatever they contain. CUPTI only appends fields to its records, so this reads the
+/// part that all versions since CUDA 8 share (for kernels: since ActivityKernel3). It reads later fields only if the
 /// library that wrote the buffer has them; `version` is its cuptiGetVersion().
 [[nodiscard]] DecodeStatus decodeActivity(std::span<const std::byte> bytes, std::uint32_t version, Activity& out);
 

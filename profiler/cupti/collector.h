@@ -22,7 +22,7 @@ class Api {
 public:
     /// Called by CUPTI on threads of the job. `*records` = 0 means as many records as fit.
     using RequestBuffer = void (*)(std::uint8_t** buffer, std::size_t* size, std::size_t* records);
-    /// Called by a thread of CUPTI with a buffer that it has finished.
+    /// Called by a CUPTI thread with a buffer that is complete.
     using CompleteBuffer = void (*)(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
                                     std::size_t valid);
     enum class Subscription : std::uint8_t { Ours, Busy, Failed };
@@ -34,42 +34,43 @@ public:
     virtual ~Api() = default;
 
     [[nodiscard]] virtual std::uint32_t version() = 0;
-    /// Only one tool can subscribe in a process. `reason`: the name of the holder if CUPTI is busy, or the failure.
+    /// Only one tool can subscribe per process. `reason`: the name of the current subscriber if CUPTI is busy, or the
+    /// failure.
     [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
-    /// Leaves CUPTI as a tool expects it that comes next: with its own clock and thread ids.
+    /// Leaves CUPTI as the next tool expects it: with its own clock and thread ids.
     virtual void unsubscribe() = 0;
     [[nodiscard]] virtual bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) = 0;
-    /// Makes `now` the clock of all times. Must come before the first kind is enabled. False where CUPTI has no such
+    /// Makes `now` the clock of all times. Must come before the first kind is enabled. False if CUPTI has no such
     /// function: its times are then those of CLOCK_REALTIME.
     [[nodiscard]] virtual bool useClock(Now now) = 0;
     [[nodiscard]] virtual bool enable(std::uint32_t kind) = 0;
     virtual void disable(std::uint32_t kind) = 0;
-    /// Delivers the buffers whose records are all complete, or all buffers if `forced`. Must be called without locks.
+    /// Delivers the buffers with only complete records, or all buffers if `forced`. Must be called without locks.
     virtual void flush(bool forced) = 0;
-    /// The record after `record` in a buffer, the first if `record` is null; null after the last.
+    /// The record after `record` in a buffer; the first if `record` is null; null after the last.
     [[nodiscard]] virtual std::uint8_t* next(std::uint8_t* buffer, std::size_t valid, std::uint8_t* record) = 0;
     /// Number of records dropped since the last call.
     [[nodiscard]] virtual std::size_t dropped() = 0;
-    /// The name of an API call, such as "cudaLaunchKernel"; empty if it is not known.
+    /// The name of an API call, such as "cudaLaunchKernel"; empty if unknown.
     [[nodiscard]] virtual std::string callName(bool runtime, std::uint32_t number) = 0;
-    /// The calls that this thread makes until the matching pop, and all that they start, carry this id. Thread-safe.
+    /// Calls by this thread until the matching pop, and everything that they start, get this id. Thread-safe.
     virtual void pushExternal(std::uint64_t id) = 0;
     virtual void popExternal() = 0;
-    /// The number by which records name a stream (a CUstream of the current context); none if it is not known.
+    /// The number of a stream in records (a CUstream of the current context); none if unknown.
     [[nodiscard]] virtual std::optional<std::uint32_t> streamNumber(void* stream) = 0;
 };
 
-/// CUPTI as the process has loaded it, or else the system's. It is loaded on demand, so this library runs without it.
-/// Returns null if there is none, with the reason in `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
+/// CUPTI as the process has loaded it, otherwise the system's. It is loaded on demand, so this library runs without it.
+/// If there is none, returns null with the reason in `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
 [[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);
 
-/// By this name CUPTI tells other tools who holds it.
+/// CUPTI reports this name of its subscriber to other tools.
 inline constexpr const char* kOurName = "Bubblescope";
 
-/// What is recorded.
+/// What to record.
 enum class Scope : std::uint8_t {
     Everything,
-    Work,     ///< what devices ran, the calls that started it, and the ids that the program gave to these
+    Work,     ///< device activity, the calls that started it, and the ids that the program gave to these
     Launches, ///< what is needed to find the kernels of ops
 };
 
@@ -79,30 +80,30 @@ enum class Scope : std::uint8_t {
 class Collector {
 public:
     static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-    static constexpr std::size_t kBuffers = 64; ///< at most; memory is allocated only for those in use
+    static constexpr std::size_t kBuffers = 64; ///< maximum; memory is only allocated for those in use
 
     explicit Collector(std::unique_ptr<Api> api, std::size_t buffer_bytes = kBufferBytes);
     Collector(const Collector&) = delete;
     Collector& operator=(const Collector&) = delete;
     ~Collector();
 
-    /// Starts recording. If another tool holds CUPTI, its state is left alone. `notice` receives what the user should
-    /// know: why nothing is recorded, or what is missing.
+    /// Starts recording. If another tool uses CUPTI, leaves it alone. `notice` receives a message for the user: why
+    /// nothing is recorded, or what is missing.
     [[nodiscard]] bool start(Scope scope, std::string& notice);
-    /// Stops recording, and makes CUPTI deliver the rest. Only the first call has an effect. At exit it has to come
-    /// before CUPTI's own destructors: register it with atexit() after CUPTI was loaded.
+    /// Stops recording, and makes CUPTI deliver the rest. Only the first call has an effect. At exit it must come
+    /// before CUPTI's own destructors, so register it with atexit() after CUPTI was loaded.
     void stop();
     [[nodiscard]] bool isOn() const { return on_; }
 
-    /// Makes CUPTI deliver the buffers whose records are all complete, or all buffers if `forced`. Must not be called
-    /// by CUPTI's threads, nor with a lock held that its callbacks take.
+    /// Makes CUPTI deliver the buffers with only complete records, or all buffers if `forced`. Must not be called by
+    /// CUPTI's threads, nor with a lock held that its callbacks take.
     void flush(bool forced = false);
-    /// Decodes what was delivered since the last call, and adds lost records to `counts`. Times are CLOCK_MONOTONIC.
-    /// A record whose external id is delivered later has none; see externalOf(). One thread at a time.
+    /// Decodes what was delivered since the last call, and adds lost records to `counts`. Times are CLOCK_MONOTONIC. A
+    /// record whose external id is delivered later has none; see externalOf(). Not thread-safe.
     void collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
 
-    /// The external id of the call with this correlation, as far as it was collected and not long ago; 0 = none. The
-    /// thread that collects.
+    /// The external id of the call with this correlation, if it was collected recently; 0 = none. For the collecting
+    /// thread.
     [[nodiscard]] std::uint64_t externalOf(std::uint32_t correlation) const;
 
     [[nodiscard]] Api& api() { return *api_; }
@@ -130,7 +131,7 @@ private:
     std::unique_ptr<Api> api_;
     std::size_t buffer_bytes_;
     std::uint32_t version_ = 0;
-    std::mutex control_mutex_; ///< held while CUPTI is flushed or stopped; its callbacks do not take it
+    std::mutex control_mutex_; ///< held while flushing or stopping CUPTI; its callbacks do not take it
     std::atomic<bool> on_{false};
     bool monotonic_ = false; ///< CUPTI's clock is ours
     TickMap clocks_;         ///< readings at each collect(), where it is not
@@ -139,7 +140,7 @@ private:
     std::atomic<std::int64_t> refused_{0};
     std::mutex mutex_; ///< guards the list of complete buffers between CUPTI's threads and the collecting thread
     std::vector<Completed> completed_;
-    /// External ids by correlation: recent ones, and those before them.
+    /// External ids by correlation: recent ones, and earlier ones.
     std::array<std::unordered_map<std::uint32_t, std::uint64_t>, 2> external_;
 };
 

@@ -12,16 +12,16 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// The name of an API call. `runtime`: of CUDA's runtime API, else of the driver's.
+/// The name of an API call. `runtime`: of CUDA's runtime API; otherwise of the driver's.
 using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
 
-/// What traces call an activity, in the terms of PyTorch's profiler, so that readers need to know only one convention.
-/// Names are kept; one thread at a time.
+/// Names of activities in traces, in the terms of PyTorch's profiler, so that readers need to know only one convention.
+/// Names are cached; not thread-safe.
 class ActivityNames {
 public:
     explicit ActivityNames(CallName call_name) : call_name_(std::move(call_name)) {}
 
-    /// Of kernels the demangled name. Valid as long as this object.
+    /// For kernels the demangled name. Valid as long as this object.
     [[nodiscard]] std::string_view of(const OwnedActivity& given);
 
 private:

@@ -15,23 +15,24 @@
 namespace bubblescope::profiler {
 
 /// The memory in which the threads of a process leave their records until they are written: chunks, which threads take
-/// when they need them and the writer gives back. One mapping of a fixed size, so a burst of one thread may use all of
-/// it, and many threads do not use more. Pages are touched only as far as they are used. Another process may map the
-/// same memory: what is there when this process is killed is then not lost.
+/// as needed and the writer returns. One mapping of fixed size, so a burst of one thread may use all of it, and many
+/// threads use no more. Pages are touched only when used. Another process may map the same memory, so that its content
+/// survives when this process is killed.
 ///
-/// All in it is valid at any instant, and is checked by readers, since the process may have written nonsense into it.
+/// Everything in it is valid at any instant, and readers check it, because the process may have written garbage into
+/// it.
 namespace event_memory {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{32} << 10;
 inline constexpr std::size_t kChunkWords = kChunkBytes / sizeof(std::uint64_t);
 inline constexpr std::size_t kThreads = 1024; ///< at a time
-inline constexpr std::size_t kStacks = 6;     ///< of a thread, whose open ranges survive the process
+inline constexpr std::size_t kStacks = 6;     ///< per thread, whose open ranges survive the process
 inline constexpr std::size_t kMaxChunks = std::size_t{1} << 16;
 inline constexpr std::size_t kNotes = std::size_t{64} << 10; ///< bytes of the writer's notes
 inline constexpr std::size_t kNames = std::size_t{1} << 20;  ///< bytes of the names' log
 inline constexpr std::size_t kMessage = 512;
 
-/// A place between two words: the chunk, and the offset in it. The first word of a chunk leads to the next one.
+/// A place between two words: the chunk, and the offset in it. The first word of a chunk links to the next one.
 struct Place {
     std::uint32_t chunk = 0;
     std::uint32_t word = 1;
@@ -49,10 +50,10 @@ struct OpenRanges {
     std::uint16_t domain = 0;
     std::uint16_t depth = 0;
     std::uint32_t gaps = 0;
-    std::uint64_t written = 0; ///< a bit for each of the outermost 64: whether its begin is in the file
+    std::uint64_t written = 0; ///< one bit for each of the outermost 64: whether its begin is in the file
 };
 struct ThreadCheckpoint {
-    std::uint64_t place = 0; ///< Place up to which the records are in the file
+    std::uint64_t place = 0; ///< Place up to which records are in the file
     std::uint32_t stacks = 0;
     std::array<OpenRanges, kStacks> open{};
 };
@@ -62,14 +63,14 @@ enum class SlotState : std::uint32_t { Free, Taken, Live, Ended };
 struct alignas(64) ThreadSlot {
     std::atomic<SlotState> state{SlotState::Free};
     std::uint32_t tid = 0;
-    std::uint64_t begin = 0;                                   ///< Place of the first record
-    alignas(64) std::atomic<std::uint64_t> tail{0};            ///< Place behind the last complete record; of the thread
-    alignas(64) std::array<ThreadCheckpoint, 2> checkpoints{}; ///< of the writer
+    std::uint64_t begin = 0;                        ///< Place of the first record
+    alignas(64) std::atomic<std::uint64_t> tail{0}; ///< Place after the last complete record; written by the thread
+    alignas(64) std::array<ThreadCheckpoint, 2> checkpoints{}; ///< written by the writer
 };
 
-/// What the writer needs to know to continue its file, beside the threads'.
+/// Data that the writer needs to continue its file, besides the threads' checkpoints.
 struct FileCheckpoint {
-    std::int64_t file_bytes = 0; ///< length of the file with all that the checkpoint counts
+    std::int64_t file_bytes = 0; ///< length of the file with everything that the checkpoint counts
     std::uint64_t notes = 0;     ///< bytes
     std::array<char, kNotes / 4> text{};
 };
@@ -79,22 +80,22 @@ struct Header {
     std::uint32_t version = 0;
     std::uint32_t chunks = 0;
     std::int64_t pid = 0;
-    std::atomic<std::uint32_t> slots_used{0};     ///< above all that were ever used
+    std::atomic<std::uint32_t> slots_used{0};     ///< above all slots ever used
     std::atomic<std::uint32_t> ended{0};          ///< 1: the process wrote everything and closed its file
-    std::atomic<std::uint64_t> lost_begins{0};    ///< of ranges, and marks; a lost end leaves its range open
+    std::atomic<std::uint64_t> lost_begins{0};    ///< ranges and marks; a lost end leaves its range open
     std::atomic<std::uint64_t> stated{0};         ///< events that adapters stated
     std::atomic<std::uint64_t> stated_written{0}; ///< of these
-    std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI records, whose buffers die with the process
+    std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI is recording; its buffers die with the process
     std::atomic<std::uint32_t> message_bytes{0};  ///< why nothing more is written
     std::array<char, kMessage> message{};
     std::atomic<std::uint32_t> current{0};  ///< which checkpoints are valid
-    std::atomic<std::uint32_t> prepared{0}; ///< 1: the other ones hold if the file has their length
+    std::atomic<std::uint32_t> prepared{0}; ///< 1: the other checkpoints are valid if the file has their length
     std::array<FileCheckpoint, 2> files{};
     std::atomic<std::uint64_t> identity_bytes{0};
     std::array<char, kNotes / 4> identity{}; ///< of the process, see CaptureWriter
     std::atomic<std::uint64_t> names_bytes{0};
     std::array<char, kNames> names{};
-    std::array<std::atomic<std::uint64_t>, kMaxChunks / 64> taken{}; ///< a bit for each chunk
+    std::array<std::atomic<std::uint64_t>, kMaxChunks / 64> taken{}; ///< one bit per chunk
     std::array<ThreadSlot, kThreads> threads{};
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
@@ -106,17 +107,17 @@ inline constexpr std::size_t kHeaderBytes = (sizeof(Header) + kChunkBytes - 1) /
 
 class EventMemory {
 public:
-    /// Private, with `bytes` for records, rounded to whole chunks; less where the process may not have as much. Null if
-    /// there is none. Any thread.
+    /// Private memory with `bytes` for records, rounded to whole chunks; less if the process may not have that much.
+    /// Null if there is none. Any thread.
     [[nodiscard]] static std::unique_ptr<EventMemory> create(std::size_t bytes) noexcept;
-    /// The same in memory that another process may map. Null if this process may not make a file of that size in
-    /// memory, for which the limits for files hold.
+    /// As above, in memory that another process may map. Null if this process may not make a file of that size in
+    /// memory, which is subject to the file size limit.
     [[nodiscard]] static std::unique_ptr<EventMemory> createShared(std::size_t bytes) noexcept;
-    /// The same in a file that another process made with fileFor().
+    /// As above, in a file that another process made with fileFor().
     [[nodiscard]] static std::unique_ptr<EventMemory> createIn(Descriptor file) noexcept;
     [[nodiscard]] static Descriptor fileFor(std::size_t bytes) noexcept;
 
-    /// That of another process. Null if the descriptor cannot be of such memory.
+    /// The memory of another process. Null if the descriptor cannot be such memory.
     [[nodiscard]] static std::unique_ptr<EventMemory> attach(Descriptor memory);
     /// Whether a process has begun to use it.
     [[nodiscard]] bool isBegun() const;
@@ -134,19 +135,19 @@ public:
     /// Whether others can map it.
     [[nodiscard]] bool isShared() const { return shared_; }
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
-    /// kChunkWords; `chunk` must be below chunks().
+    /// Has kChunkWords words; `chunk` must be below chunks().
     [[nodiscard]] std::uint64_t* words(std::uint32_t chunk) {
         return chunks_at_ + std::size_t{chunk} * event_memory::kChunkWords;
     }
 
-    /// A chunk that nobody uses, with a zero in front; chunks() if there is none. Any thread, without a lock.
+    /// An unused chunk, with a zero at its start; chunks() if there is none. Any thread, lock-free.
     [[nodiscard]] std::uint32_t takeChunk() noexcept;
-    /// The memory of most free chunks goes back to the system.
+    /// Returns the memory of most free chunks to the system.
     void freeChunk(std::uint32_t chunk) noexcept;
-    /// In use, 0 to 1. Any thread.
+    /// Fraction in use, 0 to 1. Any thread.
     [[nodiscard]] double fullness() const noexcept;
 
-    /// A slot for the calling thread, with a first chunk; null if there is none. Any thread, without a lock.
+    /// A slot for the calling thread, with a first chunk; null if there is none. Any thread, lock-free.
     [[nodiscard]] event_memory::ThreadSlot* takeSlot(std::uint32_t tid) noexcept;
 
 private:
@@ -163,27 +164,27 @@ private:
     Descriptor descriptor_;
 };
 
-/// Reads the records of all threads, in order within a thread, and gives chunks back once what they held is written.
-/// One thread at a time; the threads may write meanwhile.
+/// Reads the records of all threads, in order within a thread, and returns chunks once their content is written. Not
+/// thread-safe, but the recording threads may write meanwhile.
 class EventReader {
 public:
-    /// From the first record on, or, of a process that has ended, from its checkpoint on.
+    /// From the first record on or, for a process that has ended, from its checkpoint on.
     enum class From : std::uint8_t { Begin, Checkpoint };
     EventReader(EventMemory& memory, From from);
 
-    /// Calls `take(tid, words, gap)` for records that were not read yet, at most about `most` words of them, where
-    /// `words` begins with a record. It returns the record's number of words, 0 if it is damaged, which gives the
-    /// thread's further records up. `gap`: records of the thread before this one were lost. Returns whether more waits.
+    /// Calls `take(tid, words, gap)` for unread records, about `most` words at most, where `words` begins with a
+    /// record. `take` returns the record's number of words, or 0 if it is damaged; the thread's further records are
+    /// then skipped. `gap`: records of the thread before this one were lost. Returns whether more are waiting.
     template <class Take>
     bool read(std::size_t most, const Take& take);
 
     /// The place up to which a slot's records were read.
     [[nodiscard]] event_memory::Place placeOf(std::size_t slot) const { return cursors_[slot].at; }
     [[nodiscard]] bool isRead(std::size_t slot) const { return cursors_[slot].known; }
-    /// What was read is written: gives back its chunks, and the slots of threads that have ended.
+    /// Everything read so far has been written: returns its chunks, and the slots of threads that have ended.
     void release();
 
-    /// The head of a record that holds how many were lost; read() consumes it.
+    /// The head of a record with the number of lost records; read() consumes it.
     static constexpr std::uint64_t kGapType = 0x7f;
     static constexpr std::uint64_t gapWord(std::uint64_t lost) { return kGapType | lost << 8U; }
 

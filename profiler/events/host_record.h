@@ -35,8 +35,8 @@ struct HostRecord {
     std::uint32_t category = 0; ///< NVTX's number, 0 = none; or NCCL's type of event
     std::int64_t ticks = 0;
     std::uint64_t value = 0;       ///< see Payload: the bits of a number, or the number of the schema of `bytes`
-    std::uint64_t id = 0;          ///< of Start, End, CommBegin, CommEnd
-    std::uint64_t parent = 0;      ///< of CommBegin: the parent event, 0 = none
+    std::uint64_t id = 0;          ///< for Start, End, CommBegin, CommEnd
+    std::uint64_t parent = 0;      ///< for CommBegin: the parent event, 0 = none
     std::uint32_t text_handle = 0; ///< of a registered text; 0 = see `text`
     std::string_view text;
     std::string_view bytes; ///< a payload with a schema; for NCCL's events see profiler/nccl/comm_event.h
@@ -44,15 +44,15 @@ struct HostRecord {
 
 using HostWords = std::array<std::uint64_t, HostRecord::kMaxWords>;
 
-/// Encodes a record for EventMemory. Inline, since it is most of the cost of a recorded range.
+/// Encodes a record for EventMemory. Inline, because it is most of the cost of a recorded range.
 [[nodiscard]] std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept;
 
-/// Decodes the result of encode(). The record views `words`. Nothing if they are not a record.
+/// Decodes the result of encode(). The record refers to `words`. Nothing if they are not a record.
 [[nodiscard]] std::optional<HostRecord> decodeHostRecord(std::span<const std::uint64_t> words);
 
 namespace host_record {
 constexpr std::size_t kFixedWords = 6;
-/// Most records have only a name and a time: their encoding leaves out the zeros.
+/// Most records only have a name and a time: their encoding leaves out the zeros.
 constexpr std::size_t kShortWords = 2;
 constexpr std::uint64_t kShort = 0x80; ///< flag in the byte of the type
 
@@ -62,7 +62,7 @@ constexpr std::size_t wordsOf(std::uint64_t head) {
     const std::size_t letters = ((head >> 16) & 0xff) + (is_short ? 0 : (head >> 24) & 0xff);
     return (is_short ? kShortWords : kFixedWords) + (letters + 7) / 8;
 }
-/// Whether it begins something, which is lost as a whole without it.
+/// Whether it begins something; without this record, all of that is lost.
 constexpr bool begins(std::uint64_t head) {
     const auto type = static_cast<HostRecord::Type>(head & ~kShort & 0xff);
     return type != HostRecord::Type::Pop && type != HostRecord::Type::End && type != HostRecord::Type::CommEnd;

@@ -17,19 +17,18 @@
 namespace bubblescope::profiler {
 
 /// Takes records from any thread, each into that thread's chunks of an EventMemory. A thread's first record takes a
-/// slot; after that recording takes no lock, allocates nothing and never waits: where no memory is left, records are
+/// slot; after that recording takes no lock, allocates nothing and never waits: without free memory, records are
 /// counted as lost. Nothing throws.
 ///
-/// A forked child does nothing until it records: its first record finds that the process is another one, and asks for
-/// memory of its own.
+/// A forked child does nothing until it records: its first record detects the new process and requests its own memory.
 class HostRecorder {
 public:
-    static constexpr std::size_t kDomains = 64; ///< with a stack of ranges each
+    static constexpr std::size_t kDomains = 64; ///< each with a stack of ranges
 
-    /// What begins a process: gives the memory that its threads record into, or null if nothing is recorded. Called by
-    /// the first record of a process, that of a forked child too, under a lock; must not throw.
+    /// Called by the first record of a process, including a forked child, under a lock. Returns the memory for its
+    /// threads, or null if nothing is recorded. Must not throw.
     using Begin = std::function<EventMemory*(bool forked)>;
-    /// `on_thread` is called on every thread that records for the first time.
+    /// `on_thread` is called on every thread with its first record.
     explicit HostRecorder(Begin begin, std::function<void()> on_thread = {});
     HostRecorder(const HostRecorder&) = delete;
     HostRecorder& operator=(const HostRecorder&) = delete;
@@ -39,15 +38,15 @@ public:
     void setOn(bool on) noexcept { on_.store(on, std::memory_order_relaxed); }
     [[nodiscard]] bool isOn() const noexcept { return on_.load(std::memory_order_relaxed); }
 
-    /// Adds the time to the record and puts it into the calling thread's memory. Not for Push and Pop.
+    /// Adds the time to the record and puts it into the calling thread's memory. Do not use it for Push and Pop.
     void record(HostRecord& record) noexcept {
         if (!isOn()) return;
         Thread* const thread = ownThread();
         record.ticks = clock_.now();
         put(thread, record);
     }
-    /// Begins a range that has only a name, the most frequent call in most jobs. Returns the number of enclosing
-    /// ranges, or −1 if it is unknown.
+    /// Begins a range that only has a name, the most frequent call in most jobs. Returns the number of enclosing
+    /// ranges, or −1 if unknown.
     int push(std::string_view name, std::uint16_t domain) noexcept {
         if (domain >= kDomains) return -1;
         Thread* const thread = ownThread();
@@ -56,7 +55,7 @@ public:
         if (isOn()) putShort(*thread, HostRecord::Type::Push, name.substr(0, HostRecord::kMaxText), depth, domain);
         return depth;
     }
-    /// Begins a range. Returns the number of enclosing ranges, or −1 if it is unknown.
+    /// Begins a range. Returns the number of enclosing ranges, or −1 if unknown.
     int push(HostRecord& record) noexcept {
         if (record.domain >= kDomains) return -1;
         Thread* const thread = ownThread();
@@ -79,12 +78,12 @@ public:
     }
 
     [[nodiscard]] const TickClock& clock() const { return clock_; }
-    /// That of this process; null before the first record of a process, or if there is none.
+    /// The memory of this process; null before the first record of a process, or if there is none.
     [[nodiscard]] EventMemory* memory() const { return isOwn() ? memory_.load(std::memory_order_acquire) : nullptr; }
     /// Gets the memory of this process without a record, as the first record does.
     EventMemory* begin() noexcept;
 
-    // Around a fork. They wait for threads that record for the first time, and for nothing else.
+    // Call these around a fork. They only wait for threads that record for the first time.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterForkInParent() noexcept { mutex_.unlock(); }
     void afterForkInChild() noexcept;
@@ -99,8 +98,8 @@ private:
         std::uint64_t lost = 0; ///< records since the last one that found room
         std::array<std::uint16_t, kDomains> depth{};
     };
-    /// The thread-local access to a thread's memory. It needs no initialisation when a thread begins, so that reading
-    /// it is cheap.
+    /// The thread-local access to a thread's memory. It needs no initialisation when a thread starts, so reading it is
+    /// cheap.
     static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< the generation of no recorder
     struct LocalThread {
         std::uint64_t generation;
@@ -128,7 +127,7 @@ private:
     Thread* join() noexcept;
     EventMemory* beginLocked() noexcept;
     void refuse(HostRecord::Type type) noexcept;
-    /// Goes on in another chunk; false if there is none. To be called with the number of words that are to fit.
+    /// Continues in another chunk; false if there is none. Pass the number of words that must fit.
     static bool nextChunk(Thread& thread) noexcept;
     static void lose(Thread& thread, bool begin) noexcept;
 
@@ -166,13 +165,14 @@ private:
 
     Begin begin_;
     std::function<void()> on_thread_;
-    /// Differs between recorders. It lies in a page that the system clears in forked children, so that they notice.
+    /// Differs between recorders. It is in a page that the system clears in forked children, so that they detect the
+    /// fork.
     std::atomic<std::uint64_t>* generation_;
     TickClock clock_;
     std::atomic<bool> on_{true};
     std::mutex mutex_; ///< guards the beginning of a process
     std::atomic<EventMemory*> memory_{nullptr};
-    bool began_ = false; ///< in this process or in one that it was forked from
+    bool began_ = false; ///< in this process or a parent of it
 };
 
 } // namespace bubblescope::profiler

@@ -12,10 +12,10 @@
 namespace bubblescope::profiler {
 
 /// A ring of records of `Words` 64-bit words between one producing and one draining thread. The producer takes no lock,
-/// allocates nothing and never waits. When the ring is full the oldest records are overwritten, and the drainer counts
+/// allocates nothing and never waits. When the ring is full, the oldest records are overwritten, and the drainer counts
 /// them.
 ///
-/// Every slot has a stamp with its number since the ring was created, by which the drainer detects that a slot was
+/// Every slot has a stamp with its number since the ring was created, which shows the drainer whether a slot was
 /// overwritten while it was read.
 template <std::size_t Words>
 class OverwritingRing {
@@ -53,7 +53,7 @@ public:
         std::array<std::uint64_t, Words> words;
         while (read != end) {
             const bool whole = copy(read, words);
-            read_.store(++read, std::memory_order_release); // also if `take` throws
+            read_.store(++read, std::memory_order_release); // even if `take` throws
             if (!whole) {                                   // overwritten
                 gap_ = true;
                 continue;
@@ -69,7 +69,7 @@ public:
     }
 
     [[nodiscard]] std::size_t capacity() const { return size_; }
-    /// Records that wait to be drained, more than the capacity if some were overwritten. Any thread; may be outdated.
+    /// Records that wait to be drained; more than the capacity if some were overwritten. Any thread; may be outdated.
     [[nodiscard]] std::uint64_t waiting() const {
         const std::uint64_t read = read_.load(std::memory_order_acquire); // first, so that it is not ahead
         return written_.load(std::memory_order_acquire) - read;
@@ -82,7 +82,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t kBeingWritten = 0; ///< else a slot's number plus 1
+    static constexpr std::uint64_t kBeingWritten = 0; ///< otherwise a slot's number plus 1
     static constexpr std::size_t kCacheLine = 64;
     static constexpr std::size_t kSlotBytes = (Words + 1) * sizeof(std::uint64_t);
 
@@ -105,7 +105,7 @@ private:
     std::unique_ptr<Slot[]> slots_;
     // Producer and drainer write to different cache lines.
     alignas(kCacheLine) std::atomic<std::uint64_t> written_{0};
-    alignas(kCacheLine) std::atomic<std::uint64_t> read_{0}; ///< the drainer owns this and what follows
+    alignas(kCacheLine) std::atomic<std::uint64_t> read_{0}; ///< the drainer owns this and the following members
     std::atomic<std::uint64_t> lost_{0};
     std::uint64_t taken_ = 0;
     bool gap_ = false; ///< records before read_ were lost

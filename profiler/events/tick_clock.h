@@ -20,8 +20,8 @@ namespace bubblescope::profiler {
     return TimeNs{std::int64_t{time.tv_sec} * kSecond + time.tv_nsec};
 }
 
-/// Whether this machine's time stamp counter runs at a constant rate and alike on all cores. The kernel determines this
-/// when it starts, and then uses the counter as its clock source.
+/// Whether this machine's time stamp counter runs at a constant rate and equally on all cores. The kernel determines
+/// this when it starts, and then uses the counter as its clock source.
 [[nodiscard]] bool countsEvenly();
 
 /// The cheapest clock, for the hot path: half the cost of CLOCK_MONOTONIC if the time stamp counter can be used. Only a
@@ -41,18 +41,18 @@ private:
     bool counter_;
 };
 
-/// All clocks, read at one moment.
+/// All clocks, read at the same moment.
 struct ClockReading {
     std::int64_t ticks = 0;
     TimeNs monotonic{0};
     TimeNs realtime{0};
 };
-/// The best of several readings: the one whose clocks were read closest together.
+/// The best of several readings: the one with the least time between its clocks.
 [[nodiscard]] ClockReading readAllClocks(const TickClock& clock);
 
-/// Converts ticks and wall-clock times to CLOCK_MONOTONIC by readings of all clocks that were taken around them.
-/// Between two readings the clocks are assumed to run evenly, after the last as between the two before it. Impossible
-/// times are clamped some decades away. One thread at a time.
+/// Converts ticks and wall-clock times to CLOCK_MONOTONIC, using readings of all clocks taken around them. Between two
+/// readings the clocks are assumed to run evenly, and after the last as between the two before it. Clamps impossible
+/// times some decades away. Not thread-safe.
 class TickMap {
 public:
     /// In order of time.
@@ -60,7 +60,7 @@ public:
 
     /// Needs at least one reading.
     [[nodiscard]] TimeNs fromTicks(std::int64_t ticks) const;
-    /// CLOCK_REALTIME may be set while it runs: the last reading before the time applies.
+    /// CLOCK_REALTIME may be set meanwhile, so the last reading before the time applies.
     [[nodiscard]] TimeNs fromRealtime(TimeNs realtime) const;
 
     [[nodiscard]] const ClockReading& last() const { return readings_.back(); }

@@ -6,24 +6,24 @@
 
 namespace bubblescope::profiler {
 
-/// Distinguishes signals that are sent to this process alone from those that are sent to its whole process group, which
-/// a job in it gets without our help. The kernel does not tell; so another process of the group, which does nothing
-/// else, reports the signals that it gets.
+/// Distinguishes signals sent only to this process from those sent to its whole process group, which a job in it
+/// receives without our help. The kernel does not report this, so another process of the group, which does nothing
+/// else, reports the signals that it receives.
 class GroupWatch {
 public:
-    /// Where the process cannot be started, all signals count as sent to this process alone.
+    /// If the process cannot be started, all signals count as sent only to this process.
     GroupWatch();
     GroupWatch(const GroupWatch&) = delete;
     GroupWatch& operator=(const GroupWatch&) = delete;
     ~GroupWatch();
 
-    /// Whether the group got this signal, too. Waits a moment for that. One thread at a time.
+    /// Whether the group received this signal, too. Waits a moment for that. Not thread-safe.
     [[nodiscard]] bool got(int signal);
 
 private:
     pid_t pid_ = -1;
-    Descriptor reports_;          ///< a byte for each signal
-    unsigned long long seen_ = 0; ///< a bit for each signal that was reported and not asked for
+    Descriptor reports_;          ///< one byte per signal
+    unsigned long long seen_ = 0; ///< one bit per signal that was reported but not asked for
 };
 
 } // namespace bubblescope::profiler

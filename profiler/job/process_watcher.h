@@ -14,9 +14,9 @@
 
 namespace bubblescope::profiler {
 
-/// Holds the memory of the processes of a job, and writes what they leave there when they end without writing it
-/// themselves: killed, by _exit, or by becoming another program. Its own thread; processes of other users are not
-/// accepted, unless this one is root.
+/// Owns the memory of a job's processes, and writes what they leave there when they end without writing it themselves:
+/// killed, by _exit, or by becoming another program. Runs its own thread. Rejects processes of other users, unless this
+/// process is root.
 class ProcessWatcher {
 public:
     /// Error: Run.
@@ -29,17 +29,17 @@ public:
     [[nodiscard]] const std::string& name() const { return name_; }
 
     struct Report {
-        std::vector<LeftByProcess> processes; ///< that recorded something, or wanted to
+        std::vector<LeftByProcess> processes; ///< that recorded something, or tried to
         int running = 0;                      ///< processes that still record
     };
-    /// To be called once, when the job has ended. Waits at most `patience` for processes of it that still end.
+    /// Call it once, when the job has ended. Waits at most `patience` for processes of the job that are still ending.
     [[nodiscard]] Report finish(std::chrono::milliseconds patience);
 
 private:
     struct Watched {
         std::unique_ptr<EventMemory> memory;
         int pid = 0;
-        Descriptor process; ///< readable when it is gone; not open if it was gone before
+        Descriptor process; ///< readable when it has ended; not open if it ended before
         bool done = false;
     };
 
@@ -59,7 +59,7 @@ private:
     std::vector<Watched> watched_;
     std::vector<LeftByProcess> left_;
     std::atomic<std::chrono::milliseconds> patience_{};
-    std::thread thread_; ///< last, since it uses the others
+    std::thread thread_; ///< last, because it uses the others
 };
 
 } // namespace bubblescope::profiler

@@ -16,19 +16,19 @@
 
 namespace bubblescope::profiler {
 
-/// What one process of a job recorded.
+/// The recording of one process of a job.
 struct CapturedProcess {
-    std::vector<std::filesystem::path> files; ///< the parts that are left
+    std::vector<std::filesystem::path> files; ///< the remaining parts
     std::optional<std::int64_t> rank;
     std::string host;
     std::int64_t pid = 0;
     std::string program;
     perfetto::CaptureCounts counts; ///< as last reported
-    /// Whether the counts are complete: the process ended by itself, or `record` wrote or counted what it left. Else it
-    /// lost at least what they tell.
+    /// Whether the counts are complete: the process ended normally, or `record` wrote or counted what it left.
+    /// Otherwise it lost at least what they state.
     enum class Account : std::uint8_t { Open, Own, Watcher };
     Account account = Account::Open;
-    bool gpu_unknown = false; ///< it died with CUPTI's buffers, of which nobody knows what they held
+    bool gpu_unknown = false; ///< it died with CUPTI's buffers, whose content is unknown
     std::vector<std::string> messages;
 };
 
@@ -40,7 +40,7 @@ struct CaptureReport {
 };
 
 /// Reads what jobs wrote into a folder. A missing folder or a folder without files is not an error: nothing was
-/// recorded. `left`: what is known of processes that did not end by themselves. Errors: Input, if the folder cannot be
+/// recorded. `left`: what is known about processes that did not end normally. Errors: Input if the folder cannot be
 /// read; Cancelled.
 [[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control,
                                                   std::span<const LeftByProcess> left = {});

@@ -18,11 +18,11 @@
 
 namespace bubblescope::profiler {
 
-/// What a run recorded of its devices, and what it lost.
+/// The records of a run's devices, and counts of lost ones.
 struct KernelCounts {
     std::int64_t work = 0;    ///< kernels, copies, sets and graphs
     std::int64_t calls = 0;   ///< of the runtime and the driver
-    std::int64_t foreign = 0; ///< work and calls of no rank: of threads and streams that nobody named
+    std::int64_t foreign = 0; ///< work and calls of no rank: of unregistered threads and streams
     std::int64_t lost = 0;    ///< records that CUPTI dropped, that had no times or were damaged
 
     KernelCounts& operator+=(const KernelCounts& other) {
@@ -35,31 +35,31 @@ struct KernelCounts {
 };
 
 /// Records with CUPTI what devices do for the ranks of this process, into the ranks' own traces. The calls of a rank's
-/// thread carry a number that stands for the rank, the step and the op; CUPTI puts it on all that they start. Work that
-/// is started elsewhere belongs to the rank that named its stream. Nothing is guessed: work of neither is counted.
+/// thread get a number for the rank, the step and the op; CUPTI attaches it to everything that they start. Work started
+/// elsewhere belongs to the rank that registered its stream. Nothing is guessed: other work is only counted.
 ///
-/// A process has at most one that is on. Lives longer than the runs that it records, one after the other.
+/// At most one per process may be on. Outlives the runs that it records, one after the other.
 class KernelRecorder {
 public:
-    /// Starts CUPTI; to be called before the process uses CUDA. `reason` receives what the user should know: why
-    /// nothing is recorded, then null is returned, or what is missing.
+    /// Starts CUPTI; call it before the process uses CUDA. `reason` receives a message for the user: why nothing is
+    /// recorded (then returns null), or what is missing.
     [[nodiscard]] static std::shared_ptr<KernelRecorder> start(std::string& reason);
 
     KernelRecorder(const KernelRecorder&) = delete;
     KernelRecorder& operator=(const KernelRecorder&) = delete;
     ~KernelRecorder();
 
-    /// Everything from now on goes to `recorder`, until that is closed; all ranks named so far are forgotten. If
-    /// `only` is set, all work of the process is that rank's.
+    /// From now on everything goes to `recorder`, until that is closed; forgets all ranks registered so far. If `only`
+    /// is set, all work of the process belongs to that rank.
     void recordInto(Recorder& recorder, std::optional<Rank> only);
 
-    // To be called by a rank's thread.
+    // Call these from a rank's thread.
 
     /// The calling thread is this rank's from now on.
     void addRank(Rank rank);
-    /// Names a stream of the rank: a CUstream of the current context, or null, which is ignored.
+    /// Registers a stream of the rank: a CUstream of the current context, or null, which is ignored.
     void addStream(Rank rank, void* stream, const std::string& purpose);
-    /// What the thread starts until endOp() is part of this op.
+    /// Everything that the thread starts until endOp() belongs to this op.
     void beginOp(Rank rank, LaunchingOp op);
     void endOp();
 
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] KernelCounts counts() const;
 
 private:
-    /// What a number refers to.
+    /// The object to which a number refers.
     struct Label {
         Rank rank;
         std::optional<LaunchingOp> op;
@@ -82,7 +82,7 @@ private:
     };
     using Batches = std::map<Rank, std::vector<DeviceSlice>>;
 
-    /// What ranks registered since the last collection.
+    /// Registrations of ranks since the last collection.
     struct Registrations {
         std::vector<std::pair<std::uint64_t, Label>> labels;   ///< by number, ascending
         std::vector<std::pair<std::uint32_t, Stream>> streams; ///< by CUPTI's number
@@ -94,9 +94,9 @@ private:
     [[nodiscard]] std::uint64_t number(Label label);
     void collect(bool last);
     void takeRegistered(Registrations registered);
-    /// What is known well enough to be written, in the order of its times.
+    /// Everything that can be written already, sorted by time.
     [[nodiscard]] Batches sortAll(TimeNs now, bool last, KernelCounts& counts);
-    /// False if the number of its call may yet come.
+    /// False if the number of its call may still come.
     [[nodiscard]] bool sort(const cupti::OwnedActivity& activity, bool may_wait, Batches& batches,
                             KernelCounts& counts);
     [[nodiscard]] std::string_view rowOf(Rank rank, const cupti::Activity& work);
@@ -114,8 +114,8 @@ private:
     std::uint64_t first_of_run_ = 0;
     TimeNs flushed_{0};
 
-    /// Guards the members below. Ranks wait for it before each op, so it is never held while CUPTI is called or its
-    /// records are sorted.
+    /// Guards the members below. Ranks wait for it before each op, so it is never held while calling CUPTI or sorting
+    /// its records.
     mutable std::mutex mutex_;
     Recorder* into_ = nullptr;
     std::uint64_t numbers_ = 0;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28), as far as it is used here. NCCL ships no
-/// header for it. NCCL takes the newest version that both sides know.
+/// header for it. NCCL uses the newest version that both sides support.
 namespace bubblescope::profiler::nccl::abi {
 
 using Result = int; ///< ncclResult_t

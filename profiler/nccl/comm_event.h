@@ -24,7 +24,7 @@ struct CommEvent {
     std::int32_t peer = kNone;
     std::int32_t root = kNone;
     std::int32_t channels = 0;    ///< the channel for a proxy operation
-    std::int32_t steps = 0;       ///< of a proxy operation; the depth of a group
+    std::int32_t steps = 0;       ///< for a proxy operation; otherwise the depth of a group
     bool is_send = false;         ///< for a proxy operation
     bool graph_captured = false;  ///< recorded into a CUDA graph, not executed
     std::string_view function{};  ///< "AllReduce", "Send"
@@ -33,7 +33,7 @@ struct CommEvent {
     std::string_view protocol{};  ///< "SIMPLE"
 };
 
-/// Makes the record of an event's begin, with views of the given texts and bytes; `room` must live as long as the
+/// Makes the record of an event's begin, referring to the given texts and bytes; `room` must live as long as the
 /// record.
 struct CommRoom {
     std::string_view text;
@@ -41,10 +41,10 @@ struct CommRoom {
     char bytes[64];
 };
 [[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;
-/// The inverse; the texts view the record's. Nothing if the record is not one.
+/// The inverse; its texts refer to the record's. Nothing if the record is not a CommEvent.
 [[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
 
-/// Bytes of an element of a type by NCCL's name; 0 if the type is not known.
+/// Bytes per element of a type by NCCL's name; 0 if the type is unknown.
 [[nodiscard]] std::int64_t elementBytes(std::string_view datatype);
 
 /// The communicators of the process, each of which NCCL describes once. Any thread; takes a lock.
@@ -59,7 +59,7 @@ public:
     void add(std::uint64_t comm, Communicator communicator);
     [[nodiscard]] std::optional<Communicator> find(std::uint64_t comm) const;
 
-    // No other thread may hold the lock when a process forks.
+    // Prevents other threads from holding the lock when a process forks.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterFork() noexcept { mutex_.unlock(); }
 

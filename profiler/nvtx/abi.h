@@ -3,9 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NVTX's binary interface for tools, as far as it is used here, so that the build needs no NVIDIA header. It is valid
-/// for all of NVTX 3, whose structs only grow at their ends. A test compares it with NVTX's own headers if they are
-/// found.
+/// NVTX's binary interface for tools, as far as it is used here, so that the build needs no NVIDIA header. Valid for
+/// all of NVTX 3, whose structs only grow at their ends. A test compares it with NVTX's own headers if it finds them.
 namespace bubblescope::profiler::nvtx::abi {
 
 using Handle = void*; ///< of a domain or a registered text: assigned by the tool
@@ -135,7 +134,7 @@ struct PayloadData {
 
 struct SchemaEntry {
     std::uint64_t flags;
-    std::uint64_t type; ///< below kFirstOwnSchema a predefined type, else a registered schema or enumeration
+    std::uint64_t type; ///< below kFirstOwnSchema a predefined type, otherwise a registered schema or enumeration
     const char* name;
     const char* description;
     std::uint64_t array_length;

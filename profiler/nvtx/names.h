@@ -16,14 +16,14 @@
 
 namespace bubblescope::profiler::nvtx {
 
-/// What a program registers with NVTX before use: domains, texts, categories, names of threads, payload schemas.
-/// Handles are numbers, so that events can carry them. Their number and length are bounded: what a program registers
-/// beyond that has no name. Any thread. Every call takes a lock, so only the thread that writes events may use it for
-/// an event.
+/// The objects that a program registers with NVTX before use: domains, texts, categories, names of threads, payload
+/// schemas.
+/// Handles are numbers, so events can store them. Their number and length are bounded: further registrations have no
+/// name. Any thread. Every call takes a lock, so only the thread that writes events may use it for an event.
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
-    /// "bubblescope": ranges of the pipeline's ops, spelled as the manual states. Any program may use it through NVTX.
+    /// "bubblescope": ranges of the pipeline's ops, spelled as in the manual. Any program may use it through NVTX.
     static constexpr std::uint16_t kPipelineDomain = 1;
     static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< for more domains than can be distinguished
 
@@ -48,13 +48,13 @@ public:
     static constexpr std::size_t kMaxNames = std::size_t{1} << 16; ///< of each kind
     static constexpr std::size_t kMaxLetters = 255;
 
-    /// Keeps a log of all names but schemas in memory that another process may read: what is known, and what comes. A
-    /// log that is full goes on without further names. `used` holds how many bytes of it are complete.
+    /// Logs all names except schemas in memory that another process may read: the current ones, and later ones. A full
+    /// log takes no further names. `used` is the number of complete bytes in it.
     void shareIn(std::span<char> log, std::atomic<std::uint64_t>& used);
-    /// Registers what a log holds, which gets the numbers that it had. Ignores what is damaged.
+    /// Registers the names in a log under the numbers that they had. Ignores damaged parts.
     void replay(std::string_view log);
 
-    // No other thread may hold the lock when a process forks.
+    // Prevents other threads from holding the lock when a process forks.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterFork() noexcept { mutex_.unlock(); }
 

@@ -17,17 +17,16 @@ struct PayloadField {
     std::variant<std::int64_t, double, std::string> value;
 };
 
-/// The layouts of payloads, as programs register them: NCCL for instance registers the sizes and peers of its
-/// operations.
+/// The layouts of payloads that programs register: NCCL, for instance, registers the sizes and peers of its operations.
 class PayloadSchemas {
 public:
     /// Copies a schema that a program registers. Returns the number by which payloads refer to it: the program's if it
-    /// gives one, else a new one.
+    /// gives one, otherwise a new one.
     std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
 
     /// Decodes the numbers, texts of fixed length and enumerations of a payload. Reads nothing outside of the bytes,
-    /// whatever they contain: values beyond their end, behind pointers or in lists are left out. Returns nothing for an
+    /// whatever they contain: leaves out values past their end, behind pointers or in lists. Returns nothing for an
     /// unknown schema.
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
                                                    std::string_view bytes) const;

@@ -21,16 +21,16 @@
 namespace bubblescope::profiler {
 
 struct RecorderConfig {
-    std::filesystem::path dir;           ///< created where missing; trace files of an earlier run in it are replaced
+    std::filesystem::path dir;           ///< created if missing; trace files of an earlier run in it are replaced
     RunInfo info;                        ///< its mesh has info.pp * info.dp * info.tp ranks
     std::vector<Rank> ranks;             ///< the ranks recorded here, numbered over the whole run; empty = all
     ProcessInfo process = thisProcess(); ///< the recording process
     std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
-    /// The time that a record may stay in memory, which is what a killed process loses. Rings that fill quickly are
-    /// drained sooner. 0 = write only when flush() is called.
+    /// Maximum time that a record stays in memory, which is what a killed process loses. Rings that fill quickly are
+    /// drained sooner. 0 = only write when flush() is called.
     std::chrono::milliseconds flush_interval{50};
-    /// How often the recorder's thread reads and records both clocks of the host, so that files of several hosts can be
-    /// related while they grow.
+    /// How often the recorder's thread records both clocks of the host, so that files of several hosts can be related
+    /// while they grow.
     std::chrono::milliseconds clock_interval{60'000};
     perfetto::SegmentLimits limits;
 };
@@ -51,12 +51,12 @@ public:
     /// The ring of a rank that is recorded here.
     [[nodiscard]] RecordRing& ring(Rank rank);
 
-    /// Requests a flush and returns at once; called at the ends of steps. Requests within 20 ms share one: a step that
-    /// is shorter would otherwise pay a percent for them.
+    /// Requests a flush and returns at once; called at the end of each step. Requests within 20 ms share one flush,
+    /// because otherwise a shorter step would pay a percent for them.
     void requestFlush();
 
-    /// Writes what the rings hold. Returns the first error of any flush so far; after an error nothing more is written
-    /// to that rank's file.
+    /// Writes the content of the rings. Returns the first error of any flush so far; after an error nothing more is
+    /// written to that rank's file.
     [[nodiscard]] Status flush();
 
     /// The first error of any flush so far, without flushing.
@@ -66,12 +66,12 @@ public:
     /// have ended. `failure`: why the run failed; empty if it did not.
     [[nodiscard]] Status close(std::string_view failure = {});
 
-    /// Gives the recorder a further source of slices, which calls addSlices(): called before each flush, by one thread
-    /// at a time and without a lock; `last` by close(). Empty: none. Must not be set while producers run.
+    /// Sets an additional source of slices, which calls addSlices(). It is called before each flush, by one thread at a
+    /// time and without a lock; with `last` by close(). Empty: none. Must not be set while producers run.
     using Source = std::function<void(bool last)>;
     void setSource(Source source);
 
-    /// Writes what devices did for a rank, which must be recorded here.
+    /// Writes device activity of a rank, which must be recorded here.
     void addSlices(Rank rank, std::span<const DeviceSlice> slices);
 
     /// Writes exchanges of clock readings into the file of the asking rank, which must be recorded here.
@@ -82,7 +82,7 @@ public:
 
     /// Number of records that were overwritten in a full ring before they were written: the oldest ones.
     [[nodiscard]] std::int64_t dropped() const;
-    /// The existing files: of a rank whose files are limited in size, the last ones.
+    /// The existing files; for a rank with a size limit, the last ones.
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
 private:
@@ -107,7 +107,7 @@ private:
     std::vector<TraceSegmentWriter> writers_;
     std::vector<bool> failed_;                   ///< by index in ranks_
     std::vector<std::int64_t> reported_dropped_; ///< losses written to the files, by index in ranks_
-    bool closed_ = true;                         ///< true also before all files exist
+    bool closed_ = true;                         ///< also true before all files exist
     std::vector<SliceRecord> batch_;
     double fullest_ = 0; ///< the fullest ring at the last flush, 0 to 1
 

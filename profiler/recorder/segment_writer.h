@@ -23,23 +23,23 @@
 
 namespace bubblescope::profiler {
 
-/// What a rank launches its work for.
+/// The purpose for which a rank launches work.
 struct LaunchingOp {
     int step = 0;
     std::vector<Op> ops; ///< one, or both of a pair
 };
 
-/// What a device did for a rank, or a call of the rank that started it, with the categories and args of PyTorch's
-/// profiler. Times are CLOCK_MONOTONIC. Texts are the caller's.
+/// The work of a device for a rank, or the rank's call that started it, with the categories and args of PyTorch's
+/// profiler. Times are CLOCK_MONOTONIC. Texts belong to the caller.
 struct DeviceSlice : DeviceWork {
     std::string_view category; ///< "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime" or "cuda_driver"
     std::string_view name;
     std::string_view row;            ///< the track's name
-    bool on_device = true;           ///< else it is a call, of which only the correlation is recorded
+    bool on_device = true;           ///< otherwise it is a call; only its correlation is recorded
     const LaunchingOp* op = nullptr; ///< null outside of ops
 };
 
-/// Rank and segment, as given in the name of a segment's file.
+/// Rank and segment, as in the name of a segment's file.
 struct SegmentName {
     int rank = 0;
     int segment = 0;
@@ -48,7 +48,7 @@ struct SegmentName {
 [[nodiscard]] std::optional<SegmentName> segmentName(const std::filesystem::path& file);
 
 /// Writes the trace files of one rank: slices with the names of core/timeline/trace_names.h, appended batch by batch.
-/// Each file can be read alone. One thread at a time.
+/// Each file can be read alone. Not thread-safe.
 class TraceSegmentWriter {
 public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
@@ -57,7 +57,7 @@ public:
     /// The files of a rank in a folder, in the order in which they were written.
     [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
 
-    /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, with tp fastest. Creates `dir`/rank<R>.pftrace,
+    /// `rank` counts all ranks of the run: in a mesh pp x dp x tp, with tp fastest. Creates `dir`/rank<R>.pftrace,
     /// replacing that of an earlier run, and writes its beginning: tracks, clocks, and the description of the run and
     /// its host. Error: Run, naming the file.
     [[nodiscard]] static Result<TraceSegmentWriter> create(const std::filesystem::path& dir, const RunInfo& info,
@@ -68,7 +68,7 @@ public:
     /// that overlaps an earlier one of its track goes to the next lane. Error: Run, naming the file.
     [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
 
-    /// Appends what devices did for this rank, in any order, on tracks below those of its ops. Error: Run, naming the
+    /// Appends device activity of this rank, in any order, on tracks below those of its ops. Error: Run, naming the
     /// file.
     [[nodiscard]] Status append(std::span<const DeviceSlice> slices);
 
@@ -91,7 +91,7 @@ public:
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
 private:
-    /// "compute", then send, receive, wait and collective, where sends and receives have one for each payload, and
+    /// "compute", then send, receive, wait and collective (sends and receives have one track per payload), and
     /// "replay".
     static constexpr std::size_t kTracks = 8;
 
@@ -123,23 +123,23 @@ private:
     perfetto::SegmentLimits limits_;
     int segment_ = 0;
     std::int64_t records_ = 0; ///< number of slices appended
-    int alike_;      ///< ranks of the run that hold the same place in the pipeline: replicas times tensor ranks
-    StageWays ways_; ///< of micro-batches through the whole pipeline
+    int alike_;                ///< ranks of the run with the same place in the pipeline: replicas times tensor ranks
+    StageWays ways_;           ///< of micro-batches through the whole pipeline
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;
 
-    /// A track of device slices, and when it is taken. Slices come late and not by time: what was delivered first may
-    /// have run last.
+    /// A track of device slices, and when it is occupied. Slices come late and unsorted: those delivered first may have
+    /// run last.
     struct Row {
         std::uint64_t uuid = 0;
-        std::map<TimeNs, TimeNs> taken; ///< ends by starts; not of slices before `free_from`
+        std::map<TimeNs, TimeNs> taken; ///< ends by starts, without slices before `free_from`
         TimeNs free_from = TimeNs::min();
         TimeNs last_end = TimeNs::min();
 
         [[nodiscard]] bool take(TimeNs start, TimeNs end);
     };
-    std::map<std::string, std::vector<Row>, std::less<>> rows_; ///< by name; several where slices overlap
+    std::map<std::string, std::vector<Row>, std::less<>> rows_; ///< by name; several if slices overlap
 };
 
 } // namespace bubblescope::profiler

@@ -13,13 +13,13 @@ namespace bubblescope::profiler {
 /// One recorded slice, small enough to copy on the hot path: an op, one side of a transfer, a check or a digest. Times
 /// are nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
 ///
-/// A record fills one cache line. To achieve this the categories share two values of eight bytes and one of four, with
-/// an accessor for each use: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks and
-/// digests, peer() of transfers, layer() of checks and digests.
+/// A record fills one cache line. For that, the categories share two values of eight bytes and one of four, with an
+/// accessor for each use: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks and digests,
+/// peer() of transfers, layer() of checks and digests.
 ///
-/// In a ring a record is eight 64-bit words, word() and fromWords(). A word is made by shifts, and not by a copy of the
-/// bytes: so the compiler keeps the fields of a record that was just made in registers. Bytes that were stored in one
-/// size and are read in another stall the processor, for as long as the whole record takes otherwise.
+/// In a ring a record is eight 64-bit words, word() and fromWords(). Words are made by shifts, not by copying bytes, so
+/// that the compiler keeps the fields of a new record in registers. Bytes stored in one size and read in another stall
+/// the processor for as long as the whole record takes otherwise.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
     static constexpr std::size_t kWords = 8;
@@ -34,8 +34,8 @@ struct SliceRecord {
     Category category = Category::Op;
     OpKind kind = OpKind::Forward;         ///< not of transfers
     Payload payload = Payload::Activation; ///< not of ops
-    bool overlapped = false;               ///< of ops only
-    // Of checks only, except the tensor, which digests have too.
+    bool overlapped = false;               ///< for ops only
+    // Only for checks, except the tensor, which digests have too.
     CheckKind check = CheckKind::Replay;
     CheckOutcome outcome = CheckOutcome::Skipped;
     Verdict verdict = Verdict::Open;
@@ -112,7 +112,7 @@ struct SliceRecord {
         return record;
     }
 
-    /// Leaves out the difference between tensors; `stage` is the op's.
+    /// Leaves out the difference between tensors; `stage` must be the op's.
     [[nodiscard]] static SliceRecord of(const CheckRecord& check, CheckedTensor tensor, Stage stage) {
         SliceRecord record = named(check.op, check.step, check.layer, tensor, stage);
         record.category = Category::Check;

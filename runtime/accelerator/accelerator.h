@@ -23,8 +23,8 @@ enum class Storage : std::uint8_t { Float, Bf16 };
 /// A factor or the result of a product: a column-major matrix.
 struct GemmMatrix {
     void* data = nullptr;
-    std::int64_t leading = 0; ///< elements between the begins of two columns
-    std::int64_t stride = 0;  ///< elements between the begins of two matrices of a batch
+    std::int64_t leading = 0; ///< elements between the starts of two columns
+    std::int64_t stride = 0;  ///< elements between the starts of two matrices of a batch
     bool transposed = false;  ///< factors only
 };
 
@@ -68,17 +68,17 @@ public:
     /// An id of the device that survives restarts; empty if it has none.
     [[nodiscard]] virtual std::string uuid() const { return {}; }
 
-    /// Bytes of its memory; nothing if it has no limit of its own.
+    /// Bytes of its memory; nothing if it has no separate limit.
     [[nodiscard]] virtual std::optional<std::int64_t> memory() const { return std::nullopt; }
 
-    /// Reserves room for the blocks of transfers that other libraries keep on the device while products run: these then
-    /// use fewer of its processors. Does not change results. To be called before the first product.
+    /// Reserves room for the blocks of transfers that other libraries keep on the device while products run, which then
+    /// use fewer of its processors. Does not change results. Call it before the first product.
     virtual void leaveRoomFor(int /*blocks*/) {}
 
-    /// The number of its processors; 0 if it does not tell.
+    /// The number of its processors; 0 if unknown.
     [[nodiscard]] virtual int processors() const { return 0; }
-    /// Equal parts of the device: work on their streams runs on processors of each part's own. Memory and events are
-    /// those of the whole, and results are equal bit for bit. Error: Run, with the reason, if it cannot be divided.
+    /// Equal parts of the device: work on a part's streams only runs on that part's processors. Memory and events are
+    /// shared, and results are bit-identical. Error: Run, with the reason, if it cannot be divided.
     [[nodiscard]] virtual Result<std::vector<std::shared_ptr<Accelerator>>> divide(int /*parts*/) {
         return runError("this device cannot be partitioned");
     }
@@ -90,12 +90,12 @@ public:
     [[nodiscard]] virtual void* allocate(std::int64_t bytes) = 0;
     virtual void release(void* memory) noexcept = 0;
 
-    /// On a busy device work of a lower priority yields. Transfers, which others wait for, are urgent.
+    /// On a busy device, work with lower priority yields. Transfers are urgent, because others wait for them.
     enum class Priority : std::uint8_t { Urgent, Usual, Low };
     [[nodiscard]] virtual Stream makeStream(Priority priority) = 0;
     [[nodiscard]] Stream makeStream() { return makeStream(Priority::Usual); }
     virtual void destroy(Stream stream) noexcept = 0;
-    /// What the device's own library calls the stream (a CUstream), for profilers; null if it has no such thing.
+    /// The stream in the device's own library (a CUstream), for profilers; null if there is none.
     [[nodiscard]] virtual void* nativeStream(Stream /*stream*/) const { return nullptr; }
     /// Waits until all work of the stream is done.
     virtual void finish(Stream stream) = 0;
@@ -121,20 +121,20 @@ public:
 
     /// Writes the device's time into 8 bytes of its memory.
     virtual void stamp(std::uint64_t* at, Stream stream) = 0;
-    /// Keeps the stream busy, using next to nothing else of the device, until `length` after the time that stamp()
-    /// wrote to `since`.
+    /// Keeps the stream busy, using almost nothing else of the device, until `length` after the time that stamp() wrote
+    /// to `since`.
     virtual void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) = 0;
 
     /// The work queued on the stream between beginBatch() and endBatch() recurs under the same key, often at the same
-    /// addresses: a device may submit it as one unit, and again as it is. Any function but beginBatch() may be called
+    /// addresses, so a device may submit it as one unit and repeat it. Any function except beginBatch() may be called
     /// in between; results do not depend on batching.
     virtual void beginBatch(std::uint64_t key, Stream stream) = 0;
     virtual void endBatch(Stream stream) = 0;
 
-    /// Results are equal bit for bit for equal shapes, storage and alignment.
+    /// Results are bit-identical for equal shapes, storage and alignment.
     virtual void multiply(const Gemm& gemm, Stream stream) = 0;
 
-    /// Whether the functions below take heads of this width, stored so.
+    /// Whether the functions below support heads of this width and storage.
     [[nodiscard]] virtual bool fusesAttention(Storage /*storage*/, std::int64_t /*width*/) const { return false; }
     virtual void attend(const FusedAttention& /*attention*/, Stream /*stream*/) { refuseAttention(); }
     virtual void attendBackward(const FusedAttentionGradient& /*attention*/, Stream /*stream*/) { refuseAttention(); }

@@ -15,7 +15,7 @@ namespace bubblescope::runtime {
 
 class MemoryPool;
 
-/// Memory of a pool, returned when it is destroyed. Its address is valid at once, its content when queued work is done.
+/// Memory of a pool, returned by the destructor. Its address is valid at once, its content when queued work is done.
 class Buffer {
 public:
     Buffer() = default;
@@ -51,12 +51,11 @@ private:
 };
 
 /// Memory for the work of one stream, the home stream. Freed memory is reused without waiting for the device: later
-/// work on the home stream runs after earlier work there; if another stream used the memory last, the home stream is
-/// made to wait for it. To keep that wait short, some memory freed on other streams stays unused, and the oldest is
-/// reused when there is more of it. The lowest free address of a size is taken, so that work that needs the same memory
-/// beside the same other memory finds it at the same addresses. Since training needs the same sizes in every step,
-/// device memory is only allocated in the first steps. On a device that shares the host's memory, freed memory is
-/// released at once.
+/// work on the home stream runs after earlier work there; if another stream used the memory last, the home stream waits
+/// for it. To keep that wait short, some memory freed on other streams stays unused, and the oldest is reused when
+/// there is more of it. The lowest free address of a size is taken, so that work that needs the same memory next to the
+/// same other memory finds it at the same addresses. Training needs the same sizes in every step, so device memory is
+/// only allocated in the first steps. On a device that shares the host's memory, freed memory is released at once.
 ///
 /// Buffers may be freed by any thread that may submit work to the stream that used them last (a graph that gathers this
 /// stream's work must not be interrupted); take() is for the thread that submits work to the home stream.
@@ -73,11 +72,11 @@ public:
     /// Returns an empty buffer for 0 bytes.
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
-    /// Makes memory usable that other streams have finished with, without waiting. To be called where none is busy,
-    /// such as between steps: then each step finds memory free where the previous one did.
+    /// Makes memory usable that other streams have finished with, without waiting. Call it when none is busy, such as
+    /// between steps, so that each step finds memory free where the previous one did.
     void settle();
 
-    /// Bytes in use now in full size classes, and the largest value so far.
+    /// Bytes currently in use, in full size classes, and the maximum so far.
     [[nodiscard]] std::int64_t inUse() const;
     [[nodiscard]] std::int64_t peak() const;
     /// Bytes allocated from the device; at least the peak.

@@ -13,15 +13,14 @@
 
 namespace bubblescope::runtime {
 
-/// The calls of a batch, kept until all are known: only then it shows whether the same calls with the same arguments
-/// were made before.
+/// The calls of a batch, kept until all are known: only then can they be compared with earlier calls and arguments.
 class BatchCalls {
 public:
     /// `arguments` are compared byte by byte; `call` makes the call later.
     template <class Arguments>
     void add(const Arguments& arguments, std::function<void()> call) {
         static_assert(std::is_trivially_copyable_v<Arguments>);
-        static constexpr char kKind = 0; // its address is another one for each type
+        static constexpr char kKind = 0; // its address differs for each type
         append(&kKind);
         append(arguments);
         calls_.push_back(std::move(call));
@@ -39,7 +38,7 @@ private:
     void append(Value value) {
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-        __builtin_clear_padding(&value); // else equal arguments may look different, which only costs time
+        __builtin_clear_padding(&value); // otherwise equal arguments may look different, which only costs time
 #endif
 #endif
         arguments_.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -49,13 +48,13 @@ private:
     std::vector<std::function<void()>> calls_;
 };
 
-/// What was made of batches, by their key and arguments. Of each key the `kept` most recently used ones are kept.
+/// The objects made from batches, by their key and arguments. Keeps the `kept` most recently used ones per key.
 template <class Made>
 class RecurringBatches {
 public:
     explicit RecurringBatches(std::size_t kept) : kept_(kept) {}
 
-    /// What was made for these arguments; null if there is nothing.
+    /// The object made for these arguments; null if there is none.
     [[nodiscard]] Made* find(std::uint64_t key, const std::string& arguments) {
         std::list<Entry>& entries = by_key_[key];
         for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
@@ -65,7 +64,7 @@ public:
         }
         return nullptr;
     }
-    /// Room for something new: the oldest of its key, to be changed or replaced, or an empty one. To be filled at once.
+    /// Room for something new: the oldest of its key, to be changed or replaced, or an empty one. Fill it at once.
     [[nodiscard]] Made& add(std::uint64_t key, const std::string& arguments) {
         std::list<Entry>& entries = by_key_[key];
         if (entries.size() < kept_) {

@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime {
 
-/// A stream with memory for its work, on which layers queue their computations. Used by one thread.
+/// A stream with memory for its work, on which layers queue their computations. For one thread.
 class WorkQueue {
 public:
     WorkQueue(std::shared_ptr<Accelerator> device, Accelerator::Priority priority)
@@ -58,7 +58,7 @@ private:
 };
 
 /// Queues the sum of the terms of a digest (core/aadiff/digest.h) of device memory, to be added to 8 bytes of device
-/// memory; the host makes the digest of it, DigestKernel::digestOf(). Also copies the memory, if `copy` is not null.
+/// memory; the host makes the digest from it, DigestKernel::digestOf(). Also copies the memory if `copy` is not null.
 void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy = nullptr);
 
 /// Device memory for the sums of many digests, which are copied to the host together.
@@ -67,7 +67,7 @@ public:
     static constexpr std::size_t kDigests = 1024;
     static constexpr std::int64_t kBytes = kDigests * sizeof(std::uint64_t);
 
-    /// In the memory of `home`; cleared by `first`, which has the first use.
+    /// In the memory of `home`; cleared by `first`, which uses it first.
     DigestPage(WorkQueue& home, WorkQueue& first);
 
     [[nodiscard]] bool full() const { return used_ == kDigests; }
@@ -104,7 +104,7 @@ class DigestPages {
 public:
     /// `home` is the queue that copies them to the host; it must outlive the pages.
     explicit DigestPages(WorkQueue& home) : home_(home) {}
-    /// For a buffer of `bytes` bytes, whose sum is queued next, by `user`: `home`, or a queue for which it waits.
+    /// For a buffer of `bytes` bytes, whose sum is queued next by `user`: `home`, or a queue that waits for it.
     [[nodiscard]] DeviceDigest next(std::int64_t bytes, WorkQueue& user);
 
 private:

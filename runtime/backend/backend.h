@@ -21,7 +21,7 @@
 
 namespace bubblescope::runtime {
 
-/// A run whose ranks are processes, each with a device.
+/// A run with one process per rank, each with a device.
 struct PeerJob {
     const Schedule& schedule;
     const DataPlan& plan;
@@ -53,7 +53,7 @@ public:
     /// The number of processors of each rank, and of the whole device.
     [[nodiscard]] int processors() const { return parts_.front()->processors(); }
     [[nodiscard]] int allProcessors() const { return all_; }
-    /// Opens one of the parts, for the calling thread's rank; each once.
+    /// Opens one of the parts for the calling thread's rank; each part only once.
     [[nodiscard]] std::shared_ptr<RankQueue> openRank();
 
 private:
@@ -69,7 +69,7 @@ private:
 class Backend {
 public:
     /// `name` as in --backend. `activations`: storage of activations, and of the weights that products read.
-    /// `connector` connects the device with those of other processes; empty if the backend cannot.
+    /// `connector` connects the device with those of other processes; empty if the backend does not support that.
     Backend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
             std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
 
@@ -84,15 +84,15 @@ public:
     }
     /// Opens the device for one more rank, the calling thread's.
     [[nodiscard]] std::shared_ptr<RankQueue> openRank();
-    /// Gives that many ranks, which share the device, processors of their own, so that each works at its own pace.
-    /// Error: Run, with the reason, if the device cannot.
+    /// Gives that many ranks, which share the device, their own processors, so that each works at its own pace. Error:
+    /// Run, with the reason, if the device does not support that.
     [[nodiscard]] Result<std::unique_ptr<DividedDevice>> divide(int ranks);
     /// Makes a stage on the rank's device.
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankQueue& device, const ModelConfig& model, StageTask task);
 
-    /// Connects the device of this process's rank with those of the other processes; all processes call it together.
-    /// References must outlive the channel; stages must be destroyed before it. Errors, equal on all processes: Usage
-    /// if this backend cannot connect devices, Run if connecting fails.
+    /// Connects the device of this process's rank with those of the other processes, which must all call it. References
+    /// must outlive the channel; stages must be destroyed before it. Errors, equal on all processes: Usage if this
+    /// backend cannot connect devices, Run if connecting fails.
     [[nodiscard]] Result<std::unique_ptr<DataChannel>> connect(RankQueue& device, const PeerJob& job,
                                                                ProcessTeam& team);
 

@@ -17,10 +17,10 @@
 namespace bubblescope::runtime {
 
 /// Converts a device's events to host time, for all ranks on one device. Events only give the time between two of them.
-/// So a reference event is recorded on an idle stream between two readings of the host's clock; of several tries the
+/// So a reference event is recorded on an idle stream between two readings of the host's clock; of several tries, the
 /// one with the closest readings counts. This is repeated for every step, so that neither clock drift nor the coarse
-/// resolution of long distances matters. All ranks use the same reference event, so that its error (some microseconds)
-/// is the same for all of them.
+/// resolution of long distances matters. All ranks use the same reference event, so its error (some microseconds) is
+/// the same for all of them.
 class DeviceTime {
 public:
     DeviceTime(Accelerator& device, HostClock& clock);
@@ -67,7 +67,7 @@ public:
         Span op;
         std::vector<Span> transfers; ///< one per receive(), from the sender's completion to the arrival here; empty
                                      ///< spans within the rank
-        std::vector<Span> sums;      ///< one per addUp(), beginning when this rank reached the sum
+        std::vector<Span> sums;      ///< one per addUp(), starting when this rank reached the sum
     };
 
     /// One of the device's streams, for profilers.
@@ -86,23 +86,23 @@ public:
         return std::static_pointer_cast<RankQueue>(shared_from_this());
     }
 
-    /// To be called first, on the rank's thread.
+    /// Call it first, on the rank's thread.
     void bindThread() { device().bindThread(); }
 
-    /// To be called before an op. Where limitAhead() was called, waits for ops that were queued long before.
+    /// Call it before an op. After limitAhead(), waits for ops that were queued long before.
     void waitForRoom();
     /// Begins a step, when no rank has work queued. Times are recorded from here on.
     void beginStep();
     /// Moves a tensor that was handed over to this rank, for the op that begins next: queues the transfer, and makes
-    /// the work queued next wait for it. With a latency the transfer takes at least that long. A tensor of the rank
-    /// itself is returned without a transfer.
+    /// the work queued next wait for it. With a latency the transfer takes at least that long. Returns a tensor of the
+    /// rank itself without a transfer.
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
-    /// The work queued between these two is an op. With a nominal time the device is kept busy until that has passed
-    /// since the op's begin, not counting its `sums`, which are spread evenly over that time with the last one at its
-    /// end. Ops with equal keys perform the same work on other data.
+    /// The work queued between these two calls is an op. With a nominal time the device is kept busy until that has
+    /// passed since the op's start, not counting its `sums`, which are spread evenly over that time with the last one
+    /// at its end. Ops with equal keys perform the same work on other data.
     void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
     void endOp();
-    /// The op has reached a sum. To be called before its part is handed over.
+    /// The op has reached a sum. Call it before handing over the op's part.
     void beginSum();
     /// Adds parts, this rank's and those that others have handed over, in their order, and makes the work queued next
     /// wait for the sum. With a latency it takes at least that long after the last part has been computed.
@@ -112,9 +112,9 @@ public:
     /// Waits until all work is done. Returns the ops since the last call.
     [[nodiscard]] std::vector<OpTimes> finishOps();
 
-    /// The streams that the rank has now. New ones come last.
+    /// The rank's current streams. New ones come last.
     [[nodiscard]] const std::vector<NamedStream>& streams() const { return streams_; }
-    /// A stream beside the queue's own on which work for the rank runs: a link's. For this rank's thread, between
+    /// Adds a stream besides the queue's own on which work for the rank runs: a link's. For this rank's thread, between
     /// steps.
     void addStream(const std::string& purpose, Accelerator::Stream stream);
     void removeStream(Accelerator::Stream stream);
@@ -125,28 +125,28 @@ public:
 
     // Checks in bubbles. They have a separate queue, whose work yields to other work of the device.
 
-    /// To be called before the first step of a run with checks.
+    /// Call it before the first step of a run with checks.
     void prepareChecks();
-    /// The time at which the step began. To be called after beginStep(), if the step is checked. Waits for the device.
+    /// The start time of the step. If the step is checked, call it after beginStep(). Waits for the device.
     [[nodiscard]] TimeNs stepBegan();
-    /// Work that is queued next begins no earlier than `length` after the begin of the step.
+    /// Work that is queued next starts no earlier than `length` after the start of the step.
     void holdSinceStep(TimeNs length);
     /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first.
     [[nodiscard]] std::optional<TimeNs> finishSoFar();
-    /// Executes the work that `work` queues in the queue of checks, after all that the rank has queued so far; waits
-    /// for it. With a nominal time the queue is kept busy until that has passed.
+    /// Executes the work that `work` queues in the queue of checks, after everything that the rank has queued so far;
+    /// waits for it. With a nominal time the queue is kept busy until that has passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
     /// Whether a tensor that was handed over can be used here at `now`; with a latency it must have been ready for that
     /// long.
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
-    /// Copies a digest of another rank's device to this rank's, after all that this rank has queued so far. The
+    /// Copies a digest of another rank's device to this rank's, after everything that this rank has queued so far. The
     /// original must be kept until then.
     [[nodiscard]] std::shared_ptr<const DeviceSnapshot> adopt(const std::shared_ptr<const DeviceSnapshot>& note);
 
     // The interface to the rank's stages.
     /// The queue of checks; it exists after prepareChecks().
     [[nodiscard]] WorkQueue& checks() override { return *checks_; }
-    /// The queue of checks inside runCheck(), else this queue.
+    /// The queue of checks inside runCheck(), otherwise this queue.
     [[nodiscard]] WorkQueue& current() override { return in_check_ ? *checks_ : static_cast<WorkQueue&>(*this); }
     [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
                                                    Storage storage) override;
@@ -156,17 +156,17 @@ public:
                                        Storage storage) override;
     /// Whether the time at which a tensor was ready must be recorded.
     [[nodiscard]] bool timesHandOvers() const { return checks_ != nullptr; }
-    /// Discards the ops so far, whose times nobody needs.
+    /// Discards the ops so far, because their times are not needed.
     void forgetOps() {
         ops_.clear();
         received_.clear();
     }
-    /// An event for the hand-over of a tensor. Events are used again: drivers take long to make one, and to destroy it,
+    /// An event for the hand-over of a tensor. Events are reused, because drivers take long to create or destroy one
     /// while other threads launch kernels. Thread-safe.
     [[nodiscard]] Accelerator::Event takeHandOver();
     void returnHandOver(Accelerator::Event event);
-    /// Keeps a tensor that another thread has done with until this rank's thread frees its memory, which this rank's
-    /// stream may have used last: only this thread may submit work there. Thread-safe.
+    /// Keeps a tensor that another thread is done with until this rank's thread frees its memory. This rank's stream
+    /// may have used it last, and only this thread may submit work there. Thread-safe.
     void freeLater(Tensor tensor);
     /// Frees these tensors. For this rank's thread, or when no other one uses the queue any more.
     void freeReturned();
@@ -186,7 +186,7 @@ private:
         std::vector<Marks> transfers;
         std::vector<Marks> sums;
     };
-    /// The op that has begun.
+    /// The current op.
     struct Current {
         std::uint64_t key = 0;
         std::optional<TimeNs> nominal;
@@ -217,7 +217,7 @@ private:
     std::array<Incoming, 2> incoming_; ///< by direction
     Incoming parts_;                   ///< for parts of sums
     Accelerator::Event gathered_;      ///< the parts of the last sum have arrived
-    Buffer begin_stamp_;               ///< at the begin of the op, or of what follows its last sum
+    Buffer begin_stamp_;               ///< at the start of the op, or of what follows its last sum
     std::optional<Current> current_;
     std::vector<Accelerator::Event> marks_; ///< timed events, reused in each step
     std::size_t marks_used_ = 0;
@@ -227,7 +227,7 @@ private:
     std::optional<std::size_t> ahead_;
     std::mutex returned_mutex_;
     std::vector<Tensor> returned_;               ///< to be freed by this rank's thread
-    std::vector<Accelerator::Event> hand_overs_; ///< that are not in use
+    std::vector<Accelerator::Event> hand_overs_; ///< unused ones
     std::unique_ptr<WorkQueue> checks_;          ///< null if the run has no checks
     bool in_check_ = false;
     Buffer step_stamp_;

@@ -9,13 +9,13 @@
 
 namespace bubblescope::runtime {
 
-/// What ranks plan to check that have measured what their steps leave idle.
+/// The planned checks of ranks that have measured the idle time of their steps.
 struct PlannedCoverage {
-    int first_rank = 0; ///< of the whole run
+    int first_rank = 0; ///< numbered over the whole run
     int last_rank = 0;
     std::size_t units = 0;   ///< kinds of op of a layer
     std::size_t covered = 0; ///< those that fit into an idle time
-    int steps = 0;           ///< within which these are covered
+    int steps = 0;           ///< steps within which these are covered
     double per_step = 0;     ///< checks
 };
 
@@ -23,8 +23,8 @@ struct PlannedCoverage {
 struct AadiffOptions {
     double margin = 0.1;                ///< fraction of its cost by which a check may overrun without delaying the step
     std::optional<std::int64_t> memory; ///< bytes that a rank may hold for checks; none = no limit
-    /// Share of the time that checks may take of ops, where these take their own time: copies of what is run again on
-    /// the one hand, digests on the other. Fewer steps are checked rather than more taken. 1 = every step is.
+    /// Fraction of the ops' time that checks may take, if ops take their own time: copies of what is re-executed on the
+    /// one hand, digests on the other. Above it, fewer steps are checked. 1 = every step.
     double cost = 1;
     bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared
     bool elsewhere = true; ///< other ranks repeat layers too, if they are threads of one process
@@ -32,7 +32,7 @@ struct AadiffOptions {
     bool stop = false;     ///< a mismatch ends the run
     /// Called on any rank's thread when the verdict on a mismatch is known.
     std::function<void(const CheckRecord&)> on_mismatch{};
-    /// Called on a rank's thread, once, when all ranks of this process have made their first plan; not on runs that
+    /// Called once, on a rank's thread, when all ranks of this process have made their first plan; not in runs that
     /// follow the plan for nominal times, which is known before.
     std::function<void(const PlannedCoverage&)> on_plan{};
     std::int64_t bytes_on_disk = std::int64_t{64} << 20U; ///< limit for the tensors of mismatches in the run's folder

@@ -27,7 +27,7 @@ struct ShippedLayer {
     std::uint64_t ticket = 0;                             ///< assigned by the broker
 };
 
-/// Passes layers between ranks that execute each other's computations. Questions decide on a verdict and need an
+/// Passes layers between ranks that execute each other's computations. Questions determine a verdict and need an
 /// answer; offers fill idle time and need none. Ranks are numbered over the whole run. Each function is called by the
 /// thread of the rank that it names or concerns.
 class CheckBroker {
@@ -62,7 +62,7 @@ public:
     CheckBroker& operator=(const CheckBroker&) = delete;
     virtual ~CheckBroker() = default;
 
-    /// Whether there are ranks to ask apart from `besides` of them, the asking rank among these.
+    /// Whether there are ranks to ask, apart from `besides` of them, which include the asking rank.
     [[nodiscard]] virtual bool hasOthers(std::size_t besides) const = 0;
 
     virtual void ask(std::shared_ptr<Question> question) = 0;
@@ -91,8 +91,8 @@ public:
     /// The rank is idle for `room`, which the broker may use.
     virtual void onIdle(TimeNs /*room*/) {}
     virtual void onStepEnd() {}
-    /// To be called after the last step until it returns true: waits for what other ranks still send or ask. `open`:
-    /// the rank waits for replies. Returns true at once if the run has ended.
+    /// Call it after the last step until it returns true: waits for what other ranks still send or ask. `open`: the
+    /// rank waits for replies. Returns true at once if the run has ended.
     [[nodiscard]] virtual bool drain(bool /*open*/) { return true; }
 };
 

@@ -35,7 +35,7 @@ struct CapturedLayer {
 /// rank's thread.
 class CheckContext {
 public:
-    /// The longest time of a check of a known answer or of a layer's weights.
+    /// The maximum time of a check of a known answer or of a layer's weights.
     static constexpr TimeNs kSmallCheck{200'000};
     static constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 
@@ -54,7 +54,7 @@ public:
     TimeNs step_begin{0};
     bool emulated = true;  ///< see IdleClock::emulates()
     CheckCost digest_cost; ///< of digests of what is computed and sent
-    CheckCost repeat_cost; ///< of what is kept to be run again
+    CheckCost repeat_cost; ///< of copies kept for re-execution
     CheckedSteps checked_steps;
     /// Replaces the study's plan, see CheckSetup::measured; may be null.
     const MeasuredPlan* measured = nullptr;
@@ -72,7 +72,7 @@ public:
     }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
 
-    /// Does a part of what makes an op longer.
+    /// Does a part of the work that makes an op longer.
     template <class Work>
     void timed(CheckCost& cost, const Work& work) {
         const auto began = std::chrono::steady_clock::now();
@@ -108,25 +108,25 @@ private:
     std::vector<Deferred> deferred_;
 };
 
-/// The time that a rank needs to execute a part of a layer again: the nominal time if ops take theirs, else an average
-/// of measured times. For the rank's thread.
+/// The time that a rank needs to execute a part of a layer again: the nominal time if ops take theirs, otherwise an
+/// average of measured times. For the rank's thread.
 class ReexecutionCosts {
 public:
     /// `context` must outlive the object.
     explicit ReexecutionCosts(const CheckContext& context) : context_(context) {}
 
-    /// `nominal` is the layer's part of the nominal time of its op. Returns a time that exceeds every slot if the cost
-    /// is not known.
+    /// `nominal` is the layer's part of the nominal time of its op. If the cost is unknown, returns a time that exceeds
+    /// every slot.
     [[nodiscard]] TimeNs of(const CapturedLayer& layer, TimeNs nominal) const;
-    /// The measured time of the parts of a layer's op, or of a layer of its kind; nothing before these have run.
+    /// The measured time of the parts of a layer's op, or of a layer of its kind; nothing until these have run.
     [[nodiscard]] std::optional<TimeNs> measured(OpKind kind, int layer) const;
-    /// Records a measured time; not to be called where executions take nominal times.
+    /// Records a measured time. Do not call it if executions take nominal times.
     void note(const CapturedLayer& layer, TimeNs took);
     /// Layers of one kind have the same cost: 0 = embedding, 1 = block, 2 = head.
     [[nodiscard]] int kindOf(int layer) const { return layer == 0 ? 0 : layer == context_.setup.headLayer() ? 2 : 1; }
 
 private:
-    /// Of the same part of the same layer, or of one of its kind.
+    /// For the same part of the same layer, or of one of its kind.
     [[nodiscard]] std::optional<TimeNs> usual(OpKind kind, LayerPart part, int layer) const;
 
     const CheckContext& context_;

@@ -22,7 +22,7 @@ public:
         const CostModel& times; ///< nominal; if empty, those of timesOrUnits()
         const ModelConfig& model;
         bool paced = true;
-        bool on_host = true;        ///< ranks compute there, not on devices
+        bool on_host = true;        ///< ranks compute on the host, not on devices
         std::size_t ranks_here = 1; ///< number of ranks that can repeat each other's layers
         std::filesystem::path dir;  ///< for the tensors of mismatches; empty = they are not written
     };
@@ -33,15 +33,15 @@ public:
     const AadiffOptions options;
     const PlanLimits limits;
     const AadiffStudy study;
-    /// Whether each rank plans by what its own steps leave idle, see MeasuredPlan, not by the study. So where ops take
+    /// Whether each rank plans from the idle time of its own steps, see MeasuredPlan, and not by the study: if ops take
     /// the time of their maths.
     const bool measured;
-    /// Whether steps are checked as often as AadiffOptions::cost allows, see CheckedSteps. So on devices where ops take
+    /// Whether steps are checked as often as AadiffOptions::cost allows, see CheckedSteps: on devices where ops take
     /// the time of their maths.
     const bool chooses_steps;
     /// Whether ops are held back until the plan's times, so that the idle time of a step is contiguous.
     const bool holds;
-    /// The broker of the ranks of this process; to be replaced before the run if other processes can be asked.
+    /// The broker of the ranks of this process. Replace it before the run if other processes can be asked.
     std::unique_ptr<CheckBroker> broker;
     /// Writes a mismatch of a rank, numbered over the whole run, into its trace; may be empty.
     std::function<void(Rank, const CheckRecord&)> write;
@@ -52,10 +52,11 @@ public:
 
     /// The share of its time that a rank may use for one of the two kinds of work in AadiffOptions::cost.
     [[nodiscard]] double shareOfOne() const;
-    /// A rank has made its first plan, see MeasuredPlan, of which a step is carried out in every `interval` steps.
+    /// A rank has made its first plan, see MeasuredPlan; a step of it is executed in every `interval` steps.
     /// Thread-safe.
     void planned(Rank world, const RankPlan& plan, int interval);
-    /// Steps until all is covered, by the study or by what ranks have planned since; nothing if some units never are.
+    /// Steps until everything is covered, according to the study or to later plans of ranks; nothing if some units
+    /// never are.
     [[nodiscard]] std::optional<int> stepsToFull() const;
 
     /// Writes the tensors of a mismatch to disk, within AadiffOptions::bytes_on_disk.

@@ -15,14 +15,14 @@
 namespace bubblescope::runtime {
 
 /// Observes the layers that a rank computes: injects faults, records digests of results, and captures the inputs of the
-/// layers that the plan repeats. For the rank's thread.
+/// layers that the plan re-executes. For the rank's thread.
 class LayerCapture {
 public:
     /// References must outlive the capture.
     LayerCapture(CheckContext& context, ReexecutionCosts& costs, LayerReexecution& reexecution)
         : context_(context), costs_(costs), reexecution_(reexecution) {}
 
-    /// Discards what was captured; `planned` are the checks of the step that begins.
+    /// Discards what was captured; `planned` are the checks of the new step.
     void beginStep(std::span<const PlannedCheck> planned);
     void beginOp(const Op& op, Stage stage, TimeNs begin);
     /// See RankHook.

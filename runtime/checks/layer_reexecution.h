@@ -7,7 +7,7 @@
 
 namespace bubblescope::runtime {
 
-/// Executes captured parts of layers again, compares the results bit by bit, and finds a verdict on differences. For
+/// Re-executes captured parts of layers, compares the results bit by bit, and determines a verdict on differences. For
 /// the rank's thread.
 class LayerReexecution {
 public:

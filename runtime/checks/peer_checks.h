@@ -25,7 +25,8 @@ public:
     /// Executes the offer of another rank, if one fits before `end`; returns false if none does.
     bool checkForOthers(TimeNs end, IdleClock& clock);
 
-    /// At the end of a step, after the barrier: answers other ranks, and settles verdicts whose answers have come.
+    /// At the end of a step, after the barrier: answers other ranks, and determines verdicts whose answers have
+    /// arrived.
     void endStep();
     /// After the last step: returns when no rank waits for another.
     void drain();
@@ -37,7 +38,7 @@ private:
     struct Pending {
         CheckRecord record;
         std::shared_ptr<CheckBroker::Question> question; ///< null if no rank can be asked
-        std::optional<Rank> by;                          ///< the rank that made the check, if it is another one
+        std::optional<Rank> by;                          ///< the rank that made the check, if it was another one
     };
 
     [[nodiscard]] CheckBroker& broker() const { return *context_.setup.broker; }

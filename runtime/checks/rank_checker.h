@@ -20,7 +20,7 @@
 namespace bubblescope::runtime {
 
 /// The positions of the slots of a rank's plan in its list of ops, and the predicted ends. Times are relative to the
-/// begin of the step.
+/// start of the step.
 class SlotSchedule {
 public:
     SlotSchedule(const CheckSetup& setup, const Schedule& schedule, Rank rank);
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] std::size_t endsBefore(std::size_t slot) const { return slots_[slot].before; }
     [[nodiscard]] bool hasSlotBefore(std::size_t index) const;
 
-    /// The earliest begin of the op at `index`, if the plan holds ops back.
+    /// The earliest start of the op at `index`, if the plan delays ops.
     [[nodiscard]] std::optional<TimeNs> held(std::size_t index) const {
         return index < holds_.size() ? holds_[index] : std::nullopt;
     }
@@ -48,7 +48,7 @@ private:
     };
 
     std::vector<PlacedSlot> slots_;
-    BubbleForecast ends_;                      ///< since the step's begin, by the op that ends the bubble
+    BubbleForecast ends_;                      ///< since the step's start, by the op that ends the bubble
     std::vector<std::optional<TimeNs>> holds_; ///< by index
 };
 
@@ -91,7 +91,7 @@ public:
     void abandon() override { peers_.abandon(); }
 
 private:
-    /// beginStep() where the rank plans by its own steps.
+    /// beginStep() if the rank plans from its own steps.
     void beginMeasuredStep(int step, TimeNs begin);
     /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
@@ -101,11 +101,11 @@ private:
     }
     /// In the bubble before `index`, which ends at `end`.
     void runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock);
-    /// onIdle() where the rank plans by its own steps.
+    /// onIdle() if the rank plans from its own steps.
     void onMeasuredIdle(std::size_t index, IdleClock& clock);
-    /// Watches for how long a core is free in the bubble before `index`, until it ends.
+    /// Measures how long a core is free in the bubble before `index`, until it ends.
     void watchCores(std::size_t index, TimeNs began, IdleClock& clock);
-    /// Whether what the rank waits for is there, as far as that can be known after the last op.
+    /// Whether the input that the rank waits for has arrived, as far as that can be known after the last op.
     [[nodiscard]] bool over(std::size_t index, IdleClock& clock) const;
     /// Instead of a check that was already made in this step: offers it to another rank and executes an offer. Returns
     /// false if there is no offer.
@@ -116,12 +116,12 @@ private:
     bool tried_answers_ = false; ///< on a device
     SlotSchedule slots_;
     ReexecutionCosts costs_;
-    std::optional<MeasuredPlan> measured_; ///< none where the study's plan holds
+    std::optional<MeasuredPlan> measured_; ///< none if the study's plan is used
     PeerChecks peers_;
     LayerReexecution reexecution_;
     LayerCapture capture_;
     StateChecks state_;
-    bool untold_plan_ = false;      ///< the first plan was made, and not announced
+    bool untold_plan_ = false;      ///< the first plan was made, but not announced
     std::set<std::size_t> checked_; ///< units checked in the current step
 };
 

@@ -13,9 +13,9 @@ namespace bubblescope::runtime {
 /// The broker of one rank that is a process: questions, offers and results are sent as mail. For the rank's thread.
 ///
 /// The pipeline never waits for mail. Mail is read while the rank is idle, and slow operations (packing and unpacking a
-/// layer) are done only if the idle time suffices; questions and replies are handled at the end of a step. So the
+/// layer) are only done if the idle time suffices; questions and replies are handled at the end of a step. So the
 /// answer to a question may take a step or more. After the last step all processes stay until no rank waits for a
-/// reply; if the run ends early, missing replies never come.
+/// reply; if the run ends early, missing replies never arrive.
 ///
 /// A rank asks its successors in turn, around the ring of all ranks. Unreadable messages are discarded and reported to
 /// their sender, so that neither side waits for the other.
@@ -64,7 +64,7 @@ private:
         int steps = 0;
     };
 
-    /// The next rank to ask after the one that was asked last, excluding these; none if all are excluded.
+    /// The next rank to ask after the one asked last, without these; none if all are excluded.
     [[nodiscard]] std::optional<Rank> nextPeer(const std::vector<Rank>& excluded);
     /// Returns false if the message cannot be sent.
     bool post(Rank to, const CheckMessage& mail, TimeNs start = TimeNs{0}, TimeNs end = TimeNs{0});
@@ -74,7 +74,7 @@ private:
     void read(Mail mail);
     void handle(CheckMessage mail, const Mail& from);
     void handleResult(CheckMessage mail, const Mail& from);
-    /// What was sent under a ticket, if it was sent to the rank that replies.
+    /// The message sent under a ticket, if it was sent to the rank that replies.
     [[nodiscard]] std::optional<Sent> takeSent(std::uint64_t ticket, Rank from);
     /// Abandons everything that waits for a reply of this rank.
     void giveUpOn(Rank peer);

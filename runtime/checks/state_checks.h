@@ -18,10 +18,10 @@ public:
 
     /// Records the digests of all weights.
     void weightsWritten();
-    /// Where steps must not become longer: records those of one layer, another one at each call, if `wanted`. Of all,
-    /// if other ranks have copies of the weights.
+    /// If steps must not become longer: records those of one layer, a different one at each call, if `wanted`. Records
+    /// all if other ranks have copies of the weights.
     void weightsWrittenOfOne(bool wanted);
-    /// The recorded weights are not the last ones any more.
+    /// The recorded weights are outdated.
     void forgetWeights() { weights_.clear(); }
     /// The longest time of all checks of known answers.
     [[nodiscard]] static TimeNs knownAnswersTime();
@@ -31,12 +31,12 @@ public:
     void checkWeights(TimeNs end, IdleClock& clock);
     void checkKnownAnswers(TimeNs end, IdleClock& clock);
 
-    /// Adds digests to a message; `output` is the op's result if a layer has shown it.
+    /// Adds digests to a message; `output` is the op's result if a layer has provided it.
     void sign(const std::optional<ShownTensor>& output, Message& message) const;
     void signGradients(Stage stage, Message& gradients) const;
     /// Compares a received tensor with the digests that were sent with it.
     void checkReceived(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival);
-    /// The same for gradients, and compares the weights of the copies of the stage with each other.
+    /// As checkReceived() for gradients; also compares the weights of the copies of the stage with each other.
     void checkReceivedGradients(Stage stage, Arrival& gradients);
 
 private:
@@ -49,7 +49,8 @@ private:
     [[nodiscard]] std::uint64_t weightsDigest(Stage stage) const;
 
     CheckContext& context_;
-    std::map<std::pair<Stage, int>, LayerResult> weights_; ///< as last written, by layer; not of all layers, see above
+    std::map<std::pair<Stage, int>, LayerResult>
+        weights_; ///< as last written, by layer; possibly not for all layers, see above
     std::size_t next_layer_ = 0;
     TimeNs weights_time_{0};
 };

@@ -11,9 +11,10 @@
 
 namespace bubblescope::runtime {
 
-/// What each rank of a job on this machine is doing, in memory that its processes share. The memory outlives a process
-/// that is killed, so the others can read what it was doing. Ranks on other machines, and processes whose memory cannot
-/// be opened, are not on it.
+/// The current activity of each rank of a job on this machine, in memory shared by its processes. The memory outlives a
+/// killed
+/// process, so the others can read what it was doing. Ranks on other machines, and processes whose memory cannot be
+/// opened, are missing.
 ///
 /// An entry has one writer, its rank. Any thread reads.
 class ActivityBoard {
@@ -28,7 +29,7 @@ public:
 
     /// This process's entry. One thread at a time.
     void write(const Activity& activity) noexcept;
-    /// The last entry of a rank; nothing if it is not on the board. Times are on the clock that the machine shares.
+    /// The last entry of a rank; nothing if it is missing. Times are on the machine's shared clock.
     [[nodiscard]] std::optional<Activity> read(Rank rank) const noexcept;
     /// The number of other ranks on the board that keep a core busy.
     [[nodiscard]] int othersBusy() const noexcept;

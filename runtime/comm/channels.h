@@ -18,7 +18,7 @@ class DataChannel {
 public:
     struct Arrived {
         Tensor tensor;
-        std::optional<TimeNs> sent; ///< on the sender's clock; nothing if only a device knows
+        std::optional<TimeNs> sent; ///< on the sender's clock; nothing if only a device has the time
         std::optional<MessageDigests> digests{};
     };
 
@@ -60,7 +60,7 @@ struct ControlMessage {
         Ping,    ///< requests the receiver's clock
         Pong,    ///< the answer to a Ping
         Ended,   ///< the run ends early; carries the reason
-        Bye,     ///< the sender knows that the run has ended, and needs no other process
+        Bye,     ///< the sender has seen that the run has ended, and needs no other process
     };
 
     Kind kind = Kind::Alive;

@@ -61,7 +61,7 @@ struct Expected {
     MessageKey key;
 };
 
-/// Bytes from one rank to another beside the messages of the pipeline: no rank waits for mail within a step, and mail
+/// Bytes from one rank to another besides the messages of the pipeline: no rank waits for mail within a step, and mail
 /// is never confused with a tensor. The mail of one sender arrives in order.
 struct Mail {
     Rank peer; ///< the receiver when posted, the sender when taken

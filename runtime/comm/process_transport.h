@@ -32,22 +32,22 @@ struct ProcessTransportConfig {
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
     TimeNs ping_interval{60'000'000'000};   ///< between exchanges of pings while the ranks work
-    std::shared_ptr<ActivityBoard> board{}; ///< of the job's processes; null = they tell each other only
+    std::shared_ptr<ActivityBoard> board{}; ///< of the job's processes; null = they only send each other their activity
 };
 
 /// One process's end of the transport between the processes of a job, each of which is one rank. Tensors travel on one
 /// channel, all other information on another.
 ///
 /// A thread advances messages while the rank computes, exchanges activities with the other processes, and polls the
-/// watchdog. All channel calls are made under one lock and return at once. Of ranks on the same machine the board has
-/// the activity at any time; of others what they sent last is known.
+/// watchdog. All channel calls are made under one lock and return at once. For ranks on the same machine the board
+/// always has the current activity; for others only the last one that they sent is known.
 ///
 /// Times travel on the root's clock: if a rank has another clock, an exchange of pings at the start measures the
 /// difference. Clocks drift, so one exchange at the end, and one every minute between, are kept for readers of the
 /// trace. The thread makes the latter; no rank waits for them.
 class ProcessTransport final : public Transport {
 public:
-    /// All processes open their ends together. Error: Run, if the system refuses a thread.
+    /// All processes open their ends together. Error: Run if the system refuses a thread.
     [[nodiscard]] static Result<std::unique_ptr<ProcessTransport>> open(ProcessTransportConfig config);
     ~ProcessTransport() override;
 
@@ -75,8 +75,8 @@ public:
     /// replier the root, and times are as each clock showed them.
     [[nodiscard]] const std::vector<Ping>& pings() const { return pings_; }
 
-    /// Reports the exchanges in between as they are made: `tell` is called on the transport's thread, without a lock of
-    /// the transport, and no more after leave() has been called.
+    /// Reports the exchanges in between as they are made. Calls `tell` on the transport's thread, without a lock of the
+    /// transport, and not after leave() has been called.
     using OnPings = std::function<void(std::span<const Ping>)>;
     void onPings(OnPings tell);
 
@@ -151,7 +151,8 @@ private:
 };
 
 /// Decides whether all processes can continue; each passes its status, before they wait for each other in a run.
-/// Returns this process's error if it has one, else that of the first process that cannot continue, else success.
+/// Returns this process's error if it has one, otherwise that of the first process that cannot continue, otherwise
+/// success.
 [[nodiscard]] Status agree(Status own, ProcessTeam& team);
 
 } // namespace bubblescope::runtime

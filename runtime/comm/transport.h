@@ -16,7 +16,7 @@
 
 namespace bubblescope::runtime {
 
-/// What a rank is doing. Times are on its host's clock.
+/// The activity of a rank. Times are on its host's clock.
 struct Activity {
     enum class Kind : std::uint8_t {
         Starting,  ///< builds its stages
@@ -34,7 +34,7 @@ struct Activity {
     Op op;
     Rank peer;
     TimeNs since{0};
-    TimeNs due{0}; ///< of Computing: the expected end of the op; no earlier than `since`
+    TimeNs due{0}; ///< for Computing: the expected end of the op; not earlier than `since`
 
     /// Whether the rank keeps a core busy.
     [[nodiscard]] bool busy() const { return kind == Kind::Computing || kind == Kind::Checking; }
@@ -66,9 +66,9 @@ public:
     /// The rank of this end.
     [[nodiscard]] virtual Rank rank() const = 0;
 
-    /// Announces the messages that the rank will receive in the next step, in that order. To be called before the
-    /// barrier that begins the step, when all earlier messages have been taken. Receives can then be posted in advance.
-    /// Other messages may be received as well.
+    /// Announces the messages that the rank will receive in the next step, in that order. Call it before the barrier
+    /// that begins the step, when all earlier messages have been taken. Receives can then be posted in advance. Other
+    /// messages may be received as well.
     virtual void expect(std::span<const Expected> messages) = 0;
 
     /// Takes the message over and never waits for the receiver. `to` may be this rank.
@@ -95,7 +95,7 @@ public:
     /// Waits for mail; nothing when the run has ended.
     [[nodiscard]] virtual std::optional<Mail> awaitMail() { return {}; }
 
-    /// Waits for all ranks, each of which passes a time; returns the latest of all. Nothing when the run has ended.
+    /// Waits for all ranks, each of which passes a time; returns the latest. Nothing when the run has ended.
     [[nodiscard]] virtual std::optional<TimeNs> barrier(TimeNs time) = 0;
 
     /// Publishes the rank's activity, for the watchdog. Cheap: called once per op.

@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 /// clock: the transport calls it periodically. Thread-safe.
 ///
 /// A rank is at fault if it
-/// - has not been heard of for longer than the timeout (only if heardFrom() reports signs of life),
+/// - - has sent no sign of life for longer than the timeout (only if heardFrom() reports them),
 /// - is in an op for longer than its expected time plus the timeout, and was alive then,
 /// - waits for a message, or for its device, for longer than the timeout while no rank computes: the message is lost,
 ///   or the device hangs.

@@ -25,7 +25,7 @@ struct BubbleMoment {
     BubblePlace place;
 };
 
-/// Called on a rank's thread at each of its bubbles, after everything that it computed has been handed to the transport
+/// Called on a rank's thread at each of its bubbles, after everything that it computed has been passed to the transport
 /// and before it waits for its next input. Work that fits into the bubble costs the step nothing, and no rank waits for
 /// it. Several ranks may call at once. An exception ends the run with an error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;

@@ -12,12 +12,12 @@
 
 namespace bubblescope::runtime {
 
-/// A rank's ops on a device with queues: their times are known at the end of a step, and recorded then. Lives on the
-/// rank's thread.
+/// A rank's ops on a device with queues: their times are known at the end of a step, and recorded then. For the rank's
+/// thread.
 class DeviceOps {
 public:
-    /// Binds the calling thread to the device. `rank` counts all ranks of the run; `kernels` is told what they launch,
-    /// if it is not null. References must outlive the object.
+    /// Binds the calling thread to the device. `rank` counts all ranks of the run; `kernels`, if not null, receives
+    /// what they launch. References must outlive the object.
     DeviceOps(std::shared_ptr<RankQueue> device, RankRecord& record, const CommTopology& topology, Rank rank,
               profiler::KernelRecorder* kernels);
 

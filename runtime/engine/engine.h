@@ -23,9 +23,9 @@
 
 namespace bubblescope::runtime {
 
-/// What the engine executes.
+/// The work that the engine executes.
 struct EngineConfig {
-    Schedule schedule; ///< must be valid; its optimizer ops are ignored, since each step ends with one
+    Schedule schedule; ///< must be valid; its optimizer ops are ignored, because each step ends with one
     int steps = 3;
     /// Whether each rank has an emulated device clock. Then an op begins when its inputs have arrived and the device is
     /// free on that clock, and ends after its nominal time in `times`; if its maths was done more than `pace_tolerance`
@@ -44,7 +44,7 @@ struct EngineConfig {
     std::stop_token end_early;
 };
 
-/// Where the engine executes it, and who takes part.
+/// Where the engine executes it, and which ranks take part.
 struct EngineParts {
     HostClock& clock;
     StageFactory make_stage;
@@ -57,7 +57,7 @@ struct EngineParts {
     /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
     std::vector<Transport*> ranks;
     std::vector<profiler::RecordRing*> rings = {}; ///< where each of `ranks` records; empty = nowhere
-    profiler::KernelRecorder* kernels = nullptr;   ///< is told what ranks launch on devices; null = nobody
+    profiler::KernelRecorder* kernels = nullptr;   ///< receives what ranks launch on devices; may be null
     /// The effect of an injected death on the rank's process; by default the run ends with an error that reports it.
     std::function<void()> die = {};
     /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
@@ -98,7 +98,7 @@ struct EngineResult {
 ///
 /// `control.total` is set to the number of ops here, `control.done` counts them, `control.stop` is polled between ops.
 /// Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; an error of `after_step`; the
-/// transport's error if a rank has died or hangs. What both refer to must outlive the call.
+/// transport's error if a rank has died or hangs. The objects to which both refer must outlive the call.
 [[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control);
 
 } // namespace bubblescope::runtime

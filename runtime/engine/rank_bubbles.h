@@ -18,13 +18,13 @@ public:
 
     /// Begins a step, also on the rank's device.
     void beginStep();
-    /// To be called when the rank has sent everything before the op at `index`, and is about to wait for its input.
+    /// Call it when the rank has sent everything before the op at `index`, and is about to wait for its input.
     void before(std::size_t index);
     /// All inputs of the op at `index` had arrived at `ready`; 0 if it has none.
     void inputsReady(std::size_t index, TimeNs ready);
-    /// To be called when all ranks have met behind their ops of the step, at `met`.
+    /// Call it when all ranks have met after their ops of the step, at `met`.
     void opsDone(TimeNs met);
-    /// To be called when all ranks have met behind the optimizer.
+    /// Call it when all ranks have met after the optimizer.
     void optimizerDone();
 
     /// The earliest begin of the op at `index`, relative to the begin of the step or as a time; nothing if it is not
@@ -39,7 +39,7 @@ private:
     /// Whether there is a hook that works in the current step's bubbles.
     [[nodiscard]] bool works() const { return rank_.fillsBubbles() && rank_.hook->active(); }
     void callBubbleHook(std::size_t index);
-    /// On a device: the hook may do what it could not do within the ops that are done.
+    /// On a device: the hook may do now what it could not do within the finished ops.
     void settle();
     void work(std::size_t index);
     /// Publishes that the rank waits, see Transport::report().

@@ -15,7 +15,7 @@ public:
     /// `rank` must outlive the object.
     explicit RankExchange(RankState& rank) : rank_(rank), expected_(rank.topology.expectedInStep()) {}
 
-    /// To be called before the barrier that begins a step.
+    /// Call it before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
     /// Waits for the input from the neighbouring stage. Nothing if the op needs none.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op);

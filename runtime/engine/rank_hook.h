@@ -58,8 +58,8 @@ public:
 };
 
 /// The extension point of a rank of the training loop: observes what the rank computes and exchanges, and may work in
-/// its bubbles. The engine does not know who implements it, nor for what purpose. All calls come from the rank's
-/// thread; an exception ends the run with an error that names the rank. Times are on the rank's device clock.
+/// its bubbles. The engine does not depend on implementations. All calls come from the rank's thread; an exception ends
+/// the run with an error that names the rank. Times are on the rank's device clock.
 ///
 /// A bubble is identified by the index of the op in the rank's list that ends it; the size of the list identifies the
 /// bubble after the last op.
@@ -92,7 +92,7 @@ public:
     [[nodiscard]] virtual bool fillsBubbles() const { return false; }
     /// Whether it does so in the current step. If not, only onStepEnd() and inputsReady() are called in it.
     [[nodiscard]] virtual bool active() const { return false; }
-    /// The begin of the current step, if only the rank's device knows it.
+    /// The begin of the current step, if only the rank's device has it.
     virtual void stepBegan(TimeNs /*begin*/) {}
     /// The begin of the current step as the hook knows it.
     [[nodiscard]] virtual TimeNs stepBegin() const { return TimeNs{0}; }

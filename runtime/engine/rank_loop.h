@@ -19,7 +19,7 @@ public:
     /// Runs all steps. Catches all exceptions: a failure ends the run for all ranks.
     void run() noexcept;
 
-    /// To be called after run() has returned.
+    /// Call it after run() has returned.
     [[nodiscard]] const RankCounts& counts() const { return rank_.counts; }
 
 private:

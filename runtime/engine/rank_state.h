@@ -29,8 +29,8 @@ struct RunState {
     const RunMesh mesh;
     const DataPlan plan;
     JobControl& control;
-    /// One past the last step. A rank that enters a step and finds that the run was asked to end makes that step the
-    /// last one: no rank is ahead of it, since all ranks meet at the end of a step, and all read this value before they
+    /// One past the last step. If a rank enters a step and the run was asked to end, it makes that step the last one:
+    /// no rank is ahead of it, because all ranks meet at the end of a step, and all read this value before they
     /// continue.
     std::atomic<int> steps;
     std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
@@ -63,7 +63,7 @@ struct RankState {
     RankRecord record;
     std::optional<TensorGroup> sums; ///< none = stages are whole
     std::optional<DeviceOps> device; ///< none = the host; opened on the rank's thread
-    std::shared_ptr<RankHook> hook;  ///< null = nobody observes the rank
+    std::shared_ptr<RankHook> hook;  ///< null = no hook observes the rank
 
     int step = 0;
     std::optional<Op> current; ///< for error messages

@@ -46,7 +46,7 @@ public:
 
     /// Begins an op, or several that run as one, with `sums` sums. `computing` is its activity.
     void beginOp(const Activity& computing, int sums);
-    /// The same on an emulated clock.
+    /// As above, on an emulated clock.
     void beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency);
 
     [[nodiscard]] Tensor addUp(Tensor part) override;

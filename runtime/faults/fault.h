@@ -42,7 +42,7 @@ enum class FaultKind : std::uint8_t {
     Op,     ///< some ops take `factor` times as long and `time` more
     Jitter, ///< the times of ops vary by a normal distribution of `share`
     Link,   ///< transfers from one rank to another take `time` longer
-    Stall,  ///< in each step the first transfer of a link, and those right behind it, arrive `time` late
+    Stall,  ///< in each step the first transfer of a link, and those directly after it, arrive `time` late
     Pause,  ///< the rank does nothing for `time` before an op
     Drop,   ///< a `share` of a rank's records is lost
     Flip,   ///< a bit of a tensor changes
@@ -64,9 +64,9 @@ enum class FaultStay : std::uint8_t {
 /// A fault to be injected into a run. Omitted parameters have values without effect.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
-    FaultRange ranks;        ///< of a link, the sender
+    FaultRange ranks;        ///< for a link, the sender
     FaultRange tensor_ranks; ///< among the ranks that share a stage; the same at both ends of a link
-    FaultRange peers;        ///< of a link, the receiver
+    FaultRange peers;        ///< for a link, the receiver
     FaultRange steps;
     OpPattern ops;
     double factor = 1;
@@ -100,7 +100,7 @@ struct Fault {
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
 /// Checks that what the faults name exists: ranks, steps, ops of a rank, tensors. Error: Usage. The layers of a stage
-/// are not known here.
+/// are unknown here.
 [[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps,
                                  int tensor_ranks = 1);
 

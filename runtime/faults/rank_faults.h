@@ -37,8 +37,8 @@ public:
     /// The time that the rank pauses before an op.
     [[nodiscard]] TimeNs pauseBefore(const Op& op, int step) const;
 
-    /// The arrival of a transfer that would arrive at `arrival` without faults. To be called once for each transfer, in
-    /// the order in which the rank receives them.
+    /// When a transfer arrives that would arrive at `arrival` without faults. Call it once per transfer, in the order
+    /// in which the rank receives them.
     [[nodiscard]] TimeNs arrival(Rank from, int step, TimeNs arrival);
 
     /// Whether the record of an op, or those of its transfers, are lost.
@@ -102,7 +102,7 @@ public:
         return {op, step, layer, again, ++count_};
     }
     [[nodiscard]] LayerInjection injection(const LayerRun& run) const { return {faults_, run}; }
-    /// To be called before an op of this stage: injects faults into its weights.
+    /// Call it before an op of this stage: injects faults into its weights.
     void injectIntoWeights(const Op& op, int step, StageModel& stage);
 
 private:

@@ -6,7 +6,7 @@
 
 namespace bubblescope {
 
-/// What a launcher of parallel jobs passed to this process.
+/// The data that a launcher of parallel jobs passed to this process.
 struct Launched {
     std::string launcher; ///< the variable that identifies it, such as "OMPI_COMM_WORLD_SIZE"
     std::optional<int> rank;

@@ -36,7 +36,7 @@ public:
     [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
     /// Sends a text, preceded by its length in 64 bits of native byte order.
     [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
-    /// One of at most `most` bytes. Memory grows with what comes, not with what is announced.
+    /// Receives at most `most` bytes. Memory grows with what arrives, not with what is announced.
     [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
 
     /// Without waiting: returns the number of bytes, possibly 0; nothing when the connection is closed.

@@ -41,13 +41,13 @@ public:
     // The inputs of this part of the layer.
     PieceRows rows;
     int heads = 1; ///< of a block, on this rank
-    Buffer input;  ///< of a forward; for a backward the gradient of the output
+    Buffer input;  ///< for a forward; for a backward the gradient of the output
     Buffer tokens;
     Buffer targets;
     typename Block::Saved saved;
     std::vector<typename Block::Saved> earlier;
     typename Head<T>::Saved head;
-    Buffer gradient_sum;      ///< what the weights' gradient was added to; empty = nothing
+    Buffer gradient_sum;      ///< the previous sum that the weights' gradient was added to; empty = nothing
     bool shared = false;      ///< whether other ranks took part in the block
     std::vector<Buffer> sums; ///< the sums that they computed
 
@@ -59,8 +59,8 @@ private:
     void runEmbedding(const Layers<T>& layers) const;
     void runBlock(const Layers<T>& layers) const;
     void runHead(const Layers<T>& layers) const;
-    /// Provides a column of gradients to add to, of which only the layer's range exists; shows that range after `work`
-    /// has added to it.
+    /// Provides a column of gradients to add to, which only has the layer's range; shows that range after `work` has
+    /// added to it.
     template <class Work>
     void weightGradient(const Layers<T>& layers, const Work& work) const;
     /// Whether it can leave its thread.
@@ -90,7 +90,7 @@ private:
 };
 
 /// Connects a rank that shares its stage with the others, through the tensors that ranks exchange. Keeps copies of the
-/// sums if a part of a layer is to be executed again.
+/// sums if a part of a layer will be executed again.
 class GroupSums final : public PartSums {
 public:
     /// `copies` may be null.

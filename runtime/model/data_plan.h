@@ -37,8 +37,9 @@ struct Piece {
     friend constexpr auto operator<=>(const Piece&, const Piece&) = default;
 };
 
-/// What the model must know of one stage. Two pipelines in opposite directions hold each part of the model twice: two
-/// stages with equal places.
+/// The data about one stage that the model needs. Two pipelines in opposite directions hold each part of the model
+/// twice:
+/// two stages with equal places.
 struct StageTask {
     int place = 0;               ///< in its pipeline
     int places = 1;              ///< number of places in its pipeline

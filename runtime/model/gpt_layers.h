@@ -18,16 +18,16 @@ struct AttentionShape {
     [[nodiscard]] std::int64_t headWidth() const { return width / heads; }
 };
 
-/// Causal self-attention (Vaswani et al. 2017). Where the device fuses it, all heads of all sequences are computed in
-/// one piece without scores in memory. Elsewhere the scores of several heads at a time are held in scratch memory that
-/// fits a GPU's cache; the softmax weights are saved for the backward if the queue's traits ask for it, and recomputed
+/// Causal self-attention (Vaswani et al. 2017). If the device fuses it, all heads of all sequences are computed in one
+/// kernel without scores in memory. Otherwise the scores of several heads at a time are in scratch memory that fits a
+/// GPU's cache; the softmax weights are saved for the backward if the queue's traits request it, and recomputed
 /// otherwise. Either way a device's memory grows linearly with the tokens.
 template <class T>
 class Attention {
 public:
     Attention(const Layers<T>& layers, AttentionShape shape) : layers_(layers), shape_(shape) {}
 
-    /// What attend() keeps for gradient().
+    /// The data that attend() keeps for gradient().
     struct Saved {
         const Buffer& attended; ///< what attend() returned
         const Buffer& weights;
@@ -100,9 +100,9 @@ class TransformerBlock {
 public:
     using Parts = BlockParts;
 
-    /// What is kept of a piece between its ops. F fills all of it but the gradients; I adds those of each part's output
-    /// and frees what only it needed. The inputs of linear layers are recomputed from the saved normalisations: that is
-    /// cheap and saves memory.
+    /// The data kept for a piece between its ops. F fills all of it except the gradients; I adds those of each part's
+    /// output and frees what only I needed. The inputs of linear layers are recomputed from the saved normalisations,
+    /// which is cheap and saves memory.
     struct Saved {
         Normalised ln1; ///< until W; its deviations until I
         Buffer qkv;     ///< until I
@@ -110,7 +110,7 @@ public:
         Buffer attended;
         Normalised ln2;
         Buffer hidden;                                  ///< before GELU
-        Buffer later_grad;                              ///< of keys and values, from later slices, in float
+        Buffer later_grad;                              ///< for keys and values, from later slices, in float
         std::array<Buffer, Parts::kParts> output_grads; ///< from I to W
 
         [[nodiscard]] std::int64_t bytes() const;

@@ -16,8 +16,8 @@ namespace bubblescope::runtime {
 /// (seed, number of the block in the whole model), data on (seed, step, micro-batch), so any cut of the same blocks
 /// into stages, and of stages into ranks, computes the same numbers. Slice i of k of a micro-batch of sequences of n
 /// tokens has their tokens i·n/k … (i+1)·n/k − 1. Attention sees the preceding slices, which therefore must pass a
-/// stage in order, and come back in the opposite order. If ranks share the stage each has a GptStage, see TensorShard;
-/// parameters that all of them hold stay equal bit for bit, since all compute them from equal numbers.
+/// stage in order, and come back in the opposite order. If ranks share the stage, each has a GptStage, see TensorShard;
+/// parameters that all of them hold stay bit-identical, because all compute them from equal numbers.
 ///
 /// One call per op. Calls queue their work and return; on the CPU the work is done then. Tensors of activations and
 /// gradients that it takes and returns belong to its queue.
@@ -52,10 +52,10 @@ private:
     using Block = TransformerBlock<T>;
     using Layer = typename CapturedGptLayer<T>::Layer;
 
-    /// What is kept of a piece between its ops.
+    /// The data kept for a piece between its ops.
     struct SavedActivations {
         std::vector<typename Block::Saved> blocks;
-        Buffer tokens; ///< on the first and last stage; not counted, since they are data
+        Buffer tokens; ///< on the first and last stage; not counted, because they are data
         Buffer targets;
         Buffer embedding_grad;        ///< on the first stage, from I to W
         typename Head<T>::Saved head; ///< on the last stage
@@ -85,7 +85,7 @@ private:
         return Head<T>(Layers<T>(place, parametersOf(headNumber())));
     }
 
-    /// What a neighbour would send.
+    /// The tensor that a neighbour would send.
     [[nodiscard]] Tensor blank(Piece piece) const;
     void makeTokens(Piece piece, SavedActivations& saved) const;
     // Each shows its results to the watch.

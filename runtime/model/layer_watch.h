@@ -60,7 +60,7 @@ public:
 /// Observes the ops of a stage. Used by the rank's thread.
 class LayerWatch : public LayerProbe {
 public:
-    /// A part of a layer is about to be computed; touch() follows for each tensor. Returns true if the part is to be
+    /// A part of a layer is about to be computed; touch() follows for each tensor. Returns true if the part must be
     /// captured.
     [[nodiscard]] virtual bool begin(const LayerCall& call) = 0;
     /// The part has been computed; `kept` is null unless it was requested.

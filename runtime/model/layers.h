@@ -110,7 +110,7 @@ public:
         Normalised normalised;
         Buffer scaled;
     };
-    /// Both for a part, and shows the normalised values. In one pass unless somebody watches, who may change them.
+    /// Both for a part, and shows the normalised values. In one pass, unless an observer may change them.
     [[nodiscard]] NormalisedInput normaliseAndScale(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
     /// Adds `beside`, unless it is empty.

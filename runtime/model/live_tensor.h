@@ -63,8 +63,8 @@ public:
     virtual ~LiveTensor() = default;
 
     [[nodiscard]] virtual std::int64_t count() const = 0;
-    /// Flips a bit of a number; bit 0 is the lowest, and numbers are counted in memory order. For 16-bit numbers bits
-    /// are counted as in the floats of which they are the upper half; bits of the lower half are mapped to the upper
+    /// Flips a bit of a number; bit 0 is the lowest, and numbers are counted in memory order. In 16-bit numbers, bits
+    /// are counted as in the floats that they are the upper half of; bits of the lower half are mapped to the upper
     /// half.
     virtual void flip(std::int64_t element, std::int64_t bit) = 0;
     /// Flips the lowest bit of about half of the numbers; `chance` selects them.

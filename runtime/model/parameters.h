@@ -71,7 +71,7 @@ public:
     void prepareSteps();
     /// One AdamW step with the mean of the `microbatches` gradients in `sum`.
     void step(const float* sum, int microbatches);
-    /// To be called after the weights were written from outside.
+    /// Call it after the weights were written from outside.
     void round();
 
     [[nodiscard]] std::int64_t bytes() const { return exact_.bytes() + rounded_.bytes(); }
@@ -125,7 +125,7 @@ public:
     [[nodiscard]] Target begin(Piece piece);
     void end(Piece piece);
 
-    /// The sum over all pieces, all of which must have been added. Then starts over.
+    /// The sum over all pieces, which must all have been added. Then starts over.
     [[nodiscard]] Buffer take();
 
     /// Bytes of the sum and of early gradients, between ops.

@@ -38,10 +38,10 @@ struct PartLayout {
 /// the same however the model is cut.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
 
-/// The layers of a place among so many: its blocks, with the embedding on the first and the head on the last.
+/// The layers of one of `places` places: its blocks, with the embedding on the first and the head on the last.
 [[nodiscard]] LayerRange layersAt(const ModelConfig& config, int place, int places);
 
-/// The number of a part's biases on a rank: the rank's share for divided columns, else all.
+/// The number of a part's biases on a rank: the rank's share for divided columns, otherwise all.
 [[nodiscard]] std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard);
 
 /// How often an op of this kind sums over the ranks that share the stage, see StageModel::sumsIn().

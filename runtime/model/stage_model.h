@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 /// Bytes held for training, without the data.
 struct MemoryUse {
     std::int64_t weights = 0;
-    std::int64_t gradients = 0;   ///< of the weights: the sum, and gradients that wait for their turn in it
+    std::int64_t gradients = 0;   ///< of the weights: the sum, and gradients that wait for their turn to be added
     std::int64_t optimizer = 0;   ///< its moments
     std::int64_t activations = 0; ///< kept by forward and backward for later ops of their piece
 
@@ -46,10 +46,10 @@ public:
     /// W, or the second half of B; frees what is kept of the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
-    /// Rehearsal of a step before the first one, on meaningless input: each op of the step once, in the schedule's
-    /// order. A device loads its code and gets its memory by it, which later might wait for a transfer to a peer.
-    /// Nothing of it remains after endRehearsal(); watches do not see it. Of sums over the ranks
-    /// that share the stage, only this rank's part is taken.
+    /// Rehearses a step before the first one, on meaningless input: each op of the step once, in the schedule's order.
+    /// This makes a device load its code and allocate its memory, which might later wait for a transfer to a peer.
+    /// Nothing of it remains after endRehearsal(); watches do not see it. Sums over the ranks that share the stage only
+    /// take this rank's part.
     virtual void rehearse(OpKind /*kind*/, Piece /*piece*/) {}
     virtual void endRehearsal() {}
 

@@ -64,7 +64,7 @@ struct DeviceArrival {
     Buffer stamp;             ///< 8 bytes with the device's time of the end; only on paced runs
 };
 
-/// A matrix in the memory of a rank's device: a row per token, or a column of gradients. Work on it is queued on the
+/// A matrix in the memory of a rank's device: one row per token, or a column of gradients. Work on it is queued on the
 /// device in the order of the calls; only toHost() waits for it.
 class DeviceArray {
 public:

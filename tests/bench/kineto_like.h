@@ -32,7 +32,7 @@ inline std::string annotatedOp(const PipelinePlace& place, std::size_t slot) {
     return fmt::format("PP:{}{}{}", stage, backward ? 'B' : 'F', microbatch);
 }
 
-/// A trace as PyTorch's profiler writes it, made of nothing but numbers: operators on the host, launches, kernels on
+/// A trace as PyTorch's profiler writes it, made only from numbers: operators on the host, launches, kernels on
 /// two streams with the args that real ones have, and arrows between launch and kernel. About `bytes` long.
 inline std::string kinetoLike(std::size_t bytes, const PipelinePlace& place = {}) {
     constexpr std::size_t kOpsASlot = 50; // operators

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// What the programs that load a live view have in common.
+/// The common code of the programs that load a live view.
 namespace bubblescope::bench {
 
 /// Processor time of the calling thread.
@@ -19,12 +19,12 @@ inline double threadSeconds(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// The same of all threads.
+/// As above, for all threads.
 inline double processSeconds() {
     return threadSeconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/// Of the process that a status file of /proc describes; 0 if there is none.
+/// For the process that a status file of /proc describes; 0 if there is none.
 inline long residentKilobytes(const std::string& file = "/proc/self/status", std::string_view which = "VmRSS:") {
     std::ifstream status(file);
     for (std::string word; status >> word;) {

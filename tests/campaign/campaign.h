@@ -26,7 +26,7 @@ enum class FaultKind {
 inline constexpr int kFaultKinds = 9;
 [[nodiscard]] std::string faultName(FaultKind kind);
 
-/// What was put in. What a kind does not need keeps its default.
+/// The planted fault. Fields that a kind does not need keep their defaults.
 struct Fault {
     FaultKind kind = FaultKind::None;
     Rank rank;

@@ -8,7 +8,7 @@
 
 namespace bubblescope::campaign {
 
-/// Faults that cost a step less need not be told.
+/// Faults that cost a step less need not be found.
 inline constexpr double kCostThatCounts = 0.03;
 
 /// True where BUBBLESCOPE_CAMPAIGN=full is set: many runs of each kind.
@@ -16,21 +16,22 @@ inline constexpr double kCostThatCounts = 0.03;
 
 [[nodiscard]] std::vector<ScheduleSpec> schedules();
 
-/// The fault and all that was told.
+/// The fault and all findings.
 [[nodiscard]] std::string describe(const Job& job, const RunReport& report);
 
-/// Counts what was found of the faults put in, and whom the findings blame.
+/// Counts the planted faults that were found, and the ranks that the findings name.
 class Tally {
 public:
     /// Prints a job whose fault was not found, or blamed on somebody else.
     void add(const Job& job, const RunReport& report, const std::string& where);
     void print() const;
 
-    [[nodiscard]] int due() const; ///< faults that cost enough, or whose kind is told whatever it costs
+    [[nodiscard]] int due() const; ///< faults that cost enough, or whose kind is reported at any cost
     [[nodiscard]] int told() const;
-    [[nodiscard]] int blamedFirst() const; ///< of those told: what costs most is blamed on the right rank and op
-    /// How far the findings' costs are off what the steps save when the fault is taken away, as shares of the latter:
-    /// the median over all faults of which the finding names a cost.
+    [[nodiscard]] int
+    blamedFirst() const; ///< of the found ones: the most expensive finding names the right rank and op
+    /// The error of the findings' costs, as a share of the time that the steps save without the fault: the median over
+    /// all faults whose finding states a cost.
     [[nodiscard]] double costError() const;
 
 private:

@@ -18,7 +18,7 @@
 
 namespace bubblescope::test {
 
-/// A program that runs beside the test; killed at the end of its life if it still does.
+/// A program that runs at the same time as the test; killed by the destructor if it still runs.
 class Beside {
 public:
     Beside(const std::vector<std::string>& words, const std::string& out) {
@@ -51,7 +51,7 @@ public:
     Beside& operator=(const Beside&) = delete;
 
     void signal(int number) const { ::kill(child_, number); }
-    /// What follows `begin` in the next line on standard error that has it; waits for that.
+    /// Waits for the next line on standard error that contains `begin`; returns the text after it.
     [[nodiscard]] std::string said(const std::string& begin) const {
         std::string line;
         for (char c = 0; ::read(err_, &c, 1) == 1;) {
@@ -77,7 +77,7 @@ private:
     int err_ = -1;
 };
 
-/// Of a file with one on each line.
+/// The JSON documents of a file with one document per line.
 inline std::vector<nlohmann::json> documents(const std::string& file) {
     std::vector<nlohmann::json> all;
     std::istringstream lines(readAll(file));

@@ -16,7 +16,7 @@
 
 namespace bubblescope::fuzz {
 
-/// What an input is called in errors: whatever is wrong, the user learns which file it is.
+/// The name of an input in errors: every error states the file.
 inline const std::string kInput = "the-input";
 
 /// A reader did what its header says it never does.
@@ -27,7 +27,7 @@ public:
 
 void require(bool holds, const char* promise);
 
-/// Of kind Input, naming the input and what is wrong.
+/// An error of kind Input, with the name of the input and the fault.
 void checkError(const Error& error, std::string_view name = kInput);
 
 /// The promises of Trace: columns and tables of one size, ids in range, slices in order and nested, times within the

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What a reader takes for an input, in counts that are the same on every machine: no clock is asked.
+/// The cost of an input for a reader, in counts that are the same on every machine, without a clock.
 namespace bubblescope::fuzz {
 
 struct Used {
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] Used used() const;
 };
 
-/// What may be used for an input of so many bytes: so much for each byte, and as much for none.
+/// The limit for an input of a given size: a constant, plus an amount for each byte.
 struct Bounds {
     std::size_t peak_per_byte = 0;
     std::size_t allocated_per_byte = 0;

@@ -81,7 +81,7 @@ struct CuptiRunConfig {
     std::optional<TimeNs> forward; ///< paced with this and twice this, if set
 };
 
-/// The parts of a run on an emulated device that are looked at afterwards.
+/// The parts of a run on an emulated device that are examined afterwards.
 struct CuptiRun {
     std::shared_ptr<EmulatedDevice> device;
     std::shared_ptr<WatchedClock> clock = std::make_shared<WatchedClock>();

@@ -171,7 +171,7 @@ private:
     std::vector<std::unique_ptr<profiler::RecordRing>> rings_;
 };
 
-/// When nothing new is to be begun.
+/// The time after which nothing new may begin.
 class Budget {
 public:
     explicit Budget(std::optional<int> seconds) {
@@ -187,14 +187,14 @@ inline double seconds(TimeNs time) {
     return static_cast<double>(time.count()) * 1e-9;
 }
 
-/// Of all steps but the first, which loads kernels and asks for memory.
+/// All steps except the first, which loads kernels and allocates memory.
 inline TimeNs median(std::vector<TimeNs> times) {
     times.erase(times.begin());
     std::ranges::sort(times);
     return times[times.size() / 2];
 }
 
-/// What checks in bubbles cost: steps of one run with and without them, of a model of this width. Ops take as long as
+/// The cost of checks in bubbles: steps of one run with and without them, of a model of this width. Ops take as long as
 /// their kernels.
 void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs, int width);
 

@@ -19,7 +19,8 @@ struct ReportDevice {
     std::shared_ptr<Accelerator> plain;  ///< launches kernels one by one
     std::shared_ptr<Accelerator> graphs; ///< launches those of an op together
     std::vector<std::int64_t> products;  ///< rows of the square matrices to be multiplied
-    /// Of the model whose checked steps are measured, and of that whose bubbles are: small enough for the kernels of
+    /// Sizes of the model whose checked steps are measured, and of the model whose bubbles are measured: small enough
+    /// for the kernels of
     /// all ranks to run side by side.
     int checked_width = 1024;
     int bubble_width = 64;

@@ -111,7 +111,7 @@ private:
     return (values.cast<double>() - expected).norm() / (size > 0 ? size : 1.0);
 }
 
-/// What rounding explains: of float sums, or of results stored as Bf16.
+/// The difference that rounding explains: of float sums, or of results stored as Bf16.
 template <class T>
 constexpr double kRounding = sizeof(T) == sizeof(float) ? 2e-6 : 6e-3;
 

@@ -20,7 +20,7 @@ public:
     GuiTestEntry(const char* name, Run run);
 };
 
-/// What QTEST_MAIN puts into main().
+/// The code that QTEST_MAIN puts into main().
 template <class Test>
 int runGuiTest(int argc, char** argv) {
     const Application application(argc, argv);

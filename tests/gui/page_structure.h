@@ -7,7 +7,7 @@
 
 namespace bubblescope::gui {
 
-/// What a page of the manual and its translation must have in common.
+/// The structure that a page of the manual and its translation must share.
 struct PageStructure {
     struct Section {
         QString title;

@@ -88,7 +88,7 @@ inline bool startDisplay(QProcess& server) {
     return true;
 }
 
-/// What QTEST_MAIN puts into main(), on a display of its own. Skipped without Xvfb or xdotool.
+/// The code that QTEST_MAIN puts into main(), on a separate display. Skipped without Xvfb or xdotool.
 template <class Test>
 int runOnOwnDisplay(int argc, char** argv) {
     for (const char* program : {"Xvfb", "xdotool"}) {

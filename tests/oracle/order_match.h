@@ -13,7 +13,7 @@ namespace bubblescope::test {
 /// A case's p, m and v under the names its source uses.
 [[nodiscard]] ScheduleSpec specOf(const Json& one, const std::string& family, const std::string& flavor = "");
 
-/// What a case's ops and transfers cost, in thousandths of its unit; the backward is tb_full, or tb + tw.
+/// The costs of a case's ops and transfers, in thousandths of its unit; the backward is tb_full, or tb + tw.
 [[nodiscard]] CostModel costsOf(const Json& one);
 
 /// True where the spec is accepted and its order equals the case's, op by op.

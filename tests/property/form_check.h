@@ -20,7 +20,7 @@ inline constexpr std::array kRatios{Ratio{1, 1}, Ratio{1, 2}, Ratio{2, 3}, Ratio
 /// A backward in halves.
 [[nodiscard]] OpTimes splitTimes(int forward, int input_grad, int weight_grad);
 
-/// What a comparison found.
+/// The result of a comparison.
 struct FormCheck {
     bool refused = false; ///< no form; the schedule cannot be simulated either
     FormKind kind = FormKind::Exact;
@@ -30,7 +30,7 @@ struct FormCheck {
 /// A schedule's closed form against its simulation. Exact: makespan, total per rank, rates, and the positions of the
 /// consolidated step, all of them where the form knows all. A bound: makespan and totals on its side of
 /// the simulated ones. Peak activations always, where there is a form of them. Without a form the simulation must
-/// fail too. What differs is a test failure.
+/// fail too. Each difference is a test failure.
 [[nodiscard]] FormCheck checkForm(const Schedule& schedule, const CostModel& costs);
 
 /// As checkForm(), for a form that must be exact; returns how many values were compared.
@@ -40,8 +40,8 @@ int compareWithSimulation(const ScheduleSpec& spec, const OpTimes& times);
 /// Whether each quoted form of the schedule holds just where it equals the simulation; returns how many were compared.
 int checkQuotes(const Schedule& schedule, const CostModel& costs);
 
-/// Whether a grid up to p = 16 takes `p`. 9, 11 and 13 to 15, which take longer than all others together and have never
-/// told more than they do, are taken with BUBBLESCOPE_GRIDS=full in the environment.
+/// Whether a grid up to p = 16 takes `p`. 9, 11 and 13 to 15, which take longer than all others together and have
+/// never found more than they do, run only with BUBBLESCOPE_GRIDS=full in the environment.
 [[nodiscard]] bool inGrid(int p);
 
 /// Whether such a grid takes the times of that index at p and m: all up to p = 8, beyond it every second one, the

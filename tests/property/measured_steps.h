@@ -64,7 +64,7 @@ inline StepTimeline measuredStep(const Schedule& order, std::shared_ptr<Measured
     return simulate(order, costs).value();
 }
 
-/// Anything at all: ops that miss, run twice, overlap, have no length, stand in any order, have chunks or slices that
+/// Anything at all: ops that miss, run twice, overlap, have no length, are in any order, have chunks or slices that
 /// do not exist; transfers likewise.
 inline StepTimeline hostileStep(unsigned seed) {
     std::mt19937 random(seed);

@@ -83,7 +83,7 @@ def of_cpp(name: str, text: str) -> Iterator[Passage]:
 
 
 def message(name: str, literal) -> Iterator[Passage]:
-    """A literal that holds words; tests quote what the program says and have no messages of their own."""
+    """A literal with words; tests quote the program's texts and have no messages of their own."""
     if literal is None or top(name) == "tests":
         return
     text = "".join(literal[1])

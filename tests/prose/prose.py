@@ -105,14 +105,15 @@ def compare(found: list, expected: dict) -> list:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=HERE.parent.parent)
-    parser.add_argument("--list", nargs="*", metavar="RULE")
+    parser.add_argument("--list", nargs="*", metavar="RULE|AREA")
     parser.add_argument("--lower", action="store_true")
     options = parser.parse_args()
 
     allowed = Allowed((HERE / "allowed.txt").read_text())
     found = flagged_under(options.root, allowed)
     if options.list is not None:
-        print(*[each for each in found if not options.list or each.rule.name in options.list], sep="\n")
+        wanted = set(options.list)
+        print(*[each for each in found if not wanted or wanted & {each.rule.name, each.area}], sep="\n")
         return 0
 
     counts_file = HERE / "counts.txt"

@@ -12,7 +12,7 @@
 
 namespace bubblescope::test {
 
-/// What work that was done in a process of its own came to.
+/// The result of work that was done in a separate process.
 struct ChildResult {
     std::string said;
     int exit_code = -1; ///< −1 if it was killed

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What a test says to the stand-in for libcupti.so, by functions that it exports besides CUPTI's own.
+/// The functions by which a test controls the replacement of libcupti.so; it exports them in addition to CUPTI's own.
 namespace bubblescope::test::cupti {
 
 /// How it delivers buffers. The records are those of CUPTI; what happens to them is what CUPTI may do to them.
@@ -13,7 +13,7 @@ struct Delivery {
     bool out_of_order = false; ///< the newest buffer first, and the oldest one only at the next flush
 };
 
-/// What ran, in times of the device's own clock.
+/// The kernels that ran, in times of the device's own clock.
 struct Ran {
     std::uint32_t kind = 0; ///< kConcurrentKernel, kMemcpy or kMemset
     const char* name = nullptr;

@@ -76,11 +76,11 @@ public:
     /// Whether it has been broken, and by what.
     [[nodiscard]] std::string broken() const;
 
-    /// Work that ends when `over` says so, which is asked again and again from when its turn has come; it is told the
-    /// stream's time and may put it forward.
+    /// Work that ends when `over` returns true. From the work's turn on, `over` is called again and again; it receives
+    /// the stream's time and may advance it.
     using Over = std::function<bool(TimeNs&)>;
     void submitUntil(Over over, Stream stream);
-    /// What `over` depends on has changed.
+    /// To be called when a condition of `over` has changed.
     void wake();
 
     [[nodiscard]] std::optional<std::int64_t> memory() const override { return capacity; }
@@ -118,7 +118,7 @@ public:
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
-    // What is there now.
+    // The current content.
     [[nodiscard]] int streams() const;
     [[nodiscard]] int streams(Priority priority) const;
     /// Blocks that were reserved for transfers.
@@ -152,7 +152,7 @@ private:
     void submitKernel(Stream on, const char* name, const Arguments& arguments, std::function<void()> compute);
     /// When the host has launched one more piece of work for the stream. The lock is held.
     TimeNs launched(EmulatedStream& stream) const;
-    /// What a batch has gathered is queued. The lock is held.
+    /// Queues the work that a batch has collected. The lock is held.
     void launchBatch(EmulatedStream& stream);
     /// Breaks the device if another thread gathers a batch of the stream. The lock is held.
     void refuseStrangers(const EmulatedStream& stream);

@@ -14,8 +14,7 @@
 
 namespace bubblescope::runtime::test {
 
-/// Stands in for NCCL between the streams of one emulated device, and insists on NCCL's rules, each breach of which
-/// throws:
+/// Replaces NCCL between the streams of one emulated device, and throws if one of NCCL's rules is broken:
 /// - transfers are only queued within a group, on a communicator that is ready, always on the same stream;
 /// - a transfer begins when both ends have come to it in their streams, and a group ends when all of its transfers have
 ///   (so ends that queue in different orders wait for each other);

@@ -9,8 +9,9 @@
 
 namespace bubblescope::test {
 
-/// Extracts a file, or the trace files of a folder to the same places below `out`; none is copied, however small. What
-/// cannot be extracted is copied. Returns the extract or the folder of them; an empty path where there is no trace.
+/// Extracts a file, or the trace files of a folder to the same places below `out`; none is copied, however small. Files
+/// that cannot be extracted are copied. Returns the extract or the folder of them; an empty path where there is no
+/// trace.
 inline std::filesystem::path extractAll(const std::filesystem::path& raw, const std::filesystem::path& out) {
     namespace fs = std::filesystem;
     const auto files = findTraceFiles({raw});
@@ -32,7 +33,7 @@ inline std::string replaced(std::string text, std::string_view what, std::string
     return text;
 }
 
-/// What is said of an extract or a trace, with one name for both: nothing else may differ.
+/// The output for an extract or a trace, with one name for both: nothing else may differ.
 inline std::string withoutPlaces(std::string text, const std::filesystem::path& raw,
                                  const std::filesystem::path& extracts) {
     text = replaced(std::move(text), extracts.string(), "PLACE");

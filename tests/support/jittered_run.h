@@ -24,7 +24,7 @@ struct JitteredRun {
     int steps = 10;
     double op_spread = 0.02;   ///< standard deviation of the logarithm of an op's time
     double step_spread = 0.01; ///< of the factor that a whole step shares
-    /// What else happens to an op's or a transfer's time; null = nothing.
+    /// A further change of an op's or a transfer's time; null = none.
     std::function<double(int step, Rank rank, const Op& op)> op_factor = {};
     std::function<double(int step, Rank from, Rank to)> link_factor = {};
 };

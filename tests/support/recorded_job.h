@@ -30,7 +30,7 @@ public:
     void flush(int rank, int step);
     void end(int rank, int step);
     profiler::CaptureWriter& writer(int rank);
-    /// What the rank's file holds now.
+    /// The current content of the rank's file.
     [[nodiscard]] std::string bytes(int rank) const;
 
 private:

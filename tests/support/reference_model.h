@@ -17,7 +17,7 @@ namespace bubblescope::runtime::reference {
 // it, and its own gradients are held against differences of its forward, which double precision leaves little room in.
 // Each part as forward, gradient for the input and gradient for the weights; pure functions of their arguments.
 
-/// What one part learns: of y = x·weight + bias, of a normalisation (weight = one row of gains) or of a table of
+/// The parameters of one part: of y = x·weight + bias, of a normalisation (weight = one row of gains) or of a table of
 /// embeddings (a row per entry, no bias). Also the shape of its gradients.
 template <class Scalar>
 struct Weights {
@@ -103,7 +103,7 @@ public:
     using Parts = BlockParts;
     using M = Matrix<double>;
 
-    /// Of one piece, between its ops.
+    /// The data of one piece between its ops.
     struct Saved {
         Normalised<double> ln1;
         M qkv;

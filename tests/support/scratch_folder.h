@@ -28,7 +28,7 @@ public:
         return target;
     }
 
-    /// The same, readable by this user alone.
+    /// As above, readable by this user alone.
     std::filesystem::path writeSecret(const std::string& name, std::string_view bytes) const {
         const auto target = write(name, bytes);
         std::filesystem::permissions(target, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);

@@ -15,7 +15,7 @@ struct Axis {
     [[nodiscard]] double fraction(double value) const { return (value - low) / (high - low); }
 };
 
-/// An axis that the bulk of the values fills; outliers are left outside. Outliers are farther from the quartiles than 4
+/// An axis that most of the values fill; outliers are left outside. Outliers are farther from the quartiles than 4
 /// interquartile ranges (and than half of their own size). With `from_zero` the axis includes 0, otherwise it covers
 /// the values with a margin. Never empty.
 [[nodiscard]] Axis robustAxis(std::span<const double> values, bool from_zero);

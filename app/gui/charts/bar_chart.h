@@ -43,14 +43,14 @@ public:
         QRectF rect;
         int bar = 0;
         int part = 0;
-        bool clipped = false; ///< cut off at the chart's edge, since the bar is an outlier
+        bool clipped = false; ///< the bar is an outlier, which the edge of the chart cuts off
     };
     [[nodiscard]] int contentHeight() const { return kAxisHeight + static_cast<int>(bars_->size()) * row_height_; }
     [[nodiscard]] int rowTop(int bar) const { return kAxisHeight + bar * row_height_; }
     [[nodiscard]] int rowHeight() const { return row_height_; }
     /// The parts of the bars between two heights. Parts without width are left out.
     [[nodiscard]] std::vector<Part> parts(int top, int bottom) const;
-    /// The part at a point. `part` is −1 beside the parts of a row, `bar` −1 outside all rows.
+    /// The part at a point. `part` is −1 outside the parts of a row, `bar` −1 outside all rows.
     [[nodiscard]] Part at(double x, double y) const;
     [[nodiscard]] double x(double ns) const { return left_ + axis_.fraction(ns) * (width_ - left_); }
     [[nodiscard]] const Axis& axis() const { return axis_; }
@@ -87,7 +87,7 @@ public:
     [[nodiscard]] QRectF partRect(int bar, int part) const;
 
 signals:
-    /// `part` is −1 for a click beside the parts of a bar.
+    /// `part` is −1 for a click outside the parts of a bar.
     void clicked(int bar, int part);
 
 protected:

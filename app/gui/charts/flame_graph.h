@@ -16,13 +16,14 @@ namespace bubblescope::gui {
 /// A frame of a flame graph: as wide as its time, below the frame that it is part of.
 struct FlameFrame {
     QString name;
-    std::uint32_t key = 0; ///< of its colour
+    std::uint32_t key = 0; ///< determines the colour
     int parent = -1;       ///< an earlier frame; −1 for the root, which is the first
     TimeNs time{0};
 };
 
-/// Stacks as frames, the outermost on top. A click chooses a frame; a double click makes it as wide as the graph, and
-/// one on a frame around it goes back. Arrow keys go from frame to frame. Frames narrower than a pixel are left out.
+/// Stacks as frames, the outermost on top. A click chooses a frame; a double click widens it to the width of the graph,
+/// and a double click on a frame around it goes back. Arrow keys move from frame to frame. Frames narrower than a pixel
+/// are left out.
 class FlameGraph : public QAbstractScrollArea {
     Q_OBJECT
 
@@ -44,7 +45,7 @@ public:
     [[nodiscard]] QRectF rectOf(int frame) const;
 
 signals:
-    /// −1 for a click beside all frames.
+    /// −1 for a click outside all frames.
     void chosen(int frame);
 
 protected:

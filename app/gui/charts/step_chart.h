@@ -23,7 +23,7 @@ namespace bubblescope::gui {
 /// A vertical mark with a label; lengths are logical pixels.
 struct MarkPlace {
     double x = 0;
-    double width = 0;   ///< of the label
+    double width = 0;   ///< width of the label
     int importance = 0; ///< higher ones are placed first
 };
 
@@ -34,9 +34,9 @@ struct MarkLabel {
     double width = 0; ///< less than the full width if the label is elided
 };
 
-/// Places labels between `left` and `right` without overlap, the most important first, of equal ones the latest. A
-/// label is placed to the right of its mark, else to its left, else elided on the right; it is left out if no useful
-/// part of it fits. The result is sorted from left to right.
+/// Places labels between `left` and `right` without overlap: the most important first and, among equal ones, the latest
+/// first. A label is placed to the right of its mark, else to its left, else shortened on the right; it is left out if
+/// no useful part of it fits. The result is sorted from left to right.
 [[nodiscard]] std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, double left, double right);
 
 /// The values of one curve over the steps. Each curve has its own plot; all plots share the horizontal axis.
@@ -91,14 +91,14 @@ public:
     /// A step at which something changes.
     struct Mark {
         int step = 0; ///< index in the curves
-        QString text; ///< a few words, shown beside the mark if there is room
+        QString text; ///< a few words, shown next to the mark if there is room
         bool bad = false;
         std::optional<Severity> severity = std::nullopt; ///< gives colour and importance
         QStringList all = {};                            ///< lines of the tooltip; empty: the text
     };
     /// The visible labels from left to right, with their positions; for tests.
     [[nodiscard]] std::vector<MarkLabel> labels() const;
-    /// Steps that do not count for what is usual, by index, with the reason for the tooltip.
+    /// Steps that are not counted as usual ones, by index, with the reason for the tooltip.
     using Aside = std::map<int, QString>;
     void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks, Aside aside = {});
     /// −1 for none.
@@ -117,7 +117,7 @@ protected:
     /// Curves that all views of a run have, without values.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
-    /// Loss, and tokens a second, of steps that take `walls` nanoseconds; only those of which any value is known.
+    /// Loss, and tokens per second, of steps that take `walls` nanoseconds; only curves with at least one known value.
     [[nodiscard]] static std::vector<Curve> statedCurves(const std::vector<StepValues>& values,
                                                          const std::vector<double>& walls);
 

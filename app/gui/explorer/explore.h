@@ -31,9 +31,9 @@ struct ExplorerResult {
     SessionPtr session; ///< of a single simulated step
     ClosedForm form;
     std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in halves of one forward op's activations
-    std::int64_t peak = 0;                        ///< of the rank that needs most, in the same unit
+    std::int64_t peak = 0;                        ///< of the rank with the highest peak, in the same unit
     std::string csv;                              ///< in PyTorch's format; empty if that cannot express it
-    std::string no_csv;                           ///< why there is no CSV
+    std::string no_csv;                           ///< the reason why there is no CSV
 };
 
 /// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.
@@ -47,7 +47,7 @@ struct ExplorerResult {
 /// Errors: Cancelled.
 [[nodiscard]] Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const JobControl& control);
 
-/// What a running search has found by now. Written by its worker, read by the GUI thread.
+/// The best result that a running search has found so far. Written by its worker, read by the GUI thread.
 class SearchNews {
 public:
     struct State {

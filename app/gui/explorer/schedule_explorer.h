@@ -23,9 +23,9 @@ class Legend;
 class MemoryChart;
 class TimelineView;
 
-/// A window to try schedules: family, sizes and times on the left; order, memory and formulas beside them. Results can
-/// be kept for comparison, exported for PyTorch and run. For the sizes and times the shortest order of all can be
-/// searched: the drawing shows the best one found by now until the search is stopped or over.
+/// A window to try schedules: family, sizes and times on the left; order, memory and formulas on the right. Results can
+/// be kept for comparison, exported for PyTorch and run. A search can find the shortest order for the sizes and times:
+/// the drawing shows the best one found so far until the search ends or is stopped.
 class ScheduleExplorer : public QWidget {
     Q_OBJECT
 
@@ -43,7 +43,7 @@ public:
     /// Writes the order as PyTorch's CSV.
     [[nodiscard]] Status exportCsv(const QString& path) const;
     [[nodiscard]] bool searching() const { return news_ != nullptr; }
-    /// Starts a search, or ends the one in progress with what it has found.
+    /// Starts a search, or ends the running search and keeps its best result.
     void toggleSearch();
 
 signals:
@@ -74,8 +74,8 @@ private:
     BackgroundJob job_;
     BackgroundJob search_job_;
     BackgroundJob families_job_;
-    std::shared_ptr<SearchNews> news_;          ///< of the search in progress
-    std::shared_ptr<std::atomic<bool>> enough_; ///< asks it to end with what it has found
+    std::shared_ptr<SearchNews> news_;          ///< results of the running search
+    std::shared_ptr<std::atomic<bool>> enough_; ///< asks the search to end and keep its result
     QTimer news_timer_;
     std::optional<ExplorerResult> result_;
 
@@ -86,7 +86,7 @@ private:
     QPushButton* families_ = nullptr;
     QPushButton* run_ = nullptr;
     QLabel* problem_ = nullptr; ///< why the fields give no schedule
-    QLabel* gap_ = nullptr;     ///< of the search
+    QLabel* gap_ = nullptr;     ///< the gap that the search leaves
     QLabel* headline_ = nullptr;
     TimelineView* timeline_ = nullptr;
     MemoryChart* memory_ = nullptr;

@@ -51,11 +51,11 @@ signals:
     void runningChanged(bool running);
     /// Between 0 and 1, emitted a few times a second while running; negative while the total is unknown.
     void progress(double fraction);
-    /// The numbers behind progress(), emitted as often; `total` is 0 while unknown.
+    /// The numbers from which progress() is computed, emitted as often; `total` is 0 while unknown.
     void counted(quint64 done, quint64 total);
 
 private:
-    /// What a job and its work share.
+    /// The state that a job and its work share.
     struct Ticket {
         Ticket() { control.stop = source.get_token(); }
 
@@ -69,7 +69,7 @@ private:
     void report();
 
     std::shared_ptr<Ticket> ticket_;
-    QFutureWatcherBase* watcher_ = nullptr; ///< of the current job; null if none runs
+    QFutureWatcherBase* watcher_ = nullptr; ///< watches the current job; null if none runs
     QTimer timer_;
 };
 

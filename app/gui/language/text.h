@@ -32,12 +32,12 @@ namespace bubblescope::gui {
 /// Fields as the labels of the app's inputs: “Ranks p” 2. Those without an input are options of the command line.
 [[nodiscard]] FieldWords fieldLabels();
 
-/// A sentence of core in the app's language: the translation of its pattern, whose places name their arguments
+/// A sentence of core in the app's language: the translation of its pattern, whose placeholders are numbered
 /// ("{1}的{0}"). English if the table lacks the pattern.
 [[nodiscard]] QString translated(const Sentence& sentence);
 
-/// The same for English text, such as errors and findings of other processes. Searches the table for a matching
-/// pattern; of several the one with most letters of its own wins.
+/// A translation of English text, such as errors and findings of other processes. Searches the table for a matching
+/// pattern; of several matches the one with the most literal letters is used.
 [[nodiscard]] QString translatedText(const std::string& english);
 
 /// The whole error in one line, as Error::text().

@@ -17,8 +17,8 @@ namespace bubblescope::gui {
 /// While following, the views show the latest session, with the newest step at the right. Moving the view away or
 /// selecting something freezes the session; snapshots continue.
 ///
-/// Lives on the GUI thread and never blocks it. While another tab is in front, the watch is parked: it goes on, and the
-/// views of the watched run show nothing. The watch ends when another session replaces its own.
+/// Belongs to the GUI thread and never blocks it. While another tab is in front, the watch is parked: it continues, and
+/// the views of the watched run show nothing. The watch ends when another session replaces its own.
 class LiveController : public QObject {
     Q_OBJECT
 
@@ -31,7 +31,7 @@ public:
     void start(const LiveTarget& target, LiveFeed::Clock clock = {});
     /// The views keep the last session.
     void stop();
-    /// Ends the watch and forgets what was seen, for a tab that is closed.
+    /// Ends the watch and discards its data, for a tab that is closed.
     void forget();
 
     [[nodiscard]] bool active() const { return active_; }
@@ -43,7 +43,7 @@ public:
     /// While parked, another session may be shown without ending the watch, and snapshots do not reach the views.
     void setParked(bool parked);
     [[nodiscard]] bool parked() const { return parked_; }
-    /// What the views of the watched run show: snapshot(), or null while parked.
+    /// The content for the views of the watched run: snapshot(), or null while parked.
     [[nodiscard]] LiveSnapshotPtr shown() const { return parked_ ? nullptr : snapshot_; }
     /// How many steps are newer than those shown.
     [[nodiscard]] std::int64_t stepsBehind() const;

@@ -23,13 +23,13 @@ namespace bubblescope::gui {
 struct LiveAlert {
     enum class Kind : std::uint8_t {
         Anomaly,    ///< `anomaly`
-        Mismatch,   ///< of a check: see `text`
+        Mismatch,   ///< result of a check, described in `text`
         RankLate,   ///< `rank`
         RankGone,   ///< `rank`
         SenderLost, ///< `sender`
     };
     Kind kind = Kind::Anomaly;
-    std::int64_t number = 0; ///< of all alerts of the watch, from 0
+    std::int64_t number = 0; ///< number among all alerts of the watch, from 0
     int step = 0;            ///< after which it was reported
     std::optional<Anomaly> anomaly;
     live::LiveRank rank;
@@ -56,7 +56,7 @@ struct LiveSnapshot {
     RecordLatency latency;
     bool ended = false;                ///< all ranks have ended or are gone
     bool captured = false;             ///< a recorded job, which does not use Bubblescope itself
-    std::string address;               ///< that is listened on; empty = none
+    std::string address;               ///< the address at which it listens; empty = none
     std::size_t senders = 0;           ///< connected to that address
     std::vector<std::string> problems; ///< such as files that cannot be read
     /// The last steps in full. Null before the first complete one, and if only reduced steps arrive.
@@ -66,11 +66,11 @@ struct LiveSnapshot {
 
 using LiveSnapshotPtr = std::shared_ptr<const LiveSnapshot>;
 
-/// What to watch: folders that a run records into, now or later, an address that hosts send to, or both.
+/// The subject of a watch: folders into which a run records, now or later, an address to which hosts send, or both.
 struct LiveTarget {
     QStringList folders;
     QString listen;        ///< HOST:PORT or PORT; empty = nowhere
-    QString token;         ///< that senders must present
+    QString token;         ///< the token that senders must present
     bool insecure = false; ///< whether other machines may send without TLS
     QString certificate;   ///< shown to senders, with its key: PEM files; empty = no encryption
     QString key;
@@ -86,7 +86,7 @@ struct LiveTarget {
 [[nodiscard]] QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& snapshot);
 
 /// Reads what a run writes and makes snapshots of it, using the same analyzer as `monitor`. Each call does a bounded
-/// part of the work and waits for nothing but the end of another call. Any thread.
+/// part of the work and only waits for the end of another call. Any thread.
 class LiveFeed {
 public:
     static constexpr std::size_t kMaxSteps = 2000;
@@ -103,7 +103,7 @@ public:
 
     /// Reads a part of the available data, unless asked to stop, and makes a snapshot.
     [[nodiscard]] LiveSnapshotPtr turn(const JobControl& control);
-    /// Tells senders that no more data is accepted. May take two seconds. Must be the last call.
+    /// Informs senders that further data is not accepted. May take two seconds. Must be the last call.
     void finish();
 
     /// Descriptors that become readable when turn() has something to do; −1 for none. Call turn() at least every 200 ms
@@ -123,7 +123,7 @@ private:
     void resolveLate(const live::LiveRank& rank, int step);
     void refreshSession(const JobControl& control);
 
-    std::optional<TemporaryFolder> scratch_; ///< for streams of recorded jobs that nobody asked to keep
+    std::optional<TemporaryFolder> scratch_; ///< folder for streams of recorded jobs that are not to be kept
     live::LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;
     std::optional<live::StreamReceiver> receiver_;

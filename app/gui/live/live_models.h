@@ -12,8 +12,8 @@ enum class LiveState : std::uint8_t {
     Waiting,   ///< for the first record
     Recording, ///< the run is in progress
     Ended,     ///< all ranks have ended
-    Failed,    ///< likewise, and some of them are gone
-    Stopped,   ///< the run is no longer watched
+    Failed,    ///< like Running, and some ranks have ended
+    Stopped,   ///< the run is not watched any more
 };
 
 /// `snapshot` may be null.
@@ -66,7 +66,7 @@ public:
 
 private:
     LiveSnapshotPtr snapshot_;
-    std::vector<LiveAlert> alerts_; ///< of the rows, the oldest first
+    std::vector<LiveAlert> alerts_; ///< alerts of the rows, the oldest first
 };
 
 /// The ranks of a watched run and their states, by replica and rank.

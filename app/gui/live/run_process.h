@@ -22,7 +22,8 @@ struct RunPlan {
     [[nodiscard]] QString commandLine() const;
 };
 
-/// The `bubblescope` program: beside this one if installed, in the sibling folder of a build, otherwise in PATH.
+/// The `bubblescope` program: in the folder of this one if installed, in the sibling folder of a build, otherwise in
+/// PATH.
 [[nodiscard]] QString commandLineProgram();
 
 /// Runs one command line at a time. Lives on the GUI thread and does not block it, except on exit, when a running

@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 /// Where to find an anomaly on the timeline.
 struct AnomalyTarget {
-    int step = 0; ///< index in Run::steps: the anomaly's step, or else the current one
+    int step = 0; ///< index in Run::steps: the anomaly's step, or the current one if it has none
     std::optional<int> rank;
     ItemRef item;                      ///< the op or transfer that shows it best; may be empty
     std::optional<TimeRange> range;    ///< when it happened, if known

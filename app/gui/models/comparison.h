@@ -58,7 +58,7 @@ using ActivityComparisonPtr = std::shared_ptr<const ActivityComparison>;
 /// The places of a measure in a step of the open run: its ops, bubbles or transfers. Empty for the step time.
 [[nodiscard]] std::vector<Highlight> placesOf(const Session& session, int step, const MeasureKey& key);
 
-/// The step time, then all changes, by their absolute effect on a step.
+/// The step time, then all changes, ordered by the size of their effect on a step.
 class ComparisonModel : public QAbstractTableModel {
     Q_OBJECT
 

@@ -18,7 +18,7 @@ public:
     static constexpr int kMost = 64;
 
     DepthRows() = default;
-    /// Of these tracks. Linear in their slices; uses all cores. Errors: Cancelled.
+    /// The rows of these tracks. Linear in their slices; uses all cores. Errors: Cancelled.
     [[nodiscard]] static Result<DepthRows> build(std::shared_ptr<const Trace> trace, const std::vector<TrackId>& tracks,
                                                  const JobControl& control);
 

@@ -30,7 +30,7 @@ struct Stretch {
     int rank = 0;
     TimeRange range;
     bool idle = false;  ///< nothing ran, although it could have
-    bool cause = false; ///< what caused the wait
+    bool cause = false; ///< the op or transfer that caused the wait
 };
 
 struct Path {
@@ -39,8 +39,8 @@ struct Path {
     QString caption; ///< a sentence; may be empty
 };
 
-/// What connects the ops of one step. Computed on demand, linear in the step's ops; the last results are cached, so
-/// that they can be requested in every frame. Not thread-safe.
+/// The connections between the ops of one step. Computed on demand, linear in the step's ops; the last results are
+/// cached, so that they can be requested in every frame. Not thread-safe.
 class StepFlows {
 public:
     StepFlows(SessionPtr session, int step);
@@ -52,11 +52,11 @@ public:
     /// The transfers that bring an op's inputs and take its output; for a transfer, itself.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
     /// The chain that determines the length of the step. Until the step's diagnosis is known, this and causeOf() have a
-    /// caption that says so.
+    /// caption that states that.
     [[nodiscard]] const Path& criticalPath();
     /// The ops on all ranks of the micro-batch of an op or a transfer, and their transfers.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);
-    /// What the rank waited for in a bubble, see waitChain().
+    /// The cause of a rank's wait in a bubble, see waitChain().
     [[nodiscard]] const Path& causeOf(const ItemRef& bubble);
 
 private:

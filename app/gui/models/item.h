@@ -32,7 +32,7 @@ struct TimeRange {
     return {range.begin - pad, range.end + pad};
 }
 
-/// What a colour means on the timeline.
+/// The meaning of a colour on the timeline.
 enum class Role : std::uint8_t {
     Forward,
     Backward,
@@ -44,7 +44,7 @@ enum class Role : std::uint8_t {
     Receive,
     Wait,
     Check,       ///< re-executed work inside a bubble
-    ReplicaWait, ///< after a replica's part of a step, until the slowest replica ends
+    ReplicaWait, ///< the time after a replica's part of a step, until the slowest replica ends
 };
 inline constexpr std::size_t kRoleCount = 11;
 

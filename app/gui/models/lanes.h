@@ -10,14 +10,13 @@
 
 namespace bubblescope::gui {
 
-/// What a rank's row shows. Compute, Bubble and Check share one band: a rank's stream is either busy or idle, and
-/// checks fill idle time.
-/// ReplicaWait lies behind a replica's part of a step, in the same band. Exposed is derived: the parts of bubbles in
-/// which the rank's transfers were under way; it has no band.
+/// The content of a rank's row. Compute, Bubble and Check share one band: a rank's stream is either busy or idle, and
+/// checks fill idle time. ReplicaWait lies behind a replica's part of a step, in the same band. Exposed is derived: the
+/// parts of bubbles during which the rank's transfers were under way; it has no band.
 enum class LaneKind : std::uint8_t { Compute, Bubble, Check, Send, Receive, Wait, Collective, ReplicaWait, Exposed };
 inline constexpr std::size_t kLaneCount = 9;
 
-/// An interval with a reference to what it shows.
+/// An interval with a reference to the item in it.
 struct Span {
     TimeNs start{0};
     TimeNs end{0};
@@ -34,7 +33,7 @@ using RoleTimes = std::array<TimeNs, kRoleCount>;
 /// The spans of one kind on one rank over all steps, by start.
 class Lane {
 public:
-    /// What a lane can sum up of its spans: nothing, coveredBefore(), or also addByRole() and overhang().
+    /// The sums that a lane computes for its spans: none, coveredBefore(), or also addByRole() and overhang().
     enum class Sums : std::uint8_t { None, Covered, ByRole };
 
     void reserve(std::size_t spans) { spans_.reserve(spans); }
@@ -53,21 +52,21 @@ public:
     /// Time before `time` that is covered by spans; `next` is firstStartingFrom(time).
     [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const {
         if (next == 0) return TimeNs{0};
-        // All spans before `next` have started, so what they cover after `time` is contiguous.
+        // All spans before `next` have started, so the time that they cover after `time` is contiguous.
         return covered_[next - 1] - std::max(TimeNs{0}, latestEnd(next - 1) - time);
     }
     /// Adds what the spans [first, next) cover, by their roles: the halves of a pair share their time. Linear in the
     /// spans, or in kRoleStride.
     void addByRole(std::size_t first, std::size_t next, RoleTimes& sum) const;
-    /// What of that lies after a time, by role: one span runs on, or a pair.
+    /// The part of the covered time after a point in time, by role: from one span that continues, or a pair.
     struct Overhang {
         std::array<std::size_t, 2> roles{};
         std::array<TimeNs, 2> times{};
     };
-    /// Of all that start before `time`; `next` is firstStartingFrom(time).
+    /// The overhang of all spans that start before `time`; `next` is firstStartingFrom(time).
     [[nodiscard]] Overhang overhang(TimeNs time, std::size_t next) const;
-    /// Role and chunk that prevail among the spans [first, last) within `window`. Of many spans only a sample is
-    /// examined.
+    /// Role and chunk that prevail among the spans [first, last) within `window`. If there are many spans, only a
+    /// sample is examined.
     struct Colour {
         Role role = Role::Bubble;
         int chunk = 0;
@@ -84,15 +83,16 @@ private:
     [[nodiscard]] TimeNs gain(std::size_t span) const;
 
     std::vector<Span> spans_;
-    std::vector<RoleTimes> role_sums_; ///< of the spans before each kRoleStride'th
-    std::vector<TimeNs> latest_end_;   ///< of all spans up to this one; empty where ends ascend by themselves
-    std::vector<TimeNs> covered_;      ///< time covered by the spans up to this one
+    std::vector<RoleTimes> role_sums_; ///< sums over the spans before each kRoleStride'th
+    std::vector<TimeNs>
+        latest_end_; ///< latest end of all spans up to this one; empty if the ends are already in ascending order
+    std::vector<TimeNs> covered_; ///< time covered by the spans up to this one
 };
 
 /// All steps of a run on one time axis, searchable by time. Immutable once built.
 ///
-/// What runs at the same time is on different lines: a line is one rank of one replica. Lines are numbered by replica,
-/// then by rank, so that in a run with a single replica the line is the rank.
+/// The lanes of a step by line: each rank of each replica has a line of its own, since replicas run at the same time.
+/// Lines are numbered by replica, then by rank, so that in a run with a single replica the line is the rank.
 class Lanes {
 public:
     Lanes() = default;
@@ -100,7 +100,7 @@ public:
     Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
           const std::vector<CheckRecord>& checks = {});
 
-    /// Of a trace without steps: lines without spans.
+    /// The lanes of a trace without steps: lines without spans.
     Lanes(std::size_t lines, const TimeRange& extent);
 
     /// Ranks of one replica.
@@ -111,7 +111,7 @@ public:
     /// The line of a rank in a step (index in Run::steps); −1 if there is none.
     [[nodiscard]] int lineOf(int step, int rank) const;
     [[nodiscard]] int lineOf(const ItemRef& item) const { return lineOf(item.step, item.rank); }
-    /// The same for the replica's own number.
+    /// As above, for the replica's own number.
     [[nodiscard]] int lineOfReplica(int replica, int rank) const;
     [[nodiscard]] int rankOf(int line) const { return line % std::max(1, static_cast<int>(rank_count_)); }
     [[nodiscard]] int replicaOf(int line) const {
@@ -162,7 +162,7 @@ public:
     Overview() = default;
     /// Linear in ops and bubbles.
     explicit Overview(const Lanes& lanes);
-    /// Of kBins fractions of busy time.
+    /// An overview with kBins fractions of busy time.
     Overview(const TimeRange& extent, const std::vector<float>& busy);
 
     struct Bin {

@@ -15,13 +15,13 @@ namespace bubblescope::gui {
 /// Where the notes of a trace are kept that has none yet.
 enum class NotePlace : std::uint8_t {
     App,    ///< in the app's own folder, unseen by others
-    Beside, ///< beside the trace, for all who open it
+    Beside, ///< next to the trace, for everyone who opens it
 };
 
-/// The notes on the open trace, by time. Each change is written at once to their file: the one beside the trace if it
+/// The notes on the open trace, by time. Each change is written to their file at once: the file next to the trace if it
 /// exists, else the one in the app's folder if it exists, else the one that place() names. If that fails, failed() is
-/// emitted and the notes stay until the trace is closed. The files are small and are read and written on
-/// the GUI thread.
+/// emitted and the notes stay until the trace is closed. The files are small and are read and written on the GUI
+/// thread.
 class NoteStore : public QObject {
     Q_OBJECT
 
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] NotePlace place() const { return place_; }
     /// Also moves the notes of the open trace there.
     void setPlace(NotePlace place);
-    /// Of the open trace; empty if it does not come from a file.
+    /// Path of the open trace; empty if it does not come from a file.
     [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
     /// Adds a note to the measured interval, else to the selection, else to the middle of the view.

@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// What a device ran for an op.
+/// The kernels that a device ran for an op.
 struct OpKernels {
     struct Named {
         std::string_view name; ///< the trace's
@@ -16,13 +16,13 @@ struct OpKernels {
         TimeNs total{0};
     };
     std::size_t count = 0;
-    TimeNs total{0};            ///< of all, including those that ran in parallel
+    TimeNs total{0};            ///< sum over all kernels, including those that ran in parallel
     std::vector<Named> longest; ///< by their total, at most kNamed
     static constexpr std::size_t kNamed = 4;
 };
 
-/// The kernels, copies and sets that began on the rank's streams while the op ran, but for those that the trace gives
-/// to another op. None where the trace has no streams. Logarithmic in the rank's slices, linear in the op's.
+/// The kernels, copies and sets that began on the rank's streams while the op ran, except those that the trace assigns
+/// to another op. None if the trace has no streams. Logarithmic in the rank's slices, linear in the op's.
 [[nodiscard]] OpKernels kernelsOf(const Session& session, const ItemRef& op);
 
 } // namespace bubblescope::gui

@@ -13,7 +13,7 @@
 
 namespace bubblescope::gui {
 
-/// What a query may ask for.
+/// The kinds of items that a query can search for.
 enum class QueryKind : std::uint8_t {
     Forward,
     Backward, ///< whole
@@ -26,7 +26,7 @@ enum class QueryKind : std::uint8_t {
     Wait,
     Collective,
     Check,
-    Slice, ///< of the raw trace: kernels, host functions
+    Slice, ///< an item of the raw trace: kernel, host function
 };
 inline constexpr std::size_t kQueryKinds = 12;
 
@@ -54,7 +54,7 @@ struct OpQuery {
 /// "bubble". Other texts are names to look for.
 [[nodiscard]] bool looksLikeQuery(std::string_view text);
 
-/// What a query is about: in a trace without a pipeline words such as "wait" are parts of names.
+/// The scope of a query: in a trace without a pipeline words such as "wait" are parts of names.
 enum class QueryScope : std::uint8_t { All, Slices };
 
 /// Parses words separated by blanks, all of which must hold:

@@ -21,13 +21,13 @@ enum class RangeGroup : std::uint8_t {
 };
 inline constexpr std::size_t kRangeGroups = 5;
 
-/// What lies in a time range, of one name.
+/// The items of one name in a time range.
 struct RangeRow {
     QString name;
-    std::size_t count = 0; ///< that overlap the range
+    std::size_t count = 0; ///< number of items that overlap the range
     TimeNs total{0};       ///< within the range
-    TimeNs self{0};        ///< of slices: without those inside them
-    TimeNs longest{0};     ///< of one as a whole
+    TimeNs self{0};        ///< of slices: without the time of slices inside them
+    TimeNs longest{0};     ///< longest duration of a single item
     ItemRef longest_item;
 
     [[nodiscard]] TimeNs mean() const { return count == 0 ? TimeNs{0} : total / static_cast<std::int64_t>(count); }
@@ -36,13 +36,13 @@ struct RangeRow {
 /// The content of a time range.
 struct RangeTable {
     std::vector<RangeRow> rows; ///< by total time, descending
-    std::size_t slices = 0;     ///< of RangeGroup::Kernel
-    TimeNs busy{0};             ///< with a slice, summed over the lanes that have any
+    std::size_t slices = 0;     ///< number of slices in RangeGroup::Kernel
+    TimeNs busy{0};             ///< time with a slice, summed over the lanes that have any
     std::size_t lanes = 0;
 };
 
-/// Linear in what overlaps the range. `tracks`: whose slices count, ascending; none: all. Returns early with what it
-/// has when asked to stop. Any thread.
+/// Linear in the items that overlap the range. `tracks`: the tracks whose slices count, ascending; none: all. If asked
+/// to stop, returns early with an incomplete table. Any thread.
 [[nodiscard]] RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
                                     const std::vector<TrackId>& tracks = {}, std::stop_token stop = {});
 

@@ -20,7 +20,7 @@ struct RawLane {
     QString title; ///< as the trace has it; may be empty
     std::int64_t number = 0;
     bool device = false;
-    int depth = 1;                            ///< of its stacks: how many rows it has when it is unfolded
+    int depth = 1;                            ///< number of levels of its stacks: its rows when it is unfolded
     ClockFit clock;                           ///< converts between the slices' clock and the views' reference clock
     std::vector<std::uint32_t> instants = {}; ///< places in Trace::instants(), by time
 
@@ -32,7 +32,7 @@ struct RawLane {
     [[nodiscard]] TimeRange toViewTime(const TimeRange& range) const;
 };
 
-/// What one row of a raw lane holds: the slices of one depth, or all of them where the lane has a single row. Times are
+/// The content of one row of a raw lane: the slices of one depth, or all slices if the lane has a single row. Times are
 /// the lane's. Refers to the RawLanes that made it.
 class SliceRow {
 public:
@@ -54,13 +54,13 @@ private:
     int depth_;
 };
 
-/// Whose tracks these are, and by which clock.
+/// The line to which these tracks belong, and their clock.
 struct LineTracks {
     std::vector<TrackId> tracks;
     ClockFit clock;
 };
 
-/// The raw lanes of all lines, with what is needed to draw them at any zoom. Immutable.
+/// The raw lanes of all lines, with the data needed to draw them at any zoom. Immutable.
 class RawLanes {
 public:
     RawLanes() = default;
@@ -79,12 +79,11 @@ public:
     [[nodiscard]] int depthOf(TrackId track, SliceId slice) const { return depths_.depthOf(track, slice); }
     /// The slice after (1) or before (−1) one on its row; kNoId if there is none.
     [[nodiscard]] SliceId neighbour(SliceId slice, int direction) const;
-    /// The lane of a slice's track on a line; null if it is not there.
+    /// The lane of a slice's track on a line; null if the line does not have it.
     [[nodiscard]] const RawLane* laneOf(int line, TrackId track) const;
     /// The first line with a track; −1 if there is none.
     [[nodiscard]] int lineOf(TrackId track) const;
-    /// How busy the devices are, or all lanes where there is no device, as parts of the busiest bin. Linear in the
-    /// bins.
+    /// How busy the devices are, or all lanes if there is no device, relative to the busiest bin. Linear in the bins.
     [[nodiscard]] std::vector<float> density(const TimeRange& range, std::size_t bins) const;
 
 private:

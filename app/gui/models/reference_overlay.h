@@ -42,7 +42,7 @@ private:
 struct ReferenceStep {
     int step = 0;                                       ///< the observed one, as an index in Run::steps
     StepTimeline timeline;                              ///< begins where the observed one does
-    std::shared_ptr<const OpChanges> changes = nullptr; ///< colours the ops; null if the timeline is no other run
+    std::shared_ptr<const OpChanges> changes = nullptr; ///< colours the ops; null unless the timeline shows another run
 };
 
 /// Another timeline, drawn below the observed one: of one step, and of those around it where they are known, too.

@@ -20,7 +20,7 @@ enum class LaneGroup : std::uint8_t {
     Transfers, ///< sends, receives, waits, collectives
     Replay,    ///< checks in bubbles
     Kernels,   ///< the device's streams, in unfolded rows
-    Threads,   ///< the host's threads, likewise
+    Threads,   ///< the threads of the host, the same way
 };
 inline constexpr std::size_t kLaneGroupCount = 4;
 /// Names in session files.
@@ -49,7 +49,7 @@ struct RowChoice {
     std::vector<int> flat;         ///< tracks whose stacks take one row instead of one per depth, ascending
     std::array<bool, kLaneGroupCount> hidden{};
     bool counters = false;
-    int height = 0; ///< of the op band; 0 = automatic
+    int height = 0; ///< height of the op band; 0 = automatic
 
     [[nodiscard]] bool hides(LaneGroup lanes) const { return hidden[static_cast<std::size_t>(lanes)]; }
     [[nodiscard]] bool pins(int line) const;
@@ -74,7 +74,7 @@ struct RowFilter {
     std::array<std::vector<Span>, kMeshAxisNames.size()> at; ///< per axis; empty: all
 
     [[nodiscard]] bool accepts(int rank, const MeshNumbers& place) const;
-    /// Whether the name of a thread, stream or counter has one of these parts, regardless of case.
+    /// Whether the name of a thread, stream or counter contains one of these parts, regardless of case.
     [[nodiscard]] bool acceptsTrack(const QString& name) const;
 };
 
@@ -94,10 +94,10 @@ struct RowFacts {
 struct PlannedRow {
     int line = -1;  ///< −1 for a header
     int group = -1; ///< coordinate along RowChoice::group; −1 for pinned rows and without groups
-    int lines = 0;  ///< of a header: size of the group
+    int lines = 0;  ///< in a header: size of the group
     bool folded = false;
     bool pinned = false;
-    std::vector<int> members = {}; ///< of a folded header: the lines of the group
+    std::vector<int> members = {}; ///< in a folded header: the lines of the group
 
     [[nodiscard]] bool header() const { return line < 0; }
     friend bool operator==(const PlannedRow&, const PlannedRow&) = default;
@@ -113,8 +113,8 @@ struct PlannedRow {
 /// of all lines. Pinned lines are shown regardless of the filter.
 [[nodiscard]] std::vector<PlannedRow> planRows(const std::vector<RowFacts>& facts, const RowChoice& choice);
 
-/// The choice with a line swapped with its neighbour above (−1) or below (1): among the pinned lines, or within its
-/// group with the order by hand. Unchanged if there is no such neighbour.
+/// The choice with a line exchanged with its neighbour above (−1) or below (1): among the pinned lines, or within its
+/// group in the manual order. Unchanged if it has no such neighbour.
 [[nodiscard]] RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int line, int direction);
 
 /// "Rank 3", or "Rank 3 dp 1" in a run with replicas; without a pipeline that of the rank or process.

@@ -9,20 +9,20 @@
 
 namespace bubblescope::gui {
 
-/// What a query found.
+/// The results of a query.
 struct QueryHits {
     std::vector<ItemRef> items;  ///< the longest first, at most `max_items` of them
-    std::size_t count = 0;       ///< of all that fit
+    std::size_t count = 0;       ///< number of all matches
     TimeNs total{0};             ///< their durations
-    std::vector<SliceId> slices; ///< of all slices among them, ascending
+    std::vector<SliceId> slices; ///< all slices among the matches, ascending
 };
 
-/// Linear in the ops, bubbles, transfers and checks of the steps in question, and in the slices if the query is about
-/// them. Returns early with what it has when asked to stop. Any thread.
+/// Linear in the ops, bubbles, transfers and checks of the steps in question, and in the slices if the query includes
+/// slices. If asked to stop, returns early with the matches found so far. Any thread.
 [[nodiscard]] QueryHits runQuery(const Session& session, const OpQuery& query, std::size_t max_items,
                                  std::stop_token stop = {});
 
-/// A query that finds an item and its likes: the same op in all steps, bubbles of the rank, slices of the name.
+/// A query that finds an item and similar items: the same op in all steps, bubbles of the rank, slices of the name.
 [[nodiscard]] std::string queryForLikes(const Session& session, const ItemRef& item);
 
 } // namespace bubblescope::gui

@@ -46,9 +46,9 @@ private:
     std::map<std::size_t, std::optional<StepDiagnosis>> cache_; ///< nullopt: failed; guarded by cache_mutex_
 };
 
-/// Everything that the views show of a loaded trace: the run, its analysis, and the indices to find what is visible. A
-/// trace without a pipeline has no steps and no report; its lines are ranks or processes with their tracks. Built on a
-/// worker thread, immutable afterwards, shared as shared_ptr<const Session>.
+/// All data of a loaded trace that the views show: the run, its analysis, and the indices to find the visible items. A
+/// trace without a pipeline has neither steps nor a report; its lines are ranks or processes with their tracks. Built
+/// on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
     Run run;
     RunReport report;         ///< with one analysis per Run::steps, in the same order and in full
@@ -58,13 +58,13 @@ struct Session {
     Overview overview;
     RawLanes raw;
     SliceFlows flows;                   ///< between slices
-    std::vector<TraceLine> trace_lines; ///< of a trace without steps: what its lines are
+    std::vector<TraceLine> trace_lines; ///< in a trace without steps: the content of its lines
     std::vector<FileActivity> activity; ///< and what devices or hosts did, by file
     std::optional<Error> no_pipeline;   ///< and why it has no steps; none for the beginning of one
     mutable StepDiagnosisCache diagnoses;
-    StepValueMap values; ///< what the job's framework states of its steps: loss, tokens
+    StepValueMap values; ///< values of its steps that the job's framework states: loss, tokens
 
-    /// Of all replicas of a step.
+    /// The values of all replicas of a step together.
     [[nodiscard]] StepValues valuesOf(const SelectedStep& step) const;
 
     [[nodiscard]] bool hasSteps() const { return !run.steps.empty(); }
@@ -82,7 +82,7 @@ struct Session {
     [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
 
     /// Makes the diagnosis if it does not exist yet, which can take seconds: the GUI thread uses ViewState::diagnose()
-    /// instead where it can. The reference stays valid. Requires RunReport::accounts.
+    /// instead if it can. The reference stays valid. Requires RunReport::accounts.
     [[nodiscard]] const StepDiagnosis& diagnosis(int step) const {
         return diagnoses.of(run, report, static_cast<std::size_t>(step));
     }
@@ -90,7 +90,7 @@ struct Session {
     [[nodiscard]] const StepDiagnosis* knownDiagnosis(int step) const {
         return diagnoses.known(report, static_cast<std::size_t>(step));
     }
-    /// Whether it is still to be made. False where it cannot be: without accounts, and where making it has failed.
+    /// Whether the diagnosis can still be made. False without accounts, or if an earlier attempt failed.
     [[nodiscard]] bool lacksDiagnosis(int step) const {
         const auto index = static_cast<std::size_t>(step);
         return index < report.accounts.size() && knownDiagnosis(step) == nullptr && !diagnoses.failed(index);
@@ -104,7 +104,7 @@ struct Session {
     [[nodiscard]] SliceId slice(const ItemRef& item) const { return static_cast<SliceId>(item.index); }
     /// The item of a slice on one of a line's raw lanes.
     [[nodiscard]] ItemRef sliceItem(int line, SliceId slice) const;
-    /// The same on the first line that shows its track; none if no line does.
+    /// As above, on the first line that shows its track; none if no line does.
     [[nodiscard]] ItemRef sliceItem(SliceId slice) const;
     /// The index of the line's replica's part of `step`; `step` itself if it has none.
     [[nodiscard]] int stepOn(int line, int step) const;
@@ -116,7 +116,7 @@ struct Session {
 
 using SessionPtr = std::shared_ptr<const Session>;
 
-/// What a user states about a trace in which no pipeline was recognised.
+/// The user's statements about a trace in which a pipeline was not recognised.
 struct Taught {
     std::string rules;                  ///< a document for `--rules`; empty: none
     std::optional<ScheduleSpec> family; ///< name and sizes of the schedule that ran
@@ -147,7 +147,7 @@ public:
               return LoadedTrace{std::move(run)};
           }) {}
 
-    /// `taught` comes first among what is known of the trace.
+    /// `taught` takes precedence over other knowledge about the trace.
     [[nodiscard]] Result<LoadedTrace> trace(const Paths& paths, JobControl& control,
                                             const LoadOptions& taught = {}) const {
         return load_(paths, control, taught);
@@ -161,15 +161,15 @@ private:
 
 /// Analyses every step of `run`. Errors: Cancelled when `control.stop` was requested.
 [[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control);
-/// The session of a run that is already analysed. Errors: likewise.
+/// The session of a run that is already analysed. Errors: like the previous function.
 [[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control);
 
 /// Analyses a run that was just loaded. Errors: Input if it has no step, and Cancelled.
 [[nodiscard]] Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& paths,
                                            const JobControl& control);
 
-/// The session of a trace without a pipeline, or of the beginning of a trace: `loaded` says then why there is none, or
-/// not. Errors: Cancelled, the reason, and Input if there is neither a slice nor a counter.
+/// The session of a trace without a pipeline, or of the beginning of a trace: `loaded` states the reason if it has
+/// none. Errors: Cancelled, that reason, and Input if the trace contains neither slices nor counters.
 [[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control);
 
 /// Loads and analyses, with or without a pipeline. `taught` is what the user states about the trace. For worker
@@ -177,8 +177,8 @@ private:
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
                                              JobControl& control, const LoadOptions& taught = {});
 
-/// The interval of a trace, of which `seen` was shown in its beginning, on the clock of Trace::originInFile(). None
-/// where the two do not meet.
+/// The interval of a trace whose beginning was shown as `seen`, on the clock of Trace::originInFile(). None if the two
+/// do not overlap.
 [[nodiscard]] std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole);
 
 } // namespace bubblescope::gui

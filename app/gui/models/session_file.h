@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 
 /// A trace in a session file: its files and its view.
 struct SavedTrace {
-    std::vector<std::filesystem::path> files;   ///< that were opened together
+    std::vector<std::filesystem::path> files;   ///< files that were opened together
     std::vector<std::filesystem::path> compare; ///< the run compared with; empty = none
     ViewSnapshot view;                          ///< without reference and highlights, which are recomputed
     bool ideal = false;                         ///< whether the ideal step was shown
@@ -29,7 +29,7 @@ struct SavedSession {
 inline constexpr std::string_view kSessionSuffix = ".bubblescope-session.json";
 [[nodiscard]] bool isSessionFile(const std::filesystem::path& file);
 
-/// Paths are returned absolute. Errors: Input, naming the file, the place in it and what is expected there.
+/// Paths are returned absolute. Errors: Input, naming the file, the position in it and the expected content.
 [[nodiscard]] Result<SavedSession> readSession(const std::filesystem::path& file);
 
 /// Replaces an existing file. Traces below the file's folder are stored with relative paths, so that both can be moved

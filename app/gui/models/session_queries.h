@@ -18,7 +18,7 @@ namespace bubblescope::gui {
 /// the slice where an arrow to it begins.
 [[nodiscard]] ItemRef producer(const Session& session, const ItemRef& from);
 
-/// The op that uses the output of an op, or that receives a transfer, see consumerOf(); for a slice, the one where an
+/// The op that uses the output of an op, or that receives a transfer, see consumerOf(); for a slice, the slice where an
 /// arrow ends.
 [[nodiscard]] ItemRef consumer(const Session& session, const ItemRef& from);
 
@@ -33,7 +33,7 @@ struct RangeStats {
     struct RankStats {
         TimeNs busy{0};   ///< with an op running
         TimeNs bubble{0}; ///< in bubbles
-        int ops = 0;      ///< that overlap the interval
+        int ops = 0;      ///< ops that overlap the interval
     };
     TimeRange range;
     std::vector<RankStats> ranks; ///< one per line
@@ -56,8 +56,8 @@ struct RangeStats {
 /// A check as an item; empty for one that ran in none of the run's steps. `check` is its index in CheckLog::checks.
 [[nodiscard]] ItemRef checkItem(const Session& session, std::size_t check);
 
-/// The check to show for a cell of the coverage: its first mismatch, else the latest one that was done. Empty where
-/// none of them ran in a step of the run.
+/// The check to show for a cell of the coverage: its first mismatch, else its latest completed check. Empty if none of
+/// them ran in a step of the run.
 [[nodiscard]] ItemRef checkOf(const Session& session, const CheckPlace& place, const CoverageMap::Column& column);
 
 } // namespace bubblescope::gui

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] SliceFlow operator[](std::size_t at) const { return flow(by_begin_[at]); }
     /// The first that begins at a time or later.
     [[nodiscard]] std::size_t firstFrom(TimeNs time) const;
-    /// Those that begin or end at a slice. Logarithmic, but for the arrows within the slice's time.
+    /// The arrows that begin or end at a slice. Logarithmic, plus the arrows within the slice's time.
     [[nodiscard]] std::vector<SliceFlow> of(SliceId slice) const;
     /// The slice where an arrow of this one ends, or where one that ends here begins; kNoId if there is none.
     [[nodiscard]] SliceId follow(SliceId slice, bool forward) const;
@@ -36,7 +36,7 @@ private:
 
     std::shared_ptr<const Trace> trace_;
     std::vector<std::uint32_t> by_begin_; ///< the first point of each
-    std::vector<std::uint32_t> by_end_;   ///< the same, by the time of their end
+    std::vector<std::uint32_t> by_end_;   ///< the same arrows, ordered by the time of their end
 };
 
 } // namespace bubblescope::gui

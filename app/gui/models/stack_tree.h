@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 struct StackNode {
     StringId name = 0;
     int parent = -1; ///< an earlier node; −1 for the root
-    int depth = 0;   ///< of the root 0
+    int depth = 0;   ///< 0 for the root
     TimeNs total{0};
     TimeNs self{0}; ///< without the slices inside
     std::size_t count = 0;
@@ -21,8 +21,8 @@ struct StackNode {
     TimeNs longest_time{0};
 };
 
-/// The stacks of some tracks in a time range, those of equal names merged: what a flame graph shows. Node 0 is the
-/// root, which stands for all; parents come before their children.
+/// The stacks of some tracks in a time range, merged by name: the content of a flame graph. Node 0 is the root, which
+/// includes all of them; parents come before their children.
 struct StackTree {
     std::vector<StackNode> nodes;
     bool cut = false; ///< more paths than kMost were there
@@ -30,8 +30,8 @@ struct StackTree {
     static constexpr std::size_t kMost = 100'000;
 };
 
-/// `tracks` ascend; none: all of hosts, or all where there is none. Times are those within the range. Linear in the
-/// slices that overlap it. Returns early with what it has when asked to stop. Any thread.
+/// `tracks` ascend; none: all tracks of hosts, or all tracks if there are no hosts. Only time within the range counts.
+/// Linear in the slices that overlap it. If asked to stop, returns early with an incomplete tree. Any thread.
 [[nodiscard]] StackTree stackTree(const Session& session, const TimeRange& range, const std::vector<TrackId>& tracks,
                                   std::stop_token stop = {});
 

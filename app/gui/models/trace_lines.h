@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 /// A text of a trace as one line.
 [[nodiscard]] QString lineText(const Trace& trace, StringId id);
 
-/// A line of a trace without steps: all tracks of a rank, or of a process of a file that states no rank.
+/// A line of a trace without steps: all tracks of a rank, or of a process whose file does not state a rank.
 struct TraceLine {
     std::optional<std::int32_t> rank;
     QString process; ///< its name, without its number; may be empty

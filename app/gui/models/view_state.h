@@ -79,7 +79,7 @@ private:
 struct Highlight {
     int rank = 0;
     TimeRange range;
-    int step = -1; ///< whose replica's row is meant, index in Run::steps; −1 = the current step's
+    int step = -1; ///< the step whose replica has the row, index in Run::steps; −1 = the current step
 
     friend bool operator==(const Highlight&, const Highlight&) = default;
 };
@@ -87,12 +87,12 @@ struct Highlight {
 /// Lines over the ops, drawn on demand.
 enum class FlowOverlay : std::uint8_t {
     Transfers,    ///< all transfers of the step
-    CriticalPath, ///< of the step
+    CriticalPath, ///< the critical path of the step
     Microbatch,   ///< the selected op's micro-batch on all ranks
 };
 inline constexpr std::size_t kFlowOverlayCount = 3;
 
-/// What a view shows of a session, to be restored later: in another tab, or from a file.
+/// The view of a session, to be restored later: in another tab, or from a file.
 struct ViewSnapshot {
     TimeRange range;
     int step = -1;
@@ -132,12 +132,12 @@ public:
     void setSession(SessionPtr session);
     /// For a later state of the same run: makes its newest step current. Keeps the selection if the run still has it.
     void followSession(SessionPtr session, const TimeRange& visible);
-    /// For the whole of a run of which the session has the first steps: keeps what is shown. The selection stays if the
-    /// whole has it.
+    /// For the complete run, after a session with its first steps was shown: keeps the view. The selection stays if the
+    /// complete run contains it.
     void completeSession(SessionPtr session);
-    /// Saves what is shown, and restores it. restore() expects the session of the snapshot, leaves out what does not
-    /// fit it, and clears the history. Without a range in the snapshot it shows what setSession() does, without a step
-    /// the one at the range.
+    /// Saves the view, and restores it. restore() expects the session of the snapshot, ignores parts that do not fit
+    /// it, and clears the history. Without a range in the snapshot it shows the same range as setSession(), and without
+    /// a step the step at the range.
     [[nodiscard]] ViewSnapshot snapshot() const;
     void restore(SessionPtr session, const ViewSnapshot& snapshot);
     /// Makes `step` current and zooms to it.
@@ -171,7 +171,7 @@ public:
     /// The names of the marked slices, by StringId; empty if there are none.
     [[nodiscard]] const std::vector<bool>& markedNames() const { return marked_names_; }
     [[nodiscard]] const RowChoice& rows() const { return rows_; }
-    /// What of rows() is a preference that other sessions share: the kinds of lanes that are shown.
+    /// The part of rows() that is a preference shared by all sessions: the kinds of lanes that are shown.
     [[nodiscard]] RowChoice rowPreferences() const;
     /// Can be undone.
     void setRows(RowChoice rows);
@@ -186,9 +186,9 @@ public:
     /// Moves the view as little as needed to show the item.
     void reveal(const ItemRef& item);
     /// Requests the diagnosis of a step, which a worker thread makes unless it is known; diagnosisMade() follows. The
-    /// request holds until the session, the step or the selection changes, or until the next request. A selected bubble
-    /// and a critical path that is drawn need none. One diagnosis is made at a time; when it ends, the next one is
-    /// chosen among those that are still needed.
+    /// request stays until the session, the step or the selection changes, or until the next request. A selected bubble
+    /// and a drawn critical path request the diagnosis without this call. One diagnosis is made at a time; when it
+    /// ends, the next one is chosen among those that are still needed.
     void diagnose(int step);
 
 signals:
@@ -250,7 +250,7 @@ private:
         TimeRange range;
         RowChoice rows;
     };
-    std::vector<Undone> undone_; ///< what redo() shows again, the next one last
+    std::vector<Undone> undone_; ///< the views that redo() shows again, the next one last
     bool undoing_ = false;
     int step_ = -1;
     BackgroundJob diagnosis_job_;

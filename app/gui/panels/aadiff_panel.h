@@ -21,7 +21,7 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// The results of a run's checks: a map of what they covered, and each difference with its verdict. A click shows the
+/// The results of a run's checks: a map of the checked ops, and each difference with its verdict. A click shows the
 /// check on the timeline.
 class CheckResults : public QWidget {
     Q_OBJECT

@@ -13,15 +13,15 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// The answer for what is open, at the top of its tab: a line for each statement of the headline, with what its action
-/// wins. A click, or Enter, on a line asks for what shows it.
+/// The answer for the open trace, at the top of its tab: one line per statement of the headline, with the gain of its
+/// action. A click, or Enter, on a line emits the request to show its evidence.
 class AnswerBar : public QFrame {
     Q_OBJECT
 
 public:
     explicit AnswerBar(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Copies what it shows. Hidden for an answer without statements.
+    /// Copies the answer. Hidden for an answer without statements.
     void show(const Answer& answer);
     void clear();
     /// The lines as plain text.

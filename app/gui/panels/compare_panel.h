@@ -26,7 +26,7 @@ namespace bubblescope::gui {
 
 /// The state of a ComparePanel, to be restored later: in another tab, or by a rebuilt panel.
 struct SavedComparison {
-    QStringList paths;        ///< of the other run; empty = no comparison
+    QStringList paths;        ///< files of the other run; empty = no comparison
     ComparisonPtr comparison; ///< null if it was not ready
     bool below = false;       ///< whether the other run was drawn below
 };
@@ -96,7 +96,7 @@ private:
     BackgroundJob job_;
     QStringList paths_;
     ComparisonPtr comparison_;
-    std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< of comparison_, by the open run's step
+    std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< parts of comparison_, by the open run's step
     ComparisonModel* model_;
     SortedChanges* sorted_;
     ReportTableModel* activity_; ///< of traces without a pipeline
@@ -108,7 +108,7 @@ private:
     QComboBox* kinds_;
     QLineEdit* words_;
     QCheckBox* beyond_;
-    QLabel* differences_; ///< of the ops drawn below: a legend with counts
+    QLabel* differences_; ///< changes of the ops drawn below: a legend with counts
 };
 
 } // namespace bubblescope::gui

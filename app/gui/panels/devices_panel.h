@@ -15,8 +15,9 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenVisible;
 
-/// How each device of a trace without a pipeline spent its time, as a stacked bar: compute, communication, copies, and
-/// idle time by what it waits for; or each thread of hosts without devices. A click on a bar goes there.
+/// Shows how each device of a trace without a pipeline spent its time, as a stacked bar: compute, communication,
+/// copies, and idle time by its cause; or each thread of hosts without devices. A click on a bar goes to it on the
+/// timeline.
 class DevicesPanel : public QWidget {
     Q_OBJECT
 

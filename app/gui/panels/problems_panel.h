@@ -6,7 +6,7 @@
 
 namespace bubblescope::gui {
 
-/// What was damaged, lost or guessed while loading.
+/// Lists the damaged, lost and guessed parts of a trace.
 class ProblemsPanel : public QTableView {
     Q_OBJECT
 

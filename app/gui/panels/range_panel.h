@@ -15,8 +15,8 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// What happens in the selected time range (ViewState::measured()), added up by kind, op, rank, stage or kernel. A row
-/// leads to its longest item.
+/// Sums over the selected time range (ViewState::measured()), by kind, op, rank, stage or kernel. A row leads to its
+/// longest item.
 class RangePanel : public QWidget {
     Q_OBJECT
 

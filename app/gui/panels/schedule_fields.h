@@ -14,7 +14,7 @@ struct ScheduleFields {
 
     /// Adds both to a form; `prefix` begins their object names: "run" makes "runFamily". Without flavours as yet.
     [[nodiscard]] static ScheduleFields addTo(QFormLayout& form, const char* prefix);
-    /// Null for a name that is no family's.
+    /// Null if no family has this name.
     [[nodiscard]] const ScheduleFamily* chosen() const;
     /// Offers the flavours of the chosen family, without a signal.
     void offerFlavors() const;

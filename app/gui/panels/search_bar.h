@@ -40,7 +40,7 @@ public:
     [[nodiscard]] QListWidget& list() { return *list_; }
     /// "3 of 47".
     [[nodiscard]] QString counter() const;
-    /// Marks what was found once more, after something else was marked.
+    /// Marks the results again, after other items were marked.
     void markAgain() { mark(); }
 
 signals:
@@ -55,11 +55,11 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    /// What a search found.
+    /// The results of a search.
     struct Found {
         std::vector<SearchHit> hits; ///< for the list
-        QueryHits query;             ///< of a query
-        std::optional<Error> error;  ///< of a wrong query
+        QueryHits query;             ///< results of a query
+        std::optional<Error> error;  ///< error in a wrong query
     };
     [[nodiscard]] static Found lookFor(const Session& session, const QString& text, int step, std::stop_token stop);
 
@@ -74,7 +74,7 @@ private:
 
     ViewState& state_;
     BackgroundJob job_;
-    std::vector<std::filesystem::path> files_; ///< of the session
+    std::vector<std::filesystem::path> files_; ///< files of the session
     QLineEdit* line_;
     QLabel* counter_;
     QToolButton* previous_;
@@ -83,7 +83,7 @@ private:
     QLabel* hint_;
     Found found_;
     bool marked_ = false; ///< the marks on the timeline are this bar's
-    int at_ = -1;         ///< the result shown last: of the query's items, else of the list
+    int at_ = -1;         ///< the result shown last: among the query's items, else in the list
 };
 
 } // namespace bubblescope::gui

@@ -24,9 +24,9 @@ class FillWhenVisible;
 class FlameGraph;
 class Histogram;
 
-/// The stacks of what is selected: of the measured range, else of the selected slice or op, else of the step or the
-/// trace. As a flame graph, as names with their callers and callees, and, for one name, as all of its slices with a
-/// histogram of their durations; what is chosen there is marked on the timeline.
+/// The stacks of the selection: of the measured range, else of the selected slice or op, else of the step or the trace.
+/// As a flame graph, as names with their callers and callees, and, for one name, as a list of all its slices with a
+/// histogram of their durations; chosen items are marked on the timeline.
 class StacksPanel : public QWidget {
     Q_OBJECT
 
@@ -40,11 +40,11 @@ public:
     [[nodiscard]] Histogram& histogram() { return *histogram_; }
 
 signals:
-    /// The stacks, or the slices of a name, are there: for tests.
+    /// The stacks, or the slices of a name, are complete: for tests.
     void filled();
 
 private:
-    /// Whose stacks are shown.
+    /// The tracks and range whose stacks are shown.
     struct Scope {
         TimeRange range;
         std::vector<TrackId> tracks;
@@ -73,7 +73,7 @@ private:
     BackgroundJob slices_job_;
     StackTree tree_;
     std::optional<StringId> name_;
-    std::vector<SliceId> slices_; ///< of that name
+    std::vector<SliceId> slices_; ///< slices with that name
     bool goes_ = false;           ///< to a slice of the list
     QLabel* title_;
     FlameGraph* graph_;

@@ -54,8 +54,8 @@ private:
     bool short_ = false;
 };
 
-/// A line above the timeline: what ran, its bubbles, and what theory allows. Where it is narrow, the legend is short
-/// and the figures that matter least move to the tooltip of the schedule.
+/// A line above the timeline: the schedule that ran, its bubbles, and the minimum by theory. In a narrow window the
+/// legend is short and the least important figures move to the tooltip of the schedule.
 class SummaryBar : public QWidget {
     Q_OBJECT
 

@@ -26,8 +26,8 @@ class TeachPanel : public QWidget {
 public:
     explicit TeachPanel(QWidget* parent = nullptr);
 
-    /// What was taught is kept if the trace is of the same files, opened again. Hidden for traces with steps, and for
-    /// the beginning of one: nothing is taught before all of it is known.
+    /// The rules taught so far are kept if the trace consists of the same files, opened again. Hidden for traces with
+    /// steps, and for the beginning of a trace: rules can only be taught when all of it is known.
     void setSession(SessionPtr session);
     /// The slice to state something about.
     void setExample(SliceId slice);
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] Status saveRule(const QString& file) const;
     void showNames();
     void showSchedule();
-    /// What the stated pattern and the ops of the rule match, ascending.
+    /// The slices that match the stated pattern and the ops of the rule, ascending.
     [[nodiscard]] std::vector<SliceId> allMatches() const;
 
 signals:
@@ -48,7 +48,7 @@ signals:
     void matched();
     /// The user has closed the panel.
     void closed();
-    /// Open the trace again with what was taught.
+    /// Open the trace again with the taught rules.
     void reopenRequested(const bubblescope::gui::Taught& taught);
 
 private:
@@ -65,12 +65,12 @@ private:
     void complain(const QString& text);
     [[nodiscard]] TaughtRule rule() const;
 
-    SessionPtr session_; ///< without steps, and not the beginning of a trace; else null
+    SessionPtr session_; ///< has no steps, and is not the beginning of a trace; else null
     SliceId example_ = kNoId;
     std::optional<TaughtOp> stated_;
     TaughtMatches stated_matches_;
     std::vector<TaughtOp> ops_;
-    std::vector<TaughtMatches> matches_; ///< of ops_
+    std::vector<TaughtMatches> matches_; ///< matches of ops_
     BackgroundJob job_;
 
     QTabWidget* tabs_;

@@ -9,8 +9,8 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// Above a trace without steps: why there is no pipeline, and ways to teach where it is; or that this is the beginning
-/// of a trace that is still being loaded. Hidden for others.
+/// A bar above a trace without steps: states why it has no pipeline, and offers ways to teach it; or states that this
+/// is the beginning of a trace that is still being loaded. Hidden for other traces.
 class TraceBar : public QFrame {
     Q_OBJECT
 

@@ -53,7 +53,7 @@ public:
 signals:
     /// A question has been answered, or has failed.
     void answered();
-    /// Suggestions are there, or none.
+    /// Suggestions were computed; there may be none.
     void advised();
 
 private:

@@ -57,13 +57,13 @@ struct FormFields {
 
 /// Defers filling a panel until it is visible. A change marks a hidden panel as stale, and it is filled once it becomes
 /// visible: a watched run changes everything many times a second, and filling hidden tables would take most of the
-/// time. Lives with its panel, on the GUI thread.
+/// time. Owned by its panel; GUI thread only.
 class FillWhenVisible : public QObject {
 public:
     /// `panel` becomes the parent. `fill` is not called before markStale().
     FillWhenVisible(QWidget& panel, std::function<void()> fill);
 
-    /// What the panel shows has changed.
+    /// The content of the panel has changed.
     void markStale();
     /// Fills a stale panel even if it is hidden, for callers that use its content.
     void fillNow();

@@ -36,8 +36,8 @@ struct Theme {
     QColor message_line;
     std::array<QColor, kRoleCount> roles; ///< by Role; every shape of every frame reads them
 
-    /// The colour of a role; higher chunks of `chunks` are mixed towards the timeline's background. A negative chunk
-    /// stands for the mean of all.
+    /// The colour of a role; higher chunks of `chunks` are mixed with the timeline's background. A negative chunk gives
+    /// the mean of all chunks.
     [[nodiscard]] QColor fill(Role role, int chunk = 0, int chunks = 1) const;
 };
 

@@ -31,7 +31,7 @@ public:
         }
     };
 
-    /// Begins a band that stands on a line of the plot. `columns`: of the plot, in device pixels.
+    /// Begins a band that stands on a line of the plot. `columns`: those of the plot, in device pixels.
     void begin(PixelCanvas& pixels, int bottom, int columns);
     /// Puts a stack into columns that are empty: after settle().
     void put(int begin, int end, const Stack& stack) {
@@ -41,7 +41,7 @@ public:
         layers_ = std::max(layers_, stack.count);
         height_ = std::max(height_, stack.tops[stack.count - 1]);
         for (std::size_t layer = 0; layer < stack.count; ++layer) {
-            int column = begin; // one column, mostly
+            int column = begin; // usually one column
             do {
                 tops_[layer][static_cast<std::size_t>(column)] = stack.tops[layer];
                 colours_[layer][static_cast<std::size_t>(column)] = stack.colours[layer];
@@ -55,7 +55,7 @@ public:
         one.add(top, colour);
         put(begin, end, one);
     }
-    /// To be called before something else is drawn upon these columns.
+    /// To be called before other shapes are drawn over these columns.
     void settle(int begin, int end) {
         if (layers_ == 0) return;
         for (int column = std::max(begin, 0); column < std::min(end, columns_); ++column) {
@@ -73,7 +73,7 @@ private:
     int bottom_ = 0;
     int columns_ = 0;
     std::size_t layers_ = 0;                     ///< as many as any column has
-    int height_ = 0;                             ///< of the highest column
+    int height_ = 0;                             ///< height of the highest column
     std::array<std::vector<int>, kLayers> tops_; ///< by layer and column; 0: the column has no such layer
     std::array<std::vector<QRgb>, kLayers> colours_;
 };

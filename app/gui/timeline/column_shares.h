@@ -9,7 +9,7 @@
 namespace bubblescope::gui {
 
 /// The parts of a pixel column from the bottom to the top: ops, then transfers that are waited for (Role::Send), idle
-/// time (Role::Bubble) and waits for other replicas. What is left is outside of steps.
+/// time (Role::Bubble) and waits for other replicas. The rest is outside of steps.
 inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::BackwardInput, Role::BackwardWeight,
                                         Role::Optimizer, Role::Send,     Role::Bubble,        Role::ReplicaWait};
 
@@ -18,9 +18,10 @@ inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::B
     return role <= Role::Optimizer;
 }
 
-/// How many of `pixels` each part of a column of `length` gets: the exact share, rounded up or down, so that the sum is
-/// exact too (largest remainders). Ops as a whole, and what is no op, get at least one pixel where there is any; it is
-/// taken from what is outside of steps, or else from the part that is most too high.
+/// The number of pixels, of `pixels`, for each part of a column of `length`: the exact share, rounded up or down, so
+/// that the sum is exact too (largest remainders). All ops together, and all other parts together, get at least one
+/// pixel if their time is not 0; it is taken from the part outside of steps, or else from the part that is most too
+/// high.
 using StackHeights = std::array<std::uint16_t, kRoleCount>;
 [[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
 
@@ -31,10 +32,10 @@ struct StackPiece {
     int begin = 0; ///< columns, from the plot's left edge
     int end = 0;
     StackHeights heights{}; ///< device pixels
-    int chunk = -1;         ///< of a single op; −1 where there may be several
+    int chunk = -1;         ///< the chunk of a single op; −1 if there may be several
 
     [[nodiscard]] int height(Role role) const { return heights[static_cast<std::size_t>(role)]; }
-    /// Of all ops; of everything else.
+    /// Pixels of all ops; of all other parts.
     [[nodiscard]] int busy() const;
     [[nodiscard]] int idle() const;
 
@@ -77,12 +78,12 @@ public:
     /// Moves on to `to`: a new column.
     void advance(TimeNs to);
 
-    TimeNs busy{0};    ///< of the column, in ops
+    TimeNs busy{0};    ///< time of ops in the column
     TimeNs idle{0};    ///< in bubbles
-    TimeNs exposed{0}; ///< of `idle`, while transfers were under way
+    TimeNs exposed{0}; ///< part of `idle` during which transfers were under way
     TimeNs waiting{0}; ///< for other replicas
 
-    /// What the line does in the column, exactly: the time of each part.
+    /// The exact time of each part of the column.
     [[nodiscard]] RoleTimes shares();
     [[nodiscard]] const LaneCursor& ops() const { return ops_; }
     [[nodiscard]] const LaneCursor& bubbles() const { return bubbles_; }
@@ -94,14 +95,14 @@ private:
     LaneCursor bubbles_;
     LaneCursor exposed_;
     LaneCursor waits_;
-    TimeNs begin_; ///< of the column
+    TimeNs begin_; ///< begin of the column
     TimeNs end_;
     std::size_t begin_next_; ///< the first op that has not begun at begin_
-    Lane::Overhang known_;   ///< of the ops at known_time_: neighbouring columns share a border
+    Lane::Overhang known_;   ///< overhang of the ops at known_time_: neighbouring columns share a border
     TimeNs known_time_{TimeNs::min()};
 };
 
-/// What a line does between two times, exactly: the time of each part. Logarithmic in its spans.
+/// The exact time of each part of a line between two times. Logarithmic in its spans.
 [[nodiscard]] RoleTimes sharesOf(const Lanes& lanes, std::size_t line, const TimeRange& range);
 
 } // namespace bubblescope::gui

@@ -33,7 +33,7 @@ struct CounterLane {
     QString name;
     std::vector<TimeNs> times; ///< as of CounterValues
     std::vector<double> values;
-    double maximum = 0; ///< of the values, at least 0
+    double maximum = 0; ///< maximum of the values, at least 0
     double minimum = 0; ///< at most 0
 
     [[nodiscard]] CounterValues over() const { return {times, values}; }

@@ -13,7 +13,7 @@
 
 class QPainter;
 
-/// What all timelines draw alike, with or without a pipeline. Coordinates are those of the painter.
+/// Drawing that all timelines share, with or without a pipeline. Coordinates are those of the painter.
 
 namespace bubblescope::gui {
 
@@ -31,8 +31,7 @@ void drawFold(QPainter& painter, const Theme& theme, bool open, const QPointF& c
 /// A frame around an item.
 void drawOutline(QPainter& painter, const QRectF& rect, const QColor& colour, int width, bool dashed = false);
 
-/// Where slices are drawn: in an image if there is one, else by the painter; labels are laid out once if there is a
-/// cache.
+/// The target for slices: an image if there is one, else the painter; labels are laid out once if there is a cache.
 struct SliceTarget {
     QPainter& painter;
     double device_pixel_ratio = 1;

@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// Draws what is below the ops of a row: raw lanes, counters and the reference, with their names in the header.
+/// Draws the lanes below the ops of a row: raw lanes, counters and the reference, with their names in the header.
 class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
@@ -63,7 +63,7 @@ private:
     [[nodiscard]] QColor colour(Arrow::Kind kind) const;
     void paintStretch(const Stretch& stretch, const QColor& colour);
     void paintTooMany(std::size_t arrows);
-    /// Places the caption beside those painted before.
+    /// Places the caption next to those painted before.
     void paintCaption(const QString& caption, const QColor& colour);
 
     QPainter& p_;

@@ -27,7 +27,7 @@ struct LaneBand {
     int height = 0;
 };
 
-/// What rows show besides the lanes of their ops, and which rows there are.
+/// The content of rows in addition to the lanes of their ops, and the choice of rows.
 struct RowExtras {
     /// A raw lane that an unfolded line shows.
     struct RawShown {
@@ -50,7 +50,7 @@ struct RowExtras {
 /// use a scroll position of 0.
 class RowLayout {
 public:
-    static constexpr int kRawHeight = 14;  ///< of a row of slices
+    static constexpr int kRawHeight = 14;  ///< height of a row of slices
     static constexpr int kRawPitch = 16;   ///< a raw lane with one row and the gap to the next
     static constexpr int kDepthPitch = 15; ///< a row of a stack and the line between it and the next
     static constexpr int kCounterHeight = 24;
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] int scrollOf(int row, int scroll) const { return rowTop(row) < sticky_ ? 0 : scroll; }
     /// Whether rows are compact: without labels, with busy time as height.
     [[nodiscard]] bool compact() const { return compact_; }
-    /// Of a folded row of a line.
+    /// Height of a folded row of a line.
     [[nodiscard]] int rowHeight() const { return row_height_; }
     /// The value of RowExtras::height for the next size up (1) or down (−1).
     [[nodiscard]] int otherHeight(int direction) const;
@@ -139,7 +139,7 @@ struct TimelineShape {
     bool bad = false;                 ///< a check that found a difference
     ItemRef item;                     ///< empty if spans narrower than a pixel were merged
     QString label;                    ///< fits the rectangle; may be empty
-    OpChange change = OpChange::Same; ///< of an op of a reference
+    OpChange change = OpChange::Same; ///< change of an op of a reference
 };
 
 /// Space between a label and the left and right edges together.
@@ -153,7 +153,7 @@ struct GeometryInput {
     TimeScale scale;
     const RowLayout& rows;
     int scroll_y = 0;
-    int height = 0; ///< of the visible part
+    int height = 0; ///< height of the visible part
     double device_pixel_ratio = 1;
     TextSize text_size;
     bool replay = true;             ///< whether checks are shown
@@ -169,7 +169,7 @@ struct GeometryInput {
 
 /// Whether the ops of a row are on the screen; false for headers.
 [[nodiscard]] bool opsInSight(const GeometryInput& input, int row);
-/// The rows of which that holds, top to bottom.
+/// The rows for which this input is valid, top to bottom.
 [[nodiscard]] std::vector<int> visibleRows(const GeometryInput& input);
 
 /// The vertical part of a lane that an op fills, from the top.

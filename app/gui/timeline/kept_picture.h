@@ -11,11 +11,12 @@ class QPainter;
 
 namespace bubblescope::gui {
 
-/// The picture of a view below what follows the mouse and the selection. It is kept while it stays the same, so that
-/// what lies over it can be drawn alone.
+/// The picture of a view without the parts that follow the mouse and the selection. It is kept while it stays the same,
+/// so that only the parts above it must be drawn.
 ///
 /// Copying a large picture into the window takes a third of the time of a frame. So a picture that changes from frame
-/// to frame is painted straight into the window's memory, and once more when it is needed unchanged. GUI thread only.
+/// to frame is painted directly into the window's memory, and painted again when it is needed unchanged. GUI thread
+/// only.
 class KeptPicture {
 public:
     /// Draws it at the painter's origin. `version` is another one after each change. `whole`: nothing of it is clipped.
@@ -31,16 +32,16 @@ private:
     bool last_repeated_ = true; ///< whether that one was drawn more than once; so the first picture is kept
 };
 
-/// The names of rows as they were painted last. They stay the same while a view is zoomed or moved in time, and to
-/// paint the texts of a screen anew takes a tenth of a frame. GUI thread only.
+/// The names of rows as they were painted last. They stay the same while a view is zoomed or moved in time, and
+/// painting the texts of a screen again takes a tenth of a frame. GUI thread only.
 class KeptNames {
 public:
     /// The corner of the column of names in a view, which reaches to the view's bottom, and its width, in logical
     /// pixels.
     KeptNames(const QPoint& corner, int width) : corner_(corner), width_(width) {}
 
-    /// Copies the names into a view's image. False unless they are known: `version` is another one after each change of
-    /// what they show or look like. A painter may be active on the image.
+    /// Copies the names into a view's image. False if they are not available: `version` differs after each change of
+    /// their content or style. A painter may be active on the image.
     [[nodiscard]] bool show(QImage& image, std::uint64_t version) const;
     /// Keeps what an image shows. `version` is not 0.
     void keep(const QImage& image, std::uint64_t version);
@@ -51,7 +52,7 @@ private:
     QPoint corner_;
     int width_;
     QImage names_;
-    QSize size_; ///< of the image
+    QSize size_; ///< size of the image
     std::uint64_t version_ = 0;
 };
 

@@ -19,8 +19,8 @@ class LoadPreviewView : public QWidget {
 public:
     explicit LoadPreviewView(const ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Shows what was read until now: a few times a second at most, since the load needs the cores more than its
-    /// picture does, and only if there is something new. Returns whether there is anything to see.
+    /// Shows the part that was read so far: a few times a second at most, since the load needs the cores more, and only
+    /// if it has changed. Returns whether there is anything to show.
     bool follow(const std::shared_ptr<const LoadPreview>& preview);
 
 protected:
@@ -34,9 +34,9 @@ private:
     const ThemeManager& themes_;
     LoadPreview::Picture picture_;
     std::weak_ptr<const LoadPreview> followed_;
-    std::uint64_t version_ = 0; ///< of what is shown
+    std::uint64_t version_ = 0; ///< version of the shown content
     std::size_t columns_ = 0;
-    QElapsedTimer age_; ///< of what is shown
+    QElapsedTimer age_; ///< age of the shown content
 };
 
 } // namespace bubblescope::gui

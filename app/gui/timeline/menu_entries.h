@@ -10,8 +10,8 @@
 
 namespace bubblescope::gui {
 
-/// Adds entries to the menu of something under the pointer. `context` receives them: once it is gone, nothing is done.
-/// The menu deletes itself when it closes; what is pointed at cannot change meanwhile.
+/// Adds entries to the menu of the item under the pointer. `context` receives their actions: once it is deleted, they
+/// do nothing. The menu deletes itself when it closes; the item cannot change meanwhile.
 class MenuEntries {
 public:
     MenuEntries(const char* name, QObject& context, QWidget* parent) : menu_(new QMenu(parent)), context_(context) {

@@ -17,8 +17,8 @@ struct NoteFlag {
     bool staff = true;
 };
 
-/// The flags of the visible notes; `notes` are sorted by time. Of flags closer than a few pixels only the first is
-/// shown.
+/// The flags of the visible notes; `notes` are sorted by time. Only the first of flags that are closer than a few
+/// pixels is shown.
 [[nodiscard]] std::vector<NoteFlag> buildNoteFlags(const std::vector<Note>& notes, const TimeScale& scale);
 
 /// The note whose flag is at x; −1 for none.

@@ -37,7 +37,7 @@ private:
     ViewState& state_;
     ThemeManager& themes_;
     Grip grip_ = Grip::None;
-    TimeNs grabbed_{0}; ///< from the begin of the range to where it was grabbed
+    TimeNs grabbed_{0}; ///< from the begin of the range to the grabbed position
     bool moved_ = false;
 };
 

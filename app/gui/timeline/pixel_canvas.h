@@ -37,7 +37,7 @@ public:
         clip(box);
         for (int y = box.top; y < box.bottom; ++y) {
             QRgb* const pixels = line(y);
-            for (int x = box.left; x < box.right; ++x) // one pixel, mostly
+            for (int x = box.left; x < box.right; ++x) // usually one pixel
                 pixels[x] = colour;
         }
     }
@@ -57,7 +57,7 @@ public:
         return {device(rect.left()), device(rect.top()), device(rect.right()), device(rect.bottom())};
     }
 
-    /// Of the plot, in device pixels.
+    /// Width of the plot, in device pixels.
     [[nodiscard]] int width() const { return width_; }
     [[nodiscard]] int height() const { return height_; }
     /// The first pixel of a line of device pixels of the plot.
@@ -74,7 +74,7 @@ private:
     uchar* plot_; ///< its upper left pixel
     qsizetype stride_;
     double ratio_;
-    int width_; ///< of the plot
+    int width_; ///< width of the plot
     int height_;
 };
 

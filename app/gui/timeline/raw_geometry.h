@@ -18,13 +18,12 @@
 
 namespace bubblescope::gui {
 
-/// A cache of the pixel columns of raw lanes: when the view is panned, most of them stay the same. Columns are those of
-/// a grid that depends on the zoom alone, so drawing may be off by half a pixel, but is the same whatever was drawn
-/// before.
+/// A cache of the pixel columns of raw lanes: when the view is panned, most of them stay the same. Columns lie on a
+/// grid that depends only on the zoom, so drawing may be off by half a pixel, but does not depend on earlier drawing.
 class ColumnCache {
 public:
     struct Lane {
-        TimeNs length{0};       ///< of the visible range
+        TimeNs length{0};       ///< length of the visible range
         std::int64_t first = 0; ///< pixel of the grid that is the first visible column
         std::vector<Pyramid::Column> columns;
         bool used = false; ///< in this frame
@@ -44,8 +43,8 @@ private:
     std::map<std::tuple<int, TrackId, int>, Lane> lanes_; ///< by line, track and depth
 };
 
-/// A rectangle of a lane of slices: a slice, or adjacent pixels in which the same name prevails, filled in proportion
-/// to their busy time.
+/// A rectangle of a lane of slices: a slice, or adjacent pixels in which the same name takes most of the time, filled
+/// in proportion to their busy time.
 struct SliceShape {
     QRectF rect;
     StringId name = 0;
@@ -61,9 +60,9 @@ struct ColumnRun {
     StringId name = 0;
 };
 
-/// What a row of a lane shows, from left to right: either slices or pixels.
+/// The content of a row of a lane, from left to right: either slices or pixels.
 struct LaneShapes {
-    double top = 0; ///< of the row
+    double top = 0; ///< top of the row
     std::vector<SliceShape> slices;
     std::vector<ColumnRun> columns;
 };
@@ -85,7 +84,7 @@ struct LaneShapes {
 /// around one.
 template <class Visit>
 void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Visit& visit) {
-    std::vector<TimeNs> ends; // of the slices around the next one
+    std::vector<TimeNs> ends; // ends of the slices around the next one
     for (const SliceId slice : slices) {
         while (!ends.empty() && ends.back() <= trace.start(slice))
             ends.pop_back();
@@ -103,7 +102,7 @@ public:
     RawRows(const RawRows&) = delete;
     RawRows& operator=(const RawRows&) = delete;
 
-    /// Reads the lanes of a row, and calls `write` for those that show pixels; what it gets is valid during the call.
+    /// Reads the lanes of a row, and calls `write` for those that show pixels; its argument is valid during the call.
     /// Time grows with the pixels, independent of the trace. Any thread, one row at a time.
     void read(int row, const std::function<void(const LaneShapes&)>& write);
     /// The lanes that were read and show slices, with labels, which need font metrics. GUI thread only; once.
@@ -115,7 +114,7 @@ private:
     class Reader;
 
     std::vector<Reader> lanes_;     ///< one for each row of slices
-    std::vector<std::size_t> ends_; ///< of the lanes of each row and those above it
+    std::vector<std::size_t> ends_; ///< number of lanes in each row and those above it
 };
 
 /// RawRows::all().
@@ -130,13 +129,14 @@ private:
 /// A lane that is in sight.
 struct LanePlace {
     const RawLane& lane;
-    TimeScale scale; ///< of the lane's own times
+    TimeScale scale; ///< scale of the lane's own times
     double top = 0;  ///< in the plot
     double height = 0;
 };
 [[nodiscard]] std::vector<LanePlace> lanesInSight(const GeometryInput& input);
 
-/// Where at least one of some times lies: one place per pixel. `time` gives the time of an element of a list by time.
+/// The pixels that contain at least one of the times, one position each. `time` returns the time of an element of a
+/// list sorted by time.
 template <class List, class Time>
 std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const Time& time) {
     std::vector<double> out;
@@ -151,8 +151,8 @@ std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const T
     return out;
 }
 
-/// A line from the slice where an arrow begins to the one where it ends; none if a track has no row. Far outside the
-/// plot its ends are nearer than they are.
+/// A line from the slice where an arrow begins to the one where it ends; none if a track has no row. Ends far outside
+/// the plot are moved closer to it.
 [[nodiscard]] std::optional<QLineF> flowLine(const GeometryInput& input, const SliceFlow& flow);
 
 } // namespace bubblescope::gui

@@ -17,8 +17,8 @@ namespace bubblescope::gui {
 /// Diagonal lines for idle time, sharp at any device pixel ratio.
 [[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
 
-/// What ops, bubbles and transfers are filled with, looked up once for a frame that has tens of thousands of them. Is
-/// made on the GUI thread; any thread may use it. `theme` must outlive it.
+/// The fills of ops, bubbles and transfers, looked up once for a frame that has tens of thousands of them. To be
+/// created on the GUI thread; any thread may use it. `theme` must outlive it.
 class RoleFills {
 public:
     /// `chunks`: of the schedule.
@@ -33,7 +33,7 @@ public:
     }
     /// The parts of a piece one upon another from `bottom` on, in device pixels from the plot's corner.
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// The same upon a band: what it can hold is put there, the rest is filled.
+    /// As above, with a band: it holds as much as fits, the rest is filled.
     void stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
     /// A shape that is as high as the band, upon it or filled.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;

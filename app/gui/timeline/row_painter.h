@@ -16,7 +16,8 @@ class RowPainter {
 public:
     RowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Calls `beside` once, which draws on this thread outside of the plot: into an image while others write rows.
+    /// Calls `beside` once, which draws outside of the plot on this thread: into an image while other threads write
+    /// rows.
     void paint(const std::function<void()>& beside = [] {});
     /// The part of a bubble that no op covers, where its label goes.
     [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);
@@ -32,7 +33,7 @@ private:
     /// Calls `fill(rect, colour)` for rows, ticks and separators within these lines.
     template <class Fill>
     void layGround(const Lines& lines, const Fill& fill) const;
-    /// What the threads that write rows read.
+    /// The data that the threads read which write rows.
     struct Sources {
         FullRows full;
         StackRows compact;
@@ -50,7 +51,7 @@ private:
     QPainter& p_;
     const TimelineFrame& f_;
     std::vector<double> ticks_;
-    std::vector<double> edges_; ///< of steps
+    std::vector<double> edges_; ///< edges of steps
 };
 
 } // namespace bubblescope::gui

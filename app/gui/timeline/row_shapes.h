@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// What a full row shows of ops and transfers, in the order of drawing. Without labels.
+/// The ops and transfers of a full row, in the order of drawing. Without labels.
 struct RowShapes {
     std::vector<TimelineShape> ops;   ///< bubbles, waits and ops that are some device pixels wide
     std::vector<StackPiece> stacks;   ///< narrower ones: columns of their exact shares, in the same band

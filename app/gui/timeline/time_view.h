@@ -13,13 +13,13 @@
 
 namespace bubblescope::gui {
 
-/// What all views of rows against time have in common: a column of names at the left, a ruler above, the wheel, keys
-/// that zoom and move, tooltips, and a frame while it has the focus. Lives on the GUI thread.
+/// The common part of all views of rows against time: a column of names at the left, a ruler above, the wheel, keys
+/// that zoom and move, tooltips, and a frame while it has the focus. GUI thread only.
 class TimeView : public QAbstractScrollArea {
     Q_OBJECT
 
 public:
-    /// What the wheel does over the rows without a modifier; with Ctrl it does the other.
+    /// The effect of the wheel over the rows without a modifier; Ctrl selects the other effect.
     enum class Wheel : std::uint8_t {
         Zooms,
         Scrolls, ///< as in Perfetto: the rows
@@ -41,9 +41,9 @@ protected:
     [[nodiscard]] TimeScale scale() const;
     /// The size of a text in the labels' font.
     [[nodiscard]] QSizeF textSize(const QString& text) const;
-    /// What is kept of the picture must be painted anew: it gets another version.
+    /// Marks the kept picture as changed, by a new version, so that it is painted again.
     void invalidate();
-    /// The same but for the names of rows: only the range has changed.
+    /// The same except for the names of rows: only the range has changed.
     void invalidateTime();
     /// Zooms at the pointer, or in the middle.
     void zoom(double factor);
@@ -51,7 +51,7 @@ protected:
     void drag(const QPointF& by);
     /// Runs a command that zooms or moves in time alone; false for others.
     bool runInTime(Command command);
-    /// The next change of the range is a step of its own for undoing, after a pause.
+    /// After a pause, the next change of the range is a separate step for undoing.
     void endGestureSoon() { gesture_end_.start(); }
     /// To be drawn last.
     void paintFocus(QPainter& painter) const;
@@ -72,8 +72,8 @@ protected:
     void changeEvent(QEvent* event) override;
 
     ThemeManager& themes_;
-    std::uint64_t version_ = 1;       ///< of the picture below what follows the mouse
-    std::uint64_t names_version_ = 1; ///< of the names of rows in it
+    std::uint64_t version_ = 1;       ///< version of the picture below the parts that follow the mouse
+    std::uint64_t names_version_ = 1; ///< version of the names of rows in it
 
 private:
     VisibleRange* range_ = nullptr;

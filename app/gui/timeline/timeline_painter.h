@@ -29,11 +29,11 @@ struct TimelineFrame {
     int step = 0; ///< the current one, as an index in Run::steps
     QFont font;
     std::optional<MeshAxis> group{}; ///< along which rows are grouped
-    bool names = true;               ///< whether to paint the names of rows; else they are there already
+    bool names = true;               ///< whether to paint the names of rows; else they are already painted
     const std::vector<bool>* marked_names = nullptr; ///< see ViewState::markedNames(); null if nothing is marked
     bool pinned = false;                             ///< whether this is the part with the pinned rows, drawn on top
     int caption_top = 0;                             ///< below the ruler: the top for captions about the whole
-    PixelCanvas* pixels = nullptr;                   ///< of the image being painted; null for vector formats
+    PixelCanvas* pixels = nullptr;                   ///< pixels of the image being painted; null for vector formats
     LabelCache* labels = nullptr;                    ///< for `font` …
     LabelCache* smaller = nullptr; ///< … and for smallFont(font); without them texts stay texts, for vector formats
 

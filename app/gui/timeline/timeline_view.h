@@ -59,7 +59,7 @@ public:
     [[nodiscard]] std::vector<int> rowsInSight() const;
     /// The visible part of a row, with its name, in viewport coordinates.
     [[nodiscard]] QRect rowRect(int row) const;
-    /// Draws what is visible, without the hover: for image files.
+    /// Draws the visible part, without the effects of the mouse: for image files.
     void draw(QPainter& painter);
     /// Centre of an item's visible part in viewport coordinates; for tests and tooltips.
     [[nodiscard]] QPointF centreOf(const ItemRef& item) const;
@@ -70,7 +70,7 @@ signals:
     void searchRequested();
     /// The next (+1) or previous (−1) result of the search.
     void hitRequested(int direction);
-    /// The user wants a menu for what lies at a point of the screen.
+    /// The user wants a menu for the item at a point of the screen.
     void menuRequested(const bubblescope::gui::ItemRef& item, const QPoint& where);
     /// A time range was selected by dragging; it is ViewState::measured().
     void timeRangeChosen();
@@ -105,7 +105,7 @@ private:
     [[nodiscard]] bool pinsCover() const;
     [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
     [[nodiscard]] GeometryInput geometryOf(Part part) const;
-    /// What is kept of a part between frames.
+    /// The parts of the picture that are kept between frames.
     struct Kept {
         KeptPicture picture;
         KeptNames names;
@@ -156,9 +156,9 @@ private:
     std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;
     Kept base_;
-    Kept pinned_;                    ///< the same for pinned rows, if rows are scrolled below them
+    Kept pinned_;                    ///< as above for pinned rows, if rows are scrolled below them
     bool measures_ = false;          ///< whether a time range is measured, as of the layout
-    std::optional<StepFlows> flows_; ///< of the step requested last
+    std::optional<StepFlows> flows_; ///< flows of the step requested last
     ColumnCache columns_;
     std::uint64_t drawn_version_ = 0;
     LabelCache labels_;

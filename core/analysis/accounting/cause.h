@@ -9,33 +9,32 @@
 
 namespace bubblescope {
 
-/// Why a rank waited and a step took longer than its ideal, in the order in which the waterfall adds one after another.
+/// Why a rank waited and a step took longer than its ideal, in the order of the waterfall.
 ///
-/// Each is defined once, on the graph of the step (StepGraph), as a part of the times on it: of a unit's duration
-/// (Imbalance, Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay, LateStart),
-/// or of the edges between units (Communication: transfers; Order: which unit follows which). Its counterfactual is the
-/// replay of the graph without that part and with all others; the time by which that step is shorter is its cost.
-/// Accounting, critical path, attribution and `whatif --if WORD=0` read the same parts (StepParts). The manual
-/// (accounting.md) derives them.
+/// Each is defined once, on the graph of the step (StepGraph), as a part of its times: of a unit's duration (Imbalance,
+/// Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay, LateStart), or of the
+/// edges between units (Communication: transfers; Order: which unit follows which). Its counterfactual is the replay of
+/// the graph without that part and with all others; its cost is how much shorter that step is. Accounting, critical
+/// path, attribution and `whatif --if WORD=0` use the same parts (StepParts). The manual (accounting.md) derives them.
 enum class Cause : std::uint8_t {
-    Schedule,      ///< the bubble of the planned order at typical op times and free transfers: the closed form, where
-                   ///< one holds
-    Imbalance,     ///< stages that usually take longer or shorter than the typical one
-    Slowdown,      ///< all ops of the step longer or shorter together: clock rate, a noisy neighbour
-    Jitter,        ///< ops that took longer or shorter than usual on their stage, beyond the common slowdown
-    Gaps,          ///< the device idle within ops: the host launched too late
-    Communication, ///< transfers under way, also during a delay, and collectives inside ops
+    Schedule,  ///< the bubble of the planned order at typical op times and free transfers: the closed form, if there is
+               ///< one
+    Imbalance, ///< stages that usually take longer or shorter than the typical one
+    Slowdown,  ///< all ops of the step longer or shorter together: clock rate, a noisy neighbour
+    Jitter,    ///< ops that took longer or shorter than usual on their stage, beyond the common slowdown
+    Gaps,      ///< the device was idle within ops because the host launched too late
+    Communication, ///< transfers in progress, also during a delay, and collectives inside ops
     Order,         ///< an order that differs from the planned one
-    Peer,          ///< blocked in a send, receive or wait while nothing was under way: the other rank was late
-    Replay,        ///< replayed work that delayed ops
-    LateStart,     ///< ops that began later than they could, with nothing recorded in between: host or launch bound
-    Unknown,       ///< what no record explains: lost records, times below the clocks' error, contradictory clocks
+    Peer,          ///< blocked in a send, receive or wait while nothing was in progress: the other rank was late
+    Replay,        ///< re-executed work that delayed ops
+    LateStart,     ///< ops that started later than possible, with nothing recorded in between: host or launch bound
+    Unknown,       ///< not explained by any record: lost records, times below the clocks' error, contradictory clocks
 };
 inline constexpr std::size_t kCauseCount = 11;
 template <class T>
 using PerCause = std::array<T, kCauseCount>;
 
-/// A set of causes: those that a replay includes.
+/// The set of causes that a replay includes.
 using Causes = std::bitset<kCauseCount>;
 
 [[nodiscard]] constexpr std::size_t indexOf(Cause cause) {
@@ -44,7 +43,7 @@ using Causes = std::bitset<kCauseCount>;
 
 [[nodiscard]] std::string_view causeName(Cause cause); ///< for people: "exposed communication"
 [[nodiscard]] std::string_view causeKey(Cause cause);  ///< in JSON, without "_ns": "exposed_communication"
-/// Its name in a scenario: `comm` in `whatif --if comm=0`. Empty for Schedule, which no replay can leave out.
+/// Its name in a scenario: `comm` in `whatif --if comm=0`. Empty for Schedule, which every replay includes.
 [[nodiscard]] std::string_view causeWord(Cause cause);
 [[nodiscard]] std::optional<Cause> causeOfWord(std::string_view word);
 

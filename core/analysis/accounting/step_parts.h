@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// How much of an op's time each cause takes; the rest is the typical time of ops of the same kind. Imbalance,
-/// slowdown and jitter are negative where the op was faster.
+/// How much of an op's time is due to each cause; the rest is the typical time of ops of the same kind. Imbalance,
+/// slowdown and jitter are negative if the op was faster.
 struct OpParts {
     TimeNs imbalance{0};
     TimeNs slowdown{0};
@@ -20,7 +20,7 @@ struct OpParts {
     TimeNs gaps{0};
     TimeNs exposed{0}; ///< in collectives inside it; part of Cause::Communication
 
-    /// 0 for causes that take no part of an op's time.
+    /// 0 for causes that are not part of an op's time.
     [[nodiscard]] TimeNs of(Cause cause) const;
 };
 
@@ -29,24 +29,25 @@ struct OpParts {
 inline constexpr double kLeastSlowdown = 0.005;
 
 /// The times of a step's graph, split by cause: the only place that defines the times of a replay without a cause.
-/// Keeps references to the objects it was made from.
+/// Keeps references to the objects that it was made from.
 class StepParts {
 public:
-    /// `usual` was made from the step. Linear in units.
+    /// `usual` must be made from the step. Linear in units.
     StepParts(const ObservedStep& observed, const UnitTimes& usual);
 
-    /// Whether it causes some time on the graph. False for Order and Unknown (in no time) and Schedule (in all of it).
+    /// Whether the cause accounts for any time on the graph. Always false for Order and Unknown, always true for
+    /// Schedule.
     [[nodiscard]] bool has(Cause cause) const { return present_[indexOf(cause)]; }
 
     /// How long units take with these causes, never negative. Valid until the next call.
     [[nodiscard]] std::span<const TimeNs> durations(Causes causes);
-    /// By how much units start later than they could. Empty if none does. Valid until the next call.
+    /// How much later than possible units start. Empty if none does. Valid until the next call.
     [[nodiscard]] std::span<const TimeNs> delays(Causes causes);
     /// As StepTimes::transfers.
     [[nodiscard]] const InputTimes* transfers(Causes causes) const {
         return causes[indexOf(Cause::Communication)] ? &observed_.graph.transfer : nullptr;
     }
-    /// Per unit: without gaps and exposed collectives.
+    /// Per unit, without gaps and exposed collectives.
     [[nodiscard]] std::span<const TimeNs> onDevice() const { return onDeviceList(); }
     [[nodiscard]] std::span<const TimeNs> asObserved() const { return durations_; }
     [[nodiscard]] OpParts ofOp(std::size_t unit) const;
@@ -55,7 +56,7 @@ private:
     void readDurations();
     void findSlowdown();
     [[nodiscard]] TimeNs exposedIn(std::size_t unit) const { return exposed_.empty() ? TimeNs{0} : exposed_[unit]; }
-    /// What is usual in a step as slow as this one.
+    /// The usual times for a step as slow as this one.
     [[nodiscard]] const ListToFill<TimeNs>& slowed() const { return slowed_.empty() ? usual_ : slowed_; }
 
     /// As onDevice().
@@ -67,11 +68,11 @@ private:
     const ListToFill<TimeNs>& typical_;
     const ListToFill<TimeNs>& usual_;
     ListToFill<TimeNs> durations_;
-    ListToFill<TimeNs> on_device_; ///< empty where there are no gaps or exposed collectives
-    std::vector<TimeNs> exposed_;  ///< empty where there is none
-    ListToFill<TimeNs> slowed_;    ///< empty where there is no common slowdown
+    ListToFill<TimeNs> on_device_; ///< empty if there are no gaps or exposed collectives
+    std::vector<TimeNs> exposed_;  ///< empty if there are none
+    ListToFill<TimeNs> slowed_;    ///< empty if there is no common slowdown
     Causes present_;
-    ListToFill<TimeNs> mixed_;  ///< durations of the latest replay, where none of the lists above are
+    ListToFill<TimeNs> mixed_;  ///< durations of the latest replay, if they equal none of the lists above
     std::vector<TimeNs> delay_; ///< of the latest replay
 };
 

@@ -12,11 +12,11 @@
 
 namespace bubblescope {
 
-/// Numbers groups of like ops: those of one kind, rank, chunk and slice of the sequence, and overlapped pairs by rank
-/// and both chunks. Kind after kind, so that all groups of one are neighbours; pairs are the last.
+/// Numbers groups of similar ops: those of one kind, rank, chunk and slice of the sequence, and overlapped pairs by
+/// rank and both chunks. Ordered by kind, so that all groups of one kind are adjacent; pairs come last.
 struct LikeKeys {
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    static constexpr std::size_t kAlone = 4; ///< kinds that run alone, the optimizer aside
+    static constexpr std::size_t kAlone = 4; ///< kinds that run alone, except the optimizer
 
     int vpp = 1;
     int slices = 1;
@@ -28,8 +28,8 @@ struct LikeKeys {
     [[nodiscard]] std::size_t ofKind() const {
         return ranks * static_cast<std::size_t>(vpp) * static_cast<std::size_t>(slices);
     }
-    /// Of the op at `index` of a rank's list, or of the pair that begins there. Optimizers, and ops whose chunk or
-    /// slice does not exist, have none.
+    /// The group of the op at `index` of a rank's list, or of the pair that begins there. None for optimizers, and for
+    /// ops whose chunk or slice does not exist.
     [[nodiscard]] std::size_t of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
     [[nodiscard]] std::size_t ofOp(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const;
     [[nodiscard]] std::size_t ofPair(Rank rank, Chunk first, Chunk second) const;
@@ -37,8 +37,8 @@ struct LikeKeys {
     friend bool operator==(const LikeKeys&, const LikeKeys&) = default;
 };
 
-/// What the ops of one step took, as UsualTimes reads it: for a window of steps whose usual times are needed again
-/// after each new step. 12 bytes an op.
+/// How long the ops of one step took, as UsualTimes reads it; for a window of steps whose usual times are needed again
+/// after each new step. 12 bytes per op.
 class StepSamples {
 public:
     explicit StepSamples(const StepTimeline& step);
@@ -46,39 +46,39 @@ public:
 private:
     friend class UsualTimes;
 
-    /// Whether keys fit into 32 bits; none are kept otherwise.
+    /// Whether keys fit into 32 bits; otherwise no samples are kept.
     [[nodiscard]] bool fits() const { return by_.count() <= UINT32_MAX; }
 
-    LikeKeys by_; ///< of this step alone
+    LikeKeys by_; ///< for this step alone
     std::vector<std::uint32_t> keys_;
     std::vector<TimeNs> times_;
 };
 
-/// What ops of a run usually take on the device, gaps and exposed collectives inside them left out: medians over the
-/// steady steps. Overlapped pairs are measured apart from ops that ran alone.
+/// How long the ops of a run usually take on the device, without the gaps and exposed collectives inside them: medians
+/// over the steady steps. Overlapped pairs are measured separately from ops that ran alone.
 class UsualTimes {
 public:
-    /// All steps must have the same p and v; `selection` is of them. The other steps show what no steady step has.
-    /// Linear in ops.
+    /// All steps must have the same p and v; `selection` must be theirs. Ops that no steady step has are measured in
+    /// the other steps. Linear in ops.
     UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
     explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}
-    /// The same, faster; `samples` are those of the steps.
+    /// As above but faster; `samples` must be those of the steps.
     UsualTimes(std::span<const StepTimeline> steps, std::span<const StepSamples> samples,
                const StepSelection& selection);
 
     struct Times {
-        TimeNs typical{0};  ///< of the kind: the median over all stages, at most their mean, which a split of the model
-                            ///< into equal stages reaches
-        TimeNs usual{0};    ///< of the kind on this stage (and slice of the sequence)
-        bool known = false; ///< they follow from the order of the rank's ops alone
+        TimeNs typical{0};  ///< for this kind: the median over all stages, at most their mean, which a split of the
+                            ///< model into equal stages would reach
+        TimeNs usual{0};    ///< for this kind on this stage (and slice of the sequence)
+        bool known = false; ///< the times follow from the order of the rank's ops alone
     };
-    /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
-    /// exist, and optimizer ops, are themselves what is usual, and not known.
+    /// The times of the op at `index` of a rank's list, or of the pair that begins there. For ops whose chunk or slice
+    /// does not exist, and optimizer ops, their own time, and not `known`.
     [[nodiscard]] Times of(const StepTimeline& step, Rank rank, std::size_t index) const;
-    /// Of a unit of a step. Mostly needs the graph alone.
+    /// The times of a unit of a step. Usually only needs the graph.
     [[nodiscard]] Times of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const;
 
-    UsualTimes() = default; ///< nothing is known
+    UsualTimes() = default; ///< no times are known
 
 private:
     class Lists;
@@ -87,21 +87,21 @@ private:
     [[nodiscard]] TimeNs meanOf(const Lists& lists, std::size_t from, std::size_t to) const;
 
     LikeKeys by_;
-    std::vector<TimeNs> usual_;       ///< per key
-    std::array<TimeNs, 5> typical_{}; ///< per kind; the last is that of pairs
+    std::vector<TimeNs> usual_;       ///< per group
+    std::array<TimeNs, 5> typical_{}; ///< per kind; the last is for pairs
 };
 
-/// UsualTimes of a step's units, none negative.
+/// The usual times of a step's units, never negative.
 struct UnitTimes {
     ListToFill<TimeNs> typical;
     ListToFill<TimeNs> usual;
 
     UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
-    /// Becomes those of another step of the same order (StepGraph::assign).
+    /// Switches to another step of the same order (StepGraph::assign).
     void assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
 
 private:
-    std::vector<UnitIndex> unknown_; ///< UsualTimes does not know them
+    std::vector<UnitIndex> unknown_; ///< units that UsualTimes does not know
 };
 
 } // namespace bubblescope

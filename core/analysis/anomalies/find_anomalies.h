@@ -18,22 +18,23 @@
 
 namespace bubblescope {
 
-/// The analysed run that is searched for anomalies. Refers to its parts, which must outlive it.
+/// The analysed run to search for anomalies. Refers to its parts, which must outlive it.
 struct AnomalyInput {
     const Run& run;
     const std::vector<StepAnalysis>& analyses; ///< one per Run::steps
     const StepSelection& selection;            ///< of the run's steps
     const RunClocks& clocks;
     const Thresholds& limits;
-    std::span<const std::int64_t> memory_estimate = {}; ///< bytes per rank; empty where nothing was estimated
+    std::span<const std::int64_t> memory_estimate = {}; ///< bytes per rank; empty if not estimated
     StepKnowledge known = {};                           ///< for replays of steps, see knownOf()
-    std::span<const StepReplays> replays = {};          ///< per step; empty where no check took time
-    const CheckCoverage* coverage = nullptr;            ///< null where the trace holds no checks
+    std::span<const StepReplays> replays = {};          ///< per step; empty if checks took no time
+    const CheckCoverage* coverage = nullptr;            ///< null if the trace has no checks
     const SliceEvidence& slices;
-    std::vector<TimeNs> communication = {};   ///< per step: what it would save without any, by its accounting
-    const ExecutedUnits* first_ran = nullptr; ///< how the first step ran; null where it is not at hand
-    /// So many timelines of the beginning are of an earlier part of the run: others are compared with them, but what is
-    /// wrong in them was found before.
+    std::vector<TimeNs> communication =
+        {}; ///< per step: how much shorter it would be without any, according to its accounting
+    const ExecutedUnits* first_ran = nullptr; ///< how the first step ran; null if not available
+    /// The first `reference` timelines are from an earlier part of the run: others are compared with them, but their
+    /// own problems were reported before.
     std::size_t reference = 0;
 
     /// Index of the step for which costs of lasting faults are reported.
@@ -42,25 +43,26 @@ struct AnomalyInput {
         return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[step]};
     }
     [[nodiscard]] TimeNs wall(std::size_t step) const { return analyses[step].wall; }
-    /// As a fraction of a step; 0 of an empty one.
+    /// As a fraction of a step; 0 for an empty step.
     [[nodiscard]] double fraction(TimeNs time, std::size_t step) const {
         const auto whole = static_cast<double>(wall(step).count());
         return whole > 0 ? static_cast<double>(time.count()) / whole : 0;
     }
-    /// True if a fault that costs a step this much is to be reported: enough, and more than the clocks' error.
+    /// True if a fault that costs a step this much should be reported: it is large enough, and exceeds the clocks'
+    /// error.
     [[nodiscard]] bool worthReporting(TimeNs cost, std::size_t step) const {
         return fraction(cost, step) >= limits.least_cost && cost > TimeNs{0};
     }
     [[nodiscard]] Severity severityOf(TimeNs cost, std::size_t step) const {
         return fraction(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
     }
-    /// Sets in how many steps it was seen and, where they are known, its costs.
+    /// Sets in how many steps it was seen and, if known, its costs.
     void setSeen(Anomaly& anomaly, Cases cases) const {
         cases.dropBefore(reference);
         anomaly.seen = cases.occurrence(run.steps, anomaly.replica);
         if (const TimeNs cost = cases.typicalCost(); cost > TimeNs{0}) anomaly.cost = cost;
     }
-    /// The same for one of all steps, or of those from a number on, which costs each of them `anomaly.cost`.
+    /// As setSeen(), for a fault in all steps, or in those from a number on, which costs each of them `anomaly.cost`.
     void setLasting(Anomaly& anomaly, int from = 0) const {
         Cases cases;
         cases.addAll(run.steps, anomaly.replica, anomaly.cost, from);
@@ -71,29 +73,29 @@ struct AnomalyInput {
 
 using Anomalies = std::vector<Anomaly>;
 
-/// "rank 3", or "rank 3 of replica 1" where there are several.
+/// "rank 3", or "rank 3 of replica 1" if there are several.
 [[nodiscard]] Sentence nameRank(int replica, Rank rank, int replicas);
 
-// One for each group of kinds; they append what they find.
-/// Among replicas and ranks, and from some step on.
+// One function per group of kinds; they append what they find.
+/// Compares replicas and ranks, and a rank with its earlier steps.
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// Among ranks that share a stage.
+/// Compares ranks that share a stage.
 void findSlowPeers(const AnomalyInput& input, Anomalies& found);
-/// Of ranks that are not stragglers, and that do not wait for a slow peer.
+/// Only for ranks that are not stragglers and do not wait for a slow peer.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// Returns how long micro-batches take, by the run's steps, see microbatchLevels(); nothing where their data is alike.
+/// Returns how long micro-batches take, by the run's steps, see microbatchLevels(); nothing if their data is similar.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,
                                                                  Anomalies& found);
-/// But for those of ranks and steps found above. `levels` are of findDataImbalance(): what a longer micro-batch takes
+/// Except those of ranks and steps found above. `levels` come from findDataImbalance(): that longer micro-batches take
 /// longer is usual.
 void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
                  Anomalies& found);
 /// slow-link, degrading-link
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
-/// But for what slow links cost, found above.
+/// Except the cost of slow links, found above.
 void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
 void findGradientExchange(const AnomalyInput& input, Anomalies& found);
-/// But for optimizers and the exchange of gradients, found above.
+/// Except optimizers and the exchange of gradients, found above.
 void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
@@ -102,8 +104,7 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< use
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
-/// Steps that are long now and then, where what was found in them does not explain it.
-/// Processes that wait for a core.
+/// Steps that are occasionally long, if the findings in them do not explain it; processes that wait for a core.
 void findStarvedHosts(const AnomalyInput& input, Anomalies& found);
 void findLongSteps(const AnomalyInput& input, Anomalies& found);
 /// clock-skew, causality-violation
@@ -112,13 +113,13 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found);
 void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
 void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-mismatch, aadiff-unchecked
 
-/// What shows in the ops and transfers of steps. The run may be a part of another one.
+/// Anomalies of ops and transfers in steps. The run may be a part of another one.
 [[nodiscard]] Anomalies findInSteps(const AnomalyInput& input);
-/// Adds what shows in a run as a whole, given what was found in its steps, and sorts all: what costs the run most
-/// first, then what costs nothing that is known. Steps need not have their ops.
+/// Adds anomalies of a run as a whole, given those of its steps, and sorts all: by cost for the run, then those without
+/// a known cost. Steps need not have their ops.
 void findInWholeRun(const AnomalyInput& input, Anomalies& found);
 
-/// All of them, in that order.
+/// Both, in that order.
 [[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);
 
 } // namespace bubblescope

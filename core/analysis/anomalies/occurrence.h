@@ -12,27 +12,27 @@
 #include <string>
 #include <string_view>
 
-// How often a finding was seen, and the text for it.
+// How often a finding was seen, and the text about it.
 namespace bubblescope {
 
-/// Gathers the cases of one finding.
+/// Collects the cases of one finding.
 class Cases {
 public:
-    /// In a step, given by its index into the run's steps.
+    /// Adds a case in a step, given by its index into the run's steps.
     void add(std::size_t step, TimeNs cost = TimeNs{0}, std::int64_t cases = 1);
-    /// One in each step of a replica, or of all of them, from a step number on.
+    /// Adds a case in each step of a replica, or of all replicas, from a step number on.
     void addAll(std::span<const StepTimeline> steps, std::optional<int> replica, TimeNs cost, int from = 0);
 
     void merge(const Cases& more);
-    /// Forgets those of steps before this index.
+    /// Discards cases in steps before this index.
     void dropBefore(std::size_t step) { steps_.erase(steps_.begin(), steps_.lower_bound(step)); }
 
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
     [[nodiscard]] TimeNs total() const;       ///< over all steps
-    /// Examines the replica's steps, or those of all; of the replicas of one step number the most expensive counts. A
-    /// case is due after the mean distance between those seen; the finding continues for twice that distance. Without
-    /// any, Occurrence::cases is 0.
+    /// Examines the steps of one replica or of all; among the replicas of one step number, the most expensive counts.
+    /// The next case is due after the mean distance between cases; the finding continues for twice that distance.
+    /// Without cases, Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -43,20 +43,20 @@ private:
     std::map<std::size_t, OfStep> steps_;
 };
 
-/// Sets what depends on which step numbers were examined: `of_steps`, `since_first` and `goes_on`.
+/// Sets the fields that depend on which step numbers were examined: `of_steps`, `since_first` and `goes_on`.
 void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 
-/// The distance of the steps with a case, where they come regularly: three or more, the latest 64 step numbers alone.
+/// The distance between the steps with a case, if regular: at least three of them, among the latest 64 step numbers.
 [[nodiscard]] std::optional<int> rhythmOf(const Occurrence& seen);
 
-/// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for findings that concern no steps.
+/// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for findings that do not concern steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);
 
 /// How certain the finding is: the error probability of a test, or its basis.
 [[nodiscard]] Sentence certaintyText(const Anomaly& anomaly);
 
-/// The change that removes the finding's cause, in the syntax of `whatif --if`: "rank:2=usual". Empty if there is
-/// none. `shape` is any step of the run.
+/// The change that removes the finding's cause, in the syntax of `whatif --if`: "rank:2=usual". Empty if there is none.
+/// `shape` is any step of the run.
 [[nodiscard]] std::string changeWithout(const StepTimeline& shape, const Anomaly& anomaly);
 
 /// The command line that shows a finding of the trace in these files; empty if no command shows more about it.

@@ -12,14 +12,15 @@
 #include <utility>
 #include <vector>
 
-// What anomalies are computed from: times of ops and transfers in groups of likes, and what other times would save.
+// The data that anomalies are computed from: times of ops and transfers in groups of similar ones, and what other times
+// would save.
 namespace bubblescope {
 
 class TransferBatches;
 class TransferTable;
 
-/// The ops that a rank ran in a step, but optimizers, in its order: OpSamples from `begin` to `end()`. 24 bytes: a run
-/// of small steps has one for every few ops.
+/// The ops, except optimizers, that a rank ran in a step, in order: OpSamples from `begin` to `end()`. 24 bytes,
+/// because a run of small steps has one for every few ops.
 struct OpRow {
     std::uint32_t step = 0; ///< index into the run's steps
     Rank rank;
@@ -36,7 +37,7 @@ public:
     PlaceDurations(std::size_t first, std::vector<std::size_t> begin, std::vector<double> durations)
         : first_(first), begin_(std::move(begin)), durations_(std::move(durations)) {}
 
-    /// Those of a place of this rank, by step.
+    /// The durations at one place of this rank, by step.
     [[nodiscard]] std::span<const double> of(std::size_t place) const {
         const std::size_t at = place - first_;
         return std::span(durations_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
@@ -48,14 +49,13 @@ private:
     std::vector<double> durations_;
 };
 
-/// How long all ops of a run took, but optimizers, in groups of likes: those of one replica, rank, chunk and kind. The
-/// halves of a pair, which last as long as the pair, are kinds of their own. 8 bytes an op, 12 if one takes longer than
-/// four seconds; linear in ops.
-/// Of warm-up and outlying steps there are samples, but medians are those of the other steps, as far as these have
-/// likes.
+/// How long all ops of a run took, except optimizers, in groups of similar ones: those of one replica, rank, chunk and
+/// kind. The halves of a pair, which last as long as the pair, are separate kinds. 8 bytes per op, 12 if one takes
+/// longer than four seconds; linear in ops. There are samples of warm-up and outlying steps, but medians are those of
+/// the other steps if they have similar ops.
 class OpSamples {
 public:
-    /// `selection` is of the steps.
+    /// `selection` must be that of the steps.
     OpSamples(std::span<const StepTimeline> steps, const StepSelection& selection);
 
     static constexpr std::size_t kKinds = 8; ///< F, B, I, W alone and as half of a pair
@@ -66,7 +66,7 @@ public:
     [[nodiscard]] Chunk chunkOf(std::size_t sample) const { return Chunk{placeOf(groups_[sample]) / kKinds % chunks_}; }
 
     [[nodiscard]] std::span<const OpRow> rows() const { return rows_; } ///< by step, then rank
-    /// The row of a sample, by its place in rows().
+    /// The row of a sample, as an index into rows().
     [[nodiscard]] std::size_t rowOf(std::size_t sample) const;
     [[nodiscard]] std::size_t size() const { return groups_.size(); }
     [[nodiscard]] std::size_t group(std::size_t sample) const { return groups_[sample]; }
@@ -76,22 +76,22 @@ public:
                                        : static_cast<double>(long_durations_[sample]);
     }
 
-    [[nodiscard]] std::size_t chunks() const { return chunks_; } ///< of a rank
+    [[nodiscard]] std::size_t chunks() const { return chunks_; } ///< per rank
     [[nodiscard]] std::size_t groupCount() const { return medians_.size(); }
     [[nodiscard]] double median(std::size_t group) const { return medians_[group]; }
     [[nodiscard]] std::size_t count(std::size_t group) const { return counts_[group]; }
     [[nodiscard]] int replicas() const { return replicas_; }
-    /// The steps, each replica's for itself, that medians are of: the steady ones, or all where none is.
+    /// The number of steps, per replica, that medians are taken over: the steady ones, or all if there are none.
     [[nodiscard]] std::size_t medianSteps() const;
 
-    /// The same likes in all replicas.
+    /// The group's number among the same groups of all replicas.
     [[nodiscard]] std::size_t placeOf(std::size_t group) const { return group % per_replica_; }
     [[nodiscard]] std::size_t placeOf(Rank rank, Chunk chunk, std::size_t kind) const {
         return (rank.index() * chunks_ + chunk.index()) * kKinds + kind;
     }
-    /// The durations of a rank's ops that medians are of. 8 bytes an op; linear in the ops of the rank.
+    /// The durations of a rank's ops that medians are taken over. 8 bytes per op; linear in the ops of the rank.
     [[nodiscard]] PlaceDurations ofRank(Rank rank) const;
-    [[nodiscard]] std::size_t countOfPlace(std::size_t place) const; ///< how many there are
+    [[nodiscard]] std::size_t countOfPlace(std::size_t place) const; ///< number of samples
     [[nodiscard]] double medianOfPlace(std::size_t place) const { return place_medians_[place]; }
     /// The group of a place in a replica.
     [[nodiscard]] std::size_t groupAt(int replica, std::size_t place) const {
@@ -105,13 +105,13 @@ public:
             if (rank.index() < step_begin_[s + 1] - step_begin_[s]) visit(rows_[step_begin_[s] + rank.index()]);
         }
     }
-    /// That it takes, with what there is room for.
+    /// Memory, including spare capacity.
     [[nodiscard]] std::size_t bytes() const;
 
 private:
     void read(std::span<const StepTimeline> steps, const StepSelection& selection);
     void addDuration(TimeNs duration);
-    /// Visits the samples of a rank that medians are of.
+    /// Visits the samples of a rank that medians are taken over.
     template <class Visit>
     void eachSteadyOf(Rank rank, const Visit& visit) const;
     [[nodiscard]] std::size_t steadyCount(std::size_t group) const {
@@ -124,24 +124,24 @@ private:
     std::size_t chunks_ = 1;
     std::size_t per_replica_ = 0;
     std::vector<OpRow> rows_;
-    std::vector<std::size_t> step_begin_;      ///< each step's first row, and the end of the last
+    std::vector<std::size_t> step_begin_;      ///< each step's first row, plus the end of the last
     std::vector<std::uint32_t> groups_;        ///< per sample
     std::vector<std::uint32_t> durations_;     ///< per sample
-    std::vector<std::int64_t> long_durations_; ///< in place of these, where one does not fit
+    std::vector<std::int64_t> long_durations_; ///< used instead if a duration does not fit
     std::vector<double> medians_;              ///< per group
     std::vector<double> place_medians_;        ///< per place
     std::vector<std::size_t> counts_;
     std::vector<std::size_t> steady_counts_;
 };
 
-/// The op of a sample of this row.
+/// The op of a sample in this row.
 [[nodiscard]] const TimelineOp& sampledOp(std::span<const StepTimeline> steps, const OpRow& row, std::size_t sample);
 
-/// At most this many of a list, evenly spread, for tests whose cost grows faster than the list.
+/// At most this many values of a list, evenly spread, for tests whose cost grows faster than the list.
 inline constexpr std::size_t kMostThinned = 2000;
 [[nodiscard]] std::vector<double> thinned(std::vector<double> values, std::size_t most = kMostThinned);
 
-/// The same of a list that is not there at once.
+/// As above, for a list that is produced value by value.
 class Thinned {
 public:
     /// `size` values will be added.
@@ -157,7 +157,7 @@ private:
     std::size_t size_;
     std::size_t most_;
     std::size_t at_ = 0;
-    std::size_t next_ = 0; ///< place of the next one that is kept
+    std::size_t next_ = 0; ///< index of the next value to keep
     std::vector<double> kept_;
 };
 
@@ -172,22 +172,22 @@ struct LinkKey {
 
 struct Transferred {
     std::size_t step = 0; ///< index into the run's steps
-    double time = 0;      ///< ns, from when both sides were there
+    double time = 0;      ///< ns, from when both sides had posted it
 };
 
-/// A receive that ended before its send started, by the record.
+/// A receive that, according to the record, ended before its send started.
 struct Backwards {
     std::size_t step = 0; ///< index into the run's steps
     Rank from;
     Rank to;
-    TimeNs start{0}; ///< of the receive
+    TimeNs start{0}; ///< start of the receive
     TimeNs end{0};
     TimeNs early{0};
 };
 
-/// The transfers of a run of which both sides are recorded. Linear in transfers.
+/// The transfers of a run that both sides recorded. Linear in transfers.
 struct TransferSamples {
-    std::map<LinkKey, std::vector<Transferred>> links; ///< between different ranks; each by step
+    std::map<LinkKey, std::vector<Transferred>> links; ///< between different ranks; each list by step
     std::vector<Backwards> backwards;                  ///< by step
 
     TransferSamples() = default;
@@ -204,11 +204,11 @@ class StepCosts {
 public:
     explicit StepCosts(const StepTimeline& step, const StepKnowledge& known = {});
 
-    /// By what the step gets shorter if its ops, but optimizers, take `time(rank, op)`; negative if it gets longer.
-    /// What one half of a pair takes is not known: of what a half would be faster, were it all of the pair, the pair is
-    /// faster by one half. For a stage or a rank, which have both kinds of halves, that adds up.
+    /// How much shorter the step gets if its ops, except optimizers, take `time(rank, op)`; negative if longer. The
+    /// separate times of a pair's halves are unknown: if a half, taken as the whole pair, would be faster by some time,
+    /// the pair is faster by half of that. For a stage or a rank, which has both kinds of halves, this adds up.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
-    /// The same if no transfer from one rank to another, or `both_ways` between them, takes longer than `most`.
+    /// As above, if no transfer from one rank to another, or `both_ways` between them, takes longer than `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
     /// The same without what `spent(rank, an interval on the step's clock)` finds in ops and in the waits before them.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
@@ -216,7 +216,7 @@ public:
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 
 private:
-    /// If the transfers that `chosen(unit, its input)` names take no longer than `most`.
+    /// As above, if the transfers selected by `chosen(unit, its input)` take at most `most`.
     template <class Chosen>
     [[nodiscard]] TimeNs savedByTransfers(TimeNs most, const Chosen& chosen);
 

@@ -15,8 +15,9 @@ namespace bubblescope {
 
 /// How the device of a rank idled inside the ops of a chunk.
 struct DeviceGaps {
-    std::vector<double> fractions; ///< of each op with several kernels: how much of its time the device idled
-    TimeNs idle{0};                ///< sum over those ops
+    std::vector<double>
+        fractions;  ///< for each op with several kernels: the fraction of its time in which the device was idle
+    TimeNs idle{0}; ///< sum over those ops
 };
 
 /// All instances of a kernel.
@@ -25,21 +26,21 @@ struct KernelSum {
     TimeNs total{0};
 };
 
-/// What a file's devices computed, by the names of kernels.
+/// The work of a file's devices, by kernel name.
 struct KernelSums {
     std::map<std::string, KernelSum> by_name;
 };
 
-/// What anomalies need of a run's raw slices.
+/// The part of a run's raw slices that anomalies need.
 struct SliceEvidence {
-    ActivityOfRanks activities; ///< of ranks with a file of their own that names any
+    ActivityOfRanks activities; ///< for ranks with their own file, if it names any
     std::map<std::pair<Rank, Chunk>, DeviceGaps> device_gaps;
     std::vector<std::optional<double>> memory_peaks; ///< bytes, by file of the run
-    std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty where no ranks share a stage
+    std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty if no ranks share a stage
 };
 
-/// Extracts it from the files of a run that alignRun() put on `clocks`. Memory peaks only where `peaks_wanted`.
-/// Errors: as extract().
+/// Extracts it from the files of a run that alignRun() put on `clocks`. Memory peaks only if `peaks_wanted`. Errors: as
+/// extract().
 [[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks, bool peaks_wanted);
 
 /// When a file's devices ran kernels.
@@ -49,7 +50,7 @@ inline constexpr Extractor<BusySpans> kKernelTime{"kernel time", extractKernelTi
 [[nodiscard]] Result<std::vector<KernelSums>> extractKernelSums(RawTrace& raw);
 inline constexpr Extractor<KernelSums> kKernelSums{"kernel sums", extractKernelSums};
 
-/// The largest value of a file's counters of memory, in bytes.
+/// The largest value of a file's memory counters, in bytes.
 [[nodiscard]] Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw);
 inline constexpr Extractor<std::optional<double>> kMemoryPeaks{"memory peaks", extractMemoryPeaks};
 

@@ -9,7 +9,8 @@
 
 namespace bubblescope {
 
-/// From when on something is an anomaly. thresholdTable() states unit and meaning of each; users override them by name.
+/// The limits from which something is an anomaly. thresholdTable() states unit and meaning of each; users override them
+/// by name.
 struct Thresholds {
     double least_cost = 0.02;
     double serious_cost = 0.1;
@@ -41,22 +42,22 @@ struct Thresholds {
 struct ThresholdInfo {
     std::string_view name; ///< as users write it: "cost.least"
     double Thresholds::*value;
-    double least = 0; ///< values allowed
+    double least = 0; ///< allowed range
     double most = 0;
     std::string_view unit;
     std::string_view meaning;
 };
 
-/// The one table of thresholds: the manual's, the command line's and the code's.
+/// The only table of thresholds, used by the manual, the command line and the code.
 [[nodiscard]] std::span<const ThresholdInfo> thresholdTable();
 
-/// Sets a threshold by name. Errors: Usage, for names that do not exist and values outside of what is allowed.
+/// Sets a threshold by name. Errors: Usage for unknown names and values outside of the allowed range.
 [[nodiscard]] Status setThreshold(Thresholds& thresholds, std::string_view name, double value);
 
-/// "NAME=VALUE". Errors: Usage.
+/// Parses "NAME=VALUE" and sets it. Errors: Usage.
 [[nodiscard]] Status setThreshold(Thresholds& thresholds, std::string_view assignment);
 
-/// Overrides from a JSON object of names and numbers. Errors: Input, naming the file and what is wrong in it.
+/// Reads overrides from a JSON object of names and numbers. Errors: Input, naming the file and the problem.
 [[nodiscard]] Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file);
 
 } // namespace bubblescope

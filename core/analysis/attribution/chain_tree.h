@@ -8,11 +8,12 @@
 
 namespace bubblescope {
 
-/// The units of a step as a tree: above each unit the one that it waited for last, above those that waited for nothing
-/// the step's begin (kNoUnit). So the way up from a unit is the chain of ops and transfers that led to it.
+/// The units of a step as a tree. The parent of a unit is the one that it waited for last; units that waited for
+/// nothing are children of the start of the step (kNoUnit). So the path up from a unit is the chain of ops and
+/// transfers that led to it.
 ///
-/// Each unit carries a weight, which must not be negative. Jump pointers as in Myers, "An applicative random-access
-/// stack" (1983): one for each node, so that a way up of n units takes log n jumps.
+/// Each unit has a non-negative weight. Uses jump pointers as in Myers, "An applicative random-access stack" (1983),
+/// one per node, so that a path of n units takes log n jumps.
 class ChainTree {
 public:
     /// weight(unit) may be called by several threads.
@@ -29,24 +30,25 @@ public:
         link();
     }
 
-    /// The last unit that lies on both ways up, which may be one of the two; kNoUnit where that is the step's begin.
+    /// The last unit on both paths, which may be one of the two; kNoUnit if that is the start of the step.
     [[nodiscard]] UnitIndex meet(UnitIndex a, UnitIndex b) const;
-    /// The weights on the way from `from` up to `above`, that one left out.
+    /// The sum of weights on the path from `from` up to `above`, without the latter.
     [[nodiscard]] TimeNs sum(UnitIndex from, UnitIndex above) const { return node(from).sum - node(above).sum; }
-    /// The unit with the largest weight on that way, kNoUnit where all are 0.
+    /// The unit with the largest weight on that path; kNoUnit if all are 0.
     [[nodiscard]] UnitIndex largest(UnitIndex from, UnitIndex above) const;
-    /// The first unit above `from` up to which the way weighs this much, that unit left out; kNoUnit where none does.
+    /// The first unit above `from` such that the path up to it, without that unit, weighs at least `weight`; kNoUnit if
+    /// there is none.
     [[nodiscard]] UnitIndex enough(UnitIndex from, TimeNs weight) const;
 
 private:
-    /// Node 0 is the step's begin, node u + 1 is unit u. Aligned, so that none lies on two lines of a cache: jumps go
-    /// from one to another far away.
+    /// Node 0 is the start of the step, node u + 1 is unit u. Aligned, so that no node spans two cache lines, because
+    /// jumps lead far away.
     struct alignas(32) Node {
         std::int32_t parent;
         std::int32_t jump;
         std::int32_t depth;
-        std::int32_t largest; ///< of the way up to `jump`, that one left out
-        TimeNs sum;           ///< of the way up to the begin
+        std::int32_t largest; ///< on the path up to `jump`, without the latter
+        TimeNs sum;           ///< on the path up to the start
         TimeNs weight;
     };
     void link();

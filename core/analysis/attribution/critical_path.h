@@ -8,12 +8,12 @@
 
 namespace bubblescope {
 
-/// A piece of the critical path. Times count from the step's begin.
+/// A piece of the critical path. Times count from the start of the step.
 struct PathSegment {
     enum class Kind : std::uint8_t {
         Op,
-        Transfer, ///< to the unit's rank, or one of its own sends that held it
-        Delay,    ///< the unit could have begun, and did not
+        Transfer, ///< to the unit's rank, or one of its own sends that blocked it
+        Delay,    ///< the unit could have started but did not
     };
     Kind kind = Kind::Op;
     UnitIndex unit = kNoUnit;
@@ -21,16 +21,16 @@ struct PathSegment {
     TimeNs end{0};
 };
 
-/// What made the step as long as it was: a chain of ops and transfers from its begin to its end, each of which began
-/// when the one before it ended. The segments leave no time out and overlap nowhere, so they sum to the wall time.
+/// Why the step took as long as it did: a chain of ops and transfers from its start to its end, each of which started
+/// when the previous one ended. The segments are contiguous and disjoint, so they sum to the wall time.
 struct CriticalPath {
-    std::vector<PathSegment> segments; ///< by time; none of length 0
+    std::vector<PathSegment> segments; ///< by time; none are empty
     TimeNs ops{0};
     TimeNs transfers{0};
     TimeNs delays{0};
-    /// The delays by cause: Communication, Peer, Replay, LateStart; Unknown is what no record explains.
+    /// The delays by cause: Communication, Peer, Replay, LateStart; Unknown for those that no record explains.
     PerCause<TimeNs> delayed{};
-    /// Per unit: how much later it could have ended without making the step longer, everything else as it was. 0 on
+    /// Per unit: how much later it could have ended without making the step longer, everything else being equal. 0 on
     /// the critical path.
     std::vector<TimeNs> slack;
 };

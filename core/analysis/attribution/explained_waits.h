@@ -13,36 +13,36 @@
 
 namespace bubblescope {
 
-/// The bubbles of a step, each explained by excess on the chains of units that led to it, and the fractions in which
-/// the excess at each unit is attributed for them all. explained_waits.cpp has the method.
+/// The bubbles of a step, each explained by excess on the chains of units that led to it, and the fractions of each
+/// unit's excess that they are attributed to. explained_waits.cpp describes the method.
 ///
-/// Refers to a StepExcess, which must outlive it. Linear in units, but for a logarithm for each bubble. One thread
-/// calls; explain() uses all cores, sumShares() none but its own, so that other work can run beside it.
+/// Refers to a StepExcess, which must outlive it. Linear in units, apart from a logarithm per bubble. Call from one
+/// thread; explain() uses all cores, sumShares() only its own, so that other work can run in parallel.
 class ExplainedWaits {
 public:
     explicit ExplainedWaits(const StepExcess& excess) : excess_(excess), graph_(excess.graph()) {}
 
-    /// The first to be called, once: all but the ranking.
+    /// Call first, once: everything except the ranking.
     [[nodiscard]] StepAttribution explain();
-    /// The second, once. Makes the fractions.
+    /// Call second, once. Computes the fractions.
     void sumShares();
 
     /// The fraction in which the excess of a unit's own time is attributed, over all waits.
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
-    /// The same for its start, and for the transfer that brought what it waited for last.
+    /// As ofOp(), for its start, and for the transfer of the input that it waited for last.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
-    /// The ends at typical times, for whoever needs their memory: they are not asked for after explain().
+    /// Gives away the memory of the ends at typical times, which are not needed after explain().
     [[nodiscard]] TaskTimes takeTypicalEnds() { return std::move(typical_ends_); }
 
 private:
-    /// Excess on the way from a unit up to another, and the part of it that a wait is attributed to.
+    /// The excess on the path from a unit up to another, and the share of it that a wait is attributed to.
     struct Share {
         UnitIndex from;
         UnitIndex above;
         double part;
     };
     static constexpr Share kNoShare{kNoUnit, kNoUnit, 0};
-    /// A bubble, and to what it is attributed: what lies on its chain, then what delayed both ranks.
+    /// A bubble and what it is attributed to: first the excess on its chain, then the excess that delayed both ranks.
     struct Wait {
         AttributedBubble bubble;
         TimeNs attributed{0};
@@ -51,12 +51,12 @@ private:
 
         [[nodiscard]] TimeNs unexplained() const { return bubble.end - bubble.start - bubble.usual - attributed; }
     };
-    /// The places of bubbles, of which each thread explains those before a piece of the units. Neighbours in the units'
+    /// Index ranges of bubbles: each thread explains those before one piece of the units. Neighbours in the units'
     /// order are neighbours in all lists, but bubbles are listed rank by rank.
     struct BubblePlaces {
-        std::vector<std::size_t> next;   ///< per piece and rank: of its next bubble
-        std::vector<std::size_t> begin;  ///< per rank: of its first, and the end of the last
-        std::vector<std::size_t> behind; ///< per rank: of the one behind its last unit
+        std::vector<std::size_t> next;   ///< per piece and rank: its next bubble
+        std::vector<std::size_t> begin;  ///< per rank: its first bubble, plus the end of the last
+        std::vector<std::size_t> behind; ///< per rank: the bubble after its last unit
     };
 
     void replayTypical();
@@ -73,17 +73,17 @@ private:
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const {
         return unit == kNoUnit ? TimeNs{0} : graph_.end[StepGraph::at(unit)];
     }
-    /// After replayTypical().
+    /// Only after replayTypical().
     [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return typical_ends_[unit]; }
 
     const StepExcess& excess_;
     const StepGraph& graph_;
     TaskTimes typical_ends_; ///< at typical times
     TimeNs typical_length_{0};
-    ListToFill<Share> common_;          ///< of the wait before each unit, from explain() to sumShares()
-    std::vector<Wait> behind_;          ///< of each rank that waits after its last unit
+    ListToFill<Share> common_;          ///< for the wait before each unit, between explain() and sumShares()
+    std::vector<Wait> behind_;          ///< for each rank that waits after its last unit
     ListToFill<double> fraction_;       ///< per unit: the sum of the fractions in which its excess is attributed
-    ListToFill<double> start_fraction_; ///< the same for its start alone, by the wait before it
+    ListToFill<double> start_fraction_; ///< as `fraction_`, for its start alone, by the wait before it
 };
 
 } // namespace bubblescope

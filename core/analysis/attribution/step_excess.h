@@ -12,15 +12,15 @@
 
 namespace bubblescope {
 
-/// The causes that are delays of starts.
+/// The causes that are delayed starts.
 inline constexpr std::array kDelayKinds{RootCauseKind::InTransfer, RootCauseKind::Blocked, RootCauseKind::ReplayedWork,
                                         RootCauseKind::LateStart};
 
-/// What is typical of a step's units and transfers, and what each takes over that: the excess of a unit's own time, of
-/// the transfer that brought what it waited for last, and of its start.
+/// The typical times of a step's units and transfers, and what each takes beyond that: the excess of a unit's own time,
+/// of the transfer of the input that it waited for last, and of its start.
 ///
-/// Made in time linear in units, the transfers of both ways at once; each question takes constant time. Refers to the
-/// observed step and the usual times, which must outlive it. Several threads may ask.
+/// Construction takes time linear in units and handles transfers in both directions in parallel; each query takes
+/// constant time. Refers to the observed step and the usual times, which must outlive it. Thread-safe.
 class StepExcess {
 public:
     StepExcess(const ObservedStep& observed, const UnitTimes& usual);
@@ -30,20 +30,20 @@ public:
     [[nodiscard]] const StepGraph& graph() const { return graph_; }
     [[nodiscard]] const std::vector<Binding>& bindings() const { return bindings_; }
 
-    /// Per unit: what its own time would be.
+    /// Per unit: its typical duration.
     [[nodiscard]] std::span<const TimeNs> typical() const { return typical_; }
-    /// 0 where nothing is transferred this way.
+    /// 0 if there are no transfers this way.
     [[nodiscard]] TimeNs typicalTransfer(Way way) const { return typical_transfer_[indexOf(way)]; }
 
-    /// By how much a unit's own time is longer than typical.
+    /// How much longer than typical a unit's own time is.
     struct Longer {
-        TimeNs of_stage{0}; ///< as its stage's usually is
+        TimeNs of_stage{0}; ///< because its stage usually takes longer
         TimeNs of_op{0};
     };
     [[nodiscard]] Longer longerAt(std::size_t unit) const {
         const TimeNs real = graph_.end[unit] - graph_.start[unit];
         const TimeNs typical = typical_[unit];
-        // A fast op of a slow stage takes off what the stage is slow by, and a slow op of a fast one likewise.
+        // A fast op of a slow stage reduces the stage's excess, and a slow op of a fast stage likewise.
         const TimeNs over = std::max(TimeNs{0}, real - typical);
         const bool work = graph_.kind[unit] != OpKind::Optimizer;
         const TimeNs slower = work ? usual_[unit] - typical : TimeNs{0};
@@ -54,7 +54,7 @@ public:
         const Longer longer = longerAt(unit);
         return longer.of_stage + longer.of_op;
     }
-    /// Of the transfer that brought what a unit waited for last.
+    /// The excess of the transfer of the input that a unit waited for last.
     [[nodiscard]] TimeNs slowTransferTo(std::size_t unit) const {
         if (!bindings_[unit].crosses) return TimeNs{0};
         const TransferPlace by = graph_.latestTransfer(unit);
@@ -62,9 +62,9 @@ public:
             graph_.transfer[by.side][by.unit] - typical_transfer_[indexOf(graph_.way[by.side][by.unit])];
         return std::max(TimeNs{0}, slow);
     }
-    /// All delays per unit; empty where there are none.
+    /// All delays per unit; empty if there are none.
     [[nodiscard]] const std::vector<TimeNs>& delays() const { return delays_; }
-    /// The same of one kind.
+    /// As delays(), for one kind.
     [[nodiscard]] const std::vector<TimeNs>& delaysOf(RootCauseKind kind) const {
         switch (kind) {
         case RootCauseKind::InTransfer: return parts_.communication;
@@ -100,7 +100,7 @@ private:
     std::vector<TimeNs> delays_;               ///< their sum
     std::span<const TimeNs> typical_;          ///< per unit
     std::span<const TimeNs> usual_;            ///< per unit
-    std::vector<TimeNs> own_typical_;          ///< where `typical_` is not that of UnitTimes
+    std::vector<TimeNs> own_typical_;          ///< if `typical_` is not that of UnitTimes
     std::array<TimeNs, 4> typical_transfer_{}; ///< per way
 };
 

@@ -9,20 +9,20 @@
 
 namespace bubblescope {
 
-/// By how much a step is shorter without a cause of waits: it is replayed as observed, and again with the ops,
-/// transfers or starts concerned no longer than is usual.
+/// How much shorter a step is without a cause of waits: it is replayed as observed, and again with the ops, transfers
+/// or starts concerned limited to their usual time.
 ///
-/// Refers to a StepExcess and a replay of the same step, which must outlive it. One thread calls. Each replay is linear
+/// Refers to a StepExcess and a replay of the same step, which must outlive it. Not thread-safe. Each replay is linear
 /// in units.
 class StepSavings {
 public:
     StepSavings(const StepExcess& excess, const StepReplay& replay)
         : excess_(excess), graph_(excess.graph()), replay_(replay) {}
 
-    /// Replays the step as observed, on the calling thread. find() does so itself where this was not called before.
+    /// Replays the step as observed, on the calling thread. If it was not called before, find() does so.
     void replayObserved();
-    /// Sets `saves` and `idle` of each cause; to be called once. Two replays run at a time. The memory of `spare` is
-    /// used for one.
+    /// Sets `saves` and `idle` of each cause. Call once. Two replays run at a time, one of them in the memory of
+    /// `spare`.
     void find(std::vector<RootCause>& causes, TaskTimes spare);
 
 private:
@@ -36,9 +36,9 @@ private:
     const StepExcess& excess_;
     const StepGraph& graph_;
     const StepReplay& replay_;
-    ListToFill<TimeNs> observed_; ///< durations of the observed step, once it was replayed
-    TaskTimes observed_ends_;     ///< of that replay
-    TimeNs observed_length_{0};   ///< the same
+    ListToFill<TimeNs> observed_; ///< durations of the observed step, after it was replayed
+    TaskTimes observed_ends_;     ///< ends in that replay
+    TimeNs observed_length_{0};   ///< its length in that replay
 };
 
 } // namespace bubblescope

@@ -8,9 +8,9 @@
 
 namespace bubblescope {
 
-/// The causes that made wait most, kMaxRootCauses at most, the worst first; RootCause::saves and idle are not set.
-/// What is counted together: a stage's ops, a link's transfers, a rank's delays of a kind; slow ops on their own.
-/// `waits` are those of the same step, with their shares summed; `vpp` is the number of chunks a rank. Uses up to four
+/// The causes that made ranks wait most, at most kMaxRootCauses, the worst first; does not set RootCause::saves and
+/// idle. Counted together: a stage's ops, a link's transfers, a rank's delays of a kind; slow ops count individually.
+/// `waits` must be those of the same step, after sumShares(); `vpp` is the number of chunks per rank. Uses up to four
 /// threads. Linear in units.
 [[nodiscard]] std::vector<RootCause> worstCauses(const StepExcess& excess, const ExplainedWaits& waits, int vpp);
 

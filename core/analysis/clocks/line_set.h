@@ -5,14 +5,14 @@
 
 namespace bubblescope {
 
-/// The straight lines over [0, 1] that obey a set of inequalities, as the polygon of their values at 0 and at 1. In
-/// doubles: values are nanoseconds, exact below 2^53.
+/// The straight lines over [0, 1] that satisfy a set of inequalities, as the polygon of their values at 0 and at 1.
+/// Uses doubles: values are nanoseconds, exact below 2^53.
 class LineSet {
 public:
-    /// A value that bounds nothing: intervals that reach it are open on that side.
+    /// A value that means unbounded: intervals that reach it are open on that side.
     static constexpr double kFar = 1e15;
 
-    /// All lines whose ends differ by no more than `most_change`.
+    /// All lines whose ends differ by at most `most_change`.
     explicit LineSet(double most_change);
 
     /// Keeps the lines that are at most, or at least, `value` at `place` in [0, 1].
@@ -25,7 +25,7 @@ public:
         double low = -kFar;
         double high = kFar;
     };
-    /// Values that the lines take at 0 and at 1. The set must not be empty.
+    /// Ranges of values at 0 and at 1. The set must not be empty.
     [[nodiscard]] Interval atBegin() const;
     [[nodiscard]] Interval atEnd() const;
 
@@ -46,9 +46,9 @@ struct BoundPoint {
     double value = 0;
 };
 
-/// Those of many upper bounds that can touch a line: their lower convex hull, by place. O(n log n).
+/// Those upper bounds that can touch a line: their lower convex hull, by place. O(n log n).
 [[nodiscard]] std::vector<BoundPoint> tightestUpper(std::vector<BoundPoint> points);
-/// Likewise of lower bounds: their upper convex hull.
+/// As above for lower bounds: their upper convex hull.
 [[nodiscard]] std::vector<BoundPoint> tightestLower(std::vector<BoundPoint> points);
 
 } // namespace bubblescope

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Both sides of a transfer that a step recorded. The spans lie in the step, which must outlive this.
+/// Both sides of a transfer that a step recorded. The spans are in the step, which must outlive this object.
 struct MatchedTransfer {
     Rank from;
     Rank to;
@@ -18,19 +18,19 @@ struct MatchedTransfer {
     const CommSpan* receive = nullptr;
 };
 
-/// The sends and receives of a step that belong together, by payload, stage, micro-batch and sequence slice; of several
-/// equal ones the first counts. Those of stages or micro-batches that the step does not have are left out. Linear in
-/// transfers and in what the step can have of them, on all cores.
+/// Matches the sends and receives of a step by payload, stage, micro-batch and sequence slice; of several equal ones
+/// the first counts. Leaves out those of stages or micro-batches that the step does not have. Linear in transfers and
+/// in how many the step can have, on all cores.
 class TransferTable {
 public:
-    /// The step must outlive its use. Memory of the step before is reused.
+    /// The step must outlive its use. Reuses the memory of the previous step.
     void read(const StepTimeline& step);
 
-    /// One for each payload and stage that consumes it, in this order.
+    /// One row per payload and consuming stage, in this order.
     [[nodiscard]] std::size_t rows() const { return width_ == 0 ? 0 : sent_.size() / width_; }
-    /// The most transfers of a row.
+    /// The maximum number of transfers per row.
     [[nodiscard]] std::size_t width() const { return width_; }
-    /// Calls visit(transfer) for those of a row that both sides recorded, by micro-batch and slice.
+    /// Calls visit(transfer) for the transfers of a row that both sides recorded, by micro-batch and slice.
     template <class Visit>
     void eachOf(std::size_t row, Visit visit) const {
         for (std::size_t place = row * width_; place < (row + 1) * width_; ++place) {
@@ -43,13 +43,13 @@ public:
 
 private:
     struct Side {
-        const CommSpan* span; ///< null where it is not recorded
+        const CommSpan* span; ///< null if not recorded
         std::int32_t rank;
     };
-    /// What a rank's records are found to be.
+    /// The result of matching a rank's records.
     struct Found {
-        bool wanted = true;      ///< all; if not, some are missing from the table
-        std::int32_t slices = 1; ///< of sequences; those that the table does not have are missing from it
+        bool wanted = true;      ///< whether all were stored; if not, some are missing from the table
+        std::int32_t slices = 1; ///< of sequences; slices that the table does not have are missing from it
     };
     [[nodiscard]] std::int32_t fill(const StepTimeline& step);
     void clear();
@@ -62,20 +62,20 @@ private:
     ListToFill<Side> received_;
 };
 
-/// How many events of each source were taken.
+/// How many events of each source were used.
 struct StepEventCounts {
     std::size_t transfers = 0;
     std::size_t op_orders = 0;
 };
 
-/// How an op's times relate to those of the op that it gets its input from.
+/// How an op's times relate to those of the op that produces its input.
 enum class OpOrder {
-    EndToStart, ///< starts when that has ended, at the earliest (has started, if it ran in a pair)
-    StartToEnd, ///< ends when that has started, at the earliest: where ops hold the waits around them
+    EndToStart, ///< does not start before that has ended (has started, if it ran in a pair)
+    StartToEnd, ///< does not end before that has started, if ops include the waits around them
 };
 
-/// What a step shows of its ranks' clocks: a transfer's receive does not end before its send starts. Where a transfer
-/// was not recorded on both sides, the order of the ops takes its place. `clock_of_rank` has an entry per rank.
+/// Evidence in a step about its ranks' clocks: a transfer's receive does not end before its send starts. If a transfer
+/// was not recorded on both sides, the order of the ops is used instead. `clock_of_rank` has one entry per rank.
 StepEventCounts addStepEvents(const StepTimeline& step, const std::vector<int>& clock_of_rank, OpOrder op_order,
                               std::vector<Precedence>& into);
 

@@ -12,27 +12,27 @@
 
 namespace bubblescope {
 
-/// What one number per step says something about.
+/// The quantity that a number per step describes.
 enum class Subject : std::uint8_t {
     Step,       ///< time of the pipeline window
     RankBubble, ///< idle time of a rank
     Bubble,     ///< the part of it at one position, as it ran
-    StageWork,  ///< all F, B, I and W of a stage together
+    StageWork,  ///< all F, B, I and W ops of a stage together
     OpGroup,    ///< median op of one kind, chunk and phase
-    Transfer,   ///< median transfer from one rank to another, counted from when both sides were there
-    Op,         ///< a single op, less the median op of its group: what sets it apart from its likes
+    Transfer,   ///< median transfer from one rank to another, counted from when both sides had posted it
+    Op,         ///< a single op minus the median op of its group
 };
 
 /// A rank's phases, see findPhases().
 enum class Phase : std::uint8_t { WarmUp, Steady, CoolDown };
 
-/// Names a measure. What a subject does not need keeps its default.
+/// Identifies a measure. Fields that a subject does not need keep their defaults.
 struct MeasureKey {
     Subject subject = Subject::Step;
     int replica = 0;
     int rank = -1;
-    int peer = -1;  ///< a transfer's receiver
-    int chunk = -1; ///< of ops
+    int peer = -1;  ///< for a transfer: the receiver
+    int chunk = -1; ///< for ops
     int stage = -1;
     OpKind kind = OpKind::Forward;
     Phase phase = Phase::WarmUp;
@@ -44,7 +44,7 @@ struct MeasureKey {
     friend auto operator<=>(const MeasureKey&, const MeasureKey&) = default;
 };
 
-/// In nanoseconds, and how often a step holds the thing: what its change costs in all.
+/// In nanoseconds, with the number of occurrences per step, which gives the total cost of a change.
 struct Measured {
     double value = 0;
     std::int64_t times = 1;
@@ -54,12 +54,12 @@ using StepMeasures = std::map<MeasureKey, Measured>;
 
 /// The properties by which ops of two runs can be matched.
 enum class Matching : std::uint8_t {
-    ByRank,  ///< the same p, v and placement: op by op
-    ByStage, ///< as many stages, elsewhere: stage by stage
-    InTotal, ///< otherwise: steps and their idle time alone
+    ByRank,  ///< equal p, v and placement: op by op
+    ByStage, ///< equally many stages on other ranks: stage by stage
+    InTotal, ///< otherwise: only steps and their idle time
 };
 
-/// All measures of one step, which several replicas may have run: `timelines` is one each.
+/// All measures of one step. `timelines` has one entry per replica that ran it.
 [[nodiscard]] StepMeasures measureStep(std::span<const StepTimeline* const> timelines, Matching matching);
 
 /// A part of a step that a measure covers.
@@ -69,7 +69,7 @@ struct MeasuredPart {
 };
 
 /// Where in a step a measure comes from: its ops, bubbles or sends, by rank and start. Nothing for the step itself.
-/// `bubbles` are those of the step, see findBubbles(). Linear in ops, bubbles and spans.
+/// `bubbles` must be the step's, see findBubbles(). Linear in ops, bubbles and spans.
 [[nodiscard]] std::vector<MeasuredPart> whereIs(const MeasureKey& key, const StepTimeline& step,
                                                 std::span<const std::vector<Bubble>> bubbles);
 

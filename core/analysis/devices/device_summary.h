@@ -12,23 +12,23 @@
 #include <string_view>
 #include <vector>
 
-// What devices did in a trace, with or without a pipeline in it. Terms are those of HolisticTraceAnalysis, so that
+// The work of devices in a trace, with or without a pipeline in it. Terms are those of HolisticTraceAnalysis, so that
 // figures can be compared: compute is time with at least one kernel that does not transfer between ranks, communication
 // is time with at least one kernel that does (core/recognise/communication.h), memory is time with at least one copy or
-// set. Between its first and last work, a device is idle while it runs none of them. Unlike there, synchronisation is
-// not work.
+// set. A device is idle while it runs none of them, between its first and last work. Unlike in HolisticTraceAnalysis,
+// synchronisation is not work.
 namespace bubblescope {
 
-/// Time without work, by the reason why the next work waited.
+/// Idle time, by what delayed the next piece of work.
 struct IdleTimes {
-    TimeNs host{0}; ///< the host launched it after the last work had ended
+    TimeNs host{0}; ///< the host launched it after the previous work had ended
     TimeNs gaps{0}; ///< shorter than kShortGap: the device's own time between kernels
     TimeNs other{
-        0}; ///< it was launched in time: waits for events, other streams or other devices, or no launch is known
+        0}; ///< it was launched in time: waits for events, other streams or other devices, or its launch is unknown
 
     [[nodiscard]] TimeNs total() const { return host + gaps + other; }
 };
-/// The limit of HolisticTraceAnalysis between the device's own gaps and waits.
+/// HolisticTraceAnalysis's limit between the device's own gaps and waits.
 inline constexpr TimeNs kShortGap{30'000};
 
 /// All instances of one kernel or copy on a device.
@@ -39,36 +39,37 @@ struct KernelTotals {
     TimeNs total{0};
     TimeNs shortest{0};
     TimeNs longest{0};
-    TimeNs longest_at{0};     ///< when the longest began
-    double square_sum_ns = 0; ///< of the durations' differences from their mean
+    TimeNs longest_at{0};     ///< when the longest one began
+    double square_sum_ns = 0; ///< of the durations' deviations from their mean
 
     [[nodiscard]] TimeNs mean() const { return TimeNs{count == 0 ? 0 : total.count() / count}; }
-    [[nodiscard]] double deviationNs() const; ///< of the sample, as in pandas; 0 for one instance
-    /// Merges both as if all were instances of one.
+    [[nodiscard]] double deviationNs() const; ///< sample standard deviation, as in pandas; 0 for one instance
+    /// Merges both as if they were instances of one kernel.
     void add(const KernelTotals& other);
 };
 
-/// A kernel's name in at most 60 bytes. Names of kernels are signatures of templates, with hundreds of letters. They
-/// differ at the front and in the template arguments, which the function's arguments follow.
+/// A kernel's name in at most 60 bytes. Kernel names are signatures of templates, with hundreds of letters. They differ
+/// at the front and in the template arguments, which precede the function's arguments.
 [[nodiscard]] std::string shortKernelName(std::string_view name);
 
-/// Transfers of one kind between ranks, as the profiler recorded them.
+/// Transfers of one kind between ranks, as recorded by the profiler.
 struct CollectiveTotals {
     std::string name;            ///< "allreduce"; the kernel's name if the profiler recorded no more
     std::string group;           ///< the process group's description, or its name; may be empty
-    std::int64_t group_size = 0; ///< 0 where it is not known
+    std::int64_t group_size = 0; ///< 0 if unknown
     std::int64_t count = 0;
     std::int64_t bytes = 0; ///< in total; per transfer the larger of a rank's input and output; 0 = not recorded
     TimeNs total{0};
     TimeNs exposed{0}; ///< while the device computed nothing
     TimeNs longest{0};
-    /// The highest bus bandwidth of an instance, in bytes per second: instances that waited for other ranks have less.
+    /// The highest bus bandwidth of an instance, in bytes per second; instances that waited for other ranks have less.
     /// 0 if sizes were not recorded. See busBytes().
     double best_bandwidth = 0;
 };
 
-/// How many bytes each rank's link carries for a transfer of this size, nccl-tests' bus bandwidth times the time: for
-/// an all-reduce 2 (n - 1) / n of it, for an all-gather, a reduce-scatter or an all-to-all (n - 1) / n, for others all.
+/// How many bytes each rank's link carries for a transfer of this size (nccl-tests' bus bandwidth times the time): 2 (n
+/// - 1) / n of it for an all-reduce; (n - 1) / n for an all-gather, a reduce-scatter or an all-to-all; all of it
+/// otherwise.
 [[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
 
 struct StreamSummary {
@@ -76,29 +77,29 @@ struct StreamSummary {
     std::int64_t count = 0; ///< kernels, copies and sets
     TimeNs busy{0};
     IdleTimes idle;               ///< between them
-    std::int64_t most_queued = 0; ///< launched, but not begun; 0 where launches were not recorded
+    std::int64_t most_queued = 0; ///< launched but not started; 0 if launches were not recorded
 };
 
-/// The host's calls that launched work, and how long the work took to begin.
+/// The host's calls that launched work, and how long the work took to start.
 struct LaunchSummary {
     std::int64_t count = 0;
     TimeNs call_median{0};
-    TimeNs delay_median{0}; ///< from the call's end to the work's begin; 0 if the work began before
+    TimeNs delay_median{0}; ///< from the call's end to the work's start; 0 if the work started earlier
     TimeNs delay_p95{0};
     TimeNs delay_longest{0};
-    std::int64_t shorter_than_call = 0; ///< work that took less time than the call that launched it
+    std::int64_t shorter_than_call = 0; ///< work that took less time than its launch call
 };
 
 struct DeviceSummary {
-    std::uint32_t file = 0; ///< of the trace
-    std::int64_t rank = 0;  ///< that wrote the file
+    std::uint32_t file = 0; ///< index in the trace
+    std::int64_t rank = 0;  ///< rank that wrote the file
     std::string name;       ///< "GPU 0"
     TimeNs first{0};
     TimeNs last{0};
     DeviceTimes times;
     IdleTimes idle;                            ///< of the whole device
     std::vector<KernelTotals> kernels;         ///< longest total first
-    std::vector<CollectiveTotals> collectives; ///< the same
+    std::vector<CollectiveTotals> collectives; ///< longest total first
     std::vector<StreamSummary> streams;
     LaunchSummary launches;
 };
@@ -111,25 +112,25 @@ struct HostSummary {
     TimeNs first{0};
     TimeNs last{0};
     TimeNs busy{0};
-    /// By time in the operator itself, without those inside it; longest first.
+    /// By self time of the operator, longest first.
     std::vector<KernelTotals> operators;
 };
 
-/// What one file shows: its devices, or its host's threads if it has no device.
+/// The content of one file: its devices, or its host's threads if it has no device.
 struct FileActivity {
     std::vector<DeviceSummary> devices;
     std::vector<HostSummary> threads;
-    std::vector<StepActivity> steps; ///< that its profiler or framework marks, by start
+    std::vector<StepActivity> steps; ///< marked by its profiler or framework, by start
 };
 
-/// One for each file. O(n log n) in the slices of devices.
+/// One entry per file. O(n log n) in the slices of devices.
 [[nodiscard]] Result<std::vector<FileActivity>> extractActivity(RawTrace& raw);
 inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 
-/// The activity of a trace without a pipeline, from what recognition knows of its devices.
+/// The activity of a trace without a pipeline, from what recognition knows about its devices.
 [[nodiscard]] Result<std::vector<FileActivity>> activityOf(const LoadedTrace& loaded);
 
-/// The step of median length among all that files mark; nothing if none does.
+/// The step of median length among all that files mark; nothing if there are none.
 [[nodiscard]] std::optional<StepActivity> typicalStep(const std::vector<FileActivity>& files);
 
 /// The same kernels on several devices, longest total first.
@@ -172,7 +173,7 @@ void fields(Wire& wire, LaunchSummary& value) {
 template <class Wire>
 void fields(Wire& wire, DeviceSummary& value) {
     auto& [file, rank, name, first, last, times, idle, kernels, collectives, streams, launches] = value;
-    wire(rank, name, times, idle, kernels, collectives, streams, launches); // the file is where it is read
+    wire(rank, name, times, idle, kernels, collectives, streams, launches); // the file index is set by the reader
     wire.span(first, last);
 }
 template <class Wire>

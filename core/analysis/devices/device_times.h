@@ -7,19 +7,19 @@
 
 namespace bubblescope {
 
-/// a + b, neither negative; limited to the longest representable time, since sums over slices of a hostile file can
-/// exceed it.
+/// a + b for non-negative times, limited to the largest representable time, because sums over slices of a hostile file
+/// can exceed it.
 [[nodiscard]] TimeNs boundedSum(TimeNs a, TimeNs b);
 
-/// How a device was used, by what ran at the same time.
+/// How a device was used, by the combination of work that ran at the same time.
 struct DeviceTimes {
     static constexpr std::size_t kCompute = 1;
     static constexpr std::size_t kCommunication = 2;
     static constexpr std::size_t kMemory = 4;
-    /// Indexed by the sum of the classes that ran; 0 is idle. The times add up to the device's span.
+    /// Indexed by the sum of the running classes; 0 is idle. The times add up to the device's span.
     std::array<TimeNs, 8> by_mix{};
 
-    /// Time in which at least one of these classes ran, and none of `without`.
+    /// Time in which at least one of `classes` ran, and none of `without`.
     [[nodiscard]] TimeNs with(std::size_t classes, std::size_t without = 0) const;
     [[nodiscard]] TimeNs compute() const { return with(kCompute); }
     [[nodiscard]] TimeNs communication() const { return with(kCommunication); }

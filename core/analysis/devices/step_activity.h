@@ -10,18 +10,18 @@
 
 namespace bubblescope {
 
-/// What a file's devices did in a training step, for traces whose profiler or framework marks steps.
+/// The work of a file's devices in a training step, for traces whose profiler or framework marks steps.
 struct StepActivity {
-    std::int64_t index = 0; ///< of the step, as its mark states it
+    std::int64_t index = 0; ///< number of the step, as its mark states it
     TimeNs start{0};
     TimeNs duration{0};
-    /// Of all devices of the file together; all 0 without devices.
+    /// Over all devices of the file; all 0 without devices.
     DeviceTimes times;
 };
 
 /// The steps that each file marks ("ProfilerStep#12", "training_step_12", "iteration 12"), by start, without times of
-/// devices. Marks are host ranges, as of PyTorch's profiler,
-/// torch_npu and NVTX, or the rows "Steps" of JAX; those of one thread, of the most telling kind. Linear in slices.
+/// devices. Marks are host ranges, as in PyTorch's profiler, torch_npu and NVTX, or the rows "Steps" of JAX; those of
+/// one thread and of the most specific kind are used. Linear in slices.
 [[nodiscard]] std::vector<std::vector<StepActivity>> markedSteps(const Trace& trace, const JobControl& control);
 
 } // namespace bubblescope

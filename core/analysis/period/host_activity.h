@@ -15,22 +15,23 @@
 
 namespace bubblescope {
 
-/// When something went on: disjoint intervals, by start.
+/// When something was active: disjoint intervals, by start.
 struct BusySpans {
     std::vector<TimeInterval> busy;
 };
 
-/// How much of an interval the spans cover. Logarithmic in spans, plus linear in those within.
+/// How much of an interval the spans cover. Logarithmic in spans, plus linear in those inside.
 [[nodiscard]] TimeNs timeWithin(const BusySpans& spans, TimeInterval interval);
 
-/// What a host does besides launching ops.
+/// The activities of a host besides launching ops.
 enum class HostActivity : std::uint8_t {
     DataLoading,
     Evaluation,
     Checkpoint,
     GarbageCollection,
     Optimizer,
-    WaitForCore, ///< ready to run while all cores run others; how long is exact, when is not, see kCaptureWaitForCore
+    WaitForCore, ///< ready to run while all cores run others; the total is exact, the times are not, see
+                 ///< kCaptureWaitForCore
 };
 inline constexpr std::size_t kHostActivityCount = 6;
 
@@ -47,12 +48,12 @@ struct HostActivityTimes {
 /// By replica and rank, on the run's clock.
 using ActivityOfRanks = std::map<std::pair<int, Rank>, HostActivityTimes>;
 
-/// The activity that a slice's name states; none for most slices. Names of PyTorch's profiler (enumerate(DataLoader),
+/// The activity named by a slice; none for most slices. Recognises names of PyTorch's profiler (enumerate(DataLoader),
 /// Optimizer.step), Megatron-LM's timers (batch-generator), DeepSpeed's instructions (LoadMicroBatch, OptimizerStep),
-/// Python's garbage collector, and what training loops call these things.
+/// Python's garbage collector, and usual names in training loops.
 [[nodiscard]] std::optional<HostActivity> activityNamed(std::string_view name);
 
-/// By what their slices are named.
+/// By the names of its slices.
 [[nodiscard]] Result<std::vector<HostActivityTimes>> extractHostActivities(RawTrace& raw);
 inline constexpr Extractor<HostActivityTimes> kHostActivities{"host activities", extractHostActivities};
 

@@ -10,11 +10,12 @@
 #include <span>
 #include <vector>
 
-// What a job pays for a step is the period from one step's begin to the next one's: the step, the time between both,
-// and now and then a long one.
+// The cost of a step for a job is the period from its start to the start of the next one: the step, the time between
+// both, and
+// occasionally a long one.
 namespace bubblescope {
 
-/// The time between the pipeline of a step number and that of the next one, over all replicas.
+/// The time between the pipelines of two consecutive step numbers, over all replicas.
 struct StepGap {
     std::size_t timeline = 0; ///< of the earlier step, the longest one, by its place in the run's steps
     TimeInterval time;        ///< empty where the next step begins before this one ends
@@ -23,17 +24,17 @@ struct StepGap {
     int next_index = 0;       ///< the next step's number
 };
 
-/// Between steps with neighbouring numbers that count or are outliers. Linear in timelines and ranks.
+/// Between steps with consecutive numbers that count or are outliers. Linear in timelines and ranks.
 [[nodiscard]] std::vector<StepGap> gapsBetween(std::span<const StepTimeline> steps, const StepSelection& selection);
 
-/// Steps that take longer than the typical one by 5 % and by five robust standard deviations, by their places in
-/// StepSelection::steps(). Warm-up does not count; none where more than a third of the steps would be long.
+/// Steps that take longer than the typical one by 5 % and by five robust standard deviations, as indices into
+/// StepSelection::steps(). Warm-up does not count; none if more than a third of the steps would be long.
 [[nodiscard]] std::vector<std::size_t> longSteps(const StepSelection& selection);
 
-/// The distance of numbers that follow each other regularly, 2 or more; none of fewer than three.
+/// The distance between regularly spaced numbers, at least 2; none for fewer than three.
 [[nodiscard]] std::optional<int> rhythmOf(std::span<const int> ascending);
 
-/// What one rank does between steps.
+/// The work of one rank between steps.
 struct BetweenSteps {
     HostActivity activity = HostActivity::DataLoading;
     int replica = 0;
@@ -41,16 +42,17 @@ struct BetweenSteps {
     TimeNs time{0}; ///< mean over all gaps
 };
 
-/// How long a job takes for a step in the mean: period() = step + between + rare, to the nanosecond.
+/// How long a step takes a job on average: period() = step + between + rare, to the nanosecond.
 struct StepPeriod {
-    std::size_t periods = 0;    ///< that were measured; 0 where no two steps follow each other: all else is then 0
-    TimeNs step{0};             ///< the typical step
-    TimeNs between{0};          ///< median time between steps
-    TimeNs rare{0};             ///< what long steps and long gaps add to the mean; negative where it is below
-    std::size_t long_steps = 0; ///< see longSteps()
-    TimeNs long_excess{0};      ///< what these take longer than the typical step, over the number of periods
-    std::optional<int> every;   ///< distance of long steps, where they come regularly
-    std::vector<BetweenSteps> activities; ///< of each activity the rank that it takes longest, largest first
+    std::size_t periods =
+        0;             ///< number of measured periods; if no two steps are consecutive, this and all other fields are 0
+    TimeNs step{0};    ///< the typical step
+    TimeNs between{0}; ///< median time between steps
+    TimeNs rare{0};    ///< what long steps and long gaps add to the mean; negative if it is below
+    std::size_t long_steps = 0;           ///< see longSteps()
+    TimeNs long_excess{0};                ///< their time beyond the typical step, divided by the number of periods
+    std::optional<int> every;             ///< distance between long steps, if regular
+    std::vector<BetweenSteps> activities; ///< per activity, the rank for which it takes longest; largest first
 
     [[nodiscard]] TimeNs period() const { return step + between + rare; }
 };

@@ -7,10 +7,10 @@
 
 namespace bubblescope::statistics {
 
-/// Whether findChanges() may find a change in the values from `begin` on: most series have none, and this takes a
-/// quarter of the time where the processor has wide vectors. It follows the same stretches with logarithms and
-/// exponentials of its own, which are exact to 1e-14, in lanes; so it is for a first look, and what is reported is
-/// computed by findChanges() itself. Errs towards a change, by more than what rounding can make up.
+/// Whether findChanges() may find a change in the values from `begin` on. Most series have none, and on processors with
+/// wide vectors this takes a quarter of the time. It follows the same stretches with its own vectorised logarithms and
+/// exponentials, exact to 1e-14. Use it as a first screen only; findChanges() computes what is reported. It errs
+/// towards a change, by more than rounding can account for.
 [[nodiscard]] bool mayChange(std::span<const double> values, std::size_t begin, double centre, double spread,
                              const ChangeLimits& limits);
 

@@ -12,15 +12,15 @@
 
 namespace bubblescope::statistics {
 
-/// More stretches than this are never followed at once: with one for each value before, the time would grow with their
-/// number squared.
+/// At most this many stretches are followed at once: with one for each earlier value, time would grow with the square
+/// of their number.
 inline constexpr std::size_t kMaxStretches = 512;
 
-/// The medians on both sides of where a series may change. Each is found once; that of the values after a place follows
-/// them as they come.
+/// The medians on both sides of where a series may change. Each is computed once; the one for the values after a place
+/// is updated with each value.
 class ChangeSides {
 public:
-    /// Of the values from `begin` on.
+    /// For the values from `begin` on.
     ChangeSides(std::span<const double> values, std::size_t begin, const ChangeLimits& limits)
         : values_(values), begin_(begin), limits_(limits) {}
 
@@ -28,7 +28,7 @@ public:
         double before = 0;
         double after = 0;
     };
-    /// Of a change at `at`, by the values before `end`; nothing if a side is too short, or they are too much alike.
+    /// For a change at `at`, by the values before `end`; nothing if a side is too short, or they are too similar.
     [[nodiscard]] std::optional<Medians> at(std::size_t at, std::size_t end) {
         if (end - at < limits_.least_values || at - begin_ < limits_.least_values) return std::nullopt;
         const Medians medians{before(at), after(at, end)};
@@ -57,9 +57,9 @@ private:
     std::span<const double> values_;
     std::size_t begin_ = 0;
     const ChangeLimits& limits_;
-    std::vector<double> before_; ///< by place; not a number where it was not asked for
+    std::vector<double> before_; ///< by place; NaN if not computed yet
     std::size_t after_from_ = 0;
-    RunningMedian after_; ///< of the values from there on
+    RunningMedian after_; ///< over the values from there on
 };
 
 } // namespace bubblescope::statistics

@@ -6,37 +6,37 @@
 
 namespace bubblescope::statistics {
 
-/// Middle value, the mean of the two middle ones of an even number; 0 of none.
+/// The median; the mean of the two middle values if their number is even; 0 for an empty list.
 [[nodiscard]] double median(std::vector<double> values);
-/// The same; leaves the values in another order.
+/// As median(); reorders the values.
 [[nodiscard]] double medianInPlace(std::span<double> values);
 
-/// The median of values that come one by one. A value costs the logarithm of their number.
+/// The median of values that come one by one. Each value takes time logarithmic in their number.
 class RunningMedian {
 public:
     RunningMedian() = default;
-    /// As if these had come. Linear.
+    /// Starts with these values. Linear.
     explicit RunningMedian(std::span<const double> values);
 
     void add(double value);
     [[nodiscard]] std::size_t size() const { return below_.size() + above_.size(); }
-    [[nodiscard]] double value() const; ///< to the bit what median() gives
+    [[nodiscard]] double value() const; ///< bit-identical to median()
 
 private:
-    std::vector<double> below_; ///< the smaller half, without the middle one of an odd number: a heap, greatest first
-    std::vector<double> above_; ///< the others: a heap, least first
+    std::vector<double> below_; ///< the smaller half, without the middle value of an odd number: a max-heap
+    std::vector<double> above_; ///< the others: a min-heap
 };
 
-/// Median distance from the median; 0 of none.
+/// Median distance from the median; 0 for an empty list.
 [[nodiscard]] double medianDeviation(std::span<const double> values);
 
-/// Median distance as the standard deviation that a normal distribution of that distance has.
+/// medianDeviation() scaled to the standard deviation of a normal distribution.
 [[nodiscard]] double robustSigma(std::span<const double> values);
 
-/// The same; leaves other values.
+/// As robustSigma(); overwrites the values.
 [[nodiscard]] double robustSigmaInPlace(std::span<double> values);
 
-/// Value at a share in [0, 1] of the sorted values, straight between neighbours (R's type 7); 0 of none.
+/// Quantile for a fraction in [0, 1], linear between neighbours (R's type 7); 0 for an empty list.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
 /// A straight line.
@@ -44,8 +44,8 @@ struct Line {
     double slope = 0;
     double intercept = 0;
 };
-/// Theil and Sen: the median of the slopes between all pairs of points with different x; the intercept is median y
-/// less slope times median x. Up to about 29 % of the points may be anything. O(n^2 log n): some hundred points.
+/// Theil–Sen estimator: the median of the slopes between all pairs of points with different x; the intercept is median
+/// y minus slope times median x. Tolerates up to about 29 % outliers. O(n^2 log n): for up to some hundred points.
 [[nodiscard]] Line theilSen(std::span<const double> x, std::span<const double> y);
 
 } // namespace bubblescope::statistics

@@ -15,23 +15,24 @@
 
 namespace bubblescope {
 
-/// What a user may ask of a diagnosis.
+/// Options of a diagnosis.
 struct DiagnosisOptions {
     Thresholds thresholds;
     ClockUse clocks = ClockUse::Auto;
-    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty if not estimated
     StepRequest request;                       ///< which steps to report
-    bool steps_in_full = false; ///< RunReport::steps are all in full: views show them side by side. Of a whole window
+    bool steps_in_full = false; ///< keep all of RunReport::steps in full, for views that show them side by side; only
+                                ///< for a single window
 };
 
-/// How much of a run is judged at a time: some steps, and some ops and transfers, or fewer steps that are large.
+/// Limits of a window: some steps, and some ops and transfers, so that there are fewer steps if they are large.
 struct WindowLimits {
     std::size_t steps = 256;
     std::size_t records = std::size_t{1} << 20;
     std::size_t large_steps = 32;
     std::size_t large_records = std::size_t{1} << 23;
 
-    /// One window over everything.
+    /// One window for everything.
     [[nodiscard]] static constexpr WindowLimits none() {
         constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
         return {kAll, kAll, kAll, kAll};
@@ -39,22 +40,22 @@ struct WindowLimits {
     [[nodiscard]] bool isFull(std::size_t of_steps, std::size_t of_records) const {
         return (of_steps >= steps && of_records >= records) || (of_steps >= large_steps && of_records >= large_records);
     }
-    /// The same for a window and a half: what is left at the end of a run may be half of one.
+    /// As isFull() for one and a half windows: the rest at the end of a run may be half a window.
     [[nodiscard]] bool isFullAndAHalf(std::size_t of_steps, std::size_t of_records) const {
         return isFull(2 * of_steps / 3, 2 * of_records / 3);
     }
 };
 
 /// Diagnoses a run whose steps come from `source`, window by window. The steps of a window are judged together, by what
-/// is usual in them. A run of one window has all its steps in full. Of a longer one a step loses its ops when the next
-/// window comes, and what remains of it is of a fixed size for each rank: memory is bounded by the windows. Some of the
-/// first steps stay and are compared with every window, so that what began earlier still shows. Findings of several
-/// windows at one place become one (FindingsLog); what concerns the whole run, such as a change of the step time, is
-/// derived from all steps at the end. The typical step is looked for among those of the windows: the one that is
-/// nearest to the median has its ops and its diagnosis. Medians of stages are those of the windows' medians.
+/// is usual in them. A run of one window has all its steps in full. In a longer run, steps lose their ops when the next
+/// window comes, and what remains has a fixed size per rank, so memory is bounded by the windows. Some of the first
+/// steps are kept and compared with every window, so that slow changes still show. Findings of several windows at one
+/// place are merged (FindingsLog); findings about the whole run, such as a change of the step time, are derived from
+/// all steps at the end. The typical step is searched among those of the windows: the one closest to the median keeps
+/// its ops and its diagnosis. Medians of stages are medians over the windows' medians.
 ///
-/// A run with checks is one window, whatever the limits. The next window is read while one is judged.
-/// Errors: those of the source, of selectSteps(), and Cancelled. Input where there is no step.
+/// A run with checks is a single window, whatever the limits. The next window is read while one is judged. Errors:
+/// those of the source and of selectSteps(), and Cancelled. Input if there are no steps.
 [[nodiscard]] Result<DiagnosedRun> diagnoseSteps(StepSource& source, const DiagnosisOptions& options,
                                                  const WindowLimits& limits, const JobControl* control = nullptr);
 
@@ -67,14 +68,14 @@ struct AlignedRun {
 /// Errors: as estimateClocks().
 [[nodiscard]] Result<AlignedRun> alignedRun(Run run, const DiagnosisOptions& options = {});
 
-/// The whole diagnosis of a loaded run, for the command line, the GUI and everybody else: aligns its clocks and
-/// analyses it. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
-/// Errors: as estimateClocks() and selectSteps(), and Cancelled.
+/// The whole diagnosis of a loaded run, for the command line, the app and Python: aligns its clocks and analyses it.
+/// `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps. Errors: as
+/// estimateClocks() and selectSteps(), and Cancelled.
 [[nodiscard]] Result<DiagnosedRun> diagnoseRun(Run run, const DiagnosisOptions& options = {},
                                                const JobControl* control = nullptr);
 
-/// The report of a run whose clocks are aligned, as `clocks` says, or need not be. `run.steps` must not be empty and
-/// hold what is requested.
+/// The report of a run whose clocks are aligned as `clocks` says, or need not be. `run.steps` must not be empty and
+/// must contain the requested steps.
 [[nodiscard]] RunReport analyzeRun(Run run, const DiagnosisOptions& options = {}, RunClocks clocks = {});
 
 } // namespace bubblescope

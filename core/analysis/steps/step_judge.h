@@ -11,39 +11,39 @@
 #include <span>
 #include <vector>
 
-// The steps of a run are judged one by one: what is made of a step for that is dropped again, and what remains of it is
-// of a fixed size for each rank.
+// Judges the steps of a run one by one: intermediate data of a step is freed again, and what remains of a step has a
+// fixed size per rank.
 namespace bubblescope {
 
-/// Neighbouring steps of a run to be judged. Refers to its parts, which must outlive it.
+/// Consecutive steps of a run to be judged. Refers to its parts, which must outlive it.
 struct StepsToJudge {
     std::span<const StepTimeline> steps;
-    std::span<const StepReplays> replays;    ///< one per step; empty where no check took time
+    std::span<const StepReplays> replays;    ///< one per step; empty if checks took no time
     const StepStandards& standards;          ///< of the run
-    bool in_full = false;                    ///< of each step everything is kept, not totals alone
-    std::optional<std::size_t> typical = {}; ///< this one of the steps is kept in full and diagnosed
+    bool in_full = false;                    ///< keep everything about each step, not only totals
+    std::optional<std::size_t> typical = {}; ///< keep this step in full and diagnose it
 };
 
 /// One entry per step in each list.
 struct JudgedSteps {
     std::vector<StepAnalysis> analyses;
     std::vector<StepAccounting> accounts;          ///< where each step's time went
-    std::optional<StepDiagnosis> typical;          ///< of StepsToJudge::typical
-    std::shared_ptr<const ExecutedUnits> only_ran; ///< how the only step ran; null where there are more
+    std::optional<StepDiagnosis> typical;          ///< for StepsToJudge::typical
+    std::shared_ptr<const ExecutedUnits> only_ran; ///< how the only step ran; null if there are several
 
     explicit JudgedSteps(std::size_t steps) : analyses(steps), accounts(steps) {}
 };
 
-/// Judges the steps of a run, one after another: steps of one order share work. One thread at a time.
+/// Judges the steps of a run one after another; steps of one order share work. Not thread-safe.
 class StepJudge {
 public:
     /// `schedule` is the run's and must outlive this object.
     explicit StepJudge(const Schedule& schedule) : analyzer_(schedule) {}
 
-    /// As if this step were the latest one judged.
+    /// Continues as if this step had been judged last.
     void startFrom(const StepTimeline& step);
-    /// Judges the steps from `begin` to before `end`, and sets their entries in `out`. They must stay where they are
-    /// until the next call. False if `control` stops it; null stops nothing.
+    /// Judges the steps [begin, end) and sets their entries in `out`. They must not move until the next call. False if
+    /// `control` stops it; may be null.
     [[nodiscard]] bool judge(const StepsToJudge& wanted, std::size_t begin, std::size_t end, JudgedSteps& out,
                              const JobControl* control = nullptr);
     /// How the latest step ran; null before the first.

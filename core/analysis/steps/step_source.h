@@ -21,10 +21,10 @@ struct SourceStep {
     std::vector<CheckRecord> checks = {}; ///< that ran in it, as far as they have arrived
 };
 
-/// The ops and transfers of a step.
+/// The number of ops and transfers in a step.
 [[nodiscard]] std::size_t recordsOf(const StepTimeline& step);
 
-/// Yields the steps of a run, in order. What analyses them does not depend on where they come from. One thread at a
+/// Yields the steps of a run, in order. The analysis does not depend on where they come from. Use from one thread at a
 /// time, but next() may run on any.
 class StepSource {
 public:
@@ -33,7 +33,7 @@ public:
     /// The next step; nothing at the end. Errors: those of reading, and Cancelled.
     [[nodiscard]] virtual Result<std::optional<SourceStep>> next() = 0;
     /// Moves out the run without its steps: files, format, statements, checks, raw slices. Call it once, after the
-    /// first next(). Without a schedule the first step names it.
+    /// first next(). If no schedule is known, the first step determines it.
     [[nodiscard]] virtual Run takeRun() = 0;
     /// Problems found so far.
     [[nodiscard]] virtual std::vector<Diagnostic> problems() const = 0;
@@ -53,7 +53,7 @@ private:
     Run run_;
     std::vector<Diagnostic> problems_;
     std::vector<StepTimeline> steps_;
-    std::size_t next_ = 0; ///< in steps_
+    std::size_t next_ = 0; ///< index into steps_
     std::shared_ptr<const RunClocks> clocks_;
 };
 

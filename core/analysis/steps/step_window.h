@@ -17,64 +17,64 @@
 
 namespace bubblescope {
 
-/// What is known of a run besides its steps and checks: how its pipeline was found, what its files state, raw slices.
+/// Data about a run besides its steps and checks: how its pipeline was found, what its files state, raw
+/// slices.
 [[nodiscard]] Run withoutSteps(const Run& run);
 
-/// How a window of steps is judged.
+/// How to judge a window of steps.
 struct WindowOptions {
     Thresholds thresholds = {};
-    std::vector<std::int64_t> memory_estimate = {}; ///< bytes per rank; empty where nothing was estimated
-    bool in_full = false; ///< the analyses of all steps are kept in full: views show them side by side
-    /// Steps will be added and removed one by one: what each op took is kept for the medians of the next step.
+    std::vector<std::int64_t> memory_estimate = {}; ///< bytes per rank; empty if not estimated
+    bool in_full = false; ///< keep the analyses of all steps in full, for views that show them side by side
+    /// Steps will be added and removed one by one: keep each op's time for the medians of the next step.
     bool slides = false;
 };
 
-/// Steps of a run that are in memory in full, and are judged together: all steps of a run, a part of it that is
-/// compared with earlier steps, or the latest steps of a run that goes on. One thread at a time; judging works on all
-/// cores.
+/// Steps of a run that are in memory in full and are judged together: all steps of a run, a part that is compared with
+/// earlier steps, or the latest steps of a running job. Use from one thread at a time; judging uses all cores.
 class StepWindow {
 public:
-    /// `run`: what is known of the run; without a schedule the first step names it. Its steps, which may be none, are
-    /// compared with those that are added: what is wrong in them was found before.
+    /// `run` is what is known about the run; without a schedule, the first step determines it. Its steps, possibly
+    /// none, are compared with those that are added; their own problems were reported before.
     StepWindow(Run run, WindowOptions options);
     StepWindow(const StepWindow&) = delete;
     StepWindow& operator=(const StepWindow&) = delete;
 
     /// Adds the next step of the run.
     void add(SourceStep step);
-    /// Adds checks of steps that were added before; those of steps that are no longer kept are ignored.
+    /// Adds checks of steps that were added before; ignores those of steps that are no longer kept.
     void addChecks(std::vector<CheckRecord> checks);
     void setDevice(const CheckPlace& place, CheckedDevice device);
 
-    /// Judges the steps that were added since, by what is usual in the window. Sets RunReport::selection, `standards`,
-    /// `steps` and `accounts`.
+    /// Judges the steps added since the last call, by what is usual in the window. Sets RunReport::selection,
+    /// `standards`, `steps` and `accounts`.
     void judge();
-    /// Judges the steps that were added since, and completes the report, but for `anomalies`. Linear in ops and
-    /// transfers. Errors: those of selectSteps(), and Cancelled; null stops nothing.
+    /// Judges the steps added since the last call and completes the report, except `anomalies`. Linear in ops and
+    /// transfers. Errors: those of selectSteps(), and Cancelled; `control` may be null.
     [[nodiscard]] Status describe(const StepRequest& request, const JobControl* control = nullptr);
 
-    /// What is wrong in the steps that were added. After judge() or describe().
+    /// The problems in the added steps. Call it after judge() or describe().
     [[nodiscard]] std::vector<Anomaly> search() const;
-    /// The same of a window that is the whole run, or stands for it: also what shows in a run as a whole. The most
+    /// As search(), for a window that is, or represents, the whole run: also problems of the run as a whole. The most
     /// expensive per step comes first.
     [[nodiscard]] std::vector<Anomaly> searchAsWhole() const;
 
-    /// Keeps the first and the last step numbers only.
+    /// Keeps only the first and the last step numbers.
     void trim(std::size_t first, std::size_t last);
 
     [[nodiscard]] const Run& run() const { return run_; }
     [[nodiscard]] const RunReport& report() const { return report_; }
     [[nodiscard]] RunReport& report() { return report_; }
-    [[nodiscard]] std::size_t records() const { return records_; } ///< ops and transfers of the steps
-    /// Increases with everything that is added.
+    [[nodiscard]] std::size_t records() const { return records_; } ///< number of ops and transfers in the steps
+    /// Increases with every addition.
     [[nodiscard]] std::int64_t changes() const { return changes_; }
-    /// Moves them out; the window is of no further use.
+    /// Moves them out; the window cannot be used afterwards.
     [[nodiscard]] DiagnosedRun take() && { return {std::move(run_), std::move(report_)}; }
 
-    /// The latest steps with their report, as `analyze` makes one of a finished run. Steps before a large gap in the
-    /// numbers are left out, and so are those beyond `max_ops` ops, but for the newest step. `found` are the findings
-    /// that hold now; to them come the mismatches of checks in these steps. None where the window has no step. Linear
-    /// in the ops of the window, which it copies.
+    /// The latest steps with their report, as `analyze` would make it for a finished run. Leaves out steps before a
+    /// large gap in the numbers, and those beyond `max_ops` ops except the newest step. `found` are the current
+    /// findings; mismatches of checks in these steps are added. None if the window has no steps. Linear in the ops of
+    /// the window, which it copies.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::vector<Anomaly> found, std::size_t max_ops) const;
 
 private:
@@ -87,14 +87,14 @@ private:
 
     Run run_;
     WindowOptions options_;
-    std::size_t reference_; ///< timelines
+    std::size_t reference_; ///< number of timelines
     RunReport report_;
-    std::shared_ptr<const RunClocks> clocks_;       ///< those of the latest step; the report has a copy
-    std::vector<StepReplays> replays_;              ///< per step; empty where no check took time
-    std::shared_ptr<const ExecutedUnits> only_ran_; ///< how the only step ran; null where there are more
+    std::shared_ptr<const RunClocks> clocks_;       ///< of the latest step; the report has a copy
+    std::vector<StepReplays> replays_;              ///< per step; empty if checks took no time
+    std::shared_ptr<const ExecutedUnits> only_ran_; ///< how the only step ran; null if there are several
     SliceEvidence slices_;                          ///< empty before describe(), and without raw slices
-    std::optional<StepJudge> judge_;                ///< of a window that slides
-    std::vector<StepSamples> samples_;              ///< likewise, one per step
+    std::optional<StepJudge> judge_;                ///< for a window that slides
+    std::vector<StepSamples> samples_;              ///< for a window that slides, one per step
     std::size_t records_ = 0;
     std::int64_t changes_ = 0;
 };

@@ -17,16 +17,16 @@ struct ChangeTarget {
     enum class Kind {
         Compute,       ///< all ops
         Communication, ///< all transfers and collectives, with Cause::Communication's part of delays and ops
-        OfCause,       ///< what is due to `cause`
+        OfCause,       ///< the time due to `cause`
         All,
         OfRank,  ///< ops of `rank` in every replica
         Worker,  ///< ops of `rank` in `replica`
         Replica, ///< ops of `replica`
         OfStage, ///< ops of `stage`
         Stages,  ///< ops of the pipeline on all stages
-        Link,    ///< transfers from `rank` to `peer`, with `both_ways` also back
+        Link,    ///< transfers from `rank` to `peer`, and back if `both_ways`
         Links,   ///< all transfers between stages
-        Op,      ///< everything of the kind `op`
+        Op,      ///< all nodes of kind `op`
     };
     Kind kind = Kind::All;
     Rank rank;
@@ -37,25 +37,26 @@ struct ChangeTarget {
     RunOp op = RunOp::Forward;
     Cause cause = Cause::Unknown;
 
-    /// Where some of a node's time is meant. Of an op whose time is due to a cause in part, only that part.
+    /// Whether the change affects some of a node's time. For an op that is partly due to a cause, only that part.
     [[nodiscard]] bool matches(const RunModel& model, const RunNode& node) const;
 };
 
 /// The time that they take instead.
 struct ChangedTime {
     enum class Kind {
-        Usual,  ///< the usual time of equal nodes: the same op on the same rank in other replicas, else on other ranks
-        Steady, ///< their own mean: no jitter
-        Speed,  ///< `speed` times as fast
-        Share,  ///< `share` of the time
-        Balanced, ///< of the stages: as much work in all, every stage the same
+        Usual,    ///< the usual time of equivalent nodes: the same op on the same rank in other replicas, otherwise on
+                  ///< other ranks
+        Steady,   ///< their own mean, without jitter
+        Speed,    ///< `speed` times as fast
+        Share,    ///< `share` of the time
+        Balanced, ///< for stages: the same total work, equal on every stage
         Exact,    ///< `time` each
     };
     Kind kind = Kind::Usual;
-    double factor = 1; ///< of the time, for Speed and Share; 0 for Exact times of 0
+    double factor = 1; ///< multiplies the time, for Speed and Share; 0 for Exact times of 0
     TimeNs time{0};
 
-    /// Whether it is a multiple of what it was.
+    /// Whether it is a multiple of the previous time.
     [[nodiscard]] bool scales() const {
         return kind == Kind::Speed || kind == Kind::Share || (kind == Kind::Exact && time == TimeNs{0});
     }
@@ -67,15 +68,16 @@ struct TimeChange {
     ChangedTime to;
 };
 
-/// A change of the pipeline; what is not given stays.
+/// A change of the pipeline; fields that are not set stay the same.
 struct PipelineChange {
     std::string schedule; ///< family or alias; empty = the order that ran
     std::string flavor;
     std::optional<int> vpp;
     std::optional<int> microbatches; ///< of the same size
-    int split = 1;                   ///< each micro-batch into so many, of as much less time
-    std::vector<int> layers;         ///< of each stage, then
-    /// An order of no family, of the run's ranks and micro-batches; null = none. With it only `layers` may change.
+    int split = 1;                   ///< splits each micro-batch into this many, with proportional times
+    std::vector<int> layers;         ///< number of layers of each stage, after the change
+    /// An order that belongs to no family, for the run's ranks and micro-batches; null = none. With it, only `layers`
+    /// may change.
     std::shared_ptr<const Schedule> order;
 
     [[nodiscard]] bool any() const {
@@ -83,17 +85,17 @@ struct PipelineChange {
     }
 };
 
-/// The changes to predict: those of times in the order given, each applied to the result of those before it, then that
-/// of the pipeline.
+/// The changes to predict: changes of times in the order given, each applied to the previous result, then that of the
+/// pipeline.
 struct Scenario {
     std::vector<TimeChange> times;
     PipelineChange pipeline;
 
-    /// Whether it asks for a cause's part of the times.
+    /// Whether it changes a cause's part of the times.
     [[nodiscard]] bool ofCauses() const;
-    /// Whether ranks are to run their ops in the order that was planned.
+    /// Whether ranks should run their ops in the planned order.
     [[nodiscard]] bool asPlanned() const;
-    /// How much of what no record explains remains.
+    /// How much of the unexplained time remains.
     [[nodiscard]] double unknownLeft() const;
 };
 
@@ -110,11 +112,11 @@ struct Scenario {
 /// Errors: Usage, naming the text that cannot be parsed; those of readScheduleFile().
 [[nodiscard]] Result<Scenario> parseScenario(std::span<const std::string> texts);
 
-/// Per stage: times what its ops would take for all stages to take the same, with as much work in all.
+/// Per stage: the factor for its ops' times that makes all stages equal, with the same total work.
 [[nodiscard]] std::vector<double> balanceFactors(const RunModel& model, const std::vector<TimeNs>& durations);
 
-/// The duration of each node with the changes applied. Errors: Usage, when a change applies to no node, or makes the
-/// run longer than a timeline can be.
+/// The duration of each node with the changes applied. Errors: Usage if a change applies to no node, or makes the run
+/// longer than a timeline can be.
 [[nodiscard]] Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<const TimeChange> changes);
 
 } // namespace bubblescope

@@ -9,14 +9,14 @@
 
 namespace bubblescope {
 
-/// How long after it could an op starts in delays too short to be told from the clocks' error: mostly the host's time
-/// to launch the next op. The accounting calls them unknown. Per rank and kind of op, the mean over steps; these delays
-/// are all short, so that no single one counts for much.
+/// How much later than possible an op starts, for delays below the clocks' error: mostly the host's time to launch the
+/// next op. The accounting calls them unknown. Per rank and kind of op, the mean over steps; these delays are all
+/// short, so no single one matters.
 class HostGaps {
 public:
-    /// Adds a step's. Nothing where records were lost: what an op waited for may be among them.
+    /// Adds those of a step. Adds nothing if records were lost, because they may contain what an op waited for.
     void add(const StepGraph& graph, const StepKnowledge& known);
-    /// Of a kind that the rank did not run, the mean of those that it did.
+    /// For a kind that the rank did not run, the mean over the kinds that it did.
     [[nodiscard]] TimeNs of(Rank rank, RunOp kind) const;
     /// Over all ops.
     [[nodiscard]] TimeNs mean() const;
@@ -26,11 +26,11 @@ private:
         TimeNs time{0};
         std::int64_t count = 0;
     };
-    std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, under which none is kept, means all kinds
+    std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, which has no entries of its own, means all kinds
 };
 
-/// The kinds of op under which to look for what is known of a kind on a rank, one after the other: its own, the other
-/// one that makes an input's gradient, all kinds (RunOp::Pair).
+/// The kinds of op to look up for a kind on a rank, in this order: its own, the other kind that produces an input
+/// gradient, all kinds (RunOp::Pair).
 template <class Find>
 [[nodiscard]] auto findByKind(RunOp kind, Find find) {
     auto found = find(kind);

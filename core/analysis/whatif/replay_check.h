@@ -11,39 +11,40 @@
 
 namespace bubblescope {
 
-/// How well the replay predicts steps that it was not given: the only figure for its error.
+/// How well the replay predicts steps that it was not given: the only estimate of its error.
 ///
-/// A replay that keeps what it cannot explain is as long as the step by construction, so its length is no test. Each
-/// step is therefore replayed with its own ops, order, recorded transfers and replayed work. The other steps define how
-/// late ops start, by rank and kind of op, and also the transfers that no trace records, by link and payload.
+/// A replay that keeps what it cannot explain is as long as the step by construction, so its length does not test it.
+/// So each step is replayed with its own ops, order, recorded transfers and re-executed work, while the other steps
+/// determine how late ops start, by rank and kind of op, and also the transfers that no trace records, by link and
+/// payload.
 struct ReplayCheck {
     struct Step {
         int index = 0;
         int replica = 0; ///< as the trace numbers them
         TimeNs observed{0};
-        TimeNs replayed{0};        ///< on its own op times and recorded transfers
+        TimeNs replayed{0};        ///< with its own op times and recorded transfers
         TimeNs foretold{0};        ///< with the ops' times and transfers of the other steps as well
         std::vector<TimeNs> ranks; ///< per rank: how much later than observed the replay ends its last op
 
         [[nodiscard]] TimeNs off() const { return replayed - observed; }
     };
     std::vector<Step> steps;
-    /// False if there is only one step: delays are then its own means, without those that no record explains.
+    /// False if there is only one step: delays are then its own means, without unexplained ones.
     bool from_others = false;
-    // The share of the observed time of all ranks that passes in delays:
-    double unrecorded = 0; ///< that no record explains
+    // Fractions of the observed time of all ranks spent in delays:
+    double unrecorded = 0; ///< not explained by any record
     double in_transfers =
-        0; ///< while the rank has a transfer under way; this does not show how long the transfer had to be
+        0; ///< while the rank has a transfer in progress; how long the transfer had to take is unknown
     std::int64_t transfers = 0;           ///< between ranks
-    std::int64_t estimated_transfers = 0; ///< of these, those that the trace does not record (StepGraph)
+    std::int64_t estimated_transfers = 0; ///< those that the trace does not record (StepGraph)
 
     [[nodiscard]] double error() const;              ///< mean of |replayed − observed| over the mean observed
-    [[nodiscard]] double foresight() const;          ///< the same of `foretold`
-    [[nodiscard]] double worst() const;              ///< the largest of |replayed − observed| / observed
+    [[nodiscard]] double foresight() const;          ///< as error(), for `foretold`
+    [[nodiscard]] double worst() const;              ///< the largest |replayed − observed| / observed
     [[nodiscard]] std::vector<TimeNs> ranks() const; ///< per rank: mean of |Step::ranks|
 };
 
-/// At most this number of steps is checked, evenly chosen.
+/// At most this many steps are checked, evenly spread.
 inline constexpr std::size_t kMostChecked = 64;
 
 /// A step of a run in the form that the accounting reads.

@@ -10,68 +10,69 @@
 
 namespace bubblescope {
 
-/// How the run's model is cut into stages, as far as that is known.
+/// How the run's model is cut into stages, as far as known.
 struct ModelCut {
-    std::vector<int> layers; ///< per stage of the run; empty = unknown, stages are taken for equal parts
+    std::vector<int> layers; ///< per stage of the run; empty = unknown, stages count as equal parts
     double input_share =
-        0.5; ///< of the whole backward's time, for the input's gradient, where halves were not measured
+        0.5; ///< fraction of the whole backward's time for the input gradient, if halves were not measured
 };
 
 /// A run's pipeline in another order or with another cut.
 struct Rescheduled {
     Schedule schedule;
-    RunModel model; ///< of ops, transfers and late starts (timeline_graph.h), what surrounds the pipeline kept
+    RunModel model; ///< of ops, transfers and late starts (timeline_graph.h), keeping what surrounds the pipeline
 };
 
 /// Applies measured times to another order. Times belong to the model's layers, not to ranks:
 ///
-/// - a stage with another cut takes the time of its layers, in proportion. The first and the last stage may also hold
-/// an
-///   embedding, or head and loss: their time beyond that of their layers at the median pace of the stages between them
-///   stays with the first and the last stage;
-/// - each micro-batch keeps its times; added ones take the mean; parts of a split one take equal parts of its time;
-/// - halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole one takes the
-///   sum of measured halves, and a pair the sum of both ops;
-/// - a transfer takes the mean of those measured between the same two ranks, else of all;
-/// - every op starts late by the mean of its rank's delays before ops of the same kind, HostGaps among them.
+/// - - a stage with another cut takes the time of its layers, in proportion. The first and the last stage may also hold
+/// an embedding, or head and loss: their time beyond that of their layers, at the median pace of the stages in between,
+/// stays with the first and the last stage;
+/// - - each micro-batch keeps its times; additional ones take the mean; parts of a split one share its time equally;
+/// - - the halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole backward
+///   takes the sum of measured halves, and a pair the sum of both ops;
+/// - - a transfer takes the mean of those measured between the same two ranks, otherwise of all;
+/// - - every op starts late by the mean of its rank's delays before ops of the same kind, including HostGaps.
 ///
-/// `durations` are the run's, per node; `order` is the one that ran. Errors: Usage, when the schedule does not exist
-/// for these sizes or layers do not fit; Input, when the run has overlapped pairs or slices of sequences, since the
-/// times of their parts are unknown.
+/// `durations` are the run's, per node; `order` is the one that ran. Errors: Usage if the schedule does not exist for
+/// these sizes or layers do not fit; Input if the run has overlapped pairs or slices of sequences, because the times of
+/// their parts are unknown.
 [[nodiscard]] Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
 
-/// By how much a run's ops start later than they could for no reason that is recorded, on average.
+/// How much later than possible a run's ops start on average, without a recorded reason.
 [[nodiscard]] TimeNs meanGap(const RunModel& run);
 
 /// Times of forwards and backwards, per stage and micro-batch, with means for micro-batches beyond.
 class StageTimesTable {
 public:
-    /// A half of a backward that was measured whole takes its share; whole ones are the sum of their halves.
+    /// The halves of a backward that was measured whole take their shares of it; whole ones are the sum of their
+    /// halves.
     [[nodiscard]] TimeNs of(OpKind kind, int stage, int microbatch, double input_share) const;
 
 private:
     friend class StageCut;
     int microbatches_ = 0;
     bool split_ = false; ///< halves were measured
-    /// Forward, whole backward, backward for the input; rows of m + 1 times a stage, the last being the mean.
+    /// Forward, whole backward, backward for the input; rows of m + 1 times per stage, the last being the mean.
     std::array<std::vector<double>, 3> times_;
     int divide_ = 1;
 };
 
-/// The measured times of a model's stages, from which the times under another cut follow: see reschedule().
+/// The measured times of a model's stages, which determine the times under another cut: see reschedule().
 class StageCut {
 public:
     /// `shares` of the model that each stage holds, which add up to 1.
     StageCut(std::vector<double> shares, int microbatches);
 
-    /// `op` is Forward, Backward, BackwardInput or BackwardWeight. Of several measurements of one the mean counts.
+    /// `op` is Forward, Backward, BackwardInput or BackwardWeight. The mean counts if an op was measured several times.
     void add(RunOp op, int stage, int microbatch, TimeNs time);
     [[nodiscard]] bool empty() const { return empty_; }
 
-    /// Times of stages that hold other shares. `slices` of a sequence divide them.
+    /// Times of stages with other shares. `slices` of a sequence divide them.
     [[nodiscard]] StageTimesTable table(const std::vector<double>& shares, int slices = 1) const;
-    /// Of the mean op where the model is cut into so many equal stages; halves of a backward as measured, else equal.
+    /// Times of the mean op if the model is cut into `stages` equal stages; halves of a backward as measured, otherwise
+    /// equal.
     [[nodiscard]] OpTimes meanTimes(int stages) const;
 
 private:
@@ -85,9 +86,9 @@ private:
         return stage * static_cast<std::size_t>(microbatches_) + static_cast<std::size_t>(microbatch);
     }
     [[nodiscard]] bool measured(std::size_t kind) const { return total_[kind].count > 0; }
-    /// Of a stage and micro-batch: F, the whole backward, or I.
+    /// For a stage and micro-batch: F, the whole backward, or I.
     [[nodiscard]] double timeOf(std::size_t kind, std::size_t stage, int microbatch) const;
-    /// Of each stage; the mean over all for micro-batch −1.
+    /// For each stage; the mean over all for micro-batch −1.
     [[nodiscard]] std::vector<double> stageTimes(std::size_t kind, int microbatch) const;
     [[nodiscard]] std::vector<double> cutTimes(std::vector<double> times, const std::vector<double>& shares) const;
 
@@ -98,8 +99,8 @@ private:
     std::array<Sum, kKinds> total_;
 };
 
-/// A run's pipeline in the mean over its steps, replicas and micro-batches, to try many others with. Its times are
-/// those that reschedule() gives, without jitter.
+/// A run's pipeline averaged over its steps, replicas and micro-batches, for trying many others. Its times are those of
+/// reschedule(), without jitter.
 class MeanPipeline {
 public:
     /// Errors: as reschedule().
@@ -108,7 +109,7 @@ public:
     [[nodiscard]] Result<Schedule> schedule(const PipelineChange& change) const;
     /// For a schedule made with `change`.
     [[nodiscard]] CostModel costs(const Schedule& schedule, const PipelineChange& change) const;
-    /// The same, each op with the mean time between ops.
+    /// As costs(), with the mean time between ops added to each op.
     [[nodiscard]] CostModel costsWithGaps(const Schedule& schedule, const PipelineChange& change) const;
     /// Per layer, for a schedule made with `change`; needs ModelCut::layers.
     [[nodiscard]] std::vector<OpTimes> layerTimes(const PipelineChange& change) const;

@@ -18,7 +18,8 @@
 
 namespace bubblescope {
 
-/// What can take time in a step: ops, transfers between stages, and what surrounds the pipeline. Named as in the
+/// The parts of a step that take time: ops, transfers between stages, and what surrounds the pipeline. Names are those
+/// of the
 /// straggler study (straggler_study.h).
 enum class RunOp : std::uint8_t {
     Forward,
@@ -30,7 +31,7 @@ enum class RunOp : std::uint8_t {
     ForwardReceive,
     BackwardSend,
     BackwardReceive,
-    ForwardTransfer, ///< where a trace does not distinguish the two sides of a transfer
+    ForwardTransfer, ///< if a trace does not distinguish the two sides of a transfer
     BackwardTransfer,
     ParamsAllGather,
     GradsReduceScatter,
@@ -40,17 +41,17 @@ enum class RunOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    // Not ops: how much later than possible an op began, classified by the records of that time (DelayParts).
-    TransferDelay, ///< a transfer was under way
+    // Not ops: how much later than possible an op started, classified by the records of that time (DelayParts).
+    TransferDelay, ///< a transfer was in progress
     Blocked,
     ReplayedWork,
     LateStart,
-    HostGap, ///< in other orders only: HostGaps
-    Meeting, ///< no op: the moment when all participants of a transfer or collective have arrived
+    HostGap, ///< only in other orders: HostGaps
+    Meeting, ///< not an op: the moment when all participants of a transfer or collective have arrived
 };
 inline constexpr std::size_t kRunOpCount = 25;
 
-/// The participants that must have arrived before a transfer or collective begins.
+/// The participants that must have arrived before a transfer or collective starts.
 enum class Meets : std::uint8_t {
     Nobody,
     Peer,     ///< the other side of a transfer between stages
@@ -63,7 +64,7 @@ struct RunOpInfo {
     RunOp op;
     std::string_view name;  ///< "forward-compute"
     std::string_view group; ///< in attributions: both sides of a transfer count as one
-    bool communication;     ///< its usual time is the median; of compute it is the mean
+    bool communication;     ///< its usual time is the median; for compute it is the mean
     Meets meets;
 };
 
@@ -78,27 +79,27 @@ struct RunOpInfo {
 [[nodiscard]] constexpr bool isTransfer(RunOp op) {
     return op >= RunOp::ForwardSend && op <= RunOp::BackwardTransfer;
 }
-/// What runs once a step and rank, before or after the pipeline.
+/// Work that runs once per step and rank, before or after the pipeline.
 [[nodiscard]] constexpr bool isOuterNode(RunOp op) {
     return op >= RunOp::ParamsAllGather && op <= RunOp::Optimizer;
 }
 
-/// By how much an op began later than it could.
+/// How much later than possible an op started.
 [[nodiscard]] constexpr bool isDelay(RunOp op) {
     return op >= RunOp::TransferDelay && op <= RunOp::HostGap;
 }
-/// The cause that a node's whole time is due to, if it is one.
+/// The cause that a node's whole time is due to, if there is one.
 [[nodiscard]] std::optional<Cause> causeOf(RunOp op);
 
-/// What runs on a rank itself, around the pipeline or in it.
+/// Work that runs on a rank itself, around the pipeline or in it.
 [[nodiscard]] constexpr bool isOp(RunOp op) {
     return isPipelineCompute(op) || op == RunOp::GarbageCollection || op == RunOp::Optimizer;
 }
 
 [[nodiscard]] RunOp runOp(OpKind kind);
 
-/// The usual time of several measurements: the mean; for communication the median (the mean of the middle two where
-/// there are two), since one disturbed transfer takes many times as long. 0 for delays and without measurements.
+/// The usual time of several measurements: the mean; for communication the median (the mean of the middle two for an
+/// even number), because one disturbed transfer takes many times as long. 0 for delays and without measurements.
 /// Rounded to nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
@@ -111,15 +112,15 @@ struct RunNode {
     RunOp op = RunOp::Forward;
     std::int32_t step = 0;    ///< position in RunModel::steps
     std::int32_t replica = 0; ///< position in RunModel::replicas
-    Rank rank;                ///< who spends the time; of a ForwardTransfer or BackwardTransfer, who sends
-    Rank peer{-1};            ///< the other rank of a transfer; of a delay the one that the op's input came from
+    Rank rank;                ///< the rank that spends the time; for a ForwardTransfer or BackwardTransfer, the sender
+    Rank peer{-1};            ///< the other rank of a transfer; for a delay, the rank that the op's input came from
     Chunk chunk;
-    Microbatch microbatch{-1}; ///< of ops; of transfers that of the op they feed
+    Microbatch microbatch{-1}; ///< for ops; for transfers, that of the op they feed
     std::int32_t sequence = 0;
 };
 
 /// The dependencies of one or more recorded steps: a TaskGraph whose tasks are ops and transfers, numbered in an order
-/// in which they can run. Immutable. Memory: about 64 bytes a node and 8 a dependency.
+/// in which they can run. Immutable. Memory: about 64 bytes per node and 8 per dependency.
 class RunGraph {
 public:
     RunGraph() = default;
@@ -129,7 +130,7 @@ public:
     [[nodiscard]] const RunNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
     [[nodiscard]] const TaskLists& successors() const { return successors_; }
-    /// A step ends with the last of these that belong to it; see StepEnd.
+    /// A step ends with the last of its nodes in this list; see StepEnd.
     [[nodiscard]] std::span<const NodeId> last() const { return last_; }
     [[nodiscard]] std::size_t stepCount() const { return steps_; }
 
@@ -147,10 +148,10 @@ private:
 struct TimedGraph {
     RunGraph graph;
     std::vector<TimeNs> durations; ///< per node
-    std::vector<OpParts> parts;    ///< per node: what its duration is made of; empty where that is unknown
+    std::vector<OpParts> parts;    ///< per node: the parts of its duration; empty if unknown
 };
 
-/// What counts as the end of a step.
+/// The event that counts as the end of a step.
 enum class StepEnd : std::uint8_t {
     Everything, ///< the last node
     Pipeline,   ///< the last op of the pipeline, as StepTimeline::end; the optimizer may come after it
@@ -159,30 +160,30 @@ enum class StepEnd : std::uint8_t {
 /// Builds a RunGraph.
 class RunGraphBuilder {
 public:
-    /// Numbers given here are those of this builder; finish() renumbers.
+    /// Numbers passed here are those of this builder; finish() renumbers.
     NodeId add(const RunNode& node, TimeNs duration);
     NodeId add(const RunNode& node, TimeNs duration, const OpParts& parts);
     void setDuration(NodeId node, TimeNs duration);
-    /// `node` waits for the end of `dependency`. Ignored where either is kNoNode.
+    /// `node` waits for the end of `dependency`. Ignored if either is kNoNode.
     void after(NodeId node, NodeId dependency);
     /// Makes the nodes a transfer or collective: each starts after its own dependencies, and their durations count from
-    /// the start of the last. To be called when the dependencies of all are known.
+    /// the last start. Call it when the dependencies of all nodes are known.
     void meet(std::span<const NodeId> nodes);
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
 
-    /// Error: Input, when nodes wait for each other. `where` names the trace.
+    /// Error: Input if nodes wait for each other. `where` names the trace.
     [[nodiscard]] Result<TimedGraph> finish(const std::string& where, StepEnd end = StepEnd::Everything) &&;
 
 private:
     std::vector<RunNode> nodes_;
     std::vector<TimeNs> durations_;
-    std::vector<OpParts> parts_; ///< of the first nodes; empty where none is known
+    std::vector<OpParts> parts_; ///< of the first nodes; empty if none is known
     std::vector<TaskEdge> edges_;
-    std::vector<NodeId> meeting_; ///< per node: the meeting that waits in its place
+    std::vector<NodeId> meeting_; ///< per node: the meeting that waits instead of it
 };
 
-/// The ends of a graph's nodes for given durations: a node starts when the last node that it waits for ends, at 0 if it
-/// waits for none. Durations can be changed and restored, see IncrementalEnds. Refers to the graph, which must outlive
+/// The ends of a graph's nodes for given durations: a node starts when the last node that it waits for ends, or at 0 if
+/// there is none. Durations can be changed and restored, see IncrementalEnds. Refers to the graph, which must outlive
 /// it.
 class RunSimulation : public IncrementalEnds {
 public:

@@ -17,32 +17,32 @@ namespace bubblescope {
 
 struct RunStep {
     int index = 0;      ///< number of the step in its run
-    TimeNs observed{0}; ///< StepTimeline::wall() of the longest replica; with RunModel::has_streams the whole step
+    TimeNs observed{0}; ///< StepTimeline::wall() of the longest replica; with RunModel::has_streams, the whole step
 };
 
-/// The model of a run: its steps as one graph, to be simulated on measured or changed times.
+/// The model of a run: its steps as one graph, to be simulated with measured or changed times.
 struct RunModel {
     std::string where; ///< names the trace, for messages
     TimedGraph timed;  ///< durations as measured; transfers without the time in which one side waits for the other
     std::vector<RunStep> steps;
-    TimeNs step_time{0};       ///< what a step takes: the typical one, see StepSelection::stepTime()
+    TimeNs step_time{0};       ///< step time: that of the typical step, see StepSelection::stepTime()
     StepSelection selection;   ///< of the run's steps; `steps` are those that it takes
-    HostGaps gaps;             ///< between ops, of the same steps; none in a graph with streams
-    ReplayCheck check;         ///< of the replay's error; on the accounting's graph, also for one with streams
+    HostGaps gaps;             ///< between ops, in the same steps; none in a graph with streams
+    ReplayCheck check;         ///< the replay's error; on the accounting's graph, even if this one has streams
     std::vector<int> replicas; ///< their numbers in the trace
     int pp = 1;
     int vpp = 1;
     int microbatches = 1;
     Placement placement = Placement::Loop;
-    /// True where the graph has both sides of every transfer and the collectives around the pipeline, as the
-    /// straggler study has; false where it is that of the accounting: ops, transfers and delays, with their causes.
+    /// True if the graph has both sides of every transfer and the collectives around the pipeline, as in the straggler
+    /// study; false if it is the accounting's: ops, transfers and delays, with their causes.
     bool has_streams = false;
     /// The same steps on the accounting's graph, for questions about its causes; null if this is that graph.
     std::shared_ptr<const RunModel> accounted;
-    /// The typical step alone, with all its replicas; null where the model has no other step. Changes of times are
-    /// predicted on it.
+    /// Only the typical step, with all its replicas; null if the model has no other step. Changes of times are
+    /// predicted with it.
     std::shared_ptr<const RunModel> typical;
-    /// The steps in the order that they were meant to run; null where they ran so. Of the accounting's graph.
+    /// The steps in their planned order; null if they ran in that order. On the accounting's graph.
     std::shared_ptr<const RunModel> planned;
 
     [[nodiscard]] const RunGraph& graph() const { return timed.graph; }
@@ -50,36 +50,37 @@ struct RunModel {
     [[nodiscard]] TimeNs observed() const;
 };
 
-/// The model of those complete steps of a run that `selection` takes; `selection` belongs to them. Timelines in the
-/// format of the straggler study get its graph (stragglerGraph), all others the accounting's (timelineGraph). The run's
-/// steady steps define what is usual. `clock_error` is how far two ranks' clocks can be off. Error: Input, when
-/// the trace contradicts itself.
+/// The model of the complete steps of a run that `selection`, which must belong to them, takes. Timelines in the format
+/// of the straggler study get its graph (stragglerGraph), all others the accounting's (timelineGraph). The run's steady
+/// steps define what is usual. `clock_error` is the maximum error between two ranks' clocks. Error: Input if the trace
+/// contradicts itself.
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
 /// With selectSteps() of the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
-/// RunModel::typical of that model, without the rest: the other steps need not have their ops. `usual` is what is usual
-/// in the run.
+/// RunModel::typical of that model, without the rest: the other steps need not have their ops. `usual` are the usual
+/// times of the run.
 [[nodiscard]] Result<RunModel> typicalStepModel(const Run& run, const StepSelection& selection, const UsualTimes& usual,
                                                 TimeNs clock_error = TimeNs{0});
 
-/// The rule that recognises timelines of ByteDance's straggler study, as Run::annotation names it.
+/// The rule that recognises timelines of ByteDance's straggler study, as named in Run::annotation.
 inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 
 /// The dependency model of the OSDI '25 straggler study (Lin et al., "Understanding Stragglers in Large Model Training
 /// Using What-if Analysis", arXiv 2505.05713), from the raw slices of its timelines. Six streams a worker:
 ///
 /// - compute: forwards and backwards in the order in which they ran;
-/// - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after the
-///   op that made its payload. A receive starts after the previous op of the kind that it feeds, and the fed op waits
-///   for it. The first backward's transfers start no sooner than the op before the last forward of the warm-up ended;
-/// - data-parallel communication, and what else surrounds the pipeline: step_collectives.h.
+/// - - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after
+///   the op that produced its payload. A receive starts after the previous op of the kind that it feeds, and the fed op
+///   waits for it. The first backward's transfers do not start before the end of the op before the last forward of the
+///   warm-up;
+/// - - data-parallel communication, and everything else around the pipeline: step_collectives.h.
 ///
-/// A transfer or collective starts when all its participants have, and lasts until its end: on each node
-/// end − max(start), at least 0. Transfers name no micro-batch: they are matched with ops in order. Those
-/// that the recorder wrote before the first op or after the last one, without launching any, are left out.
+/// A transfer or collective starts when all its participants have, and lasts until its end: on each node end −
+/// max(start), at least 0. Transfers do not name a micro-batch, so they are matched with ops in order. Leaves out those
+/// that the recorder wrote before the first op or after the last one without launching any.
 ///
-/// `steps` are the complete ones, of which those count that every replica completed. `model` comes with names and sizes
-/// filled in. Errors: Input, when there is none, or when transfers cannot be matched with ops.
+/// `steps` are the complete ones; only those that every replica completed count. `model` must have its names and sizes
+/// set. Errors: Input if there are none, or if transfers cannot be matched with ops.
 [[nodiscard]] Result<RunModel> stragglerGraph(const Trace& trace, std::span<const StepTimeline* const> steps,
                                               RunModel model);
 

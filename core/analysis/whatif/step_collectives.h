@@ -29,21 +29,21 @@ struct OuterNode {
 ///   last op -> collection of garbage -> layer-norm gradients -> embedding gradients (first and last rank)
 ///           -> gradients reduced and scattered -> separate gradients -> gradients clipped -> optimizer
 ///
-/// Where there are separate gradients, the others are reduced after the backward: each chunk's after its last backward,
-/// all before the layer-norm's. Steps that a trace does not have are left out.
+/// If there are separate gradients, the others are reduced after the backward: each chunk's after its last backward,
+/// all before the layer-norm's. Leaves out steps that a trace does not have.
 class StepCollectives {
 public:
     explicit StepCollectives(RunGraphBuilder& builder) : builder_(builder) {}
 
-    /// One rank's, of one step. `nodes` are in the order in which they ran, and were added to the builder.
+    /// Adds those of one rank in one step. `nodes` are in the order in which they ran, and must be in the builder.
     /// `place` names step, replica and rank.
     void add(const RunNode& place, const RankPipeline& pipeline, std::span<const OuterNode> nodes);
 
-    /// The nodes of each collective, once all ranks were added.
+    /// The nodes of each collective. Call it after all ranks were added.
     [[nodiscard]] std::vector<std::vector<NodeId>> groups() const;
 
 private:
-    /// Step, op, its number on the rank; then replica and rank where not all of them take part, else -1.
+    /// Step, op, and its number on the rank; then replica and rank if only some take part, otherwise -1.
     using Key = std::tuple<std::int32_t, RunOp, std::int32_t, std::int32_t, std::int32_t>;
 
     RunGraphBuilder& builder_;

@@ -10,23 +10,23 @@
 
 namespace bubblescope {
 
-/// The study calls a job straggling from this slowdown on.
+/// From this slowdown on, the study calls a job straggling.
 inline constexpr double kStragglingSlowdown = 1.1;
-/// Below this slowdown the loss is too small to say what causes it.
+/// Below this slowdown the loss is too small to attribute.
 inline constexpr double kAttributedSlowdown = 1.03;
 
 /// The mean step of a run as observed and as simulated on the measured times.
 struct ModelFit {
     TimeNs observed{0};
     TimeNs simulated{0};
-    /// observed / simulated − 1. For a simulation without delays this is the cost of launches, and of everything else
+    /// observed / simulated − 1. For a simulation without delays this is the cost of launches and of everything else
     /// outside the graph. ReplayCheck measures the error of replays.
     [[nodiscard]] double launchDelay() const;
 };
 
 /// The stragglers of a job: how much faster it would run if equal work took equal time. The what-if analysis of Lin et
-/// al., "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Delays are left out, as
-/// the study leaves out launch delays.
+/// al., "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Ignores delays, as the
+/// study ignores launch delays.
 struct StragglerStudy {
     struct Step {
         int index = 0;
@@ -40,32 +40,32 @@ struct StragglerStudy {
     };
 
     ModelFit fit;        ///< without delays: fit.simulated is T
-    TimeNs ideal{0};     ///< T_ideal: every op takes what its kind takes in the mean, transfers in the median
+    TimeNs ideal{0};     ///< T_ideal: every op takes the mean of its kind, transfers the median
     double slowdown = 1; ///< S = T / T_ideal
     double waste = 0;    ///< 1 − 1/S
     std::vector<Step> steps;
-    /// S of a run that is ideal but for one kind of op, one replica, one rank.
+    /// S of a run that is ideal except for one kind of op, one replica or one rank.
     std::vector<std::pair<std::string, double>> by_op_type;
     std::vector<double> by_dp;
     std::vector<double> by_pp;
     std::vector<std::vector<double>> workers; ///< per replica and rank: S_w = min(S_dp, S_pp)
     std::vector<Worker> slowest;              ///< the 3 % of workers with the largest S_w, at least one
-    /// The share of T − T_ideal that vanishes when the slowest workers (m_w) or the last stage's rank (m_s) are as fast
-    /// as the rest: (T − T') / (T − T_ideal). None where T = T_ideal. May exceed 1.
+    /// The fraction of T − T_ideal that vanishes when the slowest workers (m_w) or the last stage's rank (m_s) are as
+    /// fast as the rest: (T − T') / (T − T_ideal). None if T = T_ideal. May exceed 1.
     std::optional<double> m_w;
     std::optional<double> m_s;
 };
 
-/// The measured durations, with all delays set to 0: ops begin as soon as they can.
+/// The measured durations, with all delays set to 0: ops start as soon as possible.
 [[nodiscard]] std::vector<TimeNs> withoutDelays(const RunModel& model);
-/// The same, with delays due to this cause set to 0.
+/// As above, with delays due to this cause set to 0.
 [[nodiscard]] std::vector<TimeNs> withoutCause(const RunModel& model, Cause cause);
 
 /// The ideal duration of each node: the mean over its kind of op on all ranks, replicas, micro-batches and steps; for
 /// communication the median.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-/// A study that `control` stops holds only what was computed until then.
+/// If `control` stops it, the study has only what was computed until then.
 [[nodiscard]] StragglerStudy studyStragglers(const RunModel& model, const JobControl& control = {});
 
 } // namespace bubblescope

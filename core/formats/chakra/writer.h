@@ -6,16 +6,17 @@
 #include <cstdint>
 #include <filesystem>
 
-/// Execution traces of MLCommons Chakra (schema/protobuf/et_def.proto), which network simulators such as ASTRA-sim
-/// take: a graph of nodes for each rank, each message behind its length as a varint.
+/// Execution traces of MLCommons Chakra (schema/protobuf/et_def.proto), the input of network simulators such as
+/// ASTRA-sim: one graph of nodes per rank, each message preceded by its length as a varint.
 namespace bubblescope::chakra {
 
-/// Writes a step: a file "rank.<R>.et" for each rank in `folder`, which is made if it does not exist; the number is
-/// where simulators look for it. An op is a COMP_NODE with the time it took, in microseconds, rounded so that sums over
-/// a rank are never off by more than half a one; halves of an overlapped pair are one node. A transfer between ranks is
-/// a COMM_SEND_NODE and a COMM_RECV_NODE of one tag, with `transfer_bytes`. All dependencies are data dependencies,
-/// since simulators do not follow others: an op's on the one before it on its rank, what it receives, and its producer
-/// on the same rank; a send's on its op. Waiting is no part of the trace. Errors: Input if a file cannot be written.
+/// Writes a step as one file "rank.<R>.et" per rank in `folder`, which is created if needed; simulators expect the rank
+/// there in the name. An op is a COMP_NODE with its duration in microseconds, rounded so that sums over a rank are off
+/// by at most half a microsecond; the halves of an overlapped pair are one node. A transfer between ranks is a
+/// COMM_SEND_NODE and a COMM_RECV_NODE with the same tag and `transfer_bytes`. All dependencies are data dependencies,
+/// because simulators ignore others: an op depends on the previous op of its rank, on what it receives, and on its
+/// producer on the same rank; a send depends on its op. Waiting is not part of the trace. Errors: Input if a file
+/// cannot be written.
 [[nodiscard]] Status writeStep(const std::filesystem::path& folder, const StepTimeline& step,
                                std::int64_t transfer_bytes);
 

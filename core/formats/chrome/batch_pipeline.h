@@ -16,48 +16,48 @@ namespace bubblescope::chrome {
 
 /// Parses a large array of events on all cores, ahead of a reader that goes through it in order.
 ///
-/// Where an event ends is known only after reading everything before it. So the text is cut at places that look like
-/// the border between two events, and a piece is used only if the reader arrives exactly where it begins and it was
-/// parsed as complete events: it follows that it ends at a border. Where a guess was wrong, the reader continues on its
-/// own until it reaches the beginning of a later piece. The result is the same as without this class, save that a
-/// damaged event, with a bracket of the wrong kind in it, may be read.
+/// Where an event ends is only known after reading everything before it. So the text is cut at places that look like
+/// the border between two events, and a piece is used only if the reader arrives exactly at its start and it was parsed
+/// as complete events, which implies that it ends at a border. After a wrong guess, the reader continues on its own
+/// until it reaches the start of a later piece. The result is the same as without this class, except that a damaged
+/// event that contains a bracket of the wrong kind may be read.
 ///
-/// Small texts are cut likewise, but each piece is parsed when it is taken, by the thread that takes it: waking others
-/// takes longer than that. Pieces are then so small that they, and the events in them, stay in the cache.
+/// Small texts are cut in the same way, but each piece is parsed when it is taken, by the thread that takes it, because
+/// waking other threads would take longer. These pieces are so small that they and their events stay in the cache.
 class BatchPipeline {
 public:
     static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-    /// What pieces of a text of so many bytes should have.
+    /// The best size of pieces for a text of `text` bytes.
     [[nodiscard]] static std::size_t pieceBytes(std::size_t text);
 
     enum class Threads { All, ThisOne };
-    /// Complete texts of fewer bytes are best parsed by one thread, in pieces of so many.
+    /// Complete texts of fewer bytes are best parsed by one thread, in pieces of this size.
     static constexpr std::size_t kForOneThread = std::size_t{4} << 20;
     static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
 
-    /// `text` is the file, or if that is not `complete` its beginning, `begin` the offset of its first event. Pieces
-    /// have at least `piece_bytes`, but towards the end half of what is left; of texts with less than two nothing is
-    /// parsed ahead. A text for one thread must be complete; if it also `stays`, as that of a mapped file need not
-    /// where another program writes to it, its pieces are not copied.
+    /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of its first event. Pieces have at
+    /// least `piece_bytes`, except that towards the end they are half of what is left; texts shorter than two pieces
+    /// are not parsed ahead. A text for one thread must be complete. If it also `stays` (unlike a mapped file that
+    /// another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
                   Threads threads = Threads::All, bool stays = false);
 
-    /// More of the text came, at the same place.
+    /// The text has grown; it begins at the same address.
     void extend(std::string_view text, bool complete);
-    /// How much of the text after the reader's place lets all cores work.
+    /// How much text after the reader's position keeps all cores busy.
     static constexpr std::size_t kUseful = 8 * kPieceBytes;
 
     struct Piece {
         std::size_t begin = 0;
         std::size_t end = 0; ///< offset after its last event
-        EventBatch batch;    ///< its texts include those of the piece before, if that is the same object
+        EventBatch batch;    ///< its texts include those of the previous piece, if that is the same object
     };
-    /// The piece that begins at `offset`, after waiting for it if it is still being parsed; null if there is no usable
-    /// one. It stays until the next call. Pieces that begin before `offset` are dropped.
+    /// The piece that begins at `offset`; waits if it is still being parsed. Null if there is no usable one. Valid
+    /// until the next call. Drops pieces that begin before `offset`.
     [[nodiscard]] const Piece* take(std::size_t offset);
 
-    /// The next offset after `offset` that looks like the beginning of an event, whatever precedes it. Reading may
-    /// continue there after a damaged event. `within` bounds the search.
+    /// The next offset after `offset` that looks like the start of an event, whatever precedes it. Reading may continue
+    /// there after a damaged event. `within` bounds the search.
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within);
 
 private:
@@ -68,26 +68,27 @@ private:
     std::string_view text_;
     std::size_t piece_bytes_;
     EventBorders borders_;
-    std::size_t max_ahead_ = 0;        ///< pieces; 0 if none are parsed ahead
-    std::size_t next_begin_;           ///< of the piece after those ahead
-    std::size_t no_border_before_ = 0; ///< the reader, who knows where the array ends, gets there on its own
+    std::size_t max_ahead_ = 0; ///< number of pieces; 0 if none are parsed ahead
+    std::size_t next_begin_;    ///< where the piece after those ahead begins
+    std::size_t no_border_before_ =
+        0; ///< before this offset the reader continues on its own, because it knows where the array ends
     bool complete_;
-    std::size_t searched_ = 0; ///< of an incomplete text, up to here no border was found
+    std::size_t searched_ = 0; ///< for an incomplete text: no border was found up to here
 
     std::mutex parsers_mutex_;
-    std::vector<std::unique_ptr<EventParser>> parsers_; ///< not in use now
+    std::vector<std::unique_ptr<EventParser>> parsers_; ///< currently unused
 
-    // For one thread alone.
+    // Used if one thread does everything:
     Threads threads_;
     bool stays_;
     EventParser parser_;
-    Piece piece_;                       ///< filled again and again
+    Piece piece_;                       ///< reused for each piece
     std::size_t unreadable_before_ = 0; ///< end of the last piece that could not be parsed
 
     std::unique_ptr<Piece> taken_;
-    std::deque<std::size_t> begins_; ///< of the pieces ahead, in order
+    std::deque<std::size_t> begins_; ///< start offsets of the pieces ahead, in order
     OrderedTasks<std::unique_ptr<Piece>>
-        pieces_; ///< those that do not parse are null; last, since they use the members above
+        pieces_; ///< null for pieces that could not be parsed; last, because they use the members above
 };
 
 } // namespace bubblescope::chrome

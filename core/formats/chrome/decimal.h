@@ -7,9 +7,9 @@
 
 namespace bubblescope::chrome {
 
-/// Converts a JSON number of microseconds to nanoseconds, computed from its digits: exact to the last nanosecond of
-/// int64, where a double is off by hundreds. Finer digits are rounded; exponents are supported. Nothing for text that
-/// is not a number and for times beyond int64.
+/// Converts a JSON number of microseconds to nanoseconds from its digits: exact to the nanosecond over the range of
+/// int64, where a double would be off by hundreds. Rounds finer digits; supports exponents. Nothing if the text is not
+/// a number or the time exceeds int64.
 [[nodiscard]] std::optional<TimeNs> microsecondsToNs(std::string_view number);
 
 } // namespace bubblescope::chrome

@@ -8,15 +8,15 @@
 
 namespace bubblescope::chrome {
 
-/// Decimal digits, read eight at a time out of a text behind which eight more bytes may be read.
+/// Decimal digits, read eight at a time from a text that must be followed by eight readable bytes.
 struct Digits {
     std::uint64_t value = 0;
     int count = 0;
     const char* end = nullptr;
 
-    static constexpr int kMost = 18; ///< whose value fits into 63 bits
+    static constexpr int kMost = 18; ///< values with this many digits fit into 63 bits
 
-    /// Those at `at`; where there are more than kMost, at least one more than that, and the value is of no use.
+    /// The digits at `at`. If there are more than kMost, the count is greater than kMost and the value is meaningless.
     [[nodiscard]] static Digits at(const char* at) {
         static_assert(std::endian::native == std::endian::little);
         constexpr std::uint64_t kEach = 0x0101010101010101;
@@ -24,7 +24,7 @@ struct Digits {
         while (found.count <= kMost) {
             std::uint64_t bytes = 0;
             std::memcpy(&bytes, found.end, sizeof bytes);
-            bytes ^= kEach * '0'; // of a digit, its value
+            bytes ^= kEach * '0'; // turns digits into their values
             const std::uint64_t others = ((bytes + kEach * (0x80 - 10)) | bytes) & (kEach * 0x80);
             const int count = others == 0 ? 8 : std::countr_zero(others) / 8;
             if (count == 0) break;
@@ -40,7 +40,7 @@ struct Digits {
                                                           100'000, 1'000'000, 10'000'000, 100'000'000};
 
 private:
-    /// Of eight digits, the first in the lowest byte: pairs first, then four, then all.
+    /// The value of eight digits, the first in the lowest byte: combines pairs, then fours, then all.
     [[nodiscard]] static std::uint64_t valueOf(std::uint64_t digits) {
         constexpr std::uint64_t kPair = 0x000000FF000000FF;
         digits = digits * 10 + (digits >> 8U);
@@ -48,7 +48,7 @@ private:
     }
 };
 
-/// The whole number that ends at `end`, if it is written plainly and surely fits.
+/// The integer that ends at `end`, if it is written plainly and certainly fits.
 [[nodiscard]] inline std::optional<std::int64_t> plainInteger(const char* begin, const char* end) {
     const bool negative = *begin == '-';
     const Digits digits = Digits::at(begin + (negative ? 1 : 0));
@@ -57,7 +57,7 @@ private:
     return negative ? -value : value;
 }
 
-/// In thousandths, the number without sign and exponent that ends at `end`, if it has three decimals at most.
+/// The number without sign and exponent that ends at `end`, in thousandths, if it has at most three decimals.
 [[nodiscard]] inline std::optional<std::int64_t> plainThousandths(const char* begin, const char* end) {
     const Digits whole = Digits::at(begin);
     if (whole.count > Digits::kMost - 3) return std::nullopt;

@@ -6,8 +6,8 @@
 
 namespace bubblescope::chrome {
 
-/// Takes rank, ranks of the job and process groups from Kineto's distributedInfo, a JSON object; damaged entries are
-/// omitted. False if it states another rank than the file has already, which stays.
+/// Takes rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. False
+/// if it contradicts the file's earlier rank, which is kept.
 [[nodiscard]] bool takeDistributedInfo(std::string_view object, TraceFile& file);
 
 } // namespace bubblescope::chrome

@@ -17,10 +17,10 @@
 
 namespace bubblescope::chrome {
 
-/// A pid or tid: a number (also one written as text) or a text.
+/// A pid or tid: a number (possibly written as text) or a text.
 struct RowId {
     bool is_text = false;
-    std::int64_t number = 0; ///< of a text, its StringId
+    std::int64_t number = 0; ///< for a text, its StringId
 
     friend bool operator==(const RowId&, const RowId&) = default;
     friend auto operator<=>(const RowId&, const RowId&) = default;
@@ -28,39 +28,40 @@ struct RowId {
 
 inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max();
 
-/// One entry of traceEvents. Absent fields keep these values; texts are ids in the batch's pool.
+/// An entry of traceEvents. Absent fields keep these values; texts are ids in the batch's pool.
 struct Event {
     char phase = 0;
-    char scope = 't';              ///< of an instant: a thread's, 'p'rocess's or 'g'lobal
-    bool has_time = false;         ///< there is a `ts`, even if it is not a time
-    bool has_duration : 1 = false; ///< there is a `dur`, even if it is not a duration
+    char scope = 't';              ///< of an instant: 't'hread, 'p'rocess or 'g'lobal
+    bool has_time = false;         ///< has a `ts`, even if that is not a time
+    bool has_duration : 1 = false; ///< has a `dur`, even if that is not a duration
     bool has_id : 1 = false;
-    bool has_global_id : 1 = false; ///< which means the same in all processes
+    bool has_global_id : 1 = false; ///< the id is the same in all processes
     bool has_tid : 1 = false;
-    bool binds_enclosing = false; ///< a flow's end binds to the slice around it, not the next one
-    bool flows_in = false;        ///< `bind` is an arrow that ends or passes here
-    bool flows_out = false;       ///< `bind` is an arrow that begins or passes here
-    std::uint64_t offset = 0;     ///< of the entry in the file
+    bool binds_enclosing = false; ///< a flow's end binds to the slice around it, not to the next one
+    bool flows_in = false;        ///< `bind` is an arrow that ends at or passes through here
+    bool flows_out = false;       ///< `bind` is an arrow that begins at or passes through here
+    std::uint64_t offset = 0;     ///< offset of the entry in the file
     std::optional<TimeNs> time;
     std::optional<TimeNs> duration;
     StringId name = 0;
     StringId category = 0;
     RowId pid;
     RowId tid;
-    std::uint64_t id = 0;         ///< of flows, counters and asynchronous slices: the number, or a hash of the text
-    std::uint64_t bind = 0;       ///< id of an arrow that a slice itself names, like `id`
+    std::uint64_t id = 0;         ///< for flows, counters and asynchronous slices: the number, or a hash of the text
+    std::uint64_t bind = 0;       ///< id of an arrow that a slice names itself, in the form of `id`
     std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
     std::uint32_t args_size = 0;  ///< its length
 
-    /// For `{}`, which some writers put after the last event.
+    /// True for `{}`, which some writers put after the last event.
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
 };
 
-/// The texts of a pool that were interned lately, found without the pool's hash table: most events have the name of one
-/// shortly before.
+/// Recently interned texts of a pool, found without the pool's hash table, because most events have the same name as a
+/// recent one.
 class RecentTexts {
 public:
-    /// As StringPool::intern(), which it calls on `pool` if need be: always the same one. `hash` is any of the text.
+    /// As StringPool::intern(), which it calls on `pool` if necessary; always pass the same pool. `hash` may be any
+    /// hash of the text.
     [[nodiscard]] StringId intern(std::string_view text, std::uint64_t hash, StringPool& pool) {
         if (text.empty()) return 0;
         Entry& entry = entries_[hash % entries_.size()];
@@ -83,12 +84,12 @@ private:
 struct EventBatch {
     std::vector<Event> events;
     StringPool texts;
-    RecentTexts recent; ///< of `texts`
+    RecentTexts recent; ///< recent ones of `texts`
     TextFlaws flaws;
-    std::string mended; ///< where it is not empty, args lie in it instead of in the file
+    std::string mended; ///< if not empty, args are in it instead of in the file
 };
 
-/// Parses events: where keys, values and brackets are is found by simdjson's first stage. One thread at a time.
+/// Parses events. simdjson's first stage finds keys, values and brackets. Not thread-safe.
 class EventParser {
 public:
     EventParser();
@@ -96,19 +97,19 @@ public:
     EventParser(const EventParser&) = delete;
     EventParser& operator=(const EventParser&) = delete;
 
-    /// Appends the events of a text that holds one or more of them separated by commas. False if the text is anything
-    /// else; the batch then has the events that it had, and maybe more texts. `offset` is where the text begins in the
-    /// file.
+    /// Appends the events of a text that contains one or more of them, separated by commas. For any other text returns
+    /// false and keeps the batch's events; the batch may then have additional texts. `offset` is where the text begins
+    /// in the file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
-    /// The same without a copy of the text, of one that ends with a brace and behind which kBehind bytes may be read;
-    /// nobody else may change it meanwhile.
+    /// As parse(), without copying the text. It must end with a brace and be followed by kBehind readable bytes, and
+    /// nothing may change it meanwhile.
     [[nodiscard]] bool parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch);
     static constexpr std::size_t kBehind = 64;
-    /// The same for a text that goes on behind the array in which the events stand. Returns how much of it they take;
-    /// nothing where parse() is false.
+    /// As parse(), for a text that may continue after the array with the events. Returns how much of it they take;
+    /// nothing where parse() would return false.
     [[nodiscard]] std::optional<std::size_t> parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch);
 
-    /// The integer in a top-level value: a number, or a text with one.
+    /// The integer in a top-level value: a number, or a text that contains one.
     [[nodiscard]] static std::optional<std::int64_t> integer(std::string_view text);
 
     struct Places;
@@ -119,7 +120,7 @@ private:
     [[nodiscard]] bool findDespiteFlaws(std::string_view text, std::uint64_t offset, TextFlaws& flaws);
     [[nodiscard]] std::optional<std::size_t> read(std::uint64_t offset, EventBatch& batch, bool whole);
 
-    std::unique_ptr<Places> places_; // since the first text; keeps simdjson's large header out of this one
+    std::unique_ptr<Places> places_; // created with the first text; keeps simdjson's large header out of this one
 };
 
 } // namespace bubblescope::chrome

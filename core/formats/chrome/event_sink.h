@@ -29,8 +29,8 @@ struct EventPlace {
     [[nodiscard]] Sentence text() const;
 };
 
-/// Adds the events of one file to the trace: finds their tracks, pairs begins with ends, and keeps names of processes
-/// and threads until the end, when they are applied.
+/// Adds the events of one file to the trace: finds their tracks, pairs begins with ends, and applies names of processes
+/// and threads at the end.
 class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
@@ -38,14 +38,14 @@ public:
         if (bytes.isLargeInMemory(kPackedFrom)) packer_.emplace();
     }
 
-    /// The file is paddle.profiler's: it truncates starts to whole microseconds, keeps the exact ones in an arg, and
-    /// appends durations to names.
+    /// The file is from paddle.profiler, which truncates starts to whole microseconds (the exact ones are in an arg)
+    /// and appends durations to names.
     void expectPaddle() { paddle_ = true; }
 
-    /// The devices are of a maker whose profiler states durations that overflowed.
+    /// The devices are of a maker whose profiler writes overflowed durations.
     void expectOverflows() { streams_.expectOverflows(); }
 
-    /// The events added next belong to this batch. `goes_on`: it is the batch before, with more texts behind its own.
+    /// The next events belong to this batch. `goes_on`: it is the previous batch with more texts appended.
     void begin(const EventBatch& batch, bool goes_on);
     void add(const Event& event);
     /// False if the job is stopped.
@@ -61,14 +61,15 @@ private:
         StringId name;
         TrackId track;
     };
-    /// The end of an arrow that points at the next slice of its thread.
+    /// The end of an arrow that points to the next slice of its thread.
     struct Pointer {
         std::uint64_t id;
         TimeNs time;
         TrackId track;
     };
 
-    /// Args take a third of a text, so also those of small files are worth packing, which there may be thousands of.
+    /// Args are a third of a text. Packing them is worthwhile even for files of this size, because there may be
+    /// thousands of them.
     static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }
@@ -101,32 +102,32 @@ private:
     TraceBuilder& builder_;
     DiagnosticLog& log_;
     const std::string& where_;
-    std::vector<StringId> texts_; ///< of the current batch, in the builder
-    std::string_view mended_;     ///< of the current batch
+    std::vector<StringId> texts_; ///< texts of the current batch, as ids of the builder
+    std::string_view mended_;     ///< repaired text of the current batch
     std::optional<std::uint32_t> source_;
-    std::optional<ArgPacker> packer_; ///< of a text that would have to be kept in memory for its args
+    std::optional<ArgPacker> packer_; ///< for a text that would have to be kept in memory for its args
     SlicePairing pairing_;
     StreamOrder streams_;
-    std::pair<StringId, bool> category_{0, false}; ///< of the last slice, and whether it is that of kernels
+    std::pair<StringId, bool> category_{0, false}; ///< category of the last slice, and whether it is that of kernels
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
-    std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< innermost last; all of one id are on one row
-    std::set<AsyncId> begin_unknown_;                      ///< open ones that are left out
-    std::map<Row, TrackId> state_tracks_;                  ///< of threads
+    std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< innermost last; all slices of one id are on one row
+    std::set<AsyncId> begin_unknown_;                      ///< open ones that are omitted
+    std::map<Row, TrackId> state_tracks_;                  ///< one per thread
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
-    bool own_ = false;                   ///< of our own writer: its first event is at 0
-    TimeNs origin_{0};                   ///< of our own writer
-    std::optional<SourceFiles> sources_; ///< of our own writer
+    bool own_ = false;                   ///< written by Bubblescope: its first event is at 0
+    TimeNs origin_{0};                   ///< if written by Bubblescope
+    std::optional<SourceFiles> sources_; ///< if written by Bubblescope
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     std::map<RowId, std::int32_t> process_orders_;
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
-        Row row; ///< as the batch has it
+        Row row; ///< as in the batch
         TrackId track = kNoId;
     };
-    std::array<RecentRow, 16> recent_rows_; ///< of the batch, by some of their bits
+    std::array<RecentRow, 16> recent_rows_; ///< of the batch, indexed by some of their bits
 };
 
 } // namespace bubblescope::chrome

@@ -14,7 +14,7 @@ inline void appendNumber(std::int64_t number, std::string& out) {
     out.append(digits.data(), digits.size());
 }
 
-/// A time as trace events state it: microseconds with three decimals.
+/// Appends a time in the format of trace events: microseconds with three decimals.
 inline void appendMicroseconds(TimeNs time, std::string& out) {
     constexpr std::int64_t kNsPerUs = 1000;
     std::int64_t ns = time.count();

@@ -10,15 +10,15 @@
 
 namespace bubblescope::chrome {
 
-/// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file and sets
-/// that file's format and, from Kineto's distributedInfo, its rank. A truncated or damaged file is read up to that
-/// place, which a diagnostic names; invalid events are omitted and counted. Args stay in `bytes`, which the trace keeps
-/// alive. Large files are parsed on several threads. `where` names the file. Errors: Input for JSON that is not a trace
-/// and if the damage comes before the first event; Cancelled.
+/// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file, and sets
+/// that file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or damaged file up to that place
+/// and adds a diagnostic; omits and counts invalid events. Args stay in `bytes`, which the trace keeps alive. Large
+/// files are parsed on several threads. `where` names the file. Errors: Input for JSON that is not a trace and for
+/// damage before the first event; Cancelled.
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 
-/// Whether readChrome() failed because the file is JSON, but holds no events: the file of another program.
+/// Whether readChrome() failed because the file is JSON without events: a file of another program.
 [[nodiscard]] bool isNoTrace(const Error& error);
 
 } // namespace bubblescope::chrome

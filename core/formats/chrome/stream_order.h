@@ -10,15 +10,15 @@
 
 namespace bubblescope::chrome {
 
-/// Finds kernels whose durations cannot be: a stream runs its kernels one after another, but some profilers' counters
-/// overflow, and a kernel then seems to last for seconds while hundreds behind it run. Such a kernel ends where the
-/// next one begins. What merely overlaps the next, as kernels of CUDA graphs may, is left as it is.
+/// Finds kernels with impossible durations. A stream runs its kernels one after another, but some profilers' counters
+/// overflow, and a kernel then seems to last for seconds while hundreds of later ones run. Such a kernel is ended where
+/// the next one begins. Kernels that merely overlap the next one, as in CUDA graphs, are kept.
 class StreamOrder {
 public:
     explicit StreamOrder(TraceBuilder& builder) : builder_(builder) {}
 
-    /// The profiler is known for it: a kernel must end before the next one does. Otherwise one is cut only if it runs
-    /// over many others, and beyond the end of all by more than these last together.
+    /// The profiler is known for overflows: a kernel must end before the next one does. Otherwise a kernel is shortened
+    /// only if it runs over many others and exceeds the end of all by more than their total duration.
     void expectOverflows() { expects_overflows_ = true; }
     void add(TrackId track, TimeNs start, TimeNs end) {
         if (track >= streams_.size()) streams_.resize(track + std::size_t{1});
@@ -26,7 +26,7 @@ public:
         stream.odd = stream.odd || (start < stream.end && end <= stream.end);
         stream.end = std::max(stream.end, end);
     }
-    /// Shortens such kernels among the slices for which `is_kernel`; returns the first one and how many they are.
+    /// Shortens such kernels among the slices for which `is_kernel` is true; returns the first one and their number.
     /// Nothing if the job is stopped.
     template <class IsKernel>
     [[nodiscard]] std::optional<std::pair<SliceId, std::int64_t>> finish(const IsKernel& is_kernel,
@@ -46,8 +46,8 @@ public:
 
 private:
     struct Stream {
-        TimeNs end = TimeNs::min(); ///< of what was added so far
-        bool odd = false;           ///< one seems to run inside another
+        TimeNs end = TimeNs::min(); ///< latest end so far
+        bool odd = false;           ///< a kernel seems to run inside another one
     };
 
     void shorten(std::vector<SliceId>& stream);

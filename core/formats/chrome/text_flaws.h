@@ -7,21 +7,21 @@
 
 namespace bubblescope::chrome {
 
-/// What texts hold that JSON does not allow: offsets in the file, those of one kind in order.
+/// Content of texts that JSON does not allow: offsets in the file, in order for each kind.
 struct TextFlaws {
-    std::vector<std::uint64_t> not_utf8;    ///< bytes that are '?' now
-    std::vector<std::uint64_t> controls;    ///< characters that should be escaped, and are kept
-    std::vector<std::uint64_t> backslashes; ///< strings with escapes that there are not, see unescapeLeniently()
+    std::vector<std::uint64_t> not_utf8;    ///< bytes that were replaced by '?'
+    std::vector<std::uint64_t> controls;    ///< unescaped control characters, which are kept
+    std::vector<std::uint64_t> backslashes; ///< strings with invalid escapes, see unescapeLeniently()
 
-    /// Forgets those from there on.
+    /// Discards those from `offset` on.
     void endAt(std::uint64_t offset);
 };
 
-// `document` holds a text with one letter in front of it and one behind it.
+// `document` contains a text with one letter before and one after it.
 
-/// Puts '?' in place of bytes that are not UTF-8, and notes where.
+/// Replaces bytes that are not UTF-8 by '?', and records where.
 void replaceInvalidBytes(std::string_view text, std::uint64_t offset, char* document, TextFlaws& flaws);
-/// Puts blanks in place of the control characters in strings, and returns where in the text.
+/// Replaces control characters in strings by blanks, and returns their offsets in the text.
 [[nodiscard]] std::vector<std::size_t> hideControls(std::string_view text, char* document);
 
 } // namespace bubblescope::chrome

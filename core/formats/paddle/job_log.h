@@ -10,13 +10,13 @@
 
 namespace bubblescope::paddle {
 
-/// Whether a log holds lines of PaddlePaddle's job profiler ("Profiler Info: Job (0), type = forward, …"), anywhere in
-/// its beginning.
+/// Whether the beginning of a log contains lines of PaddlePaddle's job profiler ("Profiler Info: Job (0), type =
+/// forward, …").
 [[nodiscard]] bool looksLikeJobLog(std::string_view text);
 
-/// Reads the profiler's lines of one worker's log into the builder's current file: a slice for each job, named by its
-/// type, with the arg micro_batch_id. Other lines are skipped; broken lines of the profiler (ranks may write over each
-/// other) are counted. `where` names the file. Errors: Input if no line can be read; Cancelled.
+/// Reads the profiler's lines in one worker's log into the builder's current file: one slice per job, named by its
+/// type, with the arg micro_batch_id. Skips other lines; counts broken lines of the profiler (ranks may overwrite each
+/// other's output). `where` names the file. Errors: Input if no line can be read; Cancelled.
 [[nodiscard]] Status readJobLog(std::string_view text, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 

@@ -6,19 +6,20 @@
 #include <string_view>
 #include <utility>
 
-/// What the traces of recorded jobs state about themselves, in instants of their process: shared by the recording
-/// library and the reader.
+/// The statements of traces of recorded jobs about themselves, in instants of their process. Shared by the recording
+/// library
+/// and the reader.
 namespace bubblescope::perfetto {
 
 inline constexpr std::string_view kCaptureCategory = "capture";
 inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one at the beginning of each file
-inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, of a process that exited regularly
-/// The last one of a process that did not, where `record` wrote what it left.
+inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, for a process that exited normally
+/// The last one for a process that did not exit normally, whose remaining records `record` wrote.
 inline constexpr std::string_view kCaptureRecovered = "capture recovered";
-/// Arg of the first: the offset from the file's times to its host's wall clock, by which hosts are aligned.
+/// Arg of the first one: the offset from the file's times to its host's wall clock, for aligning hosts.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 
-/// What a process's framework states of the job, as text args of an instant: once when known, and in each part.
+/// Statements of a process's framework about the job, as text args of an instant: once when known, and in each part.
 ///   framework, version, schedule   as the framework calls them
 ///   family, flavor                 of the schedule, as this program calls them
 ///   rank                           among all processes of the job
@@ -28,42 +29,43 @@ inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 /// Its checks in bubbles are those of timeline/trace_names.h, with the args rank, replica and tensor_rank in the
 /// pipeline, and count layers in their stage.
 inline constexpr std::string_view kCaptureStates = "capture states";
-/// A process whose framework states its ops, and that recorded nothing for some seconds, says where it stands: arg
-/// "in", the innermost of these ranges that is open, empty if none is; arg "for_ns".
+/// A process whose framework states its ops and that has recorded nothing for some seconds reports where it is: arg
+/// "in", the innermost open range, or empty; arg "for_ns".
 inline constexpr std::string_view kCaptureStands = "capture stands";
-/// A slice on a track of its own: how long the process's busiest thread waited for a processor core since the last look
-/// at it, a flush ago. It ends at the present look: when in between the thread waited is not known.
+/// A slice on a separate track: how long the process's busiest thread waited for a processor core since the previous
+/// flush. It ends at the present flush, because it is not known when the thread waited in between.
 inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
-/// Category of the ranges and marks of ops: "2F3" is the forward of micro-batch 3 on stage 2, the mark "step 7" begins
+/// Category of the ranges and marks of ops: "2F3" is the forward of micro-batch 3 on stage 2; the mark "step 7" begins
 /// a step, any other mark ends it.
 inline constexpr std::string_view kPipelineCategory = "pipeline";
 inline constexpr std::string_view kStepMark = "step ";
 
-/// What a process recorded and what it lost, since its start. The names are those of the args of the instant "capture
-/// totals" in its trace, which holds those that are not 0.
+/// Counts of the events that a process has recorded and lost since its start. The names are the args of the instant
+/// "capture totals" in its
+/// trace, which has those that are not 0.
 struct CaptureCounts {
     std::int64_t ranges = 0;         ///< NVTX, of all kinds
     std::int64_t marks = 0;          ///< NVTX
     std::int64_t comm_events = 0;    ///< NCCL's profiler interface
     std::int64_t gpu_work = 0;       ///< kernels, copies, sets, graphs
     std::int64_t gpu_calls = 0;      ///< of the driver and the runtime
-    std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL's events for which no memory was left
-    std::int64_t not_written = 0;    ///< ranges, marks and NCCL's events that could not be written
+    std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL events for which there was no memory
+    std::int64_t not_written = 0;    ///< ranges, marks and NCCL events that could not be written
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
     std::int64_t lost_buffers = 0;   ///< failed requests of CUPTI for a buffer
     std::int64_t untimed = 0;        ///< CUPTI records without times
-    std::int64_t damaged = 0;        ///< CUPTI records that end too early, or with impossible times
+    std::int64_t damaged = 0;        ///< CUPTI records that end too early or have impossible times
     std::int64_t unmatched = 0;      ///< ends without a begin, and begins without an end
     std::int64_t outside_window = 0; ///< events outside of the requested steps or time
-    std::int64_t thinned_out = 0;    ///< kernels between an op's first and last, in pipeline mode
-    std::int64_t parts_removed = 0;  ///< of the trace, to respect its size limit
+    std::int64_t thinned_out = 0;    ///< kernels between the first and the last of an op, in pipeline mode
+    std::int64_t parts_removed = 0;  ///< parts of the trace, because of its size limit
 
     friend bool operator==(const CaptureCounts&, const CaptureCounts&) = default;
 };
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name; those from kFirstLoss on mean that something is missing.
+/// All counts by name. From kFirstLoss on they mean that something is missing.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},

@@ -6,9 +6,9 @@
 
 namespace bubblescope::perfetto {
 
-/// What the framework of a recorded process knows of a step once it is over, as args of an instant: "step", its number;
-/// "loss", a real number; and the counts of StepValues. A rank states what it knows for its replica. Beside what
-/// capture_names.h lists.
+/// The report of a recorded process's framework about a finished step, as args of an instant: "step", its number;
+/// "loss", a real number; and the counts of StepValues. A rank states the values of its replica. Complements
+/// capture_names.h.
 inline constexpr std::string_view kCaptureStepValues = "capture step values";
 
 } // namespace bubblescope::perfetto

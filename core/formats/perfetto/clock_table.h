@@ -10,9 +10,9 @@
 
 namespace bubblescope::perfetto {
 
-/// Converts the clocks of a file's packets to the trace clock, by its snapshots, which read several clocks at once.
-/// Clocks may have units other than nanoseconds, and may be incremental: each value then counts from the previous
-/// packet. Between two snapshots clocks are assumed to run equally fast.
+/// Converts the clocks of a file's packets to the trace clock, using its snapshots, which read several clocks at once.
+/// Clocks may have units other than nanoseconds and may be incremental: each value then counts from the previous
+/// packet. Between two snapshots, clocks are assumed to run at the same speed.
 class ClockTable {
 public:
     ClockTable();
@@ -21,9 +21,9 @@ public:
     /// malformed input.
     void addSnapshot(std::string_view message, std::uint32_t sequence);
 
-    /// Converts a packet's time to the trace clock. Call once for every packet that has a time, in order, since
-    /// incremental clocks depend on it. False if no snapshot relates the clock to the trace's; in a file without
-    /// snapshots, its common clocks are assumed to be equal.
+    /// Converts a packet's time to the trace clock. Call it once per packet with a time, in order, because incremental
+    /// clocks depend on it. False if no snapshot relates the clock to the trace's. In a file without snapshots, its
+    /// common clocks are assumed to be equal.
     [[nodiscard]] bool traceTime(std::uint32_t sequence, std::uint32_t clock, std::int64_t timestamp, TimeNs& out);
 
 private:
@@ -38,26 +38,27 @@ private:
         std::int64_t to;
     };
 
-    /// How to convert a clock's time to the trace's.
+    /// How to convert a clock's time to the trace clock.
     struct Route {
         Key key;
         Clock* clock = nullptr;                         ///< null if no snapshot names it
-        bool known = false;                             ///< whether there is a route
-        std::vector<const std::vector<Reading>*> steps; ///< along the route
+        bool known = false;                             ///< whether a route exists
+        std::vector<const std::vector<Reading>*> steps; ///< the readings along the route
     };
 
     static Key keyOf(std::uint32_t sequence, std::uint32_t clock);
     const Route& routeOf(Key key);
-    /// The clocks to pass on the way to the trace's, which is the last; empty if there is no route.
+    /// The clocks along the route to the trace clock, which comes last; empty if there is no route.
     [[nodiscard]] std::vector<Key> routeFrom(Key clock) const;
 
     Key trace_;
     bool any_snapshot_ = false;
     bool trace_clock_stated_ = false;
     std::map<Key, Clock> clocks_;
-    std::map<Key, std::map<Key, std::vector<Reading>>> readings_; ///< of two clocks at once, in the file's order
-    std::map<Key, Route> routes_;                                 ///< those used since the last snapshot
-    const Route* last_ = nullptr;                                 ///< successive packets often have the same clock
+    std::map<Key, std::map<Key, std::vector<Reading>>>
+        readings_;                ///< readings of two clocks at once, in the file's order
+    std::map<Key, Route> routes_; ///< routes used since the last snapshot
+    const Route* last_ = nullptr; ///< successive packets usually have the same clock
 };
 
 } // namespace bubblescope::perfetto

@@ -14,7 +14,7 @@
 namespace bubblescope::perfetto {
 
 /// Numbers texts from 1 in the order of their first use. Every recorded slice looks up half a dozen, so known texts are
-/// found with few memory accesses: in a table that is at most half full.
+/// found with few memory accesses, in a table that is at most half full.
 class InternTable {
 public:
     struct Number {
@@ -43,7 +43,7 @@ public:
 private:
     struct Slot {
         std::uint64_t hash = 0;
-        std::size_t begin = 0; ///< in letters_
+        std::size_t begin = 0; ///< offset in letters_
         std::size_t size = 0;
         std::uint64_t number = 0; ///< 0: free
     };
@@ -65,49 +65,50 @@ struct Arg {
 };
 
 /// Encodes tracks, slices and instants as Perfetto TracePackets of one packet sequence. The output is a plain
-/// concatenation of packets, so files may be appended to and cut at any packet border; field numbers are those of
+/// concatenation of packets, so files can be appended to and cut at any packet border. Field numbers are those of
 /// Perfetto's protos (TracePacket, TrackDescriptor, TrackEvent, InternedData).
 ///
-/// Not thread-safe: one encoder per writing thread, with a sequence id unique in the file set.
+/// Not thread-safe: use one encoder per writing thread, with a sequence id that is unique in the file set.
 class Encoder {
 public:
     explicit Encoder(std::uint32_t sequence_id);
 
-    /// A process track; `order` sorts processes in viewers, which show the label beside the name.
+    /// A process track. `order` sorts processes in viewers, which show the label next to the name.
     void process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order,
                  std::string_view label = {});
     /// A track below `parent`; siblings are sorted by `order` and never merged by name.
     void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
 
-    /// The track of a thread of a process: viewers show it as one, and queries find it by its number.
+    /// The track of a process's thread: viewers show it as a thread, and queries find it by its number.
     void thread(std::uint64_t uuid, std::int32_t pid, std::int32_t tid, std::string_view name, std::int32_t order);
 
     /// A counter below `parent`, and its values.
     void counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
     void counter(std::uint64_t track, TimeNs time, double value);
 
-    /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the one that begins earlier
-    /// to the later; for equal begins the direction is unspecified.
+    /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the earlier to the later
+    /// start; for equal starts the direction is unspecified.
     void beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                     std::span<const Arg> args = {}, std::span<const std::uint64_t> flow_ids = {});
     void endSlice(std::uint64_t track, TimeNs time);
     void instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                  std::span<const Arg> args = {});
 
-    /// Makes CLOCK_MONOTONIC the trace's clock; must come before the first event, since a viewer drops packets whose
-    /// clock it cannot relate to the trace's. Perfetto also wants to relate every clock to CLOCK_BOOTTIME, which is
+    /// Makes CLOCK_MONOTONIC the trace's clock. Must come before the first event, because a viewer drops packets whose
+    /// clock it cannot relate to the trace's. Perfetto also needs to relate every clock to CLOCK_BOOTTIME, which is
     /// given the same time. With `realtime`, pairs it with CLOCK_REALTIME, so that files of several hosts can be
     /// aligned.
     void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
-    /// Returns everything encoded since the last call: complete packets only. Interning state is kept.
+    /// Returns everything encoded since the last call, only complete packets. Keeps the interning state.
     [[nodiscard]] std::string take();
-    /// The same in two steps, which reuses the memory: bytes() views what was encoded, until any other call; the second
-    /// call discards it.
+    /// Like the previous function, in two steps, which reuse the memory: bytes() is a view of the encoded packets,
+    /// valid until any other
+    /// call; discard() drops them.
     [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
     void clear() { used_ = 0; }
 
-    /// Bytes of all texts that are numbered: a new encoder begins without any.
+    /// Total bytes of the interned texts; 0 in a new encoder.
     [[nodiscard]] std::size_t internedBytes() const {
         return names_.letters() + categories_.letters() + arg_names_.letters();
     }
@@ -123,8 +124,8 @@ private:
     bool first_ = true;
     std::string out_; ///< its first used_ bytes are the encoded packets
     std::size_t used_ = 0;
-    std::string interned_;                   ///< texts that the current event is the first to use
-    std::vector<std::uint64_t> arg_numbers_; ///< of its args' names
+    std::string interned_;                   ///< encoded texts that the current event is the first to use
+    std::vector<std::uint64_t> arg_numbers_; ///< numbers of its args' names
     InternTable names_;
     InternTable categories_;
     InternTable arg_names_;

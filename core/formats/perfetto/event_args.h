@@ -10,7 +10,7 @@
 
 namespace bubblescope::perfetto {
 
-/// The names and texts of args that a packet sequence numbered.
+/// Names and texts of args that a packet sequence refers to by number.
 class ArgTexts {
 public:
     void setName(std::uint64_t iid, std::string_view text);
@@ -19,7 +19,7 @@ public:
     /// Empty for an unknown number.
     [[nodiscard]] std::string_view name(std::uint64_t iid) const { return names_.find(iid); }
     [[nodiscard]] std::string_view text(std::uint64_t iid) const { return texts_.find(iid); }
-    /// A bit for each number below 64 that names an arg.
+    /// One bit per number below 64 that names an arg.
     [[nodiscard]] std::uint64_t knownNames() const { return known_names_; }
 
 private:
@@ -28,15 +28,15 @@ private:
     std::uint64_t known_names_ = 0;
 };
 
-/// Reads DebugAnnotations as args. Lists and dictionaries become their JSON text, like nested args of JSON files.
+/// Reads DebugAnnotations as args. Lists and dictionaries become JSON text, like nested args of JSON files.
 class AnnotationReader {
 public:
     explicit AnnotationReader(const ArgTexts& texts) : texts_(texts) {}
 
-    /// Its texts are valid until the next call, and as long as the message and the texts are. Throws
-    /// protozero::exception on malformed input.
+    /// Its texts are valid until the next call, while the message and the texts exist. Throws protozero::exception on
+    /// malformed input.
     [[nodiscard]] ArgView read(std::string_view message);
-    /// Whether the last one referred to a text that the file does not hold.
+    /// Whether the last one referred to a text that the file does not have.
     [[nodiscard]] bool lost() const { return lost_; }
 
 private:
@@ -51,11 +51,11 @@ private:
     const ArgTexts& texts_;
     bool lost_ = false;
     std::string json_;
-    std::size_t longest_ = 0; ///< of it, about
+    std::size_t longest_ = 0; ///< approximate maximum length
 };
 
-/// Whether an annotation is one value under a name with a number below 64, which is then added to `names` as a bit:
-/// nothing else has to be known of it to show that it can be read.
+/// Whether an annotation is a single value whose name has a number below 64; then sets that bit in `names`. Such an
+/// annotation needs no further check.
 [[nodiscard]] bool isPlainAnnotation(std::string_view message, std::uint64_t& names);
 
 /// Finds the args of events that stay in a trace file, by the offset of their packets.

@@ -21,7 +21,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A slice that has ended or, if `instant`, an event at `start`. Texts and args are valid during the callback only.
+/// A finished slice or, if `instant`, an event at `start`. Texts and args are valid only during the callback.
 struct StreamEvent {
     bool instant = false;
     std::uint64_t track = 0;
@@ -29,45 +29,45 @@ struct StreamEvent {
     TimeNs end{0};
     std::string_view category;
     std::string_view name;
-    std::span<const Arg> args; ///< of different names
+    std::span<const Arg> args; ///< all names differ
 
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view arg) const; ///< flags are 0 and 1
     [[nodiscard]] std::optional<std::string_view> text(std::string_view arg) const;
-    /// Null if there is none of the name.
+    /// Null if there is no arg with that name.
     [[nodiscard]] const Arg* find(std::string_view arg) const;
 
-    /// Where find() looks first, behind the arg that it found last: they are mostly read in their order. A hint: any
-    /// number is right.
+    /// Where find() looks first: after the arg that it found last, because args are usually read in order. Only a hint:
+    /// any value is valid.
     mutable std::size_t find_hint = 0;
 };
 
-/// Two clocks of a host read at the same moment.
+/// Two clocks of a host, read at the same moment.
 struct ClockReading {
     TimeNs monotonic{0};
     TimeNs realtime{0};
 };
 
-/// What was found in a stream so far.
+/// Counts of what a stream contained so far.
 struct StreamCounts {
-    std::int64_t bytes = 0; ///< fed
+    std::int64_t bytes = 0; ///< bytes fed
     std::int64_t packets = 0;
     std::int64_t slices = 0;
     std::int64_t instants = 0;
     std::int64_t torn = 0;      ///< places where the bytes did not continue with a packet
-    std::int64_t skipped = 0;   ///< bytes skipped there
+    std::int64_t skipped = 0;   ///< bytes skipped at those places
     std::int64_t damaged = 0;   ///< packets and events that cannot be decoded, or refer to lost texts
     std::int64_t unmatched = 0; ///< ends without a begin
 };
 
-/// What streams that are decoded together may hold of what their writers state, and hold: estimates, in bytes. To be
-/// used by one thread at a time.
+/// A memory limit shared by streams that are decoded together, and its current use: estimates, in bytes. For one thread
+/// at a time.
 struct StreamMemory {
     std::size_t most = std::size_t{2} << 30;
     std::size_t most_of_one = std::size_t{64} << 20;
     std::size_t held = 0;
 };
 
-/// A stream's part of it.
+/// The part of it that one stream uses.
 class HeldMemory {
 public:
     /// `all` must outlive the object.
@@ -76,7 +76,7 @@ public:
     HeldMemory& operator=(const HeldMemory&) = delete;
     ~HeldMemory() { give(held_); }
 
-    /// False, and nothing is taken, if there is no room.
+    /// False, without taking anything, if there is no room.
     [[nodiscard]] bool take(std::size_t bytes) {
         if (bytes > all_.most_of_one - held_ || bytes > all_.most - std::min(all_.held, all_.most)) return false;
         held_ += bytes;
@@ -95,11 +95,11 @@ private:
 
 /// Decodes the track events of a native file while it grows: bytes come in pieces of any size, and an event is passed
 /// on when its last byte has arrived. An incomplete packet waits for its rest. After bytes that are not a packet,
-/// reading continues at the next one. Features that only other writers use are skipped: packed packets, counters, lists
-/// as args, and defaults of a sequence; readPerfetto() reads those from whole files.
+/// reading continues at the next packet. Features that only other writers use are skipped: packed packets, counters,
+/// lists as args, and defaults of a sequence. readPerfetto() reads those from whole files.
 ///
-/// Memory: interned texts, tracks, open slices and one packet, all bounded, and within what `memory` leaves: what finds
-/// no room counts as damaged. One thread at a time.
+/// Memory: interned texts, tracks, open slices and one packet, all bounded and within what `memory` leaves; anything
+/// that does not fit counts as damaged. Not thread-safe.
 class EventStream {
 public:
     using OnEvent = std::function<void(const StreamEvent&)>;
@@ -109,17 +109,17 @@ public:
     EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory);
 
     void feed(std::string_view bytes);
-    /// Discards an incomplete packet whose rest will not come. Returns its size in bytes.
+    /// Discards an incomplete packet whose rest will not arrive. Returns its size in bytes.
     std::size_t dropPending();
     /// Bytes of an incomplete packet.
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
     [[nodiscard]] const StreamCounts& counts() const { return counts_; }
-    /// Name of the process that owns a track; empty if unknown (yet).
+    /// Name of the process that owns a track; empty if (still) unknown.
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
-    /// The texts that a writer numbered, which are of keep().
+    /// Texts by the writer's numbers. They are owned by keep().
     using Texts = NumberTable<std::string_view>;
     struct Sequence {
         bool usable = false;
@@ -128,7 +128,7 @@ private:
         Texts arg_names;
         Texts arg_texts;
 
-        [[nodiscard]] std::size_t held() const; ///< bytes of memory_ that setText() took
+        [[nodiscard]] std::size_t held() const; ///< bytes of memory_ taken by setText()
     };
     struct Track {
         std::uint64_t parent = 0;
@@ -138,17 +138,19 @@ private:
         TimeNs start{0};
         std::string_view category;
         std::string_view name;
-        std::vector<Arg> args;     ///< their texts are of texts_ or lie in `letters`
-        std::vector<char> letters; ///< stay where they are when slices are swapped, as those of a short string do not
+        std::vector<Arg> args; ///< their texts belong to texts_ or are in `letters`
+        std::vector<char>
+            letters; ///< a vector, because its content does not move when slices are swapped, unlike a short string's
 
-        /// Of its buffers, which may be larger than what is in them.
+        /// Size of its buffers, which may be larger than their content.
         [[nodiscard]] std::size_t bytes() const { return args.capacity() * sizeof(Arg) + letters.capacity(); }
-        /// Small buffers stay, for the next one.
+        /// Keeps small buffers for the next slice.
         void clearArgs();
         void releaseArgs();
     };
     struct OpenSlices {
-        /// From the outermost. Those beyond `depth` have ended; the outermost keep small buffers. All buffers count.
+        /// From the outermost. Entries from `depth` on have ended; the outermost ones keep small buffers. All buffers
+        /// count.
         std::vector<OpenSlice> slices;
         std::size_t depth = 0;
     };
@@ -181,18 +183,18 @@ private:
     OnEvent on_event_;
     OnClocks on_clocks_;
     HeldMemory memory_;
-    std::size_t pending_held_ = 0; ///< of memory_, by pending_
+    std::size_t pending_held_ = 0; ///< bytes of memory_ taken by pending_
     std::string pending_;
     bool torn_ = false; ///< searching for the next packet
     PacketBatch batch_;
     ClockTable clocks_;
-    std::set<std::string, std::less<>> texts_; ///< all texts that are referred to
+    std::set<std::string, std::less<>> texts_; ///< all texts in use
     std::unordered_map<std::uint32_t, Sequence> sequences_;
-    std::pair<std::uint32_t, Sequence*> latest_{0, nullptr}; ///< the sequence of the latest packet
+    std::pair<std::uint32_t, Sequence*> latest_{0, nullptr}; ///< sequence of the latest packet
     std::unordered_map<std::uint64_t, Track> tracks_;
     std::unordered_map<std::uint64_t, OpenSlices> open_;
-    RecentOf<OpenSlices> recent_; ///< of open_
-    OpenSlice event_;             ///< the current one
+    RecentOf<OpenSlices> recent_; ///< recently used entries of open_
+    OpenSlice event_;             ///< the current event
     StreamCounts counts_;
 };
 

@@ -8,8 +8,8 @@
 
 namespace bubblescope::perfetto {
 
-/// protozero's reader trusts that a field has the wire type that is requested. Files cannot be trusted, so every access
-/// here checks it. All members throw protozero::exception on malformed input.
+/// protozero's reader trusts that a field has the requested wire type. Files cannot be trusted, so every access here
+/// checks it. All members throw protozero::exception on malformed input.
 class FieldReader {
 public:
     explicit FieldReader(std::string_view bytes) : reader_(bytes.data(), bytes.size()) {}

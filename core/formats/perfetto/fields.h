@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// Numbers of the protobuf fields and enumerators of Perfetto's trace format that are written or read here. The schema
-/// is append-only, so they hold for every version of Perfetto.
+/// Numbers of the protobuf fields and enumerators of Perfetto's trace format that are read or written here. The schema
+/// is append-only, so they are valid for every version of Perfetto.
 namespace bubblescope::perfetto::fields {
 
 namespace trace {
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kTimestampClockId = 58;
 inline constexpr std::uint32_t kDefaults = 59;
 inline constexpr std::uint32_t kTrackDescriptor = 60;
 inline constexpr std::uint32_t kFirstPacketOnSequence = 87;
-// Bubblescope's own, which viewers skip.
+// Bubblescope's own fields, which viewers skip.
 inline constexpr std::uint32_t kExtract = 20471;     ///< an encoded FileExtract
 inline constexpr std::uint32_t kSourceFiles = 20472; ///< encoded SourceFiles
 

@@ -15,12 +15,12 @@
 #include <string_view>
 #include <vector>
 
-/// Events of native trace files as timeline/trace_names.h specifies them, for every writer of such files. The returned
-/// args view constants and the texts of their source, which must outlive them.
+/// Events of native trace files as specified in timeline/trace_names.h, for every writer of such files. The returned
+/// args are views of constants and of their source's texts, which must outlive them.
 
 namespace bubblescope::perfetto {
 
-/// A slice's args, stored in place: there are too many slices to allocate for each.
+/// A slice's args, stored in place, because there are too many slices to allocate for each.
 class SliceArgs {
 public:
     void add(std::string_view name, decltype(Arg::value) value) { args_[count_++] = {name, value}; }
@@ -33,7 +33,7 @@ private:
 };
 [[nodiscard]] SliceArgs opArgs(const Op& op, const OpDetails& details, Stage stage, int step);
 [[nodiscard]] SliceArgs commArgs(const CommSpan& span, int step);
-/// `rank` if the file holds one rank only.
+/// `rank` if the file has only one rank.
 [[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
 
 [[nodiscard]] std::string_view commCategory(CommKind kind);
@@ -44,8 +44,8 @@ private:
 /// Name of the lane of a communication span, such as "send activation".
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
-/// The ids of the transfers that an op receives and sends. Producer and consumer compute equal ids independently, so
-/// files written by different ranks agree; never 0.
+/// The flow ids of the transfers that an op receives and sends. Producer and consumer compute equal ids independently,
+/// so files of different ranks match; never 0.
 class FlowIds {
 public:
     void add(std::uint64_t id) { ids_[count_++] = id; }
@@ -59,8 +59,8 @@ private:
 };
 [[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, const StageWays& ways, int step);
 
-/// Name and args of a check, as specified in timeline/trace_names.h. `stage` is that of its rank and chunk. The args
-/// view the check and this object, which stays where it is made.
+/// Name and args of a check, as specified in timeline/trace_names.h. `stage` must be that of its rank and chunk. The
+/// args are views of the check and of this object, which must not move.
 class CheckEvent {
 public:
     CheckEvent(const CheckRecord& check, Stage stage);
@@ -81,11 +81,11 @@ private:
     std::vector<Arg> args_;
 };
 
-/// Writes a check: a slice on `track` if it took time, else an instant. Checks of one track must come by time and must
-/// not overlap.
+/// Writes a check: a slice on `track` if it took time, otherwise an instant. Checks of one track must be in order of
+/// time and must not overlap.
 void writeCheck(Encoder& encoder, std::uint64_t track, const CheckRecord& check, Stage stage);
 
-/// The same for a digest: an instant.
+/// Writes a digest as an instant.
 void writeDigest(Encoder& encoder, std::uint64_t track, const DigestRecord& digest, Stage stage);
 
 } // namespace bubblescope::perfetto

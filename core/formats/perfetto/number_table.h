@@ -11,11 +11,11 @@
 
 namespace bubblescope::perfetto {
 
-/// What the numbers that a writer assigned refer to. Writers count from 1, so most are in a plain list.
+/// Values by the numbers that a writer assigned to them. Writers count from 1, so most are in a plain list.
 template <class T>
 class NumberTable {
 public:
-    static constexpr std::size_t kRoom = 32; ///< entries that the list may have before there are any numbers
+    static constexpr std::size_t kRoom = 32; ///< entries that the list may have before any numbers are set
 
     void set(std::uint64_t number, T value) {
         if (const auto other = others_.empty() ? others_.end() : others_.find(number); other != others_.end()) {
@@ -23,7 +23,7 @@ public:
             return;
         }
         if (!isKnown(find(number))) ++count_;
-        // A list up to any number could fill the memory for a few bytes of a hostile file.
+        // A list that could grow up to any number would let a few bytes of a hostile file fill the memory.
         if (number >= 2 * count_ + kRoom) {
             others_.emplace(number, std::move(value));
             return;
@@ -31,7 +31,7 @@ public:
         if (number >= list_.size()) list_.resize(number + 1);
         list_[number] = std::move(value);
     }
-    /// A value for which isKnown() is false for an unknown number.
+    /// The value for a number; isKnown() is false for it if the number is unknown.
     [[nodiscard]] const T& find(std::uint64_t number) const {
         static const T kNothing{};
         if (number < list_.size() && isKnown(list_[number])) return list_[number];
@@ -39,23 +39,23 @@ public:
         const auto known = others_.find(number);
         return known == others_.end() ? kNothing : known->second;
     }
-    /// Whether a value is one that stands for itself: not an empty one. An empty text that has an address does.
+    /// Whether a value was set, that is, not empty. An empty text with an address counts as set.
     [[nodiscard]] static bool isKnown(const T& value) {
         if constexpr (std::is_same_v<T, std::string_view>)
             return value.data() != nullptr;
         else
             return value != T{};
     }
-    /// Numbers that were set; one that was set to an empty value may count each time.
+    /// How many numbers were set; a number set to an empty value may count each time.
     [[nodiscard]] std::size_t size() const { return count_; }
 
 private:
     std::size_t count_ = 0;
-    std::vector<T> list_; ///< no longer than what count_ allows: its memory is linear in the file
+    std::vector<T> list_; ///< limited by count_, so its memory is linear in the file
     std::unordered_map<std::uint64_t, T> others_;
 };
 
-/// Values of a large table, which stay where they are, that were used last: a writer has few tracks.
+/// Recently used values of a large table whose elements do not move. A writer has few tracks.
 template <class T>
 class RecentOf {
 public:

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// Packets that lie compressed in one, as zlib data: TracePacket's compressed_packets.
+// Packets that are compressed into one, as zlib data: TracePacket's compressed_packets.
 namespace bubblescope::perfetto {
 
 /// Nothing if the data is damaged or exceeds 64 MB, which no writer puts into one packet.

@@ -24,8 +24,8 @@ struct ListPart {
     }
 };
 
-/// What TrackEvents may have any number of, and names, which few events spell out: those of many events one after
-/// another; texts lie in the file's bytes.
+/// The repeated fields of TrackEvents and their names, which few events spell out: those of many events one after
+/// another. Texts are views of the file's bytes.
 struct EventLists {
     std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
@@ -46,14 +46,14 @@ struct TrackEvent {
     std::uint64_t track = 0;
     std::uint64_t name_iid = 0;
     double counter = 0;
-    ListPart names; ///< the last one counts, if there is no number
+    ListPart names; ///< if there is no number, the last name counts
     ListPart category_iids;
     ListPart categories;
     ListPart flows;
-    std::string_view legacy; ///< an event of Chrome's JSON, if there is one
+    std::string_view legacy; ///< an event in Chrome's JSON form, if there is one
     bool has_args = false;
-    bool plain_args = true;      ///< all, see isPlainAnnotation(); true if none is examined
-    std::uint64_t arg_names = 0; ///< numbers of the plain ones' names, as bits
+    bool plain_args = true;      ///< all annotations are plain, see isPlainAnnotation(); true if none is examined
+    std::uint64_t arg_names = 0; ///< bits for the numbers of the plain annotations' names
     std::string_view message;
 
     /// Calls `use` with each annotation. Throws protozero::exception on malformed input.
@@ -72,7 +72,7 @@ struct TrackEvent {
 /// Throws protozero::exception if the bytes are not a TrackEvent.
 void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out);
 
-/// The fields of a TracePacket that few packets have; texts lie in the file's bytes.
+/// The fields of a TracePacket that few packets have. Texts are views of the file's bytes.
 struct PacketExtras {
     bool dropped_before = false;
     bool other_data = false;
@@ -80,7 +80,7 @@ struct PacketExtras {
     std::optional<std::string_view> defaults;
     std::optional<std::string_view> descriptor;
     std::optional<std::string_view> process; ///< of the sequence
-    std::optional<std::string_view> thread;  ///< likewise
+    std::optional<std::string_view> thread;  ///< of the sequence
     std::optional<std::string_view> clocks;
     std::optional<std::string_view> render_stage;
     std::optional<std::string_view> packed;
@@ -98,7 +98,7 @@ struct Packet {
     std::uint32_t sequence = 0;
     std::uint32_t flags = 0;
     std::uint32_t event = kNone;  ///< index in its batch
-    std::uint32_t extras = kNone; ///< likewise
+    std::uint32_t extras = kNone; ///< index in its batch
     bool has_timestamp = false;
     bool has_clock = false;
     bool damaged = false;       ///< cannot be decoded at all
@@ -118,32 +118,32 @@ struct PacketBatch {
     std::vector<TrackEvent> events;
     std::vector<PacketExtras> extras;
     EventLists lists;       ///< of the events
-    std::size_t next = 0;   ///< offset of what follows
-    std::optional<End> end; ///< of the last batch
+    std::size_t next = 0;   ///< offset after the batch
+    std::optional<End> end; ///< set in the last batch
 
     void clear();
     /// Decodes a packet's bytes, which may be arbitrary.
     void add(std::size_t offset, std::string_view body);
 };
 
-/// Returns the bytes of the packet at `next` and moves `next` past it, or returns why there is none and leaves `next`
+/// Returns the bytes of the packet at `next` and moves `next` past it; or returns why there is none, leaving `next`
 /// unchanged.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// Behind damage, the next place from `from` on where packets begin: some whole ones that say something, one behind the
-/// other.
+/// After damage, the next place from `from` on where packets begin: several complete ones with content, one after
+/// another.
 [[nodiscard]] std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from);
 
-/// Whether a file that begins so is an extract.
+/// Whether a file with this beginning is an extract.
 [[nodiscard]] bool beginsExtract(std::string_view bytes);
 
 /// Divides the packets of a trace file into runs, which any thread may decode. All packets before the place where the
-/// file ends or its framing breaks are valid, and the last run holds the place.
+/// file ends or its framing breaks are valid; the last run has that place.
 class PacketRuns {
 public:
-    /// From the packet at `begin` on. `complete`: otherwise more bytes will come, and the last run ends where its next
-    /// packet is not whole yet, without a reason. `bytes` must outlive the decoded packets.
+    /// Starts with the packet at `begin`. If not `complete`, more bytes will come, and the last run ends before an
+    /// incomplete packet, without a reason. `bytes` must outlive the decoded packets.
     explicit PacketRuns(std::string_view bytes, std::size_t begin = 0, bool complete = true)
         : bytes_(bytes), complete_(complete), begins_{begin} {}
 
@@ -156,7 +156,7 @@ private:
     std::string_view bytes_;
     bool complete_;
     std::mutex mutex_;
-    std::vector<std::size_t> begins_; ///< offsets of the runs that were found
+    std::vector<std::size_t> begins_; ///< offsets of the runs found so far
     bool all_found_ = false;
 };
 

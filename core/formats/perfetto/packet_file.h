@@ -10,23 +10,23 @@ namespace bubblescope::perfetto {
 
 /// Limits on the size of one trace's segments.
 struct SegmentLimits {
-    std::int64_t segment_bytes = 0; ///< a segment of this size is full, and the next one begins; 0 = one segment for
-                                    ///< everything
-    int segments = 0;               ///< number of segments to keep, the oldest are removed; 0 = all
+    std::int64_t segment_bytes =
+        0;            ///< a segment of this size is full and the next one begins; 0 = one segment for everything
+    int segments = 0; ///< number of segments to keep; the oldest are removed; 0 = all
 };
 
-/// An append-only file that holds complete packets whenever nothing is being written: each batch goes to the kernel in
-/// one write, nothing is buffered here, and a batch that was only partly written (disk full) is truncated. Appended
-/// packets survive the death of the process.
+/// An append-only file that contains only complete packets whenever nothing is being written: each batch goes to the
+/// kernel in one write, nothing is buffered here, and a batch that was written partly (disk full) is truncated.
+/// Appended packets survive the death of the process.
 ///
-/// One thread at a time.
+/// Not thread-safe.
 class PacketFile {
 public:
-    /// Creates the file; an existing one is removed first, so that its readers notice the replacement. Error: Run,
-    /// naming the file.
+    /// Creates the file; removes an existing one first, so that its readers notice the replacement. Error: Run, naming
+    /// the file.
     [[nodiscard]] static Result<PacketFile> create(std::filesystem::path path);
 
-    /// Opens a file that another process wrote, to append to it. Error: Run, naming the file.
+    /// Opens a file that another process wrote, for appending. Error: Run, naming the file.
     [[nodiscard]] static Result<PacketFile> open(std::filesystem::path path);
 
     PacketFile(PacketFile&& other) noexcept;
@@ -34,8 +34,7 @@ public:
     ~PacketFile();
 
     /// `packets` must be complete packets. Error: Run, naming the file, whose length is then unchanged. A program that
-    /// closes descriptors which are not its own may have opened another file with that number: this one is then opened
-    /// again.
+    /// closes descriptors that it does not own may have reused the number: the file is then reopened.
     [[nodiscard]] Status append(std::string_view packets);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -47,7 +46,7 @@ private:
 
     std::filesystem::path path_;
     int descriptor_ = -1;
-    std::uint64_t device_ = 0; ///< which file it is
+    std::uint64_t device_ = 0; ///< identity of the file
     std::uint64_t inode_ = 0;
     std::int64_t length_ = 0; ///< bytes of complete batches
 };

@@ -12,8 +12,9 @@
 
 namespace bubblescope::perfetto {
 
-/// GPU work as Perfetto's own producers write it, not as track events: a slice of the category "gpu_render_stage" for
-/// each piece, a row for each hardware queue of each GPU. Throws protozero::exception on malformed input.
+/// GPU work in the form of Perfetto's own producers, which is not track events: one slice of the category
+/// "gpu_render_stage" per piece of work, one row per hardware queue of each GPU. Throws protozero::exception on
+/// malformed input.
 class RenderStages {
 public:
     explicit RenderStages(TraceBuilder& builder) : builder_(builder) {}
@@ -38,8 +39,8 @@ private:
 
     TraceBuilder& builder_;
     std::map<Iid, StringId> specifications_;
-    std::map<Iid, std::int64_t> processes_; ///< of contexts
-    std::vector<StringId> queues_;          ///< by number, as written before they were interned
+    std::map<Iid, std::int64_t> processes_; ///< by context
+    std::vector<StringId> queues_;          ///< by number, from before they were interned
     std::vector<StringId> stages_;
     std::map<Queue, TrackId> tracks_;
 };

@@ -12,12 +12,12 @@
 
 namespace bubblescope::perfetto {
 
-/// The state of one packet sequence: interned texts by number and defaults. Throws protozero::exception on malformed
+/// The state of one packet sequence: interned texts by number, and defaults. Throws protozero::exception on malformed
 /// input.
 class SequenceState {
 public:
     void clear();
-    /// Nothing was lost since the last clear, so numbers may be looked up.
+    /// Nothing was lost since the last clear, so numbers can be resolved.
     [[nodiscard]] bool usable() const { return usable_; }
     void markLost() { usable_ = false; }
 
@@ -29,9 +29,9 @@ public:
     [[nodiscard]] StringId category(std::uint64_t iid) const { return categories_.find(iid); }
     [[nodiscard]] const ArgTexts& argTexts() const { return *arg_texts_; }
 
-    /// The source whose events have the args of this sequence as they are now, added to `args` if it is not there yet;
-    /// nothing if they have to be stored: where numbers change their meaning, or a file has too many sources.
-    /// With a packer its events lie there, not in the file.
+    /// The source for events that have the args of this sequence's current state; adds it to `args` if necessary.
+    /// Nothing if args must be stored, because numbers change their meaning or the file has too many sources. With a
+    /// packer, its events are there and not in the file.
     [[nodiscard]] std::optional<std::uint32_t> sourceIn(ArgStore& args, const ArgSource& file, const ArgPacker* packer);
 
     [[nodiscard]] std::uint64_t defaultTrack() const { return default_track_; }
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] std::optional<std::uint32_t> defaultClock() const { return default_clock_; }
 
 private:
-    static constexpr std::uint32_t kMaxSources = 1024; ///< of a file
+    static constexpr std::uint32_t kMaxSources = 1024; ///< per file
 
     [[nodiscard]] ArgTexts& textsFor(std::string_view before, std::string_view after);
 

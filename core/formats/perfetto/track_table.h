@@ -11,7 +11,7 @@
 
 namespace bubblescope::perfetto {
 
-/// Our writer numbers the uuids of a trace's tracks from here on.
+/// Bubblescope's writer numbers the uuids of a trace's tracks from here on.
 inline constexpr std::uint64_t kFirstTrackUuid = std::uint64_t{1} << 32;
 
 /// The tracks of one file by uuid. Descriptors may come after the events that use them, so the trace's tracks are named
@@ -22,7 +22,7 @@ public:
 
     /// Throws protozero::exception on malformed input.
     void addDescriptor(std::string_view message);
-    /// What a sequence states of its process and thread, as of a track with this uuid.
+    /// Takes a sequence's description of its process and thread, as for a track with this uuid.
     void addProcess(std::uint64_t uuid, std::string_view message) { readProcess(message, descriptors_[uuid]); }
     void addThread(std::uint64_t uuid, std::string_view message) { readThread(message, descriptors_[uuid]); }
     /// The trace's track for events of this uuid, created on first use.
@@ -37,10 +37,10 @@ public:
     };
     [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
 
-    /// After finish(): makes the rows of a conversion what they were.
+    /// After finish(): restores the rows of a converted file.
     void restoreRows(const SourceFiles& sources);
 
-    /// Names the tracks after their descriptors and ancestors.
+    /// Names the tracks by their descriptors and ancestors.
     void finish();
 
 private:
@@ -64,7 +64,7 @@ private:
     TraceBuilder& builder_;
     std::unordered_map<std::uint64_t, Descriptor> descriptors_;
     std::unordered_map<std::uint64_t, TrackId> tracks_;
-    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< successive events often share a track
+    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< successive events usually share a track
 };
 
 } // namespace bubblescope::perfetto

@@ -13,17 +13,17 @@
 
 namespace bubblescope::perfetto {
 
-/// Writes steps as one Perfetto trace file, and checks on ranks of the first replica, as specified in
-/// timeline/trace_names.h. Checks of one rank come by time and do not overlap. An existing file is replaced only when
-/// the new one is complete.
+/// Writes steps as one Perfetto trace file, including checks on ranks of the first replica, as specified in
+/// timeline/trace_names.h. Checks of one rank must be in order of time and must not overlap. An existing file is
+/// replaced only when the new one is complete.
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
                                    std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {});
 
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
-/// below their processes. An arrow keeps the slices it connects, not the places within them; ends that touch no slice
-/// are counted in `log`. A packet of our own (see source_files.h) states the trace's files and `problems`, those of
-/// reading them. `extracts`: an encoded FileExtract for each of the trace's files; they come first, and all packets
-/// behind them are compressed, as viewers read them too. Errors: Input if the file cannot be written.
+/// below their processes. An arrow keeps the slices that it connects, but not the places within them; ends that touch
+/// no slice are counted in `log`. A packet of our own (see source_files.h) states the trace's files and `problems`,
+/// which are those of reading them. `extracts` has one encoded FileExtract per file; they come first, and all later
+/// packets are compressed, in a form that viewers can read. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
                                 std::span<const Diagnostic> problems = {}, std::span<const std::string> extracts = {});
 

@@ -10,11 +10,11 @@
 
 namespace bubblescope::rocm {
 
-/// Whether a file begins like the JSON that rocprofv3 writes (--output-format json).
+/// Whether a file begins like rocprofv3's JSON (--output-format json).
 [[nodiscard]] bool looksLikeRocprofJson(std::string_view beginning);
 
-/// Reads kernels, copies and calls of rocprofv3's JSON into the builder's current file. The document is parsed as a
-/// whole: up to ten times the file's size in memory. Errors: Input for damaged JSON and a file without such records;
+/// Reads kernels, copies and calls of rocprofv3's JSON into the builder's current file. Parses the document as a whole,
+/// using up to ten times the file's size in memory. Errors: Input for damaged JSON and a file without such records;
 /// Cancelled.
 [[nodiscard]] Status readRocprofJson(std::string_view text, const std::string& where, TraceBuilder& builder,
                                      DiagnosticLog& log, LoadProgress& progress);

@@ -9,25 +9,25 @@
 
 namespace bubblescope {
 
-/// An arrow whose ends may lie in several files.
+/// An arrow that may have ends in several files.
 struct SharedArrow {
     std::uint64_t id = 0;
     TimeNs first{0};        ///< time of its earliest end
     std::uint32_t file = 0; ///< file of that end
-    int ends = 0;           ///< that touch a slice
+    int ends = 0;           ///< number of ends that touch a slice
 };
 
 /// How the arrows of a trace end.
 struct FlowEnds {
-    std::vector<std::int64_t> dangling; ///< by file: arrows within it that cannot be drawn
+    std::vector<std::int64_t> dangling; ///< per file: arrows within it that cannot be drawn
     std::vector<SharedArrow> shared;    ///< by id
 };
 
-/// Of files that are extracts, what they state of their originals. Linear in the ends of arrows.
+/// For files that are extracts, as they state for their originals. Linear in the ends of arrows.
 [[nodiscard]] FlowEnds flowEnds(const Trace& trace);
 
-/// Counts, by file, the arrows that cannot be drawn because fewer than two of their ends touch a slice:
-/// "dangling-flow". `ends` are those of a trace with these files.
+/// Counts, per file, the arrows that cannot be drawn because fewer than two of their ends touch a slice:
+/// "dangling-flow". `ends` must be those of a trace with these files.
 void noteDanglingFlows(FlowEnds ends, std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -5,22 +5,22 @@
 #include <filesystem>
 #include <string_view>
 
-/// The rule for outputs that meet earlier results: what holds something is not overwritten unless the user says so. The
-/// command line asks before it begins to work; see Command::addOutput.
+/// The rule for outputs that meet earlier results: files and folders that contain something are not overwritten unless
+/// the user allows it. The command line checks this before it starts working; see Command::addOutput.
 
 namespace bubblescope {
 
-/// What the names of our own traces end in.
+/// The extension of Bubblescope's traces.
 inline constexpr std::string_view kTraceEnding = ".pftrace";
 
-/// Error: Usage, if the file exists and is not empty. Pipes, devices and "-" are written as they are.
+/// Error: Usage if the file exists and is not empty. Pipes, devices and "-" are always accepted.
 [[nodiscard]] Status mustBeNew(const std::filesystem::path& file);
 
-/// Error: Usage, if the folder holds files with this ending, such as ".pftrace". Others are no concern of the result's.
+/// Error: Usage if the folder contains files with this extension, such as ".pftrace". Ignores other files.
 [[nodiscard]] Status mustHoldNone(const std::filesystem::path& folder, std::string_view ending);
 
-/// Removes the folder's own files with this ending: parts of an earlier run would be read as parts of the new one.
-/// Error: Input, naming the file that cannot be removed.
+/// Removes the folder's own files with this extension, because parts of an earlier run would be read as parts of the
+/// new one. Error: Input, naming the file that cannot be removed.
 [[nodiscard]] Status removeAll(const std::filesystem::path& folder, std::string_view ending);
 
 } // namespace bubblescope

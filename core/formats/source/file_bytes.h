@@ -16,12 +16,12 @@
 
 namespace bubblescope {
 
-/// The content of a file: mapped if it is large, decompressed if it was compressed (gzip, zstd), else read. Immutable,
-/// but see MappedFile; thread-safe. That of a compressed file may still be unpacked while it is read: then it grows, by
-/// the one thread that reads it.
+/// The content of a file: mapped if it is large, decompressed if it was compressed (gzip, zstd), otherwise read.
+/// Immutable (but see MappedFile) and thread-safe. A compressed file may still be unpacked while it is read: its text
+/// then grows, by the one thread that reads it.
 class FileBytes {
 public:
-    /// `was_packed`: the text is what a compressed file holds.
+    /// `was_packed`: the text comes from a compressed file.
     FileBytes(std::shared_ptr<const void> owner, std::string_view text, bool was_packed = false)
         : owner_(std::move(owner)), text_(text), was_packed_(was_packed) {}
     explicit FileBytes(std::shared_ptr<const MappedFile> file)
@@ -29,50 +29,51 @@ public:
     explicit FileBytes(std::shared_ptr<UnpackedText> unpacked)
         : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
-    /// All of it, or as much as there is by now. Its beginning stays where it is.
+    /// All of it, or as much as is available so far. Its beginning does not move.
     [[nodiscard]] std::string_view text() const {
         return (unpacked_ != nullptr ? unpacked_->text() : text_).substr(0, size_);
     }
-    /// Whether that is all.
+    /// Whether text() is complete.
     [[nodiscard]] bool complete() const {
         return unpacked_ == nullptr || unpacked_->complete() || unpacked_->text().size() >= size_;
     }
-    /// Waits until text() has so many bytes, or is complete; see UnpackedText.
+    /// Waits until text() has `size` bytes or is complete; see UnpackedText.
     [[nodiscard]] Status extend(std::size_t size) const {
         return complete() ? Status{} : unpacked_->extend(std::min(size, size_));
     }
-    /// The size of all of it, or an estimate.
+    /// The size of the complete text, or an estimate.
     [[nodiscard]] std::size_t expectedSize() const {
         return std::min(unpacked_ != nullptr ? unpacked_->expectedSize() : text_.size(), size_);
     }
-    /// From now on this is the content of a file that ends after `size` bytes, if it is longer. What follows in a
-    /// packed file may still be unpacked in the background until this, and whoever holds owner(), is gone.
+    /// From now on the content ends after `size` bytes, if it is longer. The rest of a compressed file may still be
+    /// unpacked in the background until this object and all holders of owner() are gone.
     void cut(std::size_t size) { size_ = size; }
     /// Keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-    /// Whether text() is a file's pages, which the system provides again: they need not be kept in memory.
+    /// Whether text() is a file's pages, which the system can load again, so that they need not stay in memory.
     [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
-    /// Whether args which are needed later are better kept by an ArgPacker, since text() takes much memory or is given
-    /// back as it is read. The text of files which were not packed may be as large as `plain`. That of a load which has
-    /// few bytes in all stays: packing its args would take a fifth of the time.
+    /// Whether args that are needed later should be kept by an ArgPacker, because text() takes much memory or is
+    /// released as it is read. The text of uncompressed files may be as large as `plain`. The text of a load of few
+    /// bytes in all is kept: packing its args would take a fifth of the time.
     [[nodiscard]] bool isLargeInMemory(std::size_t plain = std::size_t{4} << 20) const {
         constexpr std::size_t kPacked = std::size_t{64} << 10;
         if (unpacked_ != nullptr) return true;
         return !mapped() && !of_small_load_ && text().size() >= (was_packed_ ? kPacked : plain);
     }
-    /// States of how many bytes all files of the load are; 0 if that is not known.
+    /// Sets the total bytes of all files of the load; 0 if unknown.
     void setLoad(std::uint64_t bytes) {
-        constexpr std::uint64_t kPacked = std::uint64_t{1} << 20; // of what becomes twenty times as large
+        constexpr std::uint64_t kPacked = std::uint64_t{1}
+                                          << 20; // compressed data, which becomes twenty times as large
         constexpr std::uint64_t kPlain = std::uint64_t{4} << 20;
         of_small_load_ = bytes > 0 && bytes < (was_packed_ ? kPacked : kPlain);
     }
-    /// Whether another program shortened the file while it was in use; what was lost reads as zeros.
+    /// Whether another program truncated the file while it was in use; the lost part reads as zeros.
     [[nodiscard]] bool lost() const { return mapped_ != nullptr && mapped_->lost(); }
     /// Announces that [begin, end) will not be read again soon.
     void release(std::size_t begin, std::size_t end) const {
         if (mapped_ != nullptr) mapped_->release(begin, end);
     }
-    /// Announces that what comes before `end` will never be read again: it may read as zeros from then on.
+    /// Announces that everything before `end` will never be read again; it may read as zeros from then on.
     void discard(std::size_t end) const {
         if (unpacked_ != nullptr) unpacked_->release(end);
     }
@@ -83,24 +84,24 @@ private:
     std::size_t size_ = std::string_view::npos; ///< see cut()
     bool was_packed_ = false;
     bool of_small_load_ = false;
-    const MappedFile* mapped_ = nullptr; ///< `owner_`, if it is one
-    UnpackedText* unpacked_ = nullptr;   ///< likewise
+    const MappedFile* mapped_ = nullptr; ///< `owner_`, if it is a mapped file
+    UnpackedText* unpacked_ = nullptr;   ///< `owner_`, if it is a compressed file
 };
 
 /// The path that denotes standard input.
 inline constexpr std::string_view kStandardInput = "-";
 
-/// Whether what begins so can be a trace at all.
+/// Whether a file with this beginning can be a trace at all.
 using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
 
-/// Opens a file, of which text() has at least the first megabytes; see extend(). What is no regular file is read only
-/// as far as this machine's memory allows, and no further than its first megabyte if that is not `plausible`.
-/// Compressed data that is truncated or damaged gives what comes before that place, and a diagnostic
-/// ("truncated", "corrupt"). The decompressed size is bounded, so that a file made to fill the memory ends in an error.
-/// Errors: Input with the system's reason or the byte offset of the damage; Cancelled.
+/// Opens a file; text() then has at least the first megabytes, see extend(). Reads a file that is not regular only as
+/// far as this machine's memory allows, and only its first megabyte if that is not `plausible`. Truncated or damaged
+/// compressed data gives what comes before that place, and a diagnostic ("truncated", "corrupt"). The decompressed size
+/// is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's reason or the byte offset
+/// of the damage; Cancelled.
 [[nodiscard]] Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
-/// The same, complete.
+/// As openFileBytes(), but reads the whole file.
 [[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
 

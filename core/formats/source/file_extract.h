@@ -16,9 +16,9 @@
 
 namespace bubblescope {
 
-/// What an extract keeps of the trace file that it was made of, besides the slices that it shows: what was said of the
-/// file when it was read, and the values that recognition and analysis derive from its raw slices (the extractors of
-/// core/recognise/raw_trace.h), so that they need no raw slices again.
+/// Data that an extract keeps of its original trace file besides its slices: the problems found when that was
+/// read, and the values that recognition and analysis derive from raw slices (the extractors of
+/// core/recognise/raw_trace.h), so that these are not needed again.
 struct FileExtract {
     /// A value in the form of base/wire.h, compressed.
     struct Packed {
@@ -27,27 +27,27 @@ struct FileExtract {
     };
 
     TraceFile file;     ///< as it was read: format, rank, host, groups; `path` is the original's
-    TraceExtent extent; ///< of all its events
+    TraceExtent extent; ///< over all events
     std::uint64_t slices = 0;
-    std::vector<Diagnostic> read_problems;             ///< of reading the file
-    std::vector<Diagnostic> problems;                  ///< of making a trace of it
-    FlowEnds flows;                                    ///< files are counted from this one
-    std::set<std::string> rules;                       ///< keys of the recognition rules that were looked for
-    std::map<std::string, Packed, std::less<>> values; ///< by key; values that equal none are left out
+    std::vector<Diagnostic> read_problems;             ///< from reading the file
+    std::vector<Diagnostic> problems;                  ///< from building a trace
+    FlowEnds flows;                                    ///< file indices count from this file
+    std::set<std::string> rules;                       ///< keys of the recognition rules that were applied
+    std::map<std::string, Packed, std::less<>> values; ///< by key; values equal to the default are left out
 
     /// Compresses a value.
     void put(const std::string& key, std::string_view value);
-    /// A value; nothing if there is none. Error: Input, if it is damaged.
+    /// A value; nothing if there is none. Error: Input if it is damaged.
     [[nodiscard]] Result<std::optional<std::string>> value(std::string_view key, const std::string& where) const;
 
     [[nodiscard]] std::string encoded() const;
-    /// `where` names the file in errors: Input, if the bytes are damaged or of another version of the format.
+    /// `where` names the file in errors: Input if the bytes are damaged or of another version of the format.
     [[nodiscard]] static Result<FileExtract> decoded(std::string_view bytes, const std::string& where);
 };
 
 [[nodiscard]] Error damagedExtract(const std::string& where);
 
-/// How many slices a trace's files recorded: of an extract those of the original.
+/// How many slices a trace's files recorded; for an extract, those of the original.
 [[nodiscard]] std::size_t recordedSlices(const Trace& trace);
 
 } // namespace bubblescope

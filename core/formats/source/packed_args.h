@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// Keeps the args of events whose text is not kept, as that of a packed file, compressed in blocks of some tens of
-/// kilobytes on other threads, so that one can be read again without the others. One thread at a time.
+/// Keeps the args of events whose text is not kept, such as that of a compressed file. Compresses them on other
+/// threads, in blocks of tens of kilobytes, so that one block can be read without the others. Not thread-safe.
 class ArgPacker {
 public:
     ArgPacker();
@@ -20,13 +20,13 @@ public:
     ArgPacker(const ArgPacker&) = delete;
     ArgPacker& operator=(const ArgPacker&) = delete;
 
-    /// Keeps a JSON object, or an event of another format, and returns the offset under which a reader finds it.
+    /// Stores a JSON object, or an event of another format, and returns the offset at which a reader finds it.
     [[nodiscard]] std::uint64_t add(std::string_view bytes);
-    /// After the last one.
+    /// Call it after the last add().
     void finish();
-    /// Of JSON objects. It may be used once finish() was called.
+    /// A reader of JSON objects. Call it after finish().
     [[nodiscard]] std::shared_ptr<const ArgReader> reader() const;
-    /// Of what `format` reads, likewise.
+    /// A reader of what `format` reads. Call it after finish().
     [[nodiscard]] std::shared_ptr<const ArgReader> readerWith(std::shared_ptr<const ArgReader> format) const;
 
 private:
@@ -38,7 +38,7 @@ private:
     void takeBlock();
 
     std::shared_ptr<Blocks> blocks_;
-    std::uint64_t begun_ = 0; ///< blocks before the one that is being filled
+    std::uint64_t begun_ = 0; ///< number of blocks before the one being filled
     std::string block_;
     OrderedTasks<std::string> packed_;
 };

@@ -15,18 +15,17 @@
 
 namespace bubblescope {
 
-/// A growing byte buffer. Unlike a string's, new room is not filled with zeros first, which for gigabytes about to be
-/// overwritten takes as long as decompressing them; and large buffers grow without copying where the system can move
-/// pages.
+/// A growing byte buffer. Unlike in a string, new room is not zeroed, which for gigabytes would take as long as
+/// decompressing them; large buffers grow without copying where the system can move pages.
 class ByteBuffer {
 public:
     ByteBuffer() = default;
-    /// One that never moves: addresses are set aside for its whole capacity, and memory is taken as bytes are written.
-    /// Nothing where the system has no such room.
+    /// A buffer that never moves: reserves addresses for its whole capacity and commits memory as bytes are written.
+    /// Nothing if the system has no such room.
     [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
-    /// One of this capacity or a little more for what is kept: where several are made by one thread while the first
-    /// ones live, they lie side by side in large pages. Most of the time of a small file would go into making small
-    /// ones. Elsewhere, and where the system has none, an ordinary one.
+    /// A buffer of at least this capacity for data that is kept. If one thread makes several while the first ones live,
+    /// they are adjacent in large pages. For a small file most of the time would go into allocating small pages.
+    /// Otherwise, and if the system has no large pages, an ordinary buffer.
     [[nodiscard]] static ByteBuffer besideOthers(std::size_t capacity);
 
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -48,11 +47,11 @@ public:
         capacity_ = capacity;
     }
 
-    /// Declares that nobody reads what is before `end` of a buffer at a fixed place any more; it may read as zeros.
+    /// Declares that everything before `end` of a buffer at a fixed place is no longer read; it may read as zeros.
     void release(std::size_t end);
-    /// Lets the memory of what was released take the next `size` bytes, which spares the system from making it anew.
+    /// Reuses the released memory for the next `size` bytes, so that the system need not allocate it again.
     void reuseReleased(std::size_t size);
-    /// Gives the memory of what was released, and of what will be, back to the system.
+    /// Returns the memory released so far, and later, to the system.
     void giveBackReleased();
 
 private:
@@ -63,55 +62,54 @@ private:
         explicit Free(std::shared_ptr<SharedPlace> with) : mapped(0), place(nullptr), shared(std::move(with)) {}
         void operator()(char* bytes) const;
 
-        std::size_t mapped;                  ///< bytes of addresses, if the buffer is at a fixed place
-        void* place;                         ///< where they begin
-        std::shared_ptr<SharedPlace> shared; ///< that the buffer lies in, if it is beside others
+        std::size_t mapped;                  ///< size of the address range, if the buffer is at a fixed place
+        void* place;                         ///< start of that range
+        std::shared_ptr<SharedPlace> shared; ///< place that contains the buffer, if it contains others too
     };
     void leavePlace(std::size_t capacity);
 
     std::unique_ptr<char, Free> bytes_;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
-    // Of a buffer at a fixed place, in whole units of memory:
-    std::size_t released_ = 0; ///< nobody reads what lies before it
-    std::size_t reused_ = 0;   ///< what lies before it has no memory any more
+    // For a buffer at a fixed place, in whole units of memory:
+    std::size_t released_ = 0; ///< nothing before it is read any more
+    std::size_t reused_ = 0;   ///< everything before it has no memory any more
     std::size_t backed_ = 0;   ///< memory was moved up to here
-    int moves_left_ = 1024;    ///< since each takes an entry of the system's table of a process's memory
+    int moves_left_ = 1024;    ///< limited, because each move takes an entry in the system's table of memory mappings
 };
 
 enum class Packing { Gzip, Zstd };
 
-/// Detected by the first bytes.
+/// Detects compression by the first bytes.
 [[nodiscard]] std::optional<Packing> packingOf(std::string_view bytes);
 
 struct Unpacked {
     ByteBuffer bytes;
-    /// Why the data ends early, empty if it does not: `bytes` has what was decompressed until then.
+    /// Why the data ends early, or empty; `bytes` has what was decompressed until then.
     std::string fault;
-    bool cut_off = false;     ///< the fault is that data is missing at the end, not that it is damaged
+    bool cut_off = false;     ///< data is missing at the end, rather than damaged
     std::size_t fault_at = 0; ///< offset in the compressed bytes
-    std::size_t pieces = 0;   ///< that were unpacked in parallel
+    std::size_t pieces = 0;   ///< number of pieces unpacked in parallel
 };
 
 /// The limit on what is read of pipes and devices: 16 GiB or three quarters of the machine's memory.
 [[nodiscard]] std::size_t readLimit();
 
-/// The limit on the decompressed size of a file, or of all compressed data within a file, of so many bytes: 256 MiB or
-/// 150 times as much, whichever is more (text traces compress 12 to 40 times), but never more than 16 GiB or three
-/// quarters of the machine's memory.
+/// The limit on the decompressed size for a file of `packed` bytes, or for all compressed data in a file: 256 MiB or
+/// 150 times as much, whichever is more (text traces compress 12 to 40 times), but at most 16 GiB or three quarters of
+/// the machine's memory.
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
-/// Decompresses all members (gzip) or frames (zstd) of a file, on all cores where there are several; zeros after the
-/// last are skipped. The decompressed size is bounded by unpackedLimit(); while growing it takes up to twice that.
-/// Errors: Input for a file that exceeds it, and for zstd with a window beyond 128 MiB; Cancelled within a few
-/// milliseconds.
+/// Decompresses all members (gzip) or frames (zstd) of a file, on all cores if there are several; skips zeros after the
+/// last. The decompressed size is bounded by unpackedLimit(); while growing, it takes up to twice that. Errors: Input
+/// for a file that exceeds it, and for zstd with a window above 128 MiB; Cancelled within a few milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 
-/// What a packed file begins with, as far as that can be unpacked: `most` bytes at most.
+/// The beginning of a compressed file, as far as it can be unpacked: at most `most` bytes.
 [[nodiscard]] std::string unpackedBeginning(std::string_view packed, Packing packing, std::size_t most);
 
-/// Compresses a stream of bytes. One thread at a time.
+/// Compresses a stream of bytes. Not thread-safe.
 class Packer {
 public:
     virtual ~Packer() = default;

@@ -14,14 +14,14 @@
 
 namespace bubblescope {
 
-/// Writes a temporary file beside the target and renames it at the end, so that a failure never leaves half a file
+/// Writes a temporary file next to the target and renames it at the end, so that a failure never leaves half a file
 /// under the target's name. Compresses if the target's name ends in .gz or .zst. Buffers small pieces, so callers need
 /// not.
 ///
-/// A target that is a symbolic link stays one, and the file behind it is replaced, if it belongs to this user. Pipes
-/// and devices are written as they are; "-" is standard output. A file that exists when writing begins is replaced and
-/// keeps its permissions: whether it may be is for the caller to ask before, see existing_results.h. One that another
-/// program made in the meantime is not.
+/// A target that is a symbolic link stays one, and the file that it points to is replaced if it belongs to this user.
+/// Pipes and devices are written directly; "-" is standard output. A file that exists when writing begins is replaced
+/// and keeps its permissions; callers must check beforehand whether that is allowed, see existing_results.h. A file
+/// that another program created in the meantime is not replaced.
 class ReplacingFile {
 public:
     using value_type = char; ///< with push_back, for std::back_inserter()
@@ -39,12 +39,11 @@ public:
 
     [[nodiscard]] const std::filesystem::path& target() const { return target_; }
 
-    /// Writes what is left and closes the temporary file: what then remains for commit() needs no room and no
-    /// descriptor. For results of several files, of which all or none is to appear. Errors: Input, if anything could
-    /// not be written.
+    /// Writes the rest and closes the temporary file: commit() then needs neither disk space nor a descriptor. Use it
+    /// if all files of a result must appear, or none. Errors: Input if anything could not be written.
     [[nodiscard]] Status finish();
-    /// Moves the file into place, after finish() if that was not called. Errors: Input, if it or anything before could
-    /// not be written.
+    /// Moves the file into place, calling finish() first if necessary. Errors: Input if it or anything before could not
+    /// be written.
     [[nodiscard]] Status commit();
 
 private:
@@ -57,26 +56,26 @@ private:
     [[nodiscard]] Error failure() const;
 
     std::filesystem::path target_;
-    std::filesystem::path place_;     ///< of the file itself, behind symbolic links
-    std::filesystem::path temporary_; ///< empty: the target is written as it is
-    std::unique_ptr<Packer> packer_;  ///< null: the bytes are not compressed
+    std::filesystem::path place_;     ///< the file itself, with symbolic links resolved
+    std::filesystem::path temporary_; ///< empty: write directly to the target
+    std::unique_ptr<Packer> packer_;  ///< null: no compression
     std::string pending_;
     Descriptor file_;
-    std::string problem_; ///< the first one; then nothing more is written
+    std::string problem_; ///< the first one; nothing is written afterwards
     bool packing_failed_ = false;
     bool existed_ = false; ///< when writing began
     bool finished_ = false;
     bool committed_ = false;
 };
 
-/// Several files of one result, in a folder that is made: all of them appear, or none.
+/// Several files of one result, in a folder that is created if needed: all of them appear, or none.
 class ReplacingFiles {
 public:
-    /// Errors: Input, if the folder cannot be made.
+    /// Errors: Input if the folder cannot be created.
     [[nodiscard]] static Result<ReplacingFiles> in(std::filesystem::path folder);
 
-    /// Writes one more file. Its text is complete when the next one is begun. Error: Input, if this or the file before
-    /// could not be written.
+    /// Starts another file. Its text is complete when the next one is started. Error: Input if this or the previous
+    /// file could not be written.
     [[nodiscard]] Result<ReplacingFile*> begin(const std::string& name);
     [[nodiscard]] Status commit();
 
@@ -87,9 +86,10 @@ private:
     std::vector<std::unique_ptr<ReplacingFile>> files_;
 };
 
-/// Makes the folder that files are to be written to, and those above it. Errors: Input, with the system's reason.
+/// Creates a folder for output files, and its parents. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeFolder(const std::filesystem::path& folder);
-/// The same, for files that others will write there: makes one and removes it. Errors: Input, with the system's reason.
+/// As makeFolder(), for a folder that other processes will write to: also creates and removes a file there. Errors:
+/// Input, with the system's reason.
 [[nodiscard]] Status makeWritableFolder(const std::filesystem::path& folder);
 
 } // namespace bubblescope

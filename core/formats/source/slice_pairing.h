@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// The begin or the end of a slice, from formats that write the two separately.
+/// The begin or the end of a slice, for formats that write them separately.
 struct SliceMark {
     TrackId track = 0;
     bool is_end = false;
@@ -25,20 +25,21 @@ struct SliceMark {
     ArgSetId args = 0;
 };
 
-/// Turns begins and ends into slices. An end closes the innermost open slice of its track, in order of time: where the
-/// file is in that order, as nearly all are, a slice is in the builder from its begin on, and nothing else is kept of
-/// it; where a track turns out not to be, its marks are put in order at the end. Slices that are still open at the end
-/// of the file stay open (Trace::openSlices()) and are counted.
+/// Turns begins and ends into slices. An end closes the innermost open slice of its track, in order of time. If the
+/// file is in that order, as nearly all are, a slice is in the builder from its begin on and nothing else is stored; if
+/// a track is not, its marks are sorted at the end. Slices that are still open at the end of the file stay open
+/// (Trace::openSlices()) and are counted.
 class SlicePairing {
 public:
     explicit SlicePairing(TraceBuilder& builder) : builder_(builder), flows_(builder.flowCount()) {}
 
     void add(const SliceMark& mark);
-    /// Begins and ends that are paired by an id within their track; those of one id nest. An end closes the innermost
-    /// open slice of its name, if it has one. If slices of any id of a track nest, each id's get a row of their own
-    /// where they overlap those of another.
+    /// Begins and ends that are paired by an id within their track; those with one id nest. An end closes the innermost
+    /// open slice of its name, if it has one. If slices of any id of a track nest, an id's slices get a separate row
+    /// where they overlap those of another id.
     void addAsync(const SliceMark& mark, std::uint64_t id);
-    /// An arrow touching the slice whose begin was added last. A reader adds all its arrows so, or none.
+    /// Adds an arrow that touches the slice whose begin was added last. A reader must add all its arrows this way, or
+    /// none.
     void addFlowToLast(std::uint64_t id) {
         any_flow_ = true;
         builder_.addFlow({id, builder_.sliceStart(last_begin_), builder_.sliceTrack(last_begin_), last_begin_, true});
@@ -52,29 +53,29 @@ private:
         SliceMark mark;
         std::uint64_t id;
     };
-    /// A mark to be put in order of time.
+    /// A mark to be sorted by time.
     struct Mark {
         TimeNs time;
-        std::uint32_t item : 31; ///< a begin: the slice, or the index in async_; an end: the index of its args
+        std::uint32_t item : 31; ///< begin: the slice, or the index in async_; end: the index of its args
         std::uint32_t is_end : 1;
     };
     struct LooseEnd {
         TimeNs time;
         ArgSetId args;
     };
-    /// What few tracks have.
+    /// State that few tracks need.
     struct Odd {
         std::vector<LooseEnd> unmatched; ///< ends without a begin, until the first mark that comes too early
-        std::vector<Mark> late;          ///< from that one on
+        std::vector<Mark> late;          ///< marks from that one on
     };
     struct TrackMarks {
         std::vector<SliceId> open; ///< innermost last
         TimeNs latest = TimeNs::min();
-        std::vector<bool> order; ///< for each mark, until one comes too early, whether it is an end
+        std::vector<bool> order; ///< for each mark until one comes too early: whether it is an end
         std::unique_ptr<Odd> odd;
-        // For the preview, the outermost open slice:
+        // The outermost open slice, for the preview:
         std::int64_t depth = 0;
-        std::int64_t slices = 0; ///< in it
+        std::int64_t slices = 0; ///< slices in it
         TimeNs begin{0};
 
         [[nodiscard]] bool disordered() const { return odd != nullptr && !odd->late.empty(); }
@@ -100,15 +101,15 @@ private:
     [[nodiscard]] bool finishDisordered(const std::vector<TrackId>& tracks, Finishing& job);
     [[nodiscard]] std::vector<Mark> marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
                                             const std::unordered_map<SliceId, ArgSetId>& end_args);
-    /// Pairs marks in order of time, where `fit(begin, end)`; calls `use(begin, end)` for each pair, in the order of
-    /// the begins, and with null for a begin that stays open.
+    /// Pairs marks in order of time if `fit(begin, end)`. Calls `use(begin, end)` for each pair, in the order of the
+    /// begins, with null for a begin that stays open.
     template <class Fit, class Use>
     [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit, const Use& use) const;
-    /// A slice of an id.
+    /// A slice with an id.
     struct AsyncSlice {
         const AsyncMark* begin;
-        const AsyncMark* end;  ///< null for one that stays open
-        std::size_t outermost; ///< that it is nested in, or itself
+        const AsyncMark* end;  ///< null if it stays open
+        std::size_t outermost; ///< the slice that it is nested in, or itself
     };
     [[nodiscard]] bool pairAsync(Finishing& job);
     [[nodiscard]] bool pairId(std::size_t begin, std::size_t end, std::vector<AsyncSlice>& slices,
@@ -117,11 +118,11 @@ private:
     [[nodiscard]] std::vector<TrackId> rowsFor(const std::vector<AsyncSlice>& slices);
 
     TraceBuilder& builder_;
-    std::size_t flows_;              ///< in the builder when this was made
+    std::size_t flows_;              ///< number of flows in the builder when this was created
     std::vector<TrackMarks> tracks_; ///< by TrackId
-    std::vector<bool> begun_;        ///< by slice, whether a mark began it: the reader may add others
+    std::vector<bool> begun_;        ///< by slice: whether a mark began it, because the reader may add others
     std::vector<std::pair<SliceId, ArgSetId>> end_args_;
-    std::vector<ArgSetId> loose_args_; ///< of the ends that are put in order
+    std::vector<ArgSetId> loose_args_; ///< args of the ends that are sorted
     std::vector<AsyncMark> async_;
     SliceId last_begin_ = 0;
     bool any_flow_ = false;

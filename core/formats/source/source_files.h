@@ -14,7 +14,7 @@
 #include <vector>
 
 /// A converted trace states which files its processes came from and what those files stated, so that ranks, hosts,
-/// devices, and ids that are valid within one file only, stay what they were.
+/// devices, and ids that are only valid within one file, are preserved.
 
 namespace bubblescope {
 
@@ -37,43 +37,43 @@ private:
     std::vector<std::tuple<std::uint32_t, std::int64_t, std::int64_t>> processes_; ///< file, pid, number; sorted
 };
 
-/// Tracks in the order in which viewers should show their processes: by the rank of their file, those without one last,
-/// else as they are.
+/// Tracks in the order in which viewers should show their processes: by the rank of their file, those without a rank
+/// last, otherwise unchanged.
 [[nodiscard]] std::vector<TrackId> tracksByRank(const Trace& trace);
 
-/// "file 2, rank 0", for viewers that show a label beside a process.
+/// "file 2, rank 0", for viewers that show a label next to a process.
 [[nodiscard]] std::string sourceLabel(std::uint32_t number, std::optional<std::int32_t> rank);
 
 struct SourceFiles {
     struct Process {
-        std::uint32_t file = 0; ///< among `files`
-        std::int64_t pid = 0;   ///< in that file
+        std::uint32_t file = 0; ///< index in `files`
+        std::int64_t pid = 0;   ///< number in that file
     };
-    /// A track that the written format cannot describe: where its number, or that it has no name, is lost.
+    /// A track that the written format cannot describe: its number, or the fact that it has no name, is lost.
     struct Row {
         std::optional<TrackId> spilled_from;
         std::int64_t tid = 0;
         bool unnamed = false;
         bool may_overlap = false;
     };
-    std::vector<TraceFile> files;              ///< what they stated; without paths
-    std::map<std::int64_t, Process> processes; ///< by the number they are written under
+    std::vector<TraceFile> files;              ///< what they stated, without paths
+    std::map<std::int64_t, Process> processes; ///< by the number under which they are written
     std::map<TrackId, Row> rows;
-    std::vector<Diagnostic> problems; ///< of reading the files
+    std::vector<Diagnostic> problems; ///< from reading the files
 };
 
 [[nodiscard]] SourceFiles::Row rowOf(const Track& track);
 
-/// Without rows: which of them a format cannot describe its writer knows.
+/// Without rows, because only the writer knows which of them its format cannot describe.
 [[nodiscard]] SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows,
                                         std::span<const Diagnostic> problems);
-/// As a JSON object, and back. Damaged entries are left out, counted and reported; without any file there is no result.
+/// To a JSON object, and back. Damaged entries are left out, counted and reported; without any file there is no result.
 [[nodiscard]] std::string encoded(const SourceFiles& sources);
 [[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json, const Sentence& where,
                                                             DiagnosticLog& log);
 
-/// The builder's current file becomes the first of them, the others are added with its path. Its tracks and counters
-/// get the files and numbers of their processes.
+/// Makes the builder's current file the first of them and adds the others with its path. Assigns the files and process
+/// numbers to its tracks and counters.
 void assignSourceFiles(const SourceFiles& sources, TraceBuilder& builder);
 
 } // namespace bubblescope

@@ -4,14 +4,14 @@
 
 namespace bubblescope {
 
-/// The name of an output that is standard output.
+/// The name of an output that means standard output.
 inline constexpr std::string_view kStandardOutput = "-";
 
-/// The descriptor to which an output named "-" is written.
+/// The descriptor for an output named "-".
 [[nodiscard]] int standardOutput();
 
-/// Reserves standard output for such an output: whatever else the process prints goes to standard error from now on.
-/// Call once, before anything was printed and before there are threads.
+/// Reserves standard output for such an output: anything else that the process prints goes to standard error from now
+/// on. Call it once, before anything is printed and before there are threads.
 void reserveStandardOutput();
 
 } // namespace bubblescope

@@ -15,32 +15,32 @@
 
 namespace bubblescope {
 
-/// What a packed file holds, while another thread unpacks it a little ahead of its reader. The text grows at a fixed
-/// place, and the reader gives back what it is done with, so that only a few megabytes are in memory. One reader.
+/// The content of a compressed file, unpacked by another thread a little ahead of its reader. The text grows at a fixed
+/// place, and the reader releases what it has read, so that only a few megabytes are in memory. One reader.
 class UnpackedText {
 public:
-    /// `owner` keeps the packed bytes. `log` and `progress` must outlive the reading, which ends with complete().
-    /// Null where the system has no addresses for all that the file may unpack to.
+    /// `owner` keeps the compressed bytes. `log` and `progress` must outlive the reading, which ends with complete().
+    /// Null if the system has no addresses for everything that the file may unpack to.
     [[nodiscard]] static std::shared_ptr<UnpackedText> open(std::shared_ptr<const void> owner, std::string_view packed,
                                                             Packing packing, std::string where, DiagnosticLog& log,
                                                             LoadProgress& progress);
 
-    /// So far.
+    /// The text so far.
     [[nodiscard]] std::string_view text() const { return text_; }
     [[nodiscard]] bool complete() const { return complete_; }
-    /// Waits until the text has so many bytes, or all that there are. Reports damage ("truncated", "corrupt") when the
-    /// text ends with it. Errors: Input for a file that unpacks to nothing or too much; Cancelled.
+    /// Waits until the text has `size` bytes, or is complete. Reports damage ("truncated", "corrupt") when the text
+    /// ends with it. Errors: Input for a file that unpacks to nothing or too much; Cancelled.
     [[nodiscard]] Status extend(std::size_t size);
-    /// How long all of it will be, estimated by how much of the file was unpacked.
+    /// Estimated final length, based on how much of the file has been unpacked.
     [[nodiscard]] std::size_t expectedSize() const;
-    /// What comes before `end` was read, and may read as zeros from now on.
+    /// Everything before `end` has been read and may read as zeros from now on.
     void release(std::size_t end);
 
 private:
     struct Chunk {
         Unpacking::State state = Unpacking::State::More;
-        std::size_t packed = 0; ///< bytes of the file that are unpacked then
-        std::size_t size = 0;   ///< of the text
+        std::size_t packed = 0; ///< bytes of the file unpacked by then
+        std::size_t size = 0;   ///< size of the text by then
     };
 
     UnpackedText(std::shared_ptr<const void> owner, std::string_view packed, Packing packing, std::string where,
@@ -52,15 +52,15 @@ private:
     std::string where_;
     DiagnosticLog& log_;
     LoadProgress& progress_;
-    Unpacked out_;                       ///< the task's, while one runs
+    Unpacked out_;                       ///< used by the task while one runs
     std::optional<Unpacking> unpacking_; ///< until the text is complete
     std::string_view text_;
     std::size_t packed_done_ = 0;
     bool complete_ = false;
-    OrderedTasks<Chunk> ahead_; ///< one at most; last: its task uses the members above
+    OrderedTasks<Chunk> ahead_; ///< at most one; last, because its task uses the members above
 };
 
-/// Reports why the data of a packed file end early. Error: Input, if there are none.
+/// Reports why the data of a compressed file end early. Error: Input if there are none.
 [[nodiscard]] Status reportFault(const Unpacked& unpacked, const std::string& where, DiagnosticLog& log);
 
 } // namespace bubblescope

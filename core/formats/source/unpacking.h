@@ -32,25 +32,25 @@ public:
 
 [[nodiscard]] std::unique_ptr<Unpacker> makeUnpacker(Packing packing);
 
-/// Unpacks a file from its beginning to its end: members (gzip) or frames (zstd) side by side on all cores where there
-/// are several, else some megabytes at a time. One thread at a time.
+/// Unpacks a file from start to end: members (gzip) or frames (zstd) in parallel if there are several cores, otherwise
+/// a few megabytes at a time. Not thread-safe.
 ///
-/// Where a member begins is guessed by its first bytes, and what a piece unpacks to is used only if it ends exactly
-/// where the next one begins; what is left is unpacked in order, from where a member certainly ended.
+/// The start of a member is guessed by its first bytes, and an unpacked piece is used only if it ends exactly where the
+/// next one begins; the rest is unpacked in order, from where a member certainly ended.
 class Unpacking {
 public:
     enum class State { More, Ended, Failed };
 
-    /// More than `limit` bytes are a failure.
+    /// More than `limit` bytes are an error.
     Unpacking(std::string_view packed, Packing packing, std::size_t limit, const JobControl& control);
 
-    /// Leaves other threads alone; before the first next().
+    /// Does not use other threads. Call it before the first next().
     void inOrder() { side_by_side_ = false; }
-    /// Appends what comes next. What is wrong with the data is stated in `out` and ends them.
+    /// Appends the next bytes. A fault in the data is stated in `out` and ends them.
     [[nodiscard]] State next(Unpacked& out);
-    /// How far in the packed bytes that is.
+    /// The corresponding offset in the compressed bytes.
     [[nodiscard]] std::size_t at() const { return at_; }
-    /// Why it failed: Input, if there is too much or its window is too wide; Cancelled.
+    /// Why it failed: Input if there is too much or its window is too large; Cancelled.
     [[nodiscard]] Error failure(const std::string& where) const;
 
 private:
@@ -72,12 +72,12 @@ private:
     const JobControl& control_;
     std::size_t at_ = 0;
     Reason reason_ = Reason::Cancelled;
-    std::unique_ptr<Unpacker> unpacker_; ///< of what is unpacked in order
-    bool border_ = false;                ///< a member ended at at_
+    std::unique_ptr<Unpacker> unpacker_; ///< for data that is unpacked in order
+    bool border_ = false;                ///< whether a member ended at at_
     bool side_by_side_ = true;
     std::size_t next_piece_ = 0; ///< where the piece after those ahead begins
     std::deque<std::size_t> ends_;
-    OrderedTasks<Piece> pieces_; ///< last: its tasks use the members above
+    OrderedTasks<Piece> pieces_; ///< last, because its tasks use the members above
 };
 
 } // namespace bubblescope

@@ -19,7 +19,7 @@ namespace bubblescope::sqlite {
 /// Rows of a table, copied out of SQLite.
 class Rows {
 public:
-    bool damaged = false; ///< nothing after these can be read
+    bool damaged = false; ///< nothing after these rows can be read
 
     [[nodiscard]] std::size_t count() const { return columns_ == 0 ? 0 : cells_.size() / columns_; }
     [[nodiscard]] std::size_t bytes() const { return cells_.size() * sizeof(Cell) + texts_.size(); }
@@ -37,7 +37,7 @@ private:
     friend class Row;
     struct Cell {
         std::int64_t integer = 0;
-        std::uint32_t text = 0; ///< offset of its beginning; kNull for NULL
+        std::uint32_t text = 0; ///< offset of its start; kNull for NULL
         std::uint32_t size = 0;
     };
     static constexpr std::uint32_t kNull = 0xffffffff;
@@ -74,14 +74,14 @@ public:
     /// An upper bound for any table.
     [[nodiscard]] std::size_t maxRows() const { return max_rows_; }
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(table); }
-    /// Those whose names begin so.
+    /// The tables whose names begin with `prefix`.
     [[nodiscard]] std::vector<std::string> tablesFrom(std::string_view begin) const {
         std::vector<std::string> found;
         for (auto table = tables_.lower_bound(begin); table != tables_.end() && table->starts_with(begin); ++table)
             found.push_back(*table);
         return found;
     }
-    /// Whether it is a view or a virtual table. These are programs, which are not run: hasTable() is false.
+    /// Whether it is a view or a virtual table. These are programs and are not run: hasTable() is false.
     [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
     /// An upper bound for the rows of a table: counting would read all of its pages.
     [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;
@@ -91,7 +91,7 @@ public:
     using Take = std::function<bool(const Row&)>;
     /// Passes the rows of a table to `take` on the calling thread; none if there is no such table. SQLite reads a large
     /// table on other threads, ahead of `take`. Tables differ between versions: a missing column reads as NULL. A table
-    /// that yields more rows than fit into the file is damaged too: its pages may form cycles.
+    /// with more rows than fit into the file counts as damaged, because its pages may form cycles.
     End eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) const;
 
 private:
@@ -105,7 +105,7 @@ private:
     explicit Database(std::string_view bytes);
     /// Nothing if SQLite rejects the bytes.
     [[nodiscard]] static Connection connect(std::string_view bytes);
-    /// `query` passes its rows to the SQL function take().
+    /// `query` must pass its rows to the SQL function take().
     End run(const std::string& query, const Take& take) const;
     /// The largest rowid of a table; 0 if it is empty or has no rowids.
     [[nodiscard]] std::int64_t lastRow(std::string_view table) const;
@@ -113,7 +113,7 @@ private:
     // A connection serves one thread at a time.
     Connection connection_;
     Connection other_;
-    std::size_t max_rows_; ///< that fit into the file
+    std::size_t max_rows_; ///< upper bound, by the size of the file
     std::set<std::string, std::less<>> tables_;
     std::set<std::string, std::less<>> computed_;
 };

@@ -8,16 +8,16 @@
 
 namespace bubblescope {
 
-/// An order of no family for a run, with the split of the layers that goes with it.
+/// An order outside of all families for a run, with its split of the layers.
 struct SearchedChange {
     PipelineChange change;
     Searched known;
 };
 
-/// For the run's mean times: the order found for today's split, and, where the layers are known and another split makes
-/// the step shorter, the order and split found by searching both in turn. No rank holds more activations than in
-/// `order`. `time` is for each search, two rounds at the most. Empty where the run's order cannot be searched: two
-/// pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.
+/// For the run's mean times: the order found for today's split and, if the layers are known and another split makes the
+/// step shorter, the order and split found by searching both in turn. No rank holds more activations than in `order`.
+/// `time` is per search, of at most two rounds. Empty if the run's order cannot be searched: two pipelines in opposite
+/// directions, pairs of ops, or too many ops. Errors: Cancelled.
 [[nodiscard]] Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pipeline,
                                                                         const Schedule& order, const ModelCut& cut,
                                                                         TimeNs time, const JobControl& control);

@@ -8,23 +8,23 @@
 
 namespace bubblescope {
 
-/// Work put before ops, and taken out of ops: one entry a rank and op of its list, and one more for the time behind the
+/// Work placed before ops, and taken out of ops: one entry per rank and op of its list, plus one for the time after the
 /// last op.
 struct FillChanges {
     std::vector<std::vector<TimeNs>> before;  ///< before the op
-    std::vector<std::vector<TimeNs>> shorter; ///< by which the op takes less
+    std::vector<std::vector<TimeNs>> shorter; ///< how much shorter the op is
 
     explicit FillChanges(const StepTimeline& step);
 };
 
-/// A step's length where other work runs in its bubbles: a unit starts when the rank has ended the unit before it *and*
-/// what was put in between, and its inputs are there. Without changes that is the observed step.
+/// A step's length if other work runs in its bubbles: a unit starts when the rank has finished the previous unit *and*
+/// the work placed in between, and its inputs have arrived. Without changes, that is the observed step.
 class FillReplay {
 public:
     explicit FillReplay(const StepTimeline& step);
 
     [[nodiscard]] TimeNs run(const FillChanges& changes);
-    /// The idle time before each op of a rank, and behind the last, that a known wait explains.
+    /// The idle time before each op of a rank, and after the last, that a known wait explains.
     [[nodiscard]] std::vector<TimeNs> waits(Rank rank) const;
 
 private:

@@ -10,7 +10,7 @@ namespace bubblescope::overlap {
 [[nodiscard]] Plan uncut(Operators ops, Pass pass);
 [[nodiscard]] Plan uncut(Operators backward, Operators forward);
 
-/// Both passes cut after every all-reduce, the pieces in turn: B0 F0 B1 F1 … Every all-reduce on its own stream.
+/// Both passes cut after every all-reduce, with alternating pieces: B0 F0 B1 F1 … Every all-reduce on its own stream.
 [[nodiscard]] Plan cutAtEveryAllReduce(Operators backward, Operators forward);
 
 /// Why a cutting rule stopped before the backward's last all-reduce.
@@ -26,28 +26,28 @@ struct RuleCut {
     int stopped_at = 0; ///< the forward op that is too long
 };
 
-/// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn it takes as many further forward ops as
-/// fit beside it, `budget`, according to its cost table (Operator::assumed), but none after a forward's all-reduce; if
+/// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn, it takes as many further forward ops
+/// as fit into `budget`, according to its cost table (Operator::assumed), but none after a forward's all-reduce. If
 /// there is at least one, it cuts the backward after its all-reduce and the forward after these ops. The pieces are
-/// issued in turn. All-reduces at the end of a piece that is followed by another run on their own stream, the others
+/// issued in turn. All-reduces at the end of a piece that is followed by another run on their own stream; the others
 /// block the compute stream. It never gets past a forward op that exceeds the budget.
 [[nodiscard]] RuleCut cutByBudget(Operators backward, Operators forward, TimeNs budget);
 
-/// The same rule, but each forward op that it would not get past is cut into slices that fit, if possible. No other op
-/// is: slices cost time.
+/// As cutByBudget(), but cuts each forward op that it would not get past into slices that fit, if possible. Cuts no
+/// other op, because slices cost time.
 [[nodiscard]] RuleCut cutByBudgetSplitting(const Operators& backward, Operators forward, TimeNs budget, int max_slices,
                                            double slice_loss);
 
-/// The plan with the shortest pair, every all-reduce on its own stream and issued directly after the op that makes its
-/// input. Exact: no order in which the two passes' compute ops can be issued gives a shorter one.
+/// The plan with the shortest pair, with every all-reduce on its own stream and issued directly after the op that
+/// produces its input. Exact: no other issue order of the two passes' compute ops is shorter.
 ///
 /// The problem is a job shop of two jobs (the passes) on two machines (the streams). Dynamic programming over (i, j,
-/// last) = i backward and j forward ops are issued, the last of that pass. The rest of the plan depends on the past
-/// only by when the compute stream is free and when each pass's last all-reduce ends. Later is never better: every rule
-/// of StreamState takes maxima of these times and adds constants. So of two ways into a state one is dropped if it is
-/// nowhere earlier, and all others are kept. Times before the compute stream's are equivalent to it, since nothing can
-/// start earlier. Ways that cannot beat the best plan found so far by simple rules are dropped too: the compute stream
-/// still has all remaining ops to run.
+/// last): i backward and j forward ops are issued, the last one from that pass. The rest of the plan depends on the
+/// past only through when the compute stream is free and when each pass's last all-reduce ends. Later is never better:
+/// every rule of StreamState takes maxima of these times and adds constants. So if a way into a state is nowhere
+/// earlier than another one, it is dropped; all others are kept. Times before the compute stream's are equivalent to
+/// it, because nothing can start earlier. Ways that cannot beat the best plan found so far by simple rules are dropped
+/// too: the compute stream still has to run all remaining ops.
 ///
 /// Memory and time grow with the product of the passes' operator counts: about a million states for two passes of 700
 /// operators.

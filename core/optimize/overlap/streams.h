@@ -15,7 +15,7 @@ namespace bubblescope::overlap {
 /// The busy intervals of a stream.
 class BusyTime {
 public:
-    /// Intervals come in order of time and do not overlap.
+    /// Intervals must come in order of time and must not overlap.
     void add(TimeNs start, TimeNs end) {
         if (start == end) return;
         if (!busy_.empty() && busy_.back().second == start) {
@@ -48,15 +48,14 @@ using PerPass = std::array<T, 2>;
     return static_cast<std::size_t>(pass);
 }
 
-/// The device's two streams while work is issued to them. The compute stream runs ops in the order in which they are
-/// issued; so does the all-reduce stream, whose work becomes ready in that order. An op starts when its stream is free
-/// and, if it waits for it, its pass's last all-reduce has ended; the other pass's all-reduces do not affect it.
-/// Compute and all-reduce do not slow each other down.
+/// The device's two streams while work is issued to them. Each stream runs its work in the order of issue. An op starts
+/// when its stream is free and, if it waits for it, its pass's last all-reduce has ended; the other pass's all-reduces
+/// do not affect it. Compute and all-reduce do not slow each other down.
 struct StreamState {
     TimeNs compute{0};         ///< when the compute stream is free
     TimeNs link{0};            ///< when the all-reduce stream is free
     PerPass<TimeNs> reduced{}; ///< when each pass's last all-reduce has ended
-    int queued_pass = -1;      ///< pass of an all-reduce that still waits for the device (equal priority); -1 none
+    int queued_pass = -1;      ///< pass of an all-reduce that still waits for the device (equal priority); -1 for none
     TimeNs queued_time{0};     ///< its duration
 
     /// Runs a compute op; `from` is the earliest time at which its data is available. Returns its start.
@@ -65,7 +64,7 @@ struct StreamState {
     void issueAllReduce(Pass pass, TimeNs time, bool high_priority);
     /// Runs an all-reduce that blocks the compute stream. Returns its start.
     TimeNs issueBlocking(Pass pass, TimeNs time);
-    /// Nothing more is launched before the queued all-reduce: it starts, at `from` at the earliest.
+    /// Nothing more is launched before the queued all-reduce, so it starts, but not before `from`.
     void grantQueued(TimeNs from);
 };
 
@@ -109,7 +108,7 @@ struct PlanRun {
 /// On an idle device at time 0.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules);
 
-/// How long an all-reduce ran, and for how much of that the compute stream was busy beside it.
+/// How long an all-reduce ran, and how much of that time the compute stream was busy.
 struct ReduceSpan {
     Pass pass = Pass::Backward;
     int op = 0;
@@ -117,7 +116,7 @@ struct ReduceSpan {
     TimeNs hidden{0};
 };
 
-/// For all all-reduces of a run, in the order of issue.
+/// One entry per all-reduce of a run, in the order of issue.
 [[nodiscard]] std::vector<ReduceSpan> reduceSpans(const Plan& plan, const PlanRun& run);
 
 /// Draws a run's two streams over time, one row each, `width` columns wide: a piece of compute is its name (B0, F0, B1,

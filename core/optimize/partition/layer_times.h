@@ -12,24 +12,24 @@
 
 namespace bubblescope {
 
-/// One layer of a model: the times of its ops, and the memory it takes on its rank.
+/// A layer of a model: the times of its ops, and its memory.
 struct Layer {
     std::string name;
     OpTimes times;
-    std::int64_t memory = 0; ///< in any unit, the same as the budget's
+    std::int64_t memory = 0; ///< in the same unit as the budget
     LayerKind kind = LayerKind::Transformer;
 };
 
-/// Reads the layers of a model, in order; an embedding and an output head are layers like the others.
+/// Reads the layers of a model, in order. An embedding and an output head are layers like the others.
 ///
 /// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or the bare list. Times are text with a unit, or numbers
-/// in the document's "unit" ("ms", "us", "ns", "s"). Instead of "backward", or beside it, "input_grad" and
+/// in the document's "unit" ("ms", "us", "ns", "s"). Instead of or in addition to "backward": "input_grad" and
 /// "weight_grad"; optional "name", "memory", "count", the number of consecutive equal layers, and "kind": "embedding",
-/// "transformer" (unless given), "mtp" for multi-token prediction, or "head". Beside the list "embedding" and "head"
+/// "transformer" (unless given), "mtp" for multi-token prediction, or "head". Next to the list, "embedding" and "head"
 /// may each be a layer before the first and after the last.
 ///
-/// CSV: a header line with these names, of which forward and backward (or both halves) are required, then a line per
-/// layer. A unit may be in the cell (1.5ms) or after the column's name (forward_ms).
+/// CSV: a header line with these names (forward and backward, or both halves, are required), then one line per layer. A
+/// unit may be in the cell (1.5ms) or after the column's name (forward_ms).
 ///
 /// Errors: Input, with the file and the layer or line, if something is missing, negative or without a unit.
 [[nodiscard]] Result<std::vector<Layer>> readLayerTimes(const std::filesystem::path& file);

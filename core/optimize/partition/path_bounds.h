@@ -29,16 +29,16 @@ private:
 
 /// Lower bounds on the step of any split. Every path through the step's ops is, as a function of the split, a sum over
 /// stages of constants times the stage's layers; the step is the longest of all paths. So any path that was once the
-/// longest bounds every other split, and for one path (or a mean of several) the split that makes it shortest is found
-/// by dynamic programming over (stage, first layer): linear in stages times layers.
+/// longest bounds every other split, and for one path (or a mean of several) the split that minimises it is found by
+/// dynamic programming over (stage, first layer): linear in stages times layers.
 ///
-/// This gives two bounds. `rest`: with the stages before fixed, the path through them as they are and through the
-/// others at best. `worstStage`: for each stage and each run of layers it may hold, the longest path with everything
-/// else at best; then the split whose worst stage is best. The second uses that layers are whole, which the first, over
-/// a mean of paths, does not.
+/// This gives two bounds. `rest`: with the earlier stages fixed, the path through them as they are and through the
+/// others at best. `worstStage`: for each stage and each range of layers that it may hold, the longest path with
+/// everything else at best; then the split whose worst stage is best. The second takes into account that layers are
+/// whole, unlike the first, over a mean of paths.
 class PathBounds {
 public:
-    /// Room for `max_rows`; the tables take 24 bytes for each stage, layer and row.
+    /// Room for `max_rows`; the tables take 24 bytes per stage, layer and row.
     PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t max_rows);
 
     /// `count` paths summed; their mean is the bound. Does nothing if there is no room left.
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] std::int64_t stagePart(std::size_t row, int stage, int from, int to) const {
         return part_[at(stage, to) * most_rows_ + row] - part_[at(stage, from) * most_rows_ + row];
     }
-    /// The least contribution of the stages from `stage` on when they hold the layers from `from` on.
+    /// The minimum contribution of the stages from `stage` on if they hold the layers from `from` on.
     [[nodiscard]] std::int64_t rest(std::size_t row, int stage, int from) const {
         return rest_[at(stage, from) * most_rows_ + row];
     }
@@ -74,7 +74,7 @@ private:
                static_cast<std::size_t>(layer);
     }
     [[nodiscard]] std::size_t runAt(int stage, int from, int to) const;
-    /// Layers that may be the first of a stage: each stage before and after has at least one.
+    /// The first layer that a stage may hold: each stage before and after has at least one.
     [[nodiscard]] int firstOf(int stage) const { return stage; }
     [[nodiscard]] int lastOf(int stage) const { return stage == stages_ ? layers_ : layers_ - stages_ + stage; }
 
@@ -87,16 +87,16 @@ private:
     std::size_t rows_in_worst_ = 0;
     std::vector<std::int64_t> part_;   ///< (stage, layer) x row: the row's sum up to the layer, at the stage's counts
     std::vector<std::int64_t> rest_;   ///< (stage, layer) x row
-    std::vector<std::int64_t> before_; ///< (stage, layer) x row: the least contribution of the stages before
+    std::vector<std::int64_t> before_; ///< (stage, layer) x row: the minimum contribution of the earlier stages
     std::vector<std::int64_t> fixed_;
     std::vector<std::int64_t> counts_;
-    std::vector<std::int64_t> runs_;  ///< (stage, from, to): longest path with this run at the stage
+    std::vector<std::int64_t> runs_;  ///< (stage, from, to): longest path with this range at the stage
     std::vector<std::int64_t> worst_; ///< (stage, layer)
 };
 
 /// A lower bound on the step from how many whole layers each rank gets, for ranks with several chunks. A path that
-/// stays on one rank bounds the step when this rank holds n layers, wherever the cuts are; a step of length T allows
-/// each rank so many layers, and they must add up to the model's.
+/// stays on one rank bounds the step if this rank holds n layers, wherever the cuts are. A step of length T limits the
+/// layers of each rank, and they must add up to the model's.
 class RankBounds {
 public:
     RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm);
@@ -114,9 +114,9 @@ private:
     const LayerSums& sums_;
     const std::vector<std::size_t>& rank_of_;
     std::int64_t comm_;
-    std::size_t max_layers_; ///< distinguished numbers of layers on a rank; more count as this
-                             ///< many
-    std::vector<std::vector<std::int64_t>> min_length_; ///< by rank and its number of layers: the step's minimum length
+    std::size_t max_layers_; ///< maximum number of layers on a rank that is distinguished; more count as this many
+    std::vector<std::vector<std::int64_t>>
+        min_length_; ///< by rank and its number of layers: minimum length of the step
 };
 
 } // namespace bubblescope

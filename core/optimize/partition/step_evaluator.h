@@ -10,20 +10,20 @@
 
 namespace bubblescope {
 
-/// Times of a stage's ops that a split of layers changes: F, I and W; B is I + W. Nanoseconds.
+/// Times of a stage's ops that depend on the split of layers: F, I and W; B is I + W. Nanoseconds.
 using StageDurations = std::array<std::int64_t, 3>;
 
-/// How often each of a stage's times lies on a path through the step.
+/// How often each of a stage's times is on a path through the step.
 struct StepPath {
     std::vector<StageDurations> counts; ///< by stage
     std::int64_t transfers = 0;         ///< between ranks, each taking the latency
 };
 
-/// The length of one schedule's step for many different stage times. The same rule as simulate() with asynchronous
-/// sends, keeping only the ends. One thread at a time.
+/// The length of one schedule's step for many different stage times. Uses the same rules as simulate() with
+/// asynchronous sends, but only keeps the ends. Not thread-safe.
 class StepEvaluator {
 public:
-    /// Error: Input, as for completeGraph(), if the schedule is invalid.
+    /// Error: Input, as completeGraph(), if the schedule is invalid.
     static Result<StepEvaluator> make(const Schedule& schedule, std::int64_t comm_ns);
 
     [[nodiscard]] std::size_t stages() const { return stages_; }
@@ -46,7 +46,7 @@ private:
     TimeNs comm_{0};
     TaskGraph units_;
     std::vector<Work> work_;            ///< per unit
-    std::vector<std::uint8_t> crosses_; ///< per edge of `units_`: 1 if a transfer brings the input, else 0
+    std::vector<std::uint8_t> crosses_; ///< per edge of `units_`: 1 if a transfer brings the input, otherwise 0
     TaskTimes ends_;                    ///< of the last length()
 };
 

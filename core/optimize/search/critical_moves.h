@@ -8,11 +8,12 @@
 
 namespace bubblescope {
 
-/// Proposes moves that may shorten a step: of ops on its longest chain. Where the chain crosses to another rank, what
-/// lies between goes behind the op that sends or before the op that receives. Not all of them are allowed().
+/// Proposes moves that may shorten a step, of ops on its longest chain. Where the chain crosses to another rank, ops in
+/// between move behind the op that sends or before the op that receives. Not all of them are allowed().
 class CriticalMoves {
 public:
-    /// Of several longest chains a random one. What this returns holds until the next call. O(ops of the chain).
+    /// Uses a random one if there are several longest chains. The result is valid until the next call. O(ops of the
+    /// chain).
     const std::vector<OrderMove>& propose(OrderEvaluator& order, std::mt19937_64& random);
 
 private:

@@ -17,21 +17,21 @@ enum class Arrange : std::uint8_t {
 
 /// How listOrder() chooses among the ops that a rank could run next.
 struct ListRule {
-    /// Micro-batches in flight on a rank, as a multiple of what covers the way to the last stage and back at the speed
-    /// of the slowest rank.
+    /// Micro-batches in flight on a rank, as a multiple of the number that covers the way to the last stage and back at
+    /// the speed of the slowest rank.
     double in_flight = 1;
     bool forward_first = false; ///< below that number, a forward before an input gradient
-    bool strict = false;        ///< never more in flight, even where the rank has nothing else to do
-    bool deep_first = true;     ///< the later chunk first; else the earlier one
-    double patience = 0;        ///< waits for an op that arrives within this share of the time of the other choice
-    double fill = 0;            ///< a weight gradient runs where at least this share of it fits before the next arrival
+    bool strict = false;        ///< never more in flight, even if the rank has nothing else to do
+    bool deep_first = true;     ///< the later chunk first; otherwise the earlier one
+    double patience = 0;        ///< waits for an op that arrives within this fraction of the time of the other choice
+    double fill = 0;            ///< a weight gradient runs if at least this fraction of it fits before the next arrival
     Arrange arrange = Arrange::AsGiven;
-    double noise = 0; ///< random share by which ways to the end are misjudged
+    double noise = 0; ///< random fraction by which ways to the end are misjudged
     std::uint64_t seed = 0;
 };
 
-/// Makes an order in the way in which it would run: whenever a rank is free it takes the op that the rule prefers among
-/// those that memory allows. A chunk's forward leaves room for the later chunks of the rank, so that no order
+/// Makes an order in the way in which it would run: whenever a rank is free, it takes the op that the rule prefers
+/// among those that memory allows. A chunk's forward leaves room for the later chunks of the rank, so that no order
 /// deadlocks. O(ops · (ranks + chunks)).
 [[nodiscard]] RankOrders listOrder(const OrderProblem& problem, const ListRule& rule);
 

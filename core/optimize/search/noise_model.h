@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Ops that take longer or shorter by chance: each by a factor drawn evenly from 1 − `share` to 1 + `share`. The same
+/// Ops that take randomly longer or shorter: each by a factor drawn uniformly from 1 − `share` to 1 + `share`. The same
 /// seed gives each op the same factors in all orders.
 struct NoiseModel {
     double share = 0;
@@ -20,7 +20,7 @@ struct NoiseModel {
 
 struct NoisySteps {
     std::int64_t mean = 0; ///< ns
-    std::int64_t late = 0; ///< 95 of 100 steps are no longer
+    std::int64_t late = 0; ///< 95 of 100 steps are at most this long
 };
 
 /// The makespans of an order under noise, for plain() problems. `fused` as in scheduleOf(). The order must not
@@ -28,14 +28,14 @@ struct NoisySteps {
 [[nodiscard]] NoisySteps noisySteps(const OrderProblem& problem, const RankOrders& orders,
                                     const std::vector<char>& fused, const NoiseModel& noise);
 
-/// No order has a shorter mean, not even one that knew the times of each draw: the mean of the draws' bounds. Nothing
-/// where the draws have too many ops together, or the job is stopped.
+/// A lower bound on the mean of any order, even one that knew the times of each draw: the mean of the draws' bounds.
+/// Nothing if the draws have too many ops together, or the job is stopped.
 [[nodiscard]] std::optional<std::int64_t> noisyBound(const OrderProblem& problem, const NoiseModel& noise,
                                                      const JobControl& control);
 
-/// Search from an order for one with a shorter mean over some of the draws. A move is proposed by the longest chain of
-/// one draw, is carried out in all, and stays if the mean is no longer than it was some moves ago (late acceptance:
-/// Burke and Bykov 2017). For plain() problems. `makespan` of the result is that without noise.
+/// Searches from an order for one with a shorter mean over some of the draws. A move is proposed by the longest chain
+/// of one draw, is carried out in all, and is kept if the mean is no longer than it was some moves ago (late
+/// acceptance: Burke and Bykov 2017). For plain() problems. `makespan` of the result is that without noise.
 [[nodiscard]] Improved improveUnderNoise(const OrderProblem& problem, const RankOrders& start, const NoiseModel& noise,
                                          const ImproveOptions& options, const JobControl& control);
 

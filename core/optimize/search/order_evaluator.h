@@ -7,22 +7,22 @@
 
 namespace bubblescope {
 
-/// A place in a rank's list that an op moves to. Ops between move up.
+/// The place in a rank's list that an op moves to. Ops in between shift by one.
 struct OrderMove {
     std::int32_t rank = 0;
     std::int32_t from = 0;
     std::int32_t to = 0;
 };
 
-/// The times of an order under changes. Of each op it keeps the start and the longest way to the step's end, so that a
-/// change is judged by the ops that it moves past each other, and carried out by recomputing what it disturbs.
+/// The times of an order under changes. Keeps each op's start and longest way to the step's end, so that a change is
+/// judged by the ops that it moves past each other, and carried out by recomputing only what it affects.
 ///
-/// Times are those of simulate() where the problem is plain(); the step ends as stepLength() states. One thread.
+/// Times are those of simulate() if the problem is plain(); the step ends as defined by stepLength(). Not thread-safe.
 class OrderEvaluator {
 public:
     explicit OrderEvaluator(const OrderProblem& problem);
 
-    /// Takes an order with all ops of the problem. False if it deadlocks; there is no order then.
+    /// Takes an order with all ops of the problem. False if it deadlocks; there is then no order.
     [[nodiscard]] bool assign(const RankOrders& orders);
 
     [[nodiscard]] const OrderProblem& problem() const { return *problem_; }
@@ -37,27 +37,27 @@ public:
     [[nodiscard]] OpNumber next(OpNumber op) const;
     [[nodiscard]] std::int32_t place(OpNumber op) const { return place_[at(op)]; }
 
-    /// True if the order after the move keeps each rank's memory and the order of a micro-batch's ops on one stage.
-    /// Says nothing of deadlocks. Linear in the distance.
+    /// True if the order after the move respects each rank's memory and the order of a micro-batch's ops on one stage.
+    /// Does not check for deadlocks. Linear in the distance.
     [[nodiscard]] bool allowed(const OrderMove& move) const;
 
     /// The longest chain through the ops that the move shifts. The makespan after it is at most the larger of that and
-    /// the present one, and no less than it, unless shifted ops wait for each other through other ranks. Linear in the
+    /// the present one, and at least that, unless shifted ops wait for each other through other ranks. Linear in the
     /// distance.
     [[nodiscard]] std::int64_t estimate(const OrderMove& move);
 
-    /// Carries out a move; false and unchanged if the order would deadlock.
+    /// Carries out a move; if the order would deadlock, returns false and leaves it unchanged.
     [[nodiscard]] bool apply(const OrderMove& move);
 
-    /// From now on the output of an input gradient leaves with its weight gradient, which follows it at once: as a
-    /// whole backward. Or no longer.
+    /// From now on, or no longer, the output of an input gradient leaves with its weight gradient, which follows it at
+    /// once: as a whole backward.
     void fuse(OpNumber input_grad, bool whole);
-    /// Fuses those whose outputs may leave that much later, all at once, without a longer step. They must not be fused
+    /// Fuses all at once those whose outputs may leave that much later without a longer step. They must not be fused
     /// yet. O(ops · log(ops)).
     void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
 
-    /// Ops examined so far, for estimates and for moves.
+    /// Number of ops examined so far, for estimates and for moves.
     [[nodiscard]] std::int64_t touched() const { return touched_; }
     /// Adds ops that another evaluator examined.
     void touch(std::int64_t ops) { touched_ += ops; }
@@ -94,10 +94,10 @@ private:
     std::vector<std::int64_t> time_, busy_, reach_; ///< reach: from an op's start to the arrival of its output
     std::vector<OpNumber> input_, output_;
     std::vector<std::int64_t> start_, tail_;
-    std::vector<std::int32_t> place_; ///< in the list of its rank
-    std::vector<std::int64_t> held_;  ///< by the op's rank before it starts
+    std::vector<std::int32_t> place_; ///< index in the list of its rank
+    std::vector<std::int64_t> held_;  ///< memory held by the op's rank before it starts
     std::vector<OpNumber> sorted_;
-    std::vector<std::int32_t> position_; ///< in `sorted_`
+    std::vector<std::int32_t> position_; ///< index in `sorted_`
     std::vector<char> fused_;
     std::int64_t makespan_ = 0;
     std::int64_t touched_ = 0;

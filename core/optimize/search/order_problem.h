@@ -16,8 +16,8 @@ namespace bubblescope {
 using OpNumber = std::int32_t;
 inline constexpr OpNumber kNoNumber = -1;
 
-/// One op that a step needs, with all that its place in an order decides. Times are nanoseconds, memory is in the unit
-/// of the limits.
+/// An op that a step needs, with everything that affects its place in an order. Times are nanoseconds, memory is in the
+/// unit of the limits.
 struct NeededOp {
     OpKind kind = OpKind::Forward;
     Microbatch microbatch;
@@ -25,42 +25,44 @@ struct NeededOp {
     Rank rank;
     Chunk chunk;
     std::int64_t time = 0;       ///< from its start to its end
-    std::int64_t busy = 0;       ///< from its start until its rank is free: `time`, and a send that blocks the rank
-    std::int64_t work = 0;       ///< what it takes of its rank at least: less than `busy` where pairs save time
-    std::int64_t arrival = 0;    ///< from its end until its consumer has its output
-    OpNumber input = kNoNumber;  ///< the op of the neighbouring stage whose output it needs
-    OpNumber output = kNoNumber; ///< the op that needs its output
-    OpNumber own = kNoNumber;    ///< the op of its rank that must come before: F of I or B, I of W
+    std::int64_t busy = 0;       ///< from its start until its rank is free: `time`, plus a send that blocks the rank
+    std::int64_t work = 0;       ///< minimum time of its rank that it takes: less than `busy` if pairs save time
+    std::int64_t arrival = 0;    ///< from its end until its output reaches its consumer
+    OpNumber input = kNoNumber;  ///< the op of the neighbouring stage that produces its input
+    OpNumber output = kNoNumber; ///< the op that consumes its output
+    OpNumber own = kNoNumber;    ///< the op of its rank that must come before: F for I or B, I for W
     OpNumber own_next = kNoNumber;
-    std::int64_t takes = 0;     ///< memory when it starts
-    std::int64_t frees = 0;     ///< when it ends
+    std::int64_t takes = 0;     ///< memory taken when it starts
+    std::int64_t frees = 0;     ///< memory freed when it ends
     std::int64_t workspace = 0; ///< additional, while it runs
 };
 
 /// Memory limits of the ranks.
 struct MemoryLimits {
-    /// Per rank, most activations, counted as by peakActivations(); empty = no limit, one entry = the same for all.
+    /// Per rank, the maximum number of activations, counted as in peakActivations(); empty = no limit, one entry = the
+    /// same for all.
     std::vector<int> activations = {};
-    /// All stages in bytes, and per rank the limit; empty = none, one entry = the same for all.
+    /// All stages in bytes, and the limit per rank; empty = none, one entry = the same for all.
     std::optional<MemoryModel> model = {};
     std::vector<std::int64_t> bytes = {};
 };
 
-/// What a step consists of, however it is ordered.
+/// The parts of a step, in any order.
 struct OrderSizes {
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
-    /// Micro-batches of a second pipeline, for Placement::Bidirectional; counted in `microbatches`.
+    /// Micro-batches of a second pipeline, for Placement::Bidirectional; included in `microbatches`.
     int second = 0;
-    /// Of the second pipeline's model (StageWays); each takes as many micro-batches, the first the first ones.
+    /// Copies of the second pipeline's model (StageWays); each takes equally many micro-batches, the first copy the
+    /// first ones.
     int second_copies = 1;
     bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
     /// Per rank, what follows its last op before the step ends, such as its optimizer; empty = nothing.
     std::vector<TimeNs> after = {};
 };
 
-/// The ops of one step, which an order arranges. Immutable.
+/// The ops of one step, to be arranged by an order. Immutable.
 ///
 /// Ops of two pipelines that share the ranks (Placement::Bidirectional): the first `microbatches` − `second` run on the
 /// first, the others on the second.
@@ -68,13 +70,13 @@ class OrderProblem {
 public:
     struct Sizes : OrderSizes {
         Placement placement = Placement::Loop;
-        bool split = true; ///< backwards are I and W; else B
+        bool split = true; ///< backwards are I and W; otherwise B
     };
 
-    /// `costs` gives times by stage where stages differ, and outlives this.
-    /// Errors: Usage, where copies of a second pipeline do not fit or do not share its micro-batches evenly, times do
-    /// not name every stage, do not add up within 64 bits, or give pairs less than one of their halves; Input, naming
-    /// the rank, where memory cannot hold even one micro-batch.
+    /// `costs` gives times by stage if stages differ, and must outlive this object. Errors: Usage if copies of a second
+    /// pipeline do not fit or do not share its micro-batches evenly, or if times do not cover every stage, exceed 64
+    /// bits in sum, or give pairs less than one of their halves; Input, naming the rank, if memory cannot hold even one
+    /// micro-batch.
     [[nodiscard]] static Result<OrderProblem> make(const Sizes& sizes, const CostModel& costs,
                                                    const MemoryLimits& limits);
 
@@ -83,22 +85,22 @@ public:
     [[nodiscard]] OpNumber size() const { return static_cast<OpNumber>(ops_.size()); }
     [[nodiscard]] const NeededOp& op(OpNumber number) const { return ops_[static_cast<std::size_t>(number)]; }
     [[nodiscard]] const std::vector<NeededOp>& ops() const { return ops_; }
-    /// Per rank; the largest integer where there is no limit.
+    /// Per rank; the largest integer if there is no limit.
     [[nodiscard]] std::int64_t capacity(Rank rank) const { return capacity_[rank.index()]; }
-    /// What follows the last op of a rank before the step ends.
+    /// The work after the last op of a rank before the step ends.
     [[nodiscard]] std::int64_t after(Rank rank) const { return after_[rank.index()]; }
     [[nodiscard]] bool limited() const { return limited_; }
-    [[nodiscard]] bool bytes() const { return bytes_; } ///< the unit of memory; else activations
-    /// True if all micro-batches of a stage take the same times: orders then differ in the kinds and stages alone.
+    [[nodiscard]] bool bytes() const { return bytes_; } ///< memory is in bytes; otherwise in activations
+    /// True if all micro-batches of a stage take the same times: orders then only differ in kinds and stages.
     [[nodiscard]] bool uniform() const { return uniform_; }
-    /// True if busy times and arrivals are all that transfers cost, and ops run one by one. Else a schedule must be
-    /// simulated to be judged.
+    /// True if busy times and arrivals are the only costs of transfers, and ops run one by one. Otherwise a schedule
+    /// must be simulated to be judged.
     [[nodiscard]] bool plain() const { return plain_; }
-    /// The same problem where each op takes another time, by its number. For plain() problems.
+    /// The same problem with other op times, by number. For plain() problems.
     [[nodiscard]] OrderProblem withTimes(const std::vector<std::int64_t>& times) const;
     /// True if an input gradient and its weight gradient take as long as a whole backward.
     [[nodiscard]] bool addsUp(OpNumber input_grad) const;
-    /// The F, the B or I, or the W of a micro-batch and stage; kNoNumber where there is none.
+    /// The F, the B or I, or the W of a micro-batch and stage; kNoNumber if there is none.
     [[nodiscard]] OpNumber find(OpKind kind, Microbatch microbatch, Stage stage) const;
 
 private:
@@ -123,12 +125,12 @@ private:
 /// Per rank, its ops in execution order.
 using RankOrders = std::vector<std::vector<OpNumber>>;
 
-/// From the begin of a simulated step to the last end of an op and what follows on its rank: StepTimeline::wall() where
+/// From the start of a simulated step to the last end of an op and what follows on its rank; StepTimeline::wall() if
 /// nothing does.
 [[nodiscard]] TimeNs stepLength(const OrderProblem& problem, const StepTimeline& step);
 
-/// The schedule of an order. `fused` (per op, or empty) marks input gradients whose weight gradient follows at once:
-/// the two become a whole backward.
+/// The schedule of an order. `fused` (per op, or empty) marks input gradients followed at once by their weight
+/// gradient: the two become a whole backward.
 [[nodiscard]] Schedule scheduleOf(const OrderProblem& problem, const RankOrders& orders,
                                   const std::vector<char>& fused = {});
 
@@ -136,7 +138,7 @@ using RankOrders = std::vector<std::vector<OpNumber>>;
 void pairNeighbours(Schedule& schedule);
 
 /// The order of a schedule whose ops fit the problem: overlapped pairs run one after the other, whole backwards become
-/// I and W where the problem splits them. None where the ops differ.
+/// I and W if the problem splits them. None if the ops differ.
 [[nodiscard]] std::optional<RankOrders> ordersOf(const OrderProblem& problem, const Schedule& schedule);
 
 /// True if no rank exceeds its capacity.

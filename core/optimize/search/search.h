@@ -17,30 +17,30 @@ namespace bubblescope {
 
 /// Whether backwards are split into input and weight gradients.
 enum class SplitBackward : std::uint8_t {
-    Auto, ///< where it makes the step shorter
+    Auto, ///< if it makes the step shorter
     On,
     Off,
 };
 
-/// What is to be ordered, and how long the search may take.
+/// What to order, and how long the search may take.
 struct SearchRequest : OrderSizes {
-    std::vector<Placement> placements;         ///< that may be chosen; empty = loop, and V where vpp is 2 or more
-    SplitBackward split = SplitBackward::Auto; ///< Auto splits none where `pairs` is set
+    std::vector<Placement> placements;         ///< allowed placements; empty = loop, and V if vpp is 2 or more
+    SplitBackward split = SplitBackward::Auto; ///< Auto does not split if `pairs` is set
     CostModel costs;
-    std::vector<int> activations;      ///< as MemoryLimits
+    std::vector<int> activations;      ///< as in MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
-    std::optional<MemoryModel> stages; ///< the same, stage by stage, where `model` is not set
-    std::vector<std::int64_t> bytes;   ///< as MemoryLimits
-    /// What counts is then the mean step, and by how much 95 of 100 take longer than with the best family.
+    std::optional<MemoryModel> stages; ///< memory stage by stage, if `model` is not set
+    std::vector<std::int64_t> bytes;   ///< as in MemoryLimits
+    /// If set, the mean step counts, and how much longer 95 of 100 take than with the best family.
     std::optional<NoiseModel> noise;
-    std::optional<TimeNs> time_limit; ///< no round lasts longer
-    std::optional<int> rounds;        ///< no more rounds than this
-    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops examined
+    std::optional<TimeNs> time_limit; ///< no round takes longer
+    std::optional<int> rounds;        ///< at most this many rounds
+    std::int64_t effort = 4'000'000;  ///< ops examined, per task of a round
     std::uint64_t seed = 1;
     int threads = 0; ///< 0 = all cores
 };
 
-/// A schedule of the registry, within the memory.
+/// A schedule of the registry that fits into the memory.
 struct FamilyStep {
     std::string name;
     std::string flavor;
@@ -48,51 +48,51 @@ struct FamilyStep {
     std::optional<NoisySteps> noisy;
 };
 
-/// What is known so far: after the families, after the orders that rules make, and after each round.
+/// The result so far: after the families, after the orders made by rules, and after each round.
 struct SearchProgress {
     int rounds = 0;
     TimeNs makespan{0}; ///< of the best order so far
     TimeNs bound{0};
     const Sentence& reason;                       ///< of the bound
-    const std::optional<FamilyStep>& best_family; ///< none if none keeps to the memory
+    const std::optional<FamilyStep>& best_family; ///< none if none fits into the memory
     const std::function<Schedule()>& best;        ///< makes the best order so far; O(ops)
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
-/// Returns false to end the search, whose answer is then the best order so far. Called on the thread that called
-/// searchOrder(); the references hold during the call.
+/// Returns false to end the search, whose result is then the best order so far. Called on the thread that called
+/// searchOrder(); the references are valid during the call.
 using SearchWatch = std::function<bool(const SearchProgress&)>;
 
 struct FoundOrder {
     Schedule schedule;
-    TimeNs makespan{0};                    ///< as simulate() gives it, and `after`: stepLength()
+    TimeNs makespan{0};                    ///< as from simulate(), plus `after`: stepLength()
     TimeNs bound{0};                       ///< no order within the memory is shorter
     Sentence reason;                       ///< of the bound
-    bool proven = false;                   ///< makespan and bound are equal, or all orders have been ruled out
-    std::optional<FamilyStep> best_family; ///< none if none keeps to the memory
+    bool proven = false;                   ///< makespan equals the bound, or all orders have been ruled out
+    std::optional<FamilyStep> best_family; ///< none if none fits into the memory
     std::vector<int> peak_activations;     ///< per rank
     std::optional<NoisySteps> noisy;
-    std::optional<std::int64_t> noisy_bound; ///< no order has a shorter mean: noisyBound()
+    std::optional<std::int64_t> noisy_bound; ///< lower bound on the mean of any order: noisyBound()
     int rounds = 0;
-    bool stopped = false;     ///< by the caller or the time limit, before the bound was met or the rounds were over
+    bool stopped = false;     ///< by the caller or the time limit, before the bound was reached or the rounds were over
     std::int64_t judged = 0;  ///< moves whose effect was estimated
-    std::int64_t moves = 0;   ///< carried out
-    std::int64_t touched = 0; ///< ops looked at
+    std::int64_t moves = 0;   ///< moves carried out
+    std::int64_t touched = 0; ///< ops examined
 
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
 
-/// Usage error where sizes are impossible or too large to search.
+/// Usage error if sizes are impossible or too large to search.
 [[nodiscard]] Status checkSizes(const SearchRequest& request);
 
-/// Searches the order with the shortest step. Starts are all families that keep to the memory and orders made by rules
-/// (list_order.h); the best of them are improved round by round (improve.h). The answer is never worse than the best
-/// family. It depends on request.seed and the number of rounds, not on threads or times: a time limit only decides
-/// after which round the search ends.
+/// Searches for the order with the shortest step. Starts from all families that fit into the memory and from orders
+/// made by rules (list_order.h); the best of them are improved round by round (improve.h). The result is never worse
+/// than the best family. It depends on request.seed and the number of rounds, not on threads or times: a time limit
+/// only decides after which round the search ends.
 ///
-/// Where transfers queue or hold up ranks (OrderProblem::plain() is false), orders are improved without that and then
-/// judged and adjusted by simulate(), which takes longer.
+/// If transfers queue or block ranks (OrderProblem::plain() is false), orders are improved without that and then judged
+/// and adjusted by simulate(), which takes longer.
 ///
-/// Errors: Usage, for impossible sizes; Input, naming the rank where memory cannot hold one micro-batch, or where all
+/// Errors: Usage for impossible sizes; Input, naming the rank whose memory cannot hold one micro-batch, or if all
 /// orders found deadlock.
 [[nodiscard]] Result<FoundOrder> searchOrder(const SearchRequest& request, const JobControl& control,
                                              const SearchWatch& watch = {});

@@ -9,7 +9,7 @@
 namespace bubblescope::report {
 
 /// What would shorten a run's step. `run_words` name the run and its options to a command, for the commands that show
-/// each suggestion. `orders_written`: the files that suggestions of searched orders name are there.
+/// each suggestion. `orders_written`: the files named by suggestions of searched orders have been written.
 [[nodiscard]] Document adviceDocument(const RunModel& model, const Advice& advice,
                                       const std::vector<std::string>& run_words, bool orders_written = false);
 

@@ -8,18 +8,18 @@
 
 namespace bubblescope::report {
 
-/// What a reader in a hurry gets: the statements that cast doubt on the result, at most three, and the first of the
-/// others. At least one.
+/// The answer for a reader in a hurry: the statements that cast doubt on the result, at most three, and the first of
+/// the others. At least one.
 [[nodiscard]] std::vector<const Statement*> headline(const Answer& answer);
 
-/// What comes before a statement for people: "Data:", "Result:", "Cost:".
+/// The label of a statement for people: "Data:", "Result:", "Cost:".
 [[nodiscard]] Sentence labelOf(const Statement& statement);
-/// "146.1 ms of a step (21.6 %)", where a statement's action wins something else than its cost; else empty.
+/// "146 ms of a step (21.6 %)" if the gain of a statement's action differs from its cost; otherwise empty.
 [[nodiscard]] Sentence gainText(const Answer& answer, const Statement& statement);
 
 /// The statements for programs.
 [[nodiscard]] Value::List statementList(const Answer& answer);
-/// The state and the headline for people, a label before each.
+/// Adds the state and the headline for people, each with a label.
 void addHeadline(Section& section, const Answer& answer);
 
 /// Adds, for programs, "summary" (an object with the state and the first statement) and "answer" (the list of all

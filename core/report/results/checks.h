@@ -5,7 +5,7 @@
 
 namespace bubblescope::report {
 
-/// What checks in bubbles covered and found. `reader` is whom the document is made for: Text, Page or Programs.
+/// The coverage and results of checks in bubbles. `reader` is the reader of the document: Text, Page or Programs.
 [[nodiscard]] Section checksSection(const CheckLog& log, const CheckCoverage& coverage, Reader reader);
 
 } // namespace bubblescope::report

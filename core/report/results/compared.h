@@ -9,7 +9,7 @@
 
 namespace bubblescope::report {
 
-/// One of several schedules that are compared, simulated or run.
+/// One of several compared schedules, simulated or run.
 struct Compared {
     const Schedule& schedule;
     TimeNs makespan{0};
@@ -17,10 +17,10 @@ struct Compared {
     std::vector<Cell> further; ///< cells of the table's further columns
 };
 
-/// For people: a row for each with its title, makespan and bubble rates, then the further columns.
+/// For people: one row per schedule with its title, makespan and bubble rates, then the further columns.
 [[nodiscard]] Table comparisonTable(std::vector<Compared> rows, const std::vector<std::string>& further);
 
-/// The same of one schedule for programs: the first members of its object.
+/// For programs: the first members of one schedule's object.
 void addCompared(Section& object, const Compared& row);
 
 } // namespace bubblescope::report

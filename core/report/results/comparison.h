@@ -5,7 +5,7 @@
 
 namespace bubblescope::report {
 
-/// Two runs, op by op. `comparison` is of `a`, the run before, and `b`. `reader` is whom the document is made for:
+/// Two runs, op by op. `comparison` compares `a`, the earlier run, with `b`. `reader` is the reader of the document:
 /// Text, Page or Programs.
 [[nodiscard]] Document comparisonDocument(const Run& a, const Run& b, const RunComparison& comparison, Reader reader);
 

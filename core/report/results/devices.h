@@ -10,12 +10,12 @@
 
 namespace bubblescope::report {
 
-/// What `analyze` reports for a trace without a pipeline: how the devices, or otherwise the hosts' threads, used their
-/// time. `files` has one entry for each of Run::inputs() and shows some activity; `version` is the program's.
+/// The report of `analyze` for a trace without a pipeline: how the devices, or otherwise the hosts' threads, used their
+/// time. `files` has one entry per Run::inputs() and shows some activity; `version` is the program's.
 [[nodiscard]] Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivity>& files,
                                         const std::string& version);
 
-/// The verdict alone.
+/// Only the verdict.
 [[nodiscard]] Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
 /// "devices", "streams", "kernels" (or the hosts' operators) and "transfers".

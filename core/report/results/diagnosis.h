@@ -6,9 +6,9 @@
 
 namespace bubblescope::report {
 
-/// Adds to a step's section where its time went, what made it longer, its critical path and who is to blame. Times
-/// count from the step's begin. `request` selects the ranks shown. `reader` is the reader of the document: Text, Page
-/// or Programs.
+/// Adds to a step's section where its time went, what made it longer, its critical path and the causes of its waits.
+/// Times count from the start of the step. `request` selects the ranks shown. `reader` is the reader of the document:
+/// Text, Page or Programs.
 void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosis& diagnosis,
                   const StepRequest& request, Reader reader);
 

@@ -6,8 +6,8 @@
 
 namespace bubblescope::report {
 
-/// The digests of two runs: where they begin to differ, and what follows from it. `reader` is whom the document is made
-/// for: Text, Page or Programs.
+/// The digests of two runs: where they first differ, and the consequences. `reader` is the reader of the document:
+/// Text, Page or Programs.
 [[nodiscard]] Document digestsDocument(const RecordedChecks& a, const RecordedChecks& b, const DigestComparison& result,
                                        Reader reader);
 

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-/// What many documents hold.
+/// Parts shared by many documents.
 namespace bubblescope::report {
 
 /// Paths, in a list.
 [[nodiscard]] Value filesOf(const std::vector<std::filesystem::path>& files);
 
-/// The one file, or their folder and number; there is one at least.
+/// The only file, or the files' folder and number. There must be at least one.
 [[nodiscard]] std::string filesText(const std::vector<std::filesystem::path>& files);
 
 /// Data faults, "problems" in JSON: how often, what, and where first. `reader` is who sees the table.
@@ -27,14 +27,14 @@ namespace bubblescope::report {
 void addOrder(Section& object, const Schedule& order);
 void addOrder(Section& object, const RunInfo& recorded);
 
-/// "schema_version", for programs: it grows when a key changes its meaning or goes, not when one is added. The manual
-/// lists all keys (json.md).
+/// "schema_version", for programs: it increases when a key changes its meaning or is removed, not when one is added.
+/// The manual lists all keys (json.md).
 inline constexpr int kSchemaVersion = 1;
 void addSchemaVersion(Section& document);
 
 /// The time of a step and the steps that it is based on: "step_time_ns" and "selection", for programs.
 void addSelection(Section& object, const StepSelection& selection);
-/// The latter alone: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
+/// Only the latter: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
 [[nodiscard]] Value::Object selectionOf(const StepSelection& selection);
 
 /// {"pp": 1, "dp": 0, …}

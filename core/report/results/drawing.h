@@ -12,7 +12,7 @@
 
 namespace bubblescope::report {
 
-/// A step to draw, and the times it came about with.
+/// A step to draw, and the times it resulted from.
 struct Drawn {
     const Schedule& schedule;
     const StepTimeline& step;
@@ -20,8 +20,8 @@ struct Drawn {
     std::span<const std::vector<ActionTime>> actions = {}; ///< per rank: drawn on lanes below
 };
 
-/// The steps below one another, each with its schedule, times and bubble rate, and if `consolidated` followed by the
-/// same step re-timed within its slack. An SVG document. Errors: those of svg::drawTimelines().
+/// Draws the steps below one another, each with its schedule, times and bubble rate and, if `consolidated`, followed by
+/// the same step re-timed within its slack. An SVG document. Errors: those of svg::drawTimelines().
 [[nodiscard]] Result<std::string> drawSteps(std::span<const Drawn> drawn, const svg::DrawOptions& options = {},
                                             bool consolidated = false);
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope::report {
 
-/// A form and, where it is a bound, what the simulation says.
+/// A form and, if it is a bound, the simulation's result.
 struct Formula {
     Schedule schedule;
     CostModel costs;
@@ -20,8 +20,7 @@ struct Formula {
 /// Errors: those of closedForm() and simulate().
 [[nodiscard]] Result<Formula> formulaOf(Schedule schedule, CostModel costs);
 
-/// The closed form by rank and position; with `explain` people also see what is quoted of it elsewhere, which programs
-/// always get.
+/// The closed form by rank and position; with `explain` people also see published forms, which programs always get.
 [[nodiscard]] Document formulaDocument(const Formula& formula, bool explain);
 
 } // namespace bubblescope::report

@@ -8,8 +8,8 @@ namespace bubblescope::report {
 /// Memory of one rank, for programs; `schedule` names its ops.
 [[nodiscard]] Value::Object memoryOf(const Schedule& schedule, const MemoryReport& memory, Rank rank);
 
-/// Adds one line per rank that exceeds the budget, with the first op that does, or one that none does; nothing without
-/// a budget.
+/// Adds one line per rank that exceeds the budget, with the first op that does, or one line saying that no rank does;
+/// nothing without a budget.
 void addBudgetLines(Section& document, const Schedule& schedule, const MemoryReport& memory);
 
 } // namespace bubblescope::report

@@ -5,8 +5,8 @@
 
 namespace bubblescope::report {
 
-/// "period": what a step costs the job from begin to begin. Empty where no two steps follow each other, and for people
-/// where the period is the step within 1 %.
+/// "period": what a step costs the job from start to start. Empty if no two steps are consecutive, and for people if
+/// the period equals the step within 1 %.
 [[nodiscard]] Section periodSection(const StepPeriod& period, Reader reader);
 
 } // namespace bubblescope::report

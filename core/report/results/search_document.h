@@ -8,7 +8,7 @@
 
 namespace bubblescope::report {
 
-/// The order that a search found; `seconds` is how long that took.
+/// The order found by a search; `seconds` is how long that took.
 [[nodiscard]] Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded,
                                           double seconds);
 

@@ -15,7 +15,7 @@
 
 namespace bubblescope::report {
 
-/// What queues of transfers did to a simulated run.
+/// The effect of transfer queues on a simulated run.
 struct QueueCosts {
     std::string communicators;  ///< their kind
     TimeNs makespan_without{0}; ///< with transfers matched by tag
@@ -23,14 +23,14 @@ struct QueueCosts {
     std::vector<std::vector<ActionTime>> actions; ///< per rank
 };
 
-/// A simulated run of a schedule, and what theory predicts for it, if it covers the schedule.
+/// A simulated run of a schedule, and theory's prediction for it, if there is one.
 struct Simulated {
     Schedule schedule;
     StepTimeline step;
     StepAnalysis analysis;
     std::optional<ClosedForm> form; ///< exact or a bound
     std::optional<MemoryReport> memory;
-    std::optional<QueueCosts> queues; ///< of a lowered schedule
+    std::optional<QueueCosts> queues; ///< for a lowered schedule
 
     [[nodiscard]] Compared compared() const { return {schedule, step.wall(), analysis.rates, {}}; }
 };
@@ -38,15 +38,15 @@ struct Simulated {
 /// Runs a valid schedule on a cost model. Errors: those of simulate() and of the memory request.
 [[nodiscard]] Result<Simulated> simulated(Schedule schedule, const CostModel& costs, const MemoryRequest& memory = {});
 
-/// The same with its actions, see simulateLowered(). Closed forms know no queues, so there is none.
+/// As above, with its actions, see simulateLowered(). There is no closed form, because closed forms ignore queues.
 [[nodiscard]] Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& costs,
                                           const QueueModel& queues, const WeightTimes& weights,
                                           const MemoryRequest& memory = {});
 
-/// What `simulate` found: rates, a row a rank, and if `with_ops` the list of ops for programs.
+/// The result of `simulate`: rates, one row per rank, and if `with_ops` the list of ops for programs.
 [[nodiscard]] Document simulationDocument(const Simulated& run, bool with_ops);
 
-/// Every choice of communicators and places of receives: a table, and what to set for the first.
+/// Every choice of communicators and places of receives: a table, and how to set the first.
 void addChoices(Document& document, const std::vector<CommunicationChoice>& choices);
 
 /// Each op with its start and end: [kind, microbatch, chunk, rank, start_ns, end_ns], and the slice of split sequences.
@@ -54,7 +54,7 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
 
 /// Several schedules side by side: a table and their charts for people.
 [[nodiscard]] Document simulationsDocument(const std::vector<Simulated>& runs);
-/// The same for programs.
+/// As above, for programs.
 [[nodiscard]] Document simulationsData(const std::vector<Simulated>& runs, bool with_ops);
 
 } // namespace bubblescope::report

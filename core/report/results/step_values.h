@@ -7,8 +7,8 @@
 
 namespace bubblescope::report {
 
-/// What a framework states of a step, as far as it does: "loss" (null if it is no finite number), "tokens", "samples",
-/// "sequence_length".
+/// The values that a framework states about a step: "loss" (null if it is infinite or NaN), "tokens", "samples",
+/// "sequence_length"; keys are absent if not stated.
 [[nodiscard]] Value::Object stepValuesOf(const StepValues& values);
 
 /// "2.3026"; a loss of any size.

@@ -16,7 +16,7 @@ struct AnalysisTable {
 };
 
 /// "steps", "accounting", "findings", "ops", "bubbles" and "transfers". They contain all steps, including those set
-/// aside (the table of steps marks them), or only the requested steps, and the requested ranks. The arguments must
+/// aside (which the table of steps marks), or only the requested steps, and the requested ranks. The arguments must
 /// outlive the result.
 [[nodiscard]] std::vector<AnalysisTable> analysisTables(const Run& run, const RunReport& report);
 

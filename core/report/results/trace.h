@@ -5,15 +5,15 @@
 
 namespace bubblescope::report {
 
-/// What a terminal shows first: what was read, and which schedule it is.
+/// The first lines on a terminal: the files that were read, and the schedule.
 void addTraceLines(Section& document, const Run& run, const StepSelection& selection);
 
-/// For programs: files, sizes, faults and origin of the trace, "trace"; its schedule, and how that is known,
-/// "schedule".
+/// For programs: "trace" with files, sizes, faults and origin of the trace; "schedule" with its schedule and how it was
+/// found.
 [[nodiscard]] Section traceData(const Run& run);
 [[nodiscard]] Section scheduleData(const Run& run);
 
-/// How the ranks' clocks were put together; nothing to see for people where they share one.
+/// How the ranks' clocks were aligned; people see nothing if they share one.
 [[nodiscard]] Section clocksSection(const RunClocks& clocks);
 
 } // namespace bubblescope::report

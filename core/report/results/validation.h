@@ -8,10 +8,10 @@
 
 namespace bubblescope::report {
 
-/// What validation found in a schedule: how many problems, and the first thousand of them.
+/// The result of validating a schedule: the number of problems, and the first thousand of them.
 [[nodiscard]] Document validationDocument(const LoweredSchedule& schedule, const LoweredValidation& found);
 
-/// Whether it can hang, and with which communicators it could. `found` has a verdict.
+/// Whether it can hang, and with which communicators it could. `found` must have a verdict.
 void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
                  const std::vector<CommunicatorVerdict>& all);
 

@@ -9,18 +9,18 @@
 
 namespace bubblescope::report {
 
-/// How far the replay of a run is off: what every answer of what-if and advice rests on.
+/// The error of replaying a run, on which every answer of what-if and advice is based.
 void addReplayError(Section& section, const ReplayCheck& check);
-/// The same, for programs also by step and rank.
+/// As above; for programs also by step and rank.
 void addReplayCheck(Section& section, const ReplayCheck& check);
 
-/// What stragglers cost, and which ranks, replicas and kinds of op they are.
+/// The cost of stragglers, and which ranks, replicas and kinds of op they are.
 [[nodiscard]] Document studyDocument(const RunModel& model, const StragglerStudy& study);
 
-/// What `changes`, in words, would do to a step.
+/// The predicted effect of `changes`, in words, on a step.
 [[nodiscard]] Document predictionDocument(const std::vector<std::string>& changes, const Prediction& prediction);
 
-/// Both, for programs: the study, and below "scenario" what the changes would do.
+/// Both, for programs: the study, and below "scenario" the predicted effect of the changes.
 [[nodiscard]] Document scenarioDocument(const RunModel& model, const std::vector<std::string>& changes,
                                         const Prediction& prediction);
 

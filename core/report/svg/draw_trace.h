@@ -15,14 +15,14 @@ struct TraceDrawOptions {
     double width = 1200;           ///< pixels
 };
 
-/// Draws the raw slices of a time range as an SVG document of its own: a heading for each process, a band for each of
-/// its threads, streams and lanes that has a slice in the range, a line of the band for each depth of nesting. Slices
-/// of one name have one colour; neighbours too narrow to be seen are drawn as one; a label that would not fit is left
-/// out or cut short. Instants, counters and flows are not drawn.
-/// Errors: Usage, when the range is empty or holds no slice, or the width leaves no room.
+/// Draws the raw slices of a time range as a separate SVG document: a heading per process, a band for each of its
+/// threads, streams and lanes that has a slice in the range, and a line of the band per depth of nesting. Slices of one
+/// name have one colour; neighbours too narrow to be seen are drawn as one; labels that would not fit are left out or
+/// truncated. Instants, counters and flows are not drawn. Errors: Usage if the range is empty or has no slices, or the
+/// width leaves no room.
 [[nodiscard]] Result<std::string> drawTrace(const Trace& trace, const TraceDrawOptions& options = {});
 
-/// The same, as a file. An existing one is replaced only when the new one is complete.
+/// As drawTrace(), to a file. An existing one is replaced only when the new one is complete.
 [[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace,
                                 const TraceDrawOptions& options = {});
 

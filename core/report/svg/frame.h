@@ -8,23 +8,23 @@
 #include <string>
 #include <string_view>
 
-/// What every drawing has around what it shows.
+/// The frame of every drawing, around its content.
 
 namespace bubblescope::svg {
 
 inline constexpr double kMargin = 14;
 inline constexpr double kTextSize = 11;
 inline constexpr double kLeastPlot = 100; ///< pixels from left to right, below which nothing can be distinguished
-inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years: beyond, sums of times could overflow
+inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years; above this, sums of times could overflow
 
-/// The document's first element, not closed, with its title, the hatching and the ground.
+/// The document's first element, not closed, with its title, the hatching and the background.
 [[nodiscard]] std::string openDrawing(double width, double height, std::string_view title);
 
 /// Draws a time axis whose left and right ends are those of `plot`, below `y`, in a drawing that is `width` wide;
 /// returns where the axis ends.
 double drawAxis(Document& document, const Rect& plot, double y, TimeNs from, TimeNs to, double width);
 
-/// What a drawing shows, and so what its legend explains.
+/// The elements of a drawing, which its legend explains.
 struct LegendContent {
     std::set<OpKind> kinds;
     Shades shades;
@@ -33,15 +33,15 @@ struct LegendContent {
     bool bubbles = false;
     bool labels = false;
 
-    /// Adds what `boxes` show.
+    /// Adds the content of `boxes`.
     void note(const std::vector<Box>& boxes, double row_height);
 };
 
 /// Writes the legend in lines from `area`'s left and top, no wider than it; returns where the legend ends.
 double drawLegend(Document& document, const LegendContent& content, const Rect& area);
 
-/// Attributes of what is drawn hatched. The stripes are a repeating gradient, defined by drawDefinitions(): viewers of
-/// SVG Tiny, such as Qt's before 6.7, know no patterns.
+/// Attributes of hatched elements. The stripes are a repeating gradient, defined by drawDefinitions(), because viewers
+/// of SVG Tiny, such as Qt's before 6.7, do not support patterns.
 inline constexpr std::string_view kHatched = R"svg(fill="url(#bubble)")svg";
 void drawDefinitions(Document& document);
 

@@ -14,11 +14,11 @@
 
 namespace bubblescope::svg {
 
-/// What a box is painted with: an op's kind, and how far it is mixed towards the ground.
+/// How a box is painted: an op's kind, and how much it is mixed with the background.
 struct Paint {
     OpKind kind = OpKind::Forward;
     std::int32_t step = 0;  ///< 0 = the full colour, steps − 1 = the lightest
-    std::int32_t steps = 1; ///< chunks, times slices where sequences are split
+    std::int32_t steps = 1; ///< number of shades: chunks, times slices if sequences are split
 
     friend constexpr auto operator<=>(const Paint&, const Paint&) = default;
 };
@@ -29,14 +29,14 @@ struct Paint {
 /// Black or white, whichever reads better on `fill` ("#rrggbb").
 [[nodiscard]] std::string_view textOn(std::string_view fill);
 
-/// One rectangle of a rank's row.
+/// A rectangle in a rank's row.
 struct Box {
     Rect rect;
     std::optional<Paint> paint; ///< none: a bubble
     bool second_route = false;  ///< belongs to the pipeline that runs from the last rank to the first
-    std::string label = {};     ///< empty where it has no room
+    std::string label = {};     ///< empty if there is no room
     double label_size = 0;
-    std::string title = {}; ///< what a viewer shows at the pointer
+    std::string title = {}; ///< shown by viewers at the pointer
 };
 
 /// How shades distinguish a step's ops.
@@ -48,10 +48,10 @@ struct Shades {
     [[nodiscard]] Paint paint(const Op& op) const;
 };
 
-/// The micro-batch, with its slice where sequences are split: "3", "3:1"; "O" for the optimizer.
+/// The micro-batch, with its slice if sequences are split: "3", "3:1"; "O" for the optimizer.
 [[nodiscard]] std::string labelOf(const Op& op, const Shades& shades);
 
-/// Room that a label needs left and right of it, together.
+/// Total room that a label needs on its left and right.
 inline constexpr double kLabelPadding = 2.5;
 
 struct RowInput {
@@ -62,12 +62,12 @@ struct RowInput {
     TimeNs from{0}; ///< the times of the row's left and right edge
     TimeNs to{0};
     Rect row;
-    double label_size = 0; ///< of ops that take the row's full height
+    double label_size = 0; ///< for ops that take the row's full height
 };
 
-/// A rank's ops and bubbles within the range. Ops that run at the same time share the row's height, forwards
-/// on top. Neighbours too narrow to be seen become one box in the colour that takes most of their time. Ops of
-/// no duration are left out. Linear in ops, but for sorting them by start.
+/// A rank's ops and bubbles in the range. Ops that run at the same time share the row's height, forwards on top.
+/// Neighbours too narrow to be seen become one box in the colour that takes most of their time. Leaves out empty ops.
+/// Linear in ops, apart from sorting them by start.
 [[nodiscard]] std::vector<Box> rowBoxes(const RowInput& input);
 
 } // namespace bubblescope::svg

@@ -11,28 +11,28 @@
 namespace bubblescope {
 
 /// The theory of one schedule family's orders; closedForm() combines it. Each function may be null. It is called with a
-/// schedule that the family generated, or one equal to it. An error names the domain that the schedule or the costs lie
+/// schedule that the family generated, or one equal to it. An error names the domain that the schedule or the costs are
 /// outside of.
 struct FamilyTheory {
     std::string_view family; ///< ScheduleFamily::name
     /// Bubbles per position or in total, for equal stages and free transfers.
     Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// Peak activations; they do not depend on times. Without values if none are known.
+    /// Peak activations, which do not depend on times. Without values if none are known.
     PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
-    /// The same as closed_form for transfers with latency or unequal stages: called for all costs that closed_form does
-    /// not cover.
+    /// As closed_form for transfers with latency or unequal stages: called for all costs that closed_form does not
+    /// cover.
     Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// Forms that publications state for this family, evaluated for a schedule on equal stages, with a verdict each.
+    /// Published forms of this family, evaluated for a schedule on equal stages, each with a verdict.
     std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
 };
 
 /// Families without any form have no entry.
 [[nodiscard]] std::span<const FamilyTheory> familyTheories();
 
-/// By the family's name (not an alias); nullptr if nothing is known about it.
+/// By the family's name (not an alias); nullptr if there is no theory for it.
 [[nodiscard]] const FamilyTheory* findFamilyTheory(std::string_view family);
 
-// The entries. Each is defined beside its forms.
+// The entries. Each is defined next to its forms.
 [[nodiscard]] FamilyTheory fThenBTheory();
 [[nodiscard]] FamilyTheory loopedBfsTheory();
 [[nodiscard]] FamilyTheory interleavedFThenBTheory();

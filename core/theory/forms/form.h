@@ -15,8 +15,8 @@ namespace bubblescope {
 /// How a form's value relates to the true one.
 enum class FormKind : std::uint8_t {
     Exact,
-    LowerBound, ///< the true value is this or more
-    UpperBound, ///< the true value is this or less
+    LowerBound, ///< the true value is at least this
+    UpperBound, ///< the true value is at most this
 };
 
 /// "exact", "lower bound", "upper bound"; also the JSON value.
@@ -32,8 +32,8 @@ struct PositionForm {
     std::string domain; ///< where the form is exact or a bound, in words
 };
 
-/// Maximum activations per rank, in forward ops of one chunk, as counted by peakActivations(). They follow from the
-/// order alone, so they hold for all times and transfers.
+/// Maximum activations per rank, in forward ops of one chunk, as counted by peakActivations(). They only depend on the
+/// order, so they are valid for all times and transfers.
 struct PeakForm {
     std::string expression;  ///< such as "min(m, p−s)"; s is the rank
     std::vector<int> values; ///< per rank
@@ -41,11 +41,11 @@ struct PeakForm {
     std::string domain;
 };
 
-/// The quantity that a quoted form gives.
+/// The quantity that a published form gives.
 enum class Quantity : std::uint8_t {
     PositionBubble, ///< a rank's bubble at one position
     Bubble,         ///< a rank's bubble in total
-    SpanBubble,     ///< the bubble on the longest span, as the zero-bubble papers count
+    SpanBubble,     ///< the bubble on the longest span, as the zero-bubble papers count it
     Makespan,
     BubbleRate, ///< the three of BubbleRates
     SpanBubbleRate,
@@ -57,9 +57,9 @@ enum class Quantity : std::uint8_t {
 /// A form as published, listed under its own name because it is wrong, incomplete or easily misread.
 struct QuotedForm {
     std::string name;   ///< "inner split of 1F1B, before the steady part"
-    std::string source; ///< the work that states it
+    std::string source; ///< the publication
     Quantity quantity = Quantity::Bubble;
-    Position position = Position::BeforeWarmup; ///< of a PositionBubble
+    Position position = Position::BeforeWarmup; ///< for a PositionBubble
     std::string expression;                     ///< in the symbols used here
     std::vector<TimeNs> values;                 ///< per rank, one for a makespan or a span; empty for a ratio
     double ratio = 0;
@@ -69,8 +69,8 @@ struct QuotedForm {
 
 /// Closed-form bubbles of one step. Positions refer to the consolidated timeline (consolidate.h).
 struct ClosedForm {
-    /// By rank, then position; positions whose form is 0 for every rank are omitted. Empty if only the totals are
-    /// known; if some positions are known, only those, and positionsKnown() is false.
+    /// By rank, then position; omits positions whose form is 0 for every rank. Empty if only the totals are known; if
+    /// only some positions are known, contains those, and positionsKnown() is false.
     std::vector<PositionForm> positions;
     std::vector<TimeNs> bubble;    ///< total per rank
     std::string bubble_expression; ///< such as "(p−1)·(t_f+t_b)"
@@ -79,7 +79,7 @@ struct ClosedForm {
     FormKind kind = FormKind::Exact; ///< of makespan, totals and rates
     std::string domain;              ///< where makespan and totals are exact or bounds, in words
     std::string note;                ///< why there is no exact form; empty if there is one
-    /// The three meanings of "bubble rate", see BubbleRates.
+    /// The three definitions of "bubble rate", see BubbleRates.
     double bubble_rate = 0;                 ///< idle over makespan
     std::optional<double> span_bubble_rate; ///< none if the forms do not determine when ranks start and end
     double over_ideal = 0;

@@ -16,7 +16,7 @@ namespace bubblescope {
 /// The total time of a rank's ops, without the optimizer.
 [[nodiscard]] TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs);
 
-/// Rejects times per stage: for families whose form covers transfers with latency, but equal stages only. Errors:
+/// Rejects times per stage, for families whose form covers transfers with latency, but only equal stages. Errors:
 /// Usage.
 [[nodiscard]] Status requireEqualStages(const CostModel& costs);
 
@@ -47,8 +47,8 @@ public:
     /// One form for all ranks; `value` takes the rank s.
     FormBuilder& add(Position position, std::string expression, const std::function<TimeNs(int s)>& value);
 
-    /// Forms of rank s alone, for orders whose ranks differ; one for each position. On a rank whose order has no
-    /// steady phase, the terms between warm-up and cool-down are added up to one bubble between forward and backward.
+    /// Forms of rank s alone, for orders whose ranks differ, one per position. On a rank whose order has no steady
+    /// phase, adds the terms between warm-up and cool-down up to one bubble between forward and backward.
     FormBuilder& addRank(int s, std::vector<PositionTerm> terms);
 
     /// Only the two outer positions of addFillAndDrain().
@@ -77,8 +77,8 @@ private:
     ClosedForm form_;
 };
 
-/// The form of a schedule of which only the makespan is known: a rank's bubble is the makespan less the time of its
-/// ops. `domain` as in ClosedForm; if ranks differ, the two expressions are those of the rank with the largest bubble.
+/// The form of a schedule with a known makespan only: a rank's bubble is the makespan minus the time of its ops.
+/// `domain` as in ClosedForm; if ranks differ, the two expressions are those of the rank with the largest bubble.
 [[nodiscard]] ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
                                       std::string bubble_expression, std::string makespan_expression,
                                       std::string domain);
@@ -144,8 +144,8 @@ struct QuoteText {
 [[nodiscard]] QuotedForm ratioQuote(Quantity quantity, QuoteText text, double ratio, bool holds);
 
 /// The span bubble rate that the sail-sg README (Qi et al. 2023) gives an order, in sixths of 1F1B's
-/// B = (p−1)/(m+p−1); `expression` is its wording. In truth the order idles for `units` ops beside the 3·m·v ops of its
-/// work, t_f = t_i = t_w. The README gives a limit, which can be met exactly at single sizes.
+/// B = (p−1)/(m+p−1); `expression` is its wording. The order in fact idles for `units` ops in addition to the 3·m·v
+/// ops of its work, t_f = t_i = t_w. The README gives a limit, which can be met exactly at single sizes.
 [[nodiscard]] QuotedForm sailSgFractionQuote(const Schedule& schedule, int sixths, int units, std::string name,
                                              std::string expression);
 

@@ -4,13 +4,14 @@
 
 namespace bubblescope::runtime {
 
-// Causal self-attention of all heads of all sequences in one piece, where scores and weights never reach memory (Dao
+// Causal self-attention of all heads of all sequences in one kernel, where scores and weights never reach memory (Dao
 // et al., "FlashAttention", 2022). Numbers are stored as Bf16; products of 16-bit numbers are summed in float, and
 // weights are rounded to Bf16 before they are multiplied. All sums have a fixed order.
 //
-// What runs it (runtime/backend/cuda/attention.cu) works on tiles of rows, and is not one of the forms of forms.h.
+// Its implementation (runtime/backend/cuda/attention.cu) works on tiles of rows, and is not one of the forms of
+// forms.h.
 
-/// The rows of one kind, such as the queries, of all heads and sequences. A token's rows of the heads are adjacent.
+/// The rows of one kind, such as the queries, for all heads and sequences. A token's rows of the heads are adjacent.
 /// Addresses and distances are multiples of 16 bytes.
 template <class T>
 struct HeadRows {
@@ -31,7 +32,7 @@ struct AttentionSizes {
     [[nodiscard]] std::int64_t pairs() const { return static_cast<std::int64_t>(sequences) * heads; }
 };
 
-/// The widths of heads that it is written for.
+/// The supported widths of heads.
 constexpr bool fusedWidth(std::int64_t width) {
     return width == 16 || width == 32 || width == 64 || width == 128;
 }
@@ -46,7 +47,7 @@ struct FusedAttention {
 };
 
 /// The gradients of queries, keys and values. Those of keys and values are overwritten, as those of the queries are.
-/// Exactly one storage of them is given: Float where the gradients of several slices are summed.
+/// Exactly one of their two storages is given: Float if the gradients of several slices are summed.
 struct FusedAttentionGradient {
     AttentionSizes sizes;
     HeadRows<const Bf16> queries;

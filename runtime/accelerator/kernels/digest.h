@@ -5,9 +5,9 @@
 
 namespace bubblescope::runtime {
 
-/// Adds the terms of a buffer of any size and alignment to `*to`, of which digestOf() makes the digest of
-/// core/aadiff/digest.h. On the way it copies the buffer, if `copy` is not null: one kernel where a digest, its total
-/// and a copy would be three, which follow each other within ops.
+/// Adds the terms of a buffer of any size and alignment to `*to`, from which digestOf() makes the digest of
+/// core/aadiff/digest.h. Also copies the buffer if `copy` is not null: one kernel instead of three for a digest, its
+/// total and a copy, which follow each other within ops.
 struct DigestKernel {
     using Form = RowForm;
     std::uint64_t* to;
@@ -16,11 +16,11 @@ struct DigestKernel {
     unsigned char* copy; ///< as many bytes, or nullptr; aligned to kAligned bytes
     static constexpr std::int64_t kWord = 8;
     static constexpr std::int64_t kAligned = 16; ///< what a GPU moves at once
-    static constexpr std::int64_t kRun = 4;      ///< words of a term of the form: they are on their way together
-    /// Runs of a row: few, so that a tensor of some MiB has blocks of threads for all processors.
+    static constexpr std::int64_t kRun = 4;      ///< words per term of the form, which are loaded concurrently
+    /// Runs per row: few, so that even a tensor of some MiB has blocks of threads for all processors.
     static constexpr std::int64_t kBlock = 1 << 9;
 
-    /// What the host makes of the sum.
+    /// The host makes the digest from the sum.
     static std::uint64_t digestOf(std::uint64_t sum, std::int64_t bytes) {
         return digest::finish(sum, static_cast<std::uint64_t>(bytes));
     }
@@ -69,7 +69,7 @@ private:
         for (std::int64_t word = 0; word < kRun; ++word)
             run[word] = wordAt(first + word);
     }
-    /// Of a word, which may be the last or none.
+    /// For a word that may be the last one or past the end.
     BUBBLESCOPE_PORTABLE std::int64_t bytesOf(std::int64_t i) const {
         const std::int64_t there = bytes - i * kWord;
         return there < kWord ? there : kWord;

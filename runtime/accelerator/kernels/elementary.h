@@ -4,8 +4,8 @@
 
 namespace bubblescope::runtime {
 
-// Functions that GPUs provide and CPU libraries compute one number at a time: here in plain arithmetic, so that loops
-// over them are vectorised. Results depend on the argument alone.
+// Functions that GPUs provide and CPU libraries compute one number at a time, in plain arithmetic here, so that loops
+// over them are vectorised. Results only depend on the argument.
 
 /// e^x, to 2 units in the last place, of an x up to 88; 0 below -87.3. NaN stays NaN.
 BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
@@ -13,7 +13,7 @@ BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
     return expf(x);
 #else
     // x = n·ln 2 + r with |r| <= ln 2 / 2, and a polynomial for e^r (Cephes, Moshier 1989).
-    constexpr float kRounder = 12582912.0F; // 1.5·2^23: adding it leaves a whole number in the lower bits
+    constexpr float kRounder = 12582912.0F; // 1.5·2^23: adding it leaves an integer in the lower bits
     const float below = x > 88.0F ? 88.0F : x;
     const float shifted = below * 1.44269504F + kRounder;
     const float n = shifted - kRounder;
@@ -31,9 +31,9 @@ BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
 }
 
 #ifdef __CUDA_ARCH__
-/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch: CUDA's tanhf has one, and takes several times as long. The errors
-/// that PTX states for the two instructions and rounding make up 2e-6 of a result above 1e-6, and an absolute error of
-/// 5e-7. On the two sides the result becomes 0 and 2. NaN stays NaN.
+/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch, because CUDA's tanhf has one and takes several times as long. The
+/// errors that PTX states for the two instructions, plus rounding, amount to 2e-6 of a result above 1e-6, and an
+/// absolute error of 5e-7. At the extremes the result becomes 0 and 2. NaN stays NaN.
 __device__ inline float fastOnePlusTanh(float x) {
     float power = 0;
     float inverse = 0;
@@ -43,8 +43,8 @@ __device__ inline float fastOnePlusTanh(float x) {
 }
 #endif
 
-/// tanh x; NaN stays NaN. On a host to 5 units in the last place. On a GPU the absolute error is below 1e-6, of small
-/// results too: for uses that add the result to 1, as GELU and its derivative do.
+/// tanh x; NaN stays NaN. On a host to 5 units in the last place. On a GPU the absolute error is below 1e-6, even for
+/// small results: use it where the result is added to 1, as in GELU and its derivative.
 BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
 #ifdef __CUDA_ARCH__
     return fastOnePlusTanh(x) - 1.0F;

@@ -9,11 +9,10 @@ namespace bubblescope::runtime {
 // A kernel is a small value with pointers and sizes that defines the computation of one element. A form defines how the
 // elements are distributed; there are five. A GPU assigns each element to a thread (runtime/backend/cuda/kernels.cu), a
 // CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp). Sums of floats never use atomics: their
-// order follows from the form and the processor alone. The elements of a kernel are independent of each other.
+// order only depends on the form and the processor. The elements of a kernel are independent of each other.
 
-/// Whether a kernel's arguments are others in each op of a kind, so that it cannot be part of a batch that recurs: it
-/// has
-///   using Varies = void;
+/// Whether a kernel's arguments differ in each op of a kind, so that it cannot be part of a recurring batch: it then
+/// has using Varies = void;
 template <class Kernel, class = void>
 constexpr bool kVaries = false;
 template <class Kernel>
@@ -22,7 +21,7 @@ constexpr bool kVaries<Kernel, typename Kernel::Varies> = true;
 /// Elements of a sequence. A kernel K has
 ///   std::int64_t count() const;
 ///   void operator()(std::int64_t i) const;
-/// If element i concerns nothing but place i of some arrays, it may name these:
+/// If element i concerns only place i of some arrays, it may name these:
 ///   template <class Visitor> void visitArrays(Visitor& visitor);    calls visitor.read(array), .write() or .change()
 /// A GPU then moves kAtOnce numbers of each array at a time.
 struct EachForm {};
@@ -39,7 +38,7 @@ constexpr bool kNamesArrays<Kernel, decltype(std::declval<Kernel&>().visitArrays
 ///   std::int64_t rows() const;
 ///   std::int64_t columns() const;
 ///   void operator()(std::int64_t row, std::int64_t column) const;
-/// It may name its arrays as in EachForm, if element (row, column) concerns nothing but place row · columns() + column
+/// It may name its arrays as in EachForm, if element (row, column) concerns only place row · columns() + column
 /// of these, place `column` of others, which are named with visitor.readOfColumn(array), and place `row` of others,
 /// named with visitor.readOfRow(array). An array that is nullptr instead of many zeros is named with
 /// visitor.readIfAny(array).
@@ -64,16 +63,16 @@ struct GridForm {};
 struct RowForm {};
 inline constexpr int kLanes = 256;
 
-/// How a GPU distributes a row: it belongs to `lanes` threads, of which lane l has the terms i with i / run % lanes =
-/// l. A lane adds its terms in ascending order, a warp adds the sums of its lanes in a butterfly, and the sums of the
-/// warps are added in order. All this follows from the kernel's type and the length of its rows alone.
+/// How a GPU distributes a row: it belongs to `lanes` threads, where lane l has the terms i with i / run % lanes = l. A
+/// lane adds its terms in ascending order, a warp adds the sums of its lanes in a butterfly, and the sums of the warps
+/// are added in order. All this only depends on the kernel's type and the length of its rows.
 struct RowLanes {
     int lanes;
     int run;
 };
 inline constexpr int kWarp = 32;
-inline constexpr int kRowWarps = 4; ///< of a row too long for one warp
-inline constexpr int kRowRuns = 4;  ///< at most so many runs of kAtOnce terms a lane holds in registers
+inline constexpr int kRowWarps = 4; ///< for a row that is too long for one warp
+inline constexpr int kRowRuns = 4;  ///< maximum number of runs of kAtOnce terms that a lane keeps in registers
 
 template <class Kernel>
 RowLanes rowLanes(const Kernel& kernel) {

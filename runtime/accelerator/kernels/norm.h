@@ -54,7 +54,7 @@ struct NormaliseKernel {
     }
 };
 
-/// Normalisation and y = x̂ ∘ gain + bias at once, with the same bits as one after the other.
+/// Normalisation and y = x̂ ∘ gain + bias in one kernel, bit-identical to one after the other.
 template <class T>
 struct NormaliseAndScaleKernel : NormaliseKernel<T> {
     using State = typename NormaliseKernel<T>::State;

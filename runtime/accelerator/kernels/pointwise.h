@@ -11,7 +11,7 @@ namespace bubblescope::runtime {
 // T is float or Bf16, the storage of activations. All arithmetic is in float. Activations are row-major (a row per
 // token), weights column-major, as on the host.
 
-/// values[i] = scale · a number in [-1, 1) of the sequence `base`. The values form runs whose begins in the sequence
+/// values[i] = scale · a number in [-1, 1) of the sequence `base`. The values form runs whose starts in the sequence
 /// are `stride` apart.
 struct UniformKernel {
     using Form = EachForm;
@@ -217,7 +217,7 @@ struct FlipKernel {
     }
 };
 
-/// Flips the lowest bit of about half of the numbers, as another order of additions would.
+/// Flips the lowest bit of about half of the numbers, like another order of additions would.
 template <class T>
 struct DisturbKernel {
     using Form = EachForm;

@@ -142,7 +142,7 @@ struct CrossEntropyKernel {
 /// The sum of a piece's losses times `share`, in double precision. Has one row.
 struct LossKernel {
     using Form = RowForm;
-    using Varies = void; // each micro-batch has a loss of its own
+    using Varies = void; // because each micro-batch has its own loss
     double* loss;
     const float* losses;
     std::int64_t tokens;

@@ -13,7 +13,7 @@
 namespace bubblescope::runtime {
 
 /// The CPU as an accelerator. The calling thread does the work before the call returns, so there is nothing to wait
-/// for; its memory is host memory. One object serves all ranks of a process. Results depend on values and shapes alone.
+/// for; its memory is host memory. One object serves all ranks of a process. Results only depend on values and shapes.
 [[nodiscard]] const std::shared_ptr<Accelerator>& cpuDevice();
 
 /// A queue that computes on the CPU, in the calling thread. Its tensors are on the host.
@@ -23,7 +23,7 @@ namespace bubblescope::runtime {
 [[nodiscard]] std::unique_ptr<StageModel> makeCpuStage(const ModelConfig& model, StageTask task);
 
 /// Unpacks a part of a layer that another process has packed (ReexecutableLayer::pack()), for execution on the CPU.
-/// Error: Input, if the bytes are not an executable layer.
+/// Error: Input if the bytes are not an executable layer.
 [[nodiscard]] Result<std::unique_ptr<ReexecutableLayer>> unpackLayer(WireReader& wire);
 
 } // namespace bubblescope::runtime

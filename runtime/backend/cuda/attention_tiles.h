@@ -7,15 +7,15 @@
 #include <cuda_runtime_api.h>
 
 // Each of the four warps of a block has 16 rows of one head, or twice as many: two strips. The rows on the other side
-// pass by in tiles in shared memory, of which a warp takes some at a time. It multiplies 16 x 16 by 16 x 8 numbers at
-// once. Of such a product a lane has these places (PTX, matrix fragments of mma.m16n8k16), where g is lane / 4 and t is
-// lane % 4, and a word holds two neighbours:
+// are processed in tiles in shared memory; a warp takes some of them at a time. It multiplies 16 x 16 by 16 x 8
+// numbers at once. In such a product a lane has these places (PTX, matrix fragments of mma.m16n8k16), where g is lane /
+// 4 and t is lane % 4, and a word holds two neighbours:
 //
 //     left factor     words: (g, 2t) (g + 8, 2t) (g, 2t + 8) (g + 8, 2t + 8)    by row and inner index
 //     right factor    words: (2t, g) (2t + 8, g)                                by inner index and column
 //     product         floats: (g, 2t) (g, 2t + 1) (g + 8, 2t) (g + 8, 2t + 1)
 //
-// So two products side by side, rounded, are the left factor of another one, and scores never leave their lane.
+// So two adjacent products, rounded, are the left factor of another one, and scores never leave their lane.
 
 namespace bubblescope::runtime::tiles {
 
@@ -23,15 +23,15 @@ constexpr unsigned kWholeWarp = 0xFFFFFFFFU;
 constexpr int kTileWarps = 4;
 constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kStripRows = 16;
-constexpr float kLogOfE = 1.4426950408889634F; // to base 2: powers of two cost less than those of e
+constexpr float kLogOfE = 1.4426950408889634F; // to base 2, because powers of two cost less than those of e
 
-/// The number of rows that pass by at a time: as many as shared memory and registers have room for.
+/// The number of rows processed at a time: as many as fit into shared memory and registers.
 template <int kWidth>
 constexpr int kPassing = kWidth > 64 ? 32 : 64;
 
-/// How a kernel divides its work: the strips of a warp, and the passing rows that a warp takes at a time. What is read
-/// from shared memory is multiplied with every strip, so two of them read half as much; where registers have no room
-/// for them, or for more rows at a time, there are fewer. Chosen by what was fastest on an H200.
+/// How a kernel divides its work: the strips of a warp, and the rows of the other side that a warp takes at a time.
+/// Data read from shared memory is multiplied with every strip, so two of them read half as much; if registers have no
+/// room for them, or for more rows at a time, there are fewer. Chosen by what was fastest on an H200.
 template <int kStripsOfWarp, int kPassingStep>
 struct Division {
     static constexpr int kStrips = kStripsOfWarp;
@@ -40,10 +40,10 @@ struct Division {
     static constexpr int kStep = kPassingStep;
 };
 
-// Words of a row in shared memory are followed by four others, so that the lanes of a warp read different banks.
+// Words of a row in shared memory are followed by four unused ones, so that the lanes of a warp read different banks.
 constexpr int kGap = 4;
 
-/// Rows of a tile as they lie in memory: pairs of features.
+/// Rows of a tile as stored in memory: pairs of features.
 template <int kWidth>
 struct alignas(16) TileOfRows {
     static constexpr int kStride = kWidth / 2 + kGap;
@@ -57,7 +57,7 @@ __device__ inline unsigned wordAt(const Bf16* from) {
     return *reinterpret_cast<const TwoNumbers*>(from);
 }
 
-/// Two numbers rounded as store() does, and side by side.
+/// Two adjacent numbers, rounded as in store().
 __device__ inline unsigned pairOf(float low, float high) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     unsigned pair = 0;
@@ -72,8 +72,7 @@ __device__ inline unsigned pairOf(float low, float high) {
 #endif
 }
 
-/// 2^x, which is rounded to 16 bits afterwards: on GPUs the hardware's, within 2^-22 of it, and 0 for what is
-/// negligible.
+/// 2^x, which is rounded to 16 bits afterwards: on GPUs the hardware's, within 2^-22 of it, and 0 if negligible.
 __device__ inline float powerOfTwo(float x) {
 #ifdef __CUDA_ARCH__
     float power = 0;
@@ -92,7 +91,7 @@ __device__ inline void addProduct(float (&sum)[4], const unsigned (&left)[4], un
                  "{%0,%1,%2,%3};"
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right), "r"(right_below));
-#endif // older GPUs are not given these kernels
+#endif // never used on older GPUs
 #else
     cuda_shim::addProductInWarp(sum, left, right, right_below);
 #endif
@@ -108,7 +107,7 @@ __device__ inline float sumOfRow(float value) {
     return value + fromNeighbour(value, 2);
 }
 
-/// What is not a number is left out: it reaches the result with the sum of weights.
+/// Ignores NaN, which reaches the result through the sum of weights.
 __device__ inline float largestOfRow(float value) {
     value = fmaxf(fromNeighbour(value, 1), value);
     return fmaxf(fromNeighbour(value, 2), value);
@@ -131,15 +130,15 @@ __device__ T* headOf(const HeadRows<T>& rows, const AttentionSizes& sizes, std::
     return rows.data + pair / sizes.heads * rows.sequence + pair % sizes.heads * sizes.width;
 }
 
-/// The rows of a block, and which of them are a warp's. Those of a sequence are counted by an int.
+/// The rows of a block, and which of them belong to a warp. Rows of a sequence are counted by an int.
 struct OwnRows {
     int pair;   ///< sequence and head
     int block;  ///< first row of the block
     int first;  ///< of the warp
-    int inside; ///< rows from there on that are there
+    int inside; ///< number of existing rows from there on
 
-    /// Of `count` rows of a sequence. Blocks with most work, which are those of the last queries and of the first keys,
-    /// come first: of every head, so that no long one is left to the end of the launch.
+    /// For `count` rows of a sequence. Blocks with most work, which are those of the last queries and of the first
+    /// keys, come first, for every head, so that no long one is left to the end of the launch.
     template <class OfKernel>
     __device__ OwnRows(OfKernel /*division*/, const AttentionSizes& sizes, std::int64_t count, bool last_first,
                        const TilePlace& place) {
@@ -152,7 +151,7 @@ struct OwnRows {
     }
 };
 
-/// The left factor of a warp: its rows, and zeros where there are no more.
+/// The left factor of a warp: its rows, and zeros past the last row.
 template <int kWidth, int kStrips>
 __device__ void takeLeft(unsigned (&left)[kStrips][kWidth / 16][4], const HeadRows<const Bf16>& rows,
                          const AttentionSizes& sizes, const OwnRows& own, const TilePlace& place) {
@@ -168,13 +167,13 @@ __device__ void takeLeft(unsigned (&left)[kStrips][kWidth / 16][4], const HeadRo
     }
 }
 
-/// Copies some bytes to shared memory, or clears them there, while the thread goes on: see awaitCopies().
+/// Copies some bytes to shared memory, or clears them there, while the thread continues: see awaitCopies().
 template <int kBytes>
 __device__ void copyAhead(void* to, const void* from, bool inside) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
     const int bytes = inside ? kBytes : 0;
-    if constexpr (kBytes == 16) { // past the first cache: no other block of the processor reads the same
+    if constexpr (kBytes == 16) { // bypasses the first-level cache: no other block of the processor reads the same data
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(kBytes), "r"(bytes)
@@ -223,8 +222,8 @@ __device__ void clear(float (&sums)[kStrips][kCount][4]) {
 }
 
 #ifdef __CUDACC__
-/// Four matrices of 8 x 8 numbers in shared memory, of which the lanes 8i to 8i + 7 name the rows of number i. A lane
-/// has the words (g, 2t) of each; turned, the numbers (2t, g) and (2t + 1, g).
+/// Four matrices of 8 x 8 numbers in shared memory; the lanes 8i to 8i + 7 name the rows of matrix i. A lane gets the
+/// words (g, 2t) of each; transposed, the numbers (2t, g) and (2t + 1, g).
 __device__ inline void readMatrices(unsigned (&words)[4], const unsigned* row) {
     const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -242,8 +241,8 @@ __device__ inline void readTurnedMatrices(unsigned (&words)[4], const unsigned* 
 }
 #endif
 
-/// The words of two right factors side by side, whose columns are rows of `tile` from `column` on, at the inner indices
-/// from `inner` on. What depends on the lane is kept apart: the rest is known to the compiler.
+/// The words of two adjacent right factors, whose columns are rows of `tile` from `column` on, at the inner indices
+/// from `inner` on. The part that depends on the lane is separate; the compiler knows the rest.
 template <int kWidth>
 __device__ void takeRight(unsigned (&words)[4], const unsigned* tile, int column, int inner, const TilePlace& place) {
     constexpr int kStride = TileOfRows<kWidth>::kStride;
@@ -257,7 +256,7 @@ __device__ void takeRight(unsigned (&words)[4], const unsigned* tile, int column
 #endif
 }
 
-/// The same, whose columns are features from `column` on, and whose inner indices are rows of the tile.
+/// As above, with features from `column` on as columns, and rows of the tile as inner indices.
 template <int kWidth>
 __device__ void takeTurnedRight(unsigned (&words)[4], const unsigned* tile, int column, int inner,
                                 const TilePlace& place) {
@@ -323,7 +322,7 @@ __device__ void addWeighted(float (&sums)[kStrips][kWidth / 8][4], const float (
     }
 }
 
-/// Leaves those scores for which seen(row of the warp, column) holds; of the others nothing remains.
+/// Keeps only the scores for which seen(row of the warp, column) is true.
 template <int kStrips, int kColumns, class Seen>
 __device__ void hide(float (&scores)[kStrips][kColumns][4], const TilePlace& place, const Seen& seen) {
     BUBBLESCOPE_UNROLL
@@ -348,7 +347,7 @@ __device__ inline void put(float* to, float low, float high) {
     to[1] = high;
 }
 
-/// Writes a warp's rows of sums, each times the factor of its number among the lane's rows.
+/// Writes a warp's rows of sums, each times the factor of its index among the lane's rows.
 template <int kWidth, int kStrips, class T, class Factor>
 __device__ void writeRows(const HeadRows<T>& rows, const AttentionSizes& sizes, const OwnRows& own,
                           const float (&sums)[kStrips][kWidth / 8][4], const TilePlace& place, const Factor& factor) {

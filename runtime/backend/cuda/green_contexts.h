@@ -9,15 +9,15 @@
 
 namespace bubblescope::runtime {
 
-/// Finds a function of CUDA's driver by its name; null if it has none. Drivers before 12.4 lack green contexts.
+/// Finds a function of CUDA's driver by its name; null if it has none. Drivers before 12.4 do not have green contexts.
 using DriverFunctions = std::function<void*(const char* name)>;
 
-/// Those of the driver that this process has loaded; all null if there is none.
+/// The functions of the driver that this process has loaded; all null if there is none.
 [[nodiscard]] DriverFunctions loadedDriver();
 
 struct GreenCalls; ///< the driver's functions for green contexts
 
-/// Some of a GPU's processors, for streams whose kernels run on these alone (a green context of the driver). Memory and
+/// Some of a GPU's processors, for streams whose kernels only run on these (a green context of the driver). Memory and
 /// events are those of the GPU. Thread-safe.
 class ProcessorShare {
 public:
@@ -27,7 +27,7 @@ public:
     ~ProcessorShare();
 
     [[nodiscard]] int processors() const { return processors_; }
-    /// A CUstream that does not synchronise with the default stream; smaller priorities go first. Destroyed as any
+    /// A CUstream that does not synchronise with the default stream; smaller priorities go first. Destroyed like any
     /// stream, before the share. Throws std::runtime_error with the driver's message.
     [[nodiscard]] void* makeStream(int priority) const;
 
@@ -37,8 +37,8 @@ private:
     int processors_;
 };
 
-/// Divides the processors of a GPU, which must be in use by the process, into that many shares of equal size, as large
-/// as the driver's granularity allows. Error: Run, with the reason, if the driver cannot.
+/// Divides the processors of a GPU, which the process must be using, into that many shares of equal size, as large as
+/// the driver's granularity allows. Error: Run, with the reason, if the driver cannot.
 [[nodiscard]] Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const DriverFunctions& driver,
                                                                                     int gpu, int shares);
 

@@ -14,8 +14,8 @@ namespace bubblescope::runtime {
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
-/// Loads the code of all kernels into the current context: loading at the first launch would wait for whatever runs on
-/// the GPU then, such as a transfer whose peer has not come.
+/// Loads the code of all kernels into the current context. Loading at the first launch would wait for whatever runs on
+/// the GPU then, such as a transfer whose peer has not arrived.
 [[nodiscard]] cudaError_t loadKernels();
 
 /// Writes the GPU's nanosecond timer.
@@ -26,7 +26,7 @@ void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t st
 // Fused attention on a GPU of compute capability 8.0 or newer: one launch forward, two launches backward, whatever the
 // number of heads and sequences.
 
-/// The least compute capability whose processors multiply 16-bit numbers with the exponent of a float.
+/// The minimum compute capability with instructions to multiply 16-bit numbers that have the exponent of a float.
 constexpr int kFusedCapability = 80;
 
 void attendOnGpu(const FusedAttention& attention, cudaStream_t stream);

@@ -12,8 +12,8 @@ namespace bubblescope::runtime {
 /// A shared library that is loaded on first use and never unloaded, so that programs start on machines without it.
 class LoadedLibrary {
 public:
-    /// Searches the path in the environment variable `variable`, the loader's paths, and the toolkit's place at build
-    /// time. Throws with `title`, the common name of the library.
+    /// Searches the path in the environment variable `variable`, the loader's paths, and the toolkit's location at
+    /// build time. Throws with `title`, the common name of the library.
     LoadedLibrary(const char* title, const std::string& file, const char* variable) : title_(title) {
         std::vector<std::string> places;
         if (const char* const chosen = std::getenv(variable)) places.emplace_back(chosen);

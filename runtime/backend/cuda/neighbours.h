@@ -9,9 +9,9 @@
 namespace bubblescope::runtime {
 
 // Access to kAtOnce neighbouring numbers of each array that a kernel names (see EachForm): they are moved between
-// memory and a thread's registers 16 bytes at a time, and the kernel computes in the registers. Where an array is not
-// aligned so, its numbers are moved one by one; the arithmetic is the same code either way, so that the results have
-// the same bits.
+// memory and a thread's registers 16 bytes at a time, and the kernel computes in the registers. If an array is not
+// aligned for that, its numbers are moved one by one; the arithmetic is the same code either way, so the results are
+// bit-identical.
 
 /// Whether all arrays can be accessed 16 bytes at a time.
 struct ArraysAligned {
@@ -52,8 +52,8 @@ struct alignas(16) Neighbours {
     T values[kAtOnce];
 };
 
-/// The same as words, which is how they are moved: where ways to load them meet, the compiler would otherwise take
-/// every word apart into its 16-bit numbers.
+/// As above as words, which is how they are moved: where different loads meet, the compiler would otherwise split every
+/// word into its 16-bit numbers.
 template <class T>
 struct NeighboursWords {
     struct __attribute__((may_alias, aligned(16))) Access {
@@ -63,7 +63,7 @@ struct NeighboursWords {
     Access accesses[kAccesses];
 };
 
-/// The numbers from `from` on; 0 in the place of those from number `count` on, which are not accessed.
+/// The numbers from `from` on; 0 instead of those from number `count` on, which are not accessed.
 template <class T>
 __device__ NeighboursWords<T> fetchNeighbours(const T* from, bool wide, int count = kAtOnce) {
     using Words = NeighboursWords<T>;
@@ -151,7 +151,7 @@ struct FetchElements : PassOverArrays {
     }
 };
 
-/// Fills a room with what a kernel reads of columns, from `column` on.
+/// Fills a room with the data that a kernel reads from columns, from `column` on.
 struct FetchColumns : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t column;

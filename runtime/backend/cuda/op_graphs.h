@@ -13,11 +13,11 @@ namespace bubblescope::runtime {
 
 /// Turns batches of a stream's work into CUDA graphs, so that the many kernels of an op are submitted in one launch.
 /// The calls of a batch are kept until it ends. If the same calls were made before under its key, with the same
-/// addresses, their graph is launched; it is made when they come for the second time. What comes for the first time may
-/// never come again, as in steps whose checks no other step makes: these calls are made one by one.
+/// addresses, their graph is launched; it is created when they occur for the second time. Calls that occur for the
+/// first time may never recur, as in steps with unique checks, so they are made one by one.
 ///
 /// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
-/// between pause() and resume(), and splits the batch into several graphs. So does work whose arguments are others each
+/// between pause() and resume(), which splits the batch into several graphs. So does work whose arguments differ each
 /// time. Between begin() and end() only the thread that called begin() may use the stream; failures, such as calls of
 /// other threads, are exceptions.
 class OpGraphs {
@@ -41,11 +41,10 @@ public:
     }
 
 private:
-    /// Graphs of a key: as many as a step has micro-batches, as a rule, whose activations lie at addresses of their
-    /// own.
+    /// Graphs per key: usually as many as a step has micro-batches, whose activations have different addresses.
     static constexpr std::size_t kGraphs = 64;
 
-    /// Throws if another thread gathers a batch.
+    /// Throws if another thread is recording a batch.
     void refuseStrangers() const;
     void launch();
     [[nodiscard]] cudaGraph_t capture();
@@ -56,7 +55,7 @@ private:
     bool gathering_ = false;
     bool capturing_ = false;
     std::uint64_t key_ = 0;
-    std::uint64_t part_ = 0; ///< number of the part within the batch
+    std::uint64_t part_ = 0; ///< index of the part within the batch
     BatchCalls calls_;
     RecurringBatches<cudaGraphExec_t> made_{kGraphs};
 };

@@ -13,8 +13,8 @@
 
 namespace bubblescope::runtime {
 
-/// The functions of cuBLASLt that are used. The library is loaded when a GPU is first used and not linked: loading
-/// takes 70 ms and 250 MB of memory, and the program must start on machines without it.
+/// The functions of cuBLASLt that are used. The library is loaded when a GPU is first used and not linked, because
+/// loading takes 70 ms and 250 MB of memory, and the program must start on machines without it.
 class CublasLt {
 public:
     /// Throws if the library is not found. Loads it once per process.
@@ -43,9 +43,9 @@ private:
     CublasLt();
 };
 
-/// Matrix products on one GPU, with equal bits for equal shapes. The algorithm is chosen once for each shape, among
-/// those that need only a fixed workspace and do not split sums between blocks; whether the product is added to its
-/// result, and how many processors it may use, do not influence the choice.
+/// Matrix products on one GPU, bit-identical for equal shapes. The algorithm is chosen once per shape, among those that
+/// only need a fixed workspace and do not split sums between blocks; neither adding the product to its result nor the
+/// number of processors that it may use influences the choice.
 class Products {
     class Setup;
     using Key =
@@ -75,7 +75,7 @@ public:
         std::map<Key, std::unique_ptr<Setup>> made_;
     };
 
-    /// The number of the GPU's processors that products occupy; by default all. To be called before the first product.
+    /// The number of the GPU's processors that products occupy; by default all. Call it before the first product.
     void useProcessors(int processors) { processors_ = processors; }
     /// `workspace`: kWorkspace bytes that only this stream uses. Thread-safe for different streams.
     void multiply(const Gemm& gemm, Plans& plans, void* workspace, cudaStream_t stream);

@@ -18,7 +18,7 @@ struct LinkMessage {
     friend auto operator<=>(const LinkMessage&, const LinkMessage&) = default;
 };
 
-/// The messages of a step over one communicator. Communicators match transfers by their order alone, so both ends must
+/// The messages of a step over one communicator. Communicators match transfers only by their order, so both ends must
 /// know it in advance.
 struct PeerLink {
     /// The index of a member is its rank in the communicator. For one-way links: from, to.
@@ -29,14 +29,14 @@ struct PeerLink {
     std::vector<LinkMessage> messages;
 };
 
-/// What the link is for on the side of a member: "link to rank 3: activations". Unique among a rank's links.
+/// The purpose of the link for a member: "link to rank 3: activations". Unique among a rank's links.
 [[nodiscard]] std::string purposeOf(const PeerLink& link, Rank self);
 
-/// All links of a run, in an order that is the same for all ranks. From each rank to each other one that it sends to
-/// there is one link for activations and one for gradients: no transfer waits for one of the other direction or kind,
-/// and the receiver may take messages in another order than they come. Ranks that hold copies of the same stages share
-/// one link, over which all of them exchange the sums of their gradients at once. Ranks that share stages have one link
-/// for each sum that may be pending (see kPartsUnderWay), over which they exchange its parts at once.
+/// All links of a run, in an order that is the same for all ranks. From each rank to each rank that it sends to, there
+/// is one link for activations and one for gradients: no transfer waits for one of the other direction or kind, and the
+/// receiver may take messages in another order than they arrive. Ranks with copies of the same stages share one link,
+/// over which all of them exchange the sums of their gradients at once. Ranks that share stages have one link for each
+/// sum that may be pending (see kPartsUnderWay), over which they exchange its parts at once.
 [[nodiscard]] std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, RunMesh mesh);
 
 } // namespace bubblescope::runtime

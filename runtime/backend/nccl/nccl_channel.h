@@ -31,8 +31,8 @@ struct LinkContext {
     bool paced = false; ///< records arrivals on the device, so that a latency can be added
 };
 
-/// A rank's end of one link: a communicator, its stream, and the messages to be transferred. No call waits; each starts
-/// what can be started. One thread at a time. Failures are exceptions.
+/// A rank's end of one link: a communicator, its stream, and the messages to transfer. No call waits; each starts what
+/// can be started. Not thread-safe. Failures are exceptions.
 class NcclChannel {
 public:
     NcclChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
@@ -51,8 +51,8 @@ public:
     /// Whether anything is pending that needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
     void abort() noexcept { comm_->abort(); }
-    /// Waits for the stream and releases all tensors. To be called on all ends before the first is destroyed: a tensor
-    /// that one end sends may lie in another's memory, since ops hand on their inputs.
+    /// Waits for the stream and releases all tensors. Call it on all ends before the first is destroyed: a tensor that
+    /// one end sends may be in another's memory, because ops pass on their inputs.
     virtual void releaseTensors() noexcept;
 
 protected:
@@ -70,14 +70,14 @@ protected:
     [[nodiscard]] Accelerator& device() const { return context_.queue->device(); }
     [[nodiscard]] int placeOf(Rank rank) const;
     [[nodiscard]] Incoming prepare(const MessageKey& key);
-    /// Must be called inside a group.
+    /// Call it inside a group.
     void queueSend(const Tensor& tensor, Rank to);
     void queueReceive(const Incoming& incoming, Rank from);
-    /// Must be called when the communicator is ready: records the arrival of the transfer.
+    /// Call it when the communicator is ready: records the arrival of the transfer.
     [[nodiscard]] Tensor landed(Incoming incoming);
-    /// Must be called when the communicator is ready: keeps a sent tensor until its transfer is done.
+    /// Call it when the communicator is ready: keeps a sent tensor until its transfer is done.
     void sent(Tensor tensor);
-    /// Returns tensors whose transfers are done to the rank's thread, since this may be another one.
+    /// Returns tensors whose transfers are done to the rank's thread, because this may be another thread.
     void releaseSent();
     [[nodiscard]] bool sending() const { return !outgoing_.empty(); }
 
@@ -128,7 +128,7 @@ private:
     std::optional<Incoming> issued_;
 };
 
-/// Exchanges all messages of a step at once, when this rank has all that it sends.
+/// Exchanges all messages of a step at once, when this rank has everything that it sends.
 class ExchangeChannel final : public NcclChannel {
 public:
     ExchangeChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);

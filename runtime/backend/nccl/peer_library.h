@@ -31,8 +31,8 @@ public:
 };
 
 /// The part of NCCL that is used: transfers between devices of several processes, queued on streams. Calls return at
-/// once; the work that they begin is done when PeerComm::ready() returns true. Tests replace it by an emulation with
-/// the same rules. Failures are exceptions.
+/// once; their work is done when PeerComm::ready() returns true. Tests replace it by an emulation with the same rules.
+/// Failures are exceptions.
 class PeerLibrary {
 public:
     virtual ~PeerLibrary() = default;
@@ -41,15 +41,15 @@ public:
     [[nodiscard]] virtual std::string name() const = 0;
     /// A new id for a communicator, made by one process and passed to all members.
     [[nodiscard]] virtual std::string makeId() = 0;
-    /// Begins to join a communicator of `size` members, each with a different `rank`. It is ready when all have joined
-    /// and a first message has gone each way that it will be used: from member 0 to member 1 if `one_way`, else between
-    /// any two. So no later transfer loads code or sets up a connection while another one waits on the device.
+    /// Starts joining a communicator of `size` members, each with a different `rank`. It is ready when all have joined
+    /// and a first message has gone each way that will be used: from member 0 to member 1 if `one_way`, otherwise
+    /// between any two. So no later transfer loads code or sets up a connection while another one waits on the device.
     [[nodiscard]] virtual std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) = 0;
-    /// The largest number of blocks that a transfer occupies on the device until both ends have come.
+    /// The maximum number of blocks that a transfer occupies on the device until both ends have arrived.
     [[nodiscard]] virtual int blocksOfTransfer() const = 0;
 
-    /// The transfers that one thread queues between these two run concurrently; the stream continues when all of them
-    /// are done.
+    /// The transfers that one thread queues between these two calls run concurrently; the stream continues when all of
+    /// them are done.
     virtual void beginGroup() = 0;
     virtual void endGroup() = 0;
 };

@@ -69,7 +69,7 @@ private:
     int ranks_;
     int arrived_ = 0;
     std::uint64_t round_ = 0;
-    TimeNs latest_{TimeNs::min()}; ///< of the ranks that arrived in this round
+    TimeNs latest_{TimeNs::min()}; ///< among the ranks that arrived in this round
     TimeNs result_{0};             ///< of the previous round
     bool aborted_ = false;
 };
@@ -78,8 +78,8 @@ private:
 /// copied.
 class InProcessTransports {
 public:
-    /// With a timeout a thread checks periodically whether a rank hangs. `clock` must outlive the transport.
-    /// `cores`: how many the ranks share; 0 = those that the system lets this process use.
+    /// With a timeout a thread checks periodically whether a rank hangs. `clock` must outlive the transport. `cores`:
+    /// how many the ranks share; 0 = those that the system lets this process use.
     InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout, int cores = 0);
     InProcessTransports(const InProcessTransports&) = delete;
     InProcessTransports& operator=(const InProcessTransports&) = delete;

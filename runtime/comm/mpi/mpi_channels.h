@@ -37,7 +37,7 @@ public:
     }
 
     [[nodiscard]] MPI_Comm get() const { return comm_; }
-    /// To be called when all processes are about to destroy it: freeing a communicator involves all of them.
+    /// Call it when all processes are about to destroy it, because freeing a communicator involves all of them.
     void freeAtEnd() { free_ = true; }
 
 private:
@@ -104,7 +104,7 @@ private:
 
 /// Tensors over MPI, from and to host memory. Buffers are kept until MPI has finished with them, and then reused. A
 /// receive is posted in advance if an earlier message of the same kind has shown the size, so from the second step on;
-/// before that a message is probed for. Only the next few receives are posted at a time, since each holds a buffer
+/// before that a message is probed for. Only the next few receives are posted at a time, because each keeps a buffer
 /// until its message arrives. Times are not translated.
 class MpiDataChannel final : public DataChannel {
 public:
@@ -179,7 +179,7 @@ struct MpiTransportConfig {
 [[nodiscard]] Status checkMpiThreads();
 
 /// The transport between the processes of an MPI job, which carries tensors and control messages. All processes of the
-/// communicator open it together. Error: Run, if MPI lacks what is needed.
+/// communicator open it together. Error: Run if MPI does not have a required feature.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config);
 
 } // namespace bubblescope::runtime

@@ -1,7 +1,7 @@
 #pragma once
 
-// Stands in for CUDA's header of this name where kernels are compiled for the host: just as much of the language and of
-// the runtime as runtime/backend/cuda/kernels.cu uses. Threads of a block are fibers; see launch.h.
+// Replaces CUDA's header of this name when kernels are compiled for the host: only the part of the language and of the
+// runtime that runtime/backend/cuda/kernels.cu uses. Threads of a block are fibers; see launch.h.
 
 #include "tests/support/cuda_shim/launch.h"
 
@@ -76,7 +76,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     cuda_shim::launch(
         blocks.x, threads.x * threads.y,
         [&](unsigned block, unsigned thread) {
-            // Set anew whenever a fiber goes on: see cuda_shim::launch().
+            // Set again whenever a fiber continues: see cuda_shim::launch().
             blockIdx = dim3(block);
             threadIdx = dim3(thread % threads.x, thread / threads.x);
         },

@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime::test {
 
-/// What launches of the GPU's kernels on the host have shown in this program.
+/// The record of all launches of the GPU's kernels on the host in this program.
 class KernelLog {
 public:
     [[nodiscard]] static KernelLog& get() {

@@ -28,7 +28,7 @@ struct Options {
 /// For launches of the calling thread from now on.
 void use(Options options);
 
-/// What was wrong in the launches of the calling thread since the last call, one sentence each: two threads that access
+/// The errors in the launches of the calling thread since the last call, one sentence each: two threads that access
 /// the same memory, one of them to write, with no barrier in between; a barrier or an exchange that not all threads
 /// reach.
 [[nodiscard]] std::vector<std::string> takeFaults();
@@ -40,7 +40,7 @@ struct Shape {
 };
 [[nodiscard]] Shape lastShape();
 
-// What the stand-in for CUDA's header calls.
+// The functions that the replacement of CUDA's header calls.
 
 /// `enter` makes a thread of a block the running one, before it starts and whenever it goes on; `run` is the kernel.
 void launch(unsigned blocks, unsigned threads, const std::function<void(unsigned block, unsigned thread)>& enter,

@@ -25,7 +25,7 @@ public:
         }
     }
 
-    /// Anew, as another process would.
+    /// From the beginning, as another process would.
     void start(int rank, const ProcessInfo& host) {
         auto created =
             profiler::TraceSegmentWriter::create(dir_.path(), info_, Rank{rank}, readClocks(), host, limits_);
@@ -56,7 +56,7 @@ public:
 
     profiler::TraceSegmentWriter& writer(int rank) { return writers_[static_cast<std::size_t>(rank)]; }
 
-    /// What the rank wrote since it was last asked.
+    /// The data that the rank wrote since the last call.
     std::string news(int rank) {
         const auto place = static_cast<std::size_t>(rank);
         const std::string all = readAll(writers_[place].path());
@@ -99,7 +99,7 @@ private:
     return wanted;
 }
 
-/// The same, but from step `onset` on rank 2's ops take `factor` times as long.
+/// As above, but from step `onset` on rank 2's ops take `factor` times as long.
 [[nodiscard]] inline JitteredRun fourRanksWithASlowOne(int steps, int onset, double factor) {
     JitteredRun wanted = fourRanks(steps);
     wanted.op_factor = [onset, factor](int step, Rank rank, const Op&) {

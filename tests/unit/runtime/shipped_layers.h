@@ -32,7 +32,7 @@ inline std::unique_ptr<ReexecutableLayer> someForward() {
     return layer;
 }
 
-/// The same as an offer or a question.
+/// As above, as an offer or a question.
 inline ShippedLayer someLayer(TimeNs cost = TimeNs{1'000'000}) {
     class Taker final : public LayerProbe {
     public:

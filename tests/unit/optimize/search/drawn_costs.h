@@ -28,7 +28,7 @@ inline CostModel unevenCosts(int stages, std::uint64_t seed) {
     return costs;
 }
 
-/// What follows the last op of each rank: up to 400 us.
+/// The work after the last op of each rank: up to 400 us.
 inline std::vector<TimeNs> drawnAfter(int ranks, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<TimeNs> after;
