@@ -16,8 +16,7 @@ struct ByteUnit {
     std::int64_t bytes;
 };
 constexpr std::int64_t kKi = 1024;
-constexpr std::array<ByteUnit, 11> kByteUnits{{{"", 1},
-                                               {"B", 1},
+constexpr std::array<ByteUnit, 10> kByteUnits{{{"B", 1},
                                                {"KB", 1'000},
                                                {"kB", 1'000},
                                                {"MB", 1'000'000},
@@ -69,6 +68,10 @@ std::optional<std::int64_t> scaled(std::string_view text, const Units& units, st
 
 Result<std::int64_t> parseBytes(std::string_view text) {
     if (const auto bytes = scaled(text, kByteUnits, 1)) return *bytes;
+    if (text == "0") return std::int64_t{0};
+    if (parseNumber<double>(text))
+        return usageError(fmt::format("'{}' is not a size: the unit is missing", text),
+                          fmt::format("write {0}GiB, {0}MiB or {0}B", text));
     return usageError(fmt::format("'{}' is not a size", text),
                       "write a number and a unit, such as 80GiB, 24GB, 512MiB or 4096B");
 }

@@ -172,8 +172,8 @@ Result<std::optional<TimeNs>> timeField(const Json& object, const std::string& k
 
 Result<std::optional<std::int64_t>> bytesField(const Json& object, const std::string& key, const InputPlace& place) {
     const auto found = object.find(key);
-    if (found != object.end() && found->is_number())
-        return numberField(object, key, std::numeric_limits<std::int64_t>::max(), place);
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    if (found != object.end() && wholeNumber(*found, kMost)) return numberField(object, key, kMost, place);
     return textField(object, key, place, parseBytes);
 }
 

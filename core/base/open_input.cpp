@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <optional>
 
 namespace bubblescope {
 namespace {
@@ -40,22 +42,47 @@ Result<Descriptor> openInput(const std::string& file, std::chrono::milliseconds 
     return opened;
 }
 
-Result<std::string> readInputText(const std::string& file, std::string_view as, std::size_t most) {
-    BUBBLESCOPE_ASSIGN(const Descriptor input, openInput(file));
+namespace {
+
+Result<std::string> readAll(int input, const std::string& file, std::string_view as, std::size_t most) {
     constexpr std::size_t kPiece = std::size_t{64} << 10;
     std::string text;
     while (true) {
         const std::size_t before = text.size();
         text.resize(std::min(before + kPiece, most + 1));
-        const ssize_t got = ::read(input.get(), text.data() + before, text.size() - before);
+        const ssize_t got = ::read(input, text.data() + before, text.size() - before);
         text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return unreadable(file, as, std::strerror(errno));
         if (text.size() > most)
             return unreadable(file, as,
                               fmt::format("it is longer than {}", formatBytes(static_cast<std::int64_t>(most))));
-        if (got == 0) break;
+        if (got == 0) return text;
     }
+}
+
+Result<std::string> standardInput(std::string_view as, std::size_t most) {
+    static std::mutex reads;
+    static std::optional<std::string> text;
+    const std::lock_guard lock(reads);
+    if (!text) {
+        BUBBLESCOPE_ASSIGN(text, readAll(STDIN_FILENO, "standard input", as, most));
+    }
+    return *text;
+}
+
+} // namespace
+
+Result<std::string> readInputText(const std::string& file, std::string_view as, std::size_t most) {
+    std::string text;
+    if (file == "-") {
+        BUBBLESCOPE_ASSIGN(text, standardInput(as, most));
+    } else {
+        BUBBLESCOPE_ASSIGN(const Descriptor input, openInput(file));
+        BUBBLESCOPE_ASSIGN(text, readAll(input.get(), file, as, most));
+    }
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     if (text.empty()) return unreadable(file, as, "it is empty");
     return text;
 }

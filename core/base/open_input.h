@@ -20,8 +20,9 @@ inline constexpr std::chrono::seconds kPipePatience{5};
 /// Size limit for files that people write by hand and that are read whole.
 inline constexpr std::size_t kLongestInputText = std::size_t{64} << 20;
 
-/// The whole content. Errors: Input, with the reason; also if the file is empty or larger than `most` bytes. `as` is
-/// what the file should be, such as "a schedule".
+/// The whole content without a byte order mark. "-" is standard input, which is read once; later calls get the same
+/// text. Errors: Input, with the reason; also if the file is empty or larger than `most` bytes. `as` is what the file
+/// should be, such as "a schedule".
 [[nodiscard]] Result<std::string> readInputText(const std::string& file, std::string_view as = {},
                                                 std::size_t most = kLongestInputText);
 

@@ -73,6 +73,39 @@ Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int v
     return partition;
 }
 
+namespace {
+
+OpTimes scaled(const OpTimes& times, int before, int now) {
+    const auto share = [&](TimeNs time) { return time * before / now; };
+    OpTimes result{.forward = share(times.forward),
+                   .backward = share(times.backward),
+                   .input_grad = share(times.input_grad),
+                   .weight_grad = {},
+                   .optimizer = times.optimizer};
+    // Rounding must not make a whole backward differ from the sum of its halves.
+    result.weight_grad = result.backward - result.input_grad;
+    return result;
+}
+
+} // namespace
+
+Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order) {
+    if (costs.stages.size() != order.ranks.size()) {
+        return usageError(fmt::format("times are given for {} stages, and there are {} ranks", costs.stages.size(),
+                                      order.ranks.size()),
+                          "give one set of times per rank, of all its part of the model");
+    }
+    CostModel result = costs;
+    result.times = scaled(costs.times, 1, chunksOfModel(order));
+    result.stages.clear();
+    for (int stage = 0; stage < order.stages(); ++stage) {
+        const Location at = locate(order.placement, order.pp, Stage{stage});
+        result.stages.push_back(scaled(costs.stages[at.rank.index()], 1, chunksOfModel(order)));
+    }
+    if (costs.overlapped) result.overlapped = *costs.overlapped / chunksOfModel(order);
+    return result;
+}
+
 Result<CostModel> recut(const CostModel& costs, int before, int now) {
     if (before == now) return costs;
     if (!costs.stages.empty()) {
@@ -80,16 +113,9 @@ Result<CostModel> recut(const CostModel& costs, int before, int now) {
                           fmt::format("give {} and {} instead, or compare schedules with equal numbers of chunks",
                                       Field("forward"), Field("backward")));
     }
-    const auto scaled = [&](TimeNs time) { return time * before / now; };
     CostModel result = costs;
-    result.times = {.forward = scaled(costs.times.forward),
-                    .backward = scaled(costs.times.backward),
-                    .input_grad = scaled(costs.times.input_grad),
-                    .weight_grad = scaled(costs.times.weight_grad),
-                    .optimizer = costs.times.optimizer};
-    // Rounding must not make a whole backward differ from the sum of its halves.
-    result.times.weight_grad = result.times.backward - result.times.input_grad;
-    if (costs.overlapped) result.overlapped = scaled(*costs.overlapped);
+    result.times = scaled(costs.times, before, now);
+    if (costs.overlapped) result.overlapped = *costs.overlapped * before / now;
     return result;
 }
 

@@ -41,6 +41,10 @@ struct Partition {
     return schedule.vpp / routes(schedule.placement);
 }
 
+/// Costs whose stages are the ranks, each with all of its part of the model, applied to an order that may split these
+/// parts into chunks: each of a rank's ops takes its share. Errors: Usage unless there are as many stages as ranks.
+[[nodiscard]] Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order);
+
 /// The costs if the same layers on a rank are split into `now` chunks instead of `before`: op times scale, transfers do
 /// not. Errors: Usage for times per stage, which do not apply to other stages.
 [[nodiscard]] Result<CostModel> recut(const CostModel& costs, int before, int now);

@@ -313,6 +313,7 @@ ScheduleFamily interleaved1F1BFamily() {
             "v ≥ 2; megatron: m divisible by p, or a group size that leaves no group below p; torch: m divisible by "
             "m div p; paddle-dynamic: p > 2, m ≥ 2p; sail-sg: any m, group size up to p; paddle-static-split: "
             "m = p; others: m ≥ p",
+        .uses = {{SpecPart::GroupSize, {"megatron", "sail-sg"}}},
         .generate = generateInterleaved1F1B};
 }
 

@@ -111,6 +111,7 @@ ScheduleFamily seq1F1BFamily() {
             .title = "Seq1F1B (sequence slices)",
             .placement = Placement::Loop,
             .limits = "m ≥ 1, v = 1",
+            .uses = {{SpecPart::SequenceSlices}},
             .generate = generateSeq1F1B};
 }
 

@@ -117,6 +117,7 @@ ScheduleFamily interleavedOverlapFamily() {
             .title = "Interleaved 1F1B, forward and backward overlapped",
             .placement = Placement::Loop,
             .limits = "m divisible by p, v ≥ 2",
+            .uses = {{SpecPart::GroupSize}},
             .generate = generateInterleavedOverlap};
 }
 

@@ -1,5 +1,6 @@
 #include "core/families/registry.h"
 
+#include "core/base/field.h"
 #include "core/base/suggestion.h"
 #include "core/families/families.h"
 
@@ -10,6 +11,9 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -31,9 +35,9 @@ constexpr std::array<FrameworkName, 13> kFrameworkNames{{
     {"scheduleloopedbfs", "looped-bfs", "torch"},
     {"scheduleinterleavedzerobubble", "interleaved-zb"},
     {"interleavedzerobubble", "interleaved-zb"},
-    {"schedulezbvzerobubble", "zb-v"},
-    {"zbvzerobubble", "zb-v"},
-    {"scheduledualpipev", "dualpipev"},
+    {"schedulezbvzerobubble", "zb-v", "torch"},
+    {"zbvzerobubble", "zb-v", "torch"},
+    {"scheduledualpipev", "dualpipev", "torch"},
     {"forwardbackwardpipeliningwithoutinterleaving", "1f1b"},
     {"forwardbackwardpipeliningwithinterleaving", "interleaved", "megatron"},
     {"trainschedule", "1f1b"},
@@ -123,7 +127,62 @@ Error unknownFlavor(const ScheduleFamily& family, const std::string& flavor) {
                                       : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
 }
 
+/// The flavor that a spec means: of the family where it is one of its, else as it is written.
+std::string flavorOf(const ScheduleSpec& spec, const ScheduleFamily& family) {
+    const FrameworkName* const framework = findFrameworkName(spec.name);
+    std::string flavor = spec.flavor;
+    if (flavor.empty() && framework != nullptr) flavor = framework->flavor;
+    if (flavor.empty() && !family.flavors.empty()) flavor = family.flavors.front();
+    const std::string_view known = matchingFlavor(family, flavor);
+    return known.empty() ? flavor : std::string(known);
+}
+
+bool usesPart(const ScheduleFamily& family, std::string_view flavor, SpecPart part) {
+    const auto used = std::ranges::find(family.uses, part, &UsedPart::part);
+    if (used == family.uses.end()) return false;
+    return used->flavors.empty() || std::ranges::find(used->flavors, flavor) != used->flavors.end();
+}
+
+/// "zb-v (greedy, paddle), zb-auto".
+std::string familiesThatUse(SpecPart part) {
+    std::vector<std::string> names;
+    for (const ScheduleFamily& family : scheduleFamilies()) {
+        const auto used = std::ranges::find(family.uses, part, &UsedPart::part);
+        if (used == family.uses.end()) continue;
+        names.push_back(used->flavors.empty() ? std::string(family.name)
+                                              : fmt::format("{} ({})", family.name, fmt::join(used->flavors, ", ")));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Status checkUsedPart(SpecPart part, Field field, std::span<const FamilyFlavor> families) {
+    std::vector<std::string> names;
+    for (const FamilyFlavor& one : families) {
+        const ScheduleFamily* const family = findScheduleFamily(one.name);
+        if (family == nullptr) continue;
+        const std::string flavor = flavorOf({.name = one.name, .flavor = one.flavor}, *family);
+        if (usesPart(*family, flavor, part)) return {};
+        names.push_back(family->flavors.size() > 1 ? fmt::format("{} ({})", family->name, flavor)
+                                                   : std::string(family->name));
+    }
+    return usageError(fmt::format("{} has no effect on {}", field, fmt::join(names, ", ")),
+                      fmt::format("leave {} out, or use one of: {}", field, familiesThatUse(part)));
+}
+
 } // namespace
+
+Status checkUsedParts(const ScheduleSpec& spec, std::span<const FamilyFlavor> families) {
+    const ActivationSizes usual;
+    const bool sized = spec.sizes.forward != usual.forward || spec.sizes.input_grad != usual.input_grad;
+    const std::array given{std::tuple(SpecPart::GroupSize, Field("group_size"), spec.group_size != 0),
+                           std::tuple(SpecPart::MemoryLimit, Field("memory_limit"), spec.memory_limit != 0),
+                           std::tuple(SpecPart::SequenceSlices, Field("sequence_slices"), spec.sequence_slices != 1),
+                           std::tuple(SpecPart::ActivationSizes, Field("activation_sizes"), sized)};
+    for (const auto& [part, field, is_given] : given) {
+        if (is_given) BUBBLESCOPE_TRY(checkUsedPart(part, field, families));
+    }
+    return {};
+}
 
 std::span<const ScheduleFamily> scheduleFamilies() {
     static const std::array kFamilies{fThenBFamily(),
@@ -170,17 +229,26 @@ Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(checkSizes(spec));
     ScheduleSpec full = spec;
     full.name = family->name;
-    const FrameworkName* const framework = findFrameworkName(spec.name);
-    if (full.flavor.empty() && framework != nullptr) full.flavor = framework->flavor;
-    if (full.flavor.empty() && !family->flavors.empty()) full.flavor = family->flavors.front();
-    if (!full.flavor.empty()) {
-        const std::string_view flavor = matchingFlavor(*family, full.flavor);
-        if (flavor.empty()) {
-            return unknownFlavor(*family, full.flavor);
-        }
-        full.flavor = flavor;
-    }
+    full.flavor = flavorOf(spec, *family);
+    if (!full.flavor.empty() && matchingFlavor(*family, full.flavor).empty())
+        return unknownFlavor(*family, full.flavor);
     return family->generate(full);
+}
+
+int usualChunks(std::string_view name, std::string_view flavor) {
+    // The limits of v depend on nothing else: some small order with v chunks exists or none does.
+    const auto makes = [&](int chunks) {
+        constexpr int kRanks = 4;
+        return std::ranges::any_of(std::array{kRanks, 2 * kRanks}, [&](int microbatches) {
+            return makeSchedule({.name = std::string(name),
+                                 .flavor = std::string(flavor),
+                                 .pp = kRanks,
+                                 .microbatches = microbatches,
+                                 .vpp = chunks})
+                .ok();
+        });
+    };
+    return !makes(1) && makes(2) ? 2 : 1;
 }
 
 } // namespace bubblescope

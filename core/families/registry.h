@@ -4,6 +4,7 @@
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,15 @@ struct ScheduleSpec {
     TimeNs loss{0}; ///< added to the last stage's forward and to each half of its backward
 };
 
+/// Parts of a spec that change the orders of some families only.
+enum class SpecPart : std::uint8_t { GroupSize, MemoryLimit, SequenceSlices, ActivationSizes };
+
+/// A part that a family's orders depend on.
+struct UsedPart {
+    SpecPart part;
+    std::vector<std::string_view> flavors = {}; ///< with these flavors; empty: with all
+};
+
 /// A family of schedules: its names, its limits and the generator of its orders. Closed forms of its bubbles are kept
 /// separately (core/theory/forms/family_theory.h).
 struct ScheduleFamily {
@@ -42,6 +52,7 @@ struct ScheduleFamily {
     std::vector<std::string_view> flavors = {}; ///< the first is the default; empty if there is only one order
     Placement placement = Placement::Loop;
     std::string_view limits; ///< on p, m and v, in words
+    std::vector<UsedPart> uses = {};
     /// Generates the order. `spec` must have positive sizes and a flavor of this family. Errors: Usage, naming the
     /// limit on p, m or v that the spec violates.
     Result<Schedule> (*generate)(const ScheduleSpec& spec) = nullptr;
@@ -51,6 +62,19 @@ struct ScheduleFamily {
 
 /// By name or alias, nullptr if unknown.
 [[nodiscard]] const ScheduleFamily* findScheduleFamily(std::string_view name);
+
+/// The chunks per rank that the family uses by default: one if it can, else two. One if there is no such family or
+/// flavor.
+[[nodiscard]] int usualChunks(std::string_view name, std::string_view flavor);
+
+struct FamilyFlavor {
+    std::string name;   ///< may be an alias
+    std::string flavor; ///< empty: the default
+};
+
+/// Rejects parts of the spec that change the order of none of these families, which makeSchedule() ignores. Errors:
+/// Usage.
+[[nodiscard]] Status checkUsedParts(const ScheduleSpec& spec, std::span<const FamilyFlavor> families);
 
 /// Generates a valid schedule. Errors: Usage, naming the limit that the spec violates. Thread-safe.
 [[nodiscard]] Result<Schedule> makeSchedule(const ScheduleSpec& spec);

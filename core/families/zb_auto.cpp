@@ -247,6 +247,7 @@ ScheduleFamily zbAutoFamily() {
             .flavors = {"heuristic"},
             .placement = Placement::Loop,
             .limits = "m ≥ 1, v = 1; memory limit 1 or more (default 2p)",
+            .uses = {{SpecPart::MemoryLimit}, {SpecPart::ActivationSizes}},
             .generate = generateZbAuto};
 }
 

@@ -139,6 +139,7 @@ ScheduleFamily zbVFamily() {
         .placement = Placement::V,
         .limits =
             "m ≥ 1, v = 2 (paddle: 2 or more); greedy: memory limit 2p (default) or more; paddle: any sufficient limit",
+        .uses = {{SpecPart::MemoryLimit, {"greedy", "paddle"}}, {SpecPart::ActivationSizes, {"greedy", "paddle"}}},
         .generate = generateZbV};
 }
 

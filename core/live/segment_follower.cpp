@@ -43,6 +43,8 @@ Status checkFolders(const std::vector<std::filesystem::path>& folders) {
     std::error_code code;
     for (const std::filesystem::path& folder : folders) {
         const std::filesystem::path path = std::filesystem::absolute(folder, code);
+        if (std::filesystem::exists(path, code) && !std::filesystem::is_directory(path, code))
+            return inputError(folder.string(), "is a file, not a folder", "name the folder that the run records into");
         if (std::filesystem::exists(path, code) || std::filesystem::exists(path.parent_path(), code)) continue;
         return inputError(folder.string(), "neither the folder nor the one above it exists",
                           "give the folder where the run records");

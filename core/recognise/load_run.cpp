@@ -249,6 +249,21 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     return std::move(inferred.found);
 }
 
+/// Of the family's flavors the one that made this order, where the user left it open; else the default.
+Result<Schedule> closestFlavor(const ScheduleSpec& spec, const Schedule& observed) {
+    Result<Schedule> usual = makeSchedule(spec);
+    const ScheduleFamily* const family = findScheduleFamily(spec.name);
+    if (!spec.flavor.empty() || family == nullptr) return usual;
+    for (const std::string_view flavor : family->flavors) {
+        ScheduleSpec other = spec;
+        other.flavor = flavor;
+        Result<Schedule> made = makeSchedule(other);
+        if (made.ok() && made.value().placement == observed.placement && made.value().ranks == observed.ranks)
+            return made;
+    }
+    return usual;
+}
+
 /// The schedule that the user stated, completed with the observed sizes; nothing if none is stated.
 Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const Schedule& observed,
                                               const std::string& where) {
@@ -258,7 +273,14 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
         if (spec.pp == 0) spec.pp = observed.pp;
         if (spec.microbatches == 0) spec.microbatches = observed.microbatches;
         if (spec.vpp == 0) spec.vpp = observed.vpp;
-        BUBBLESCOPE_ASSIGN(given, makeSchedule(spec));
+        const Result<Schedule> made = closestFlavor(spec, observed);
+        const bool of_trace = options.family->vpp == 0 || options.family->pp == 0 || options.family->microbatches == 0;
+        if (!made.ok() && of_trace && findScheduleFamily(spec.name) != nullptr)
+            return inputError(where,
+                              fmt::format("the trace has {}, which the given schedule cannot have: {}",
+                                          sizesText(observed), made.error().message),
+                              "name another schedule, or leave it out and see what is found");
+        BUBBLESCOPE_ASSIGN(given, made);
     }
     const auto sizes = [](const Schedule& schedule) {
         // With one chunk per rank the placements are the same.

@@ -21,14 +21,20 @@ public:
         value.visit([this](const auto& data) { put(data); });
     }
 
-    void write(const Section& section) {
+    void document(const Section& section) {
         const Scope object(*this, '{', '}');
+        member(Member{"schema_version", kSchemaVersion});
         members(section);
     }
 
     std::string take() { return std::move(out_); }
 
 private:
+    void write(const Section& section) {
+        const Scope object(*this, '{', '}');
+        members(section);
+    }
+
     void put(std::monostate) { out_ += "null"; }
     void put(Value::Absent) { out_ += "null"; }
     void put(bool value) { out_ += value ? "true" : "false"; }
@@ -200,13 +206,13 @@ std::string toJson(const Value& value, JsonLayout layout) {
 
 std::string toJson(const Section& document, JsonLayout layout) {
     JsonWriter writer(layout);
-    writer.write(document);
+    writer.document(document);
     return writer.take();
 }
 
 void writeJson(const Section& document, const JsonSink& sink) {
     JsonWriter writer(JsonLayout::Indented, sink);
-    writer.write(document);
+    writer.document(document);
     sink(writer.take());
 }
 

@@ -23,12 +23,18 @@ Result<ModelSizes> MemoryRequest::sizes() const {
     if (preset.empty() && shaped)
         return usageError("a file defines its own tensor ranks, sequence and micro-batch", "use a preset instead");
     if (preset.empty()) return readModelSizes(model);
-    BUBBLESCOPE_ASSIGN(TransformerShape shape, modelPresetShape(preset));
-    shape.tp = tensor_ranks.value_or(1);
-    shape.sequence_parallel = shape.tp > 1;
-    if (sequence) shape.sequence = *sequence;
-    if (microbatch) shape.microbatch = *microbatch;
-    return transformerSizes(shape);
+    BUBBLESCOPE_ASSIGN(const auto spread, shape());
+    return transformerSizes(*spread);
+}
+
+Result<std::optional<TransformerShape>> MemoryRequest::shape() const {
+    if (preset.empty()) return std::optional<TransformerShape>();
+    BUBBLESCOPE_ASSIGN(TransformerShape spread, modelPresetShape(preset));
+    spread.tp = tensor_ranks.value_or(1);
+    spread.sequence_parallel = spread.tp > 1;
+    if (sequence) spread.sequence = *sequence;
+    if (microbatch) spread.microbatch = *microbatch;
+    return std::optional(spread);
 }
 
 Result<std::optional<MemoryModel>> MemoryRequest::use(const Schedule& schedule) const {

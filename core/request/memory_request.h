@@ -36,9 +36,12 @@ struct MemoryRequest {
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
     [[nodiscard]] Result<std::optional<MemoryModel>> use(const Schedule& schedule) const;
     [[nodiscard]] bool hasModel() const { return !model.empty() || !preset.empty(); }
+    /// Of the model that is given. Errors: Usage, Input.
+    [[nodiscard]] Result<ModelSizes> sizes() const;
+    /// The preset's shape as it is spread; none for a file. Errors: Usage.
+    [[nodiscard]] Result<std::optional<TransformerShape>> shape() const;
 
 private:
-    [[nodiscard]] Result<ModelSizes> sizes() const;
     [[nodiscard]] Result<MemoryModel> readModel(const Schedule& schedule) const;
 };
 

@@ -9,6 +9,7 @@
 #include "core/cost/memory_estimate.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
+#include "core/request/memory_request.h"
 #include "core/request/placement_file.h"
 
 #include <fmt/format.h>
@@ -74,14 +75,15 @@ Status OrderRequest::readMemory(SearchRequest& request) const {
             return usageError(fmt::format("{} must be positive", Field("memory_limit")),
                               "give one number, or one for every rank");
     }
-    if (memory_model.empty()) {
-        request.bytes.clear();
-        return {};
-    }
+    if (!hasModel() && !request.bytes.empty())
+        return usageError(fmt::format("{} needs the model's tensor sizes", Field("memory_budget")),
+                          fmt::format("add {} or {}", Field("memory_model").is("FILE"), Field("memory_preset")));
+    if (!hasModel()) return {};
     if (request.bytes.empty())
-        return usageError(fmt::format("{} does not set a limit", Field("memory_model")),
-                          fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
-    BUBBLESCOPE_ASSIGN(request.model, readModelSizes(memory_model));
+        return usageError(
+            fmt::format("{} does not set a limit", memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
+            fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
+    BUBBLESCOPE_ASSIGN(request.model, MemoryRequest({.model = memory_model, .preset = memory_preset}).sizes());
     return {};
 }
 
@@ -166,14 +168,22 @@ Result<SearchRequest> OrderRequest::request() const {
         made.placements = {given};
     }
     BUBBLESCOPE_ASSIGN(made.costs, schedule.costs(TimeNs{1'000'000}));
-    BUBBLESCOPE_ASSIGN(made.costs.transfers, schedule.transfers.model(made.pp));
+    BUBBLESCOPE_ASSIGN(made.costs.transfers,
+                       schedule.transfers.model(made.pp, made.costs.comm > TimeNs{0} || !schedule.op_times.empty()));
+    if (schedule.overlapped && !search.pairs) {
+        return usageError(fmt::format("{} has no effect: the search makes no overlapped pairs", Field("overlapped")),
+                          fmt::format("add {}", Field("overlap_pairs")));
+    }
+    if (!from.empty() && schedule.timed())
+        return usageError(fmt::format("{} takes the times from the trace", Field("from")), "leave other times out");
     const bool of_one_model = second.empty() && schedule.op_times.empty();
     if (!from.empty() && !of_one_model)
         return usageError(fmt::format("{} takes the times from the trace", Field("from")),
                           fmt::format("leave {} and {} out", Field("op_times"), Field("second")));
-    if (!memory_model.empty() && !second.empty())
-        return usageError(fmt::format("{} is for one model only", Field("memory_model")),
-                          fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
+    if (hasModel() && !second.empty())
+        return usageError(
+            fmt::format("{} is for one model only", memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
+            fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
     BUBBLESCOPE_TRY(addSecond(made));
     BUBBLESCOPE_TRY(addOpTimes(made));
     BUBBLESCOPE_TRY(readMemory(made));

@@ -27,6 +27,7 @@ struct OrderRequest {
     SearchRequest search;
     std::string from;              ///< a trace instead of the sizes; empty: none
     std::string memory_model;      ///< a file, with search.bytes; empty: none
+    std::string memory_preset;     ///< the name of a known model in its place; empty: none
     std::string placement = "any"; ///< or loop, v, or a file: readPlacement()
     /// Stage times of a second model in the opposite direction; empty: none. If it has fewer stages than there are
     /// ranks, it runs in copies side by side.
@@ -38,6 +39,7 @@ struct OrderRequest {
     [[nodiscard]] Result<SearchRequest> request() const;
 
 private:
+    [[nodiscard]] bool hasModel() const { return !memory_model.empty() || !memory_preset.empty(); }
     [[nodiscard]] Status readMemory(SearchRequest& request) const;
     /// A model whose pipeline runs over the same ranks from the last to the first.
     [[nodiscard]] Status addSecond(SearchRequest& request) const;

@@ -1,14 +1,13 @@
 #include "core/request/placement_file.h"
 
 #include "core/base/field.h"
+#include "core/base/open_input.h"
 #include "core/base/text.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -88,12 +87,14 @@ Result<Placement> placementOfStages(const std::string& file, const std::vector<S
 } // namespace
 
 Result<Placement> readPlacement(const std::string& file, int pp, int vpp) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream content;
-    if (!in || std::filesystem::is_directory(file) || !(content << in.rdbuf()))
-        return inputError(file, "cannot be read as a placement", "use any, loop, v or a file that can be read");
+    const auto text_of_file = readInputText(file, "a placement");
+    if (!text_of_file.ok()) {
+        Error error = text_of_file.error();
+        error.hint = "use any, loop, v or a file that can be read";
+        return error;
+    }
     std::vector<StagePlace> places;
-    std::istringstream lines(content.str());
+    std::istringstream lines(text_of_file.value());
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;

@@ -40,7 +40,7 @@ Result<QueueModel> QueueRequest::model(const Schedule& order) const {
         model.communicators.kind = *kind;
         return model;
     }
-    if (!std::filesystem::exists(communicators))
+    if (communicators != "-" && !std::filesystem::exists(communicators))
         return usageError(
             fmt::format("{} is neither a known name nor a file", Field("communicators").is(communicators)),
             "give one, direction, edge, pair, tag, or a file");

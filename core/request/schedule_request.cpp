@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/cost/cost_files.h"
+#include "core/cost/partition.h"
 #include "core/families/registry.h"
 #include "core/graph/validate.h"
 #include "core/optimize/overlap/operators.h"
@@ -48,13 +49,7 @@ Result<Schedule> ScheduleRequest::schedule(const CostModel& times) const {
 }
 
 int ScheduleRequest::chunks() const {
-    if (vpp) return *vpp;
-    const auto makes = [&](int count) {
-        ScheduleSpec small = specOf(spec.name, spec.flavor, count);
-        small.microbatches = std::min(small.microbatches, 2 * std::min(small.pp, 1 << 20)); // v does not depend on m
-        return makeSchedule(small).ok();
-    };
-    return findScheduleFamily(spec.name) != nullptr && !makes(1) && makes(2) ? 2 : 1;
+    return vpp ? *vpp : usualChunks(spec.name, spec.flavor);
 }
 
 Status ScheduleRequest::open(LoadOptions& options) const {
@@ -65,6 +60,8 @@ Status ScheduleRequest::open(LoadOptions& options) const {
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
     ScheduleSpec wanted = specOf(spec.name, spec.flavor, vpp.value_or(0));
     if (family == nullptr) return makeSchedule(wanted).error(); // names those there are
+    const FamilyFlavor named{spec.name, spec.flavor};
+    BUBBLESCOPE_TRY(checkUsedParts(wanted, {&named, 1}));
     options.family = std::move(wanted);
     return {};
 }
@@ -74,6 +71,9 @@ Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const
     if (order || !file.empty())
         return usageError("a schedule file cannot be compared with other schedules",
                           fmt::format("use {} instead", Field("schedule")));
+    if (sibling_name.empty())
+        return usageError("the name of a schedule to compare with is empty",
+                          fmt::format("write {}", Field("compare").is("zb-h1,zb-v")));
     const auto slash = sibling_name.find('/');
     const std::string family = sibling_name.substr(0, slash);
     return generate(family.empty() ? spec.name : family,
@@ -112,9 +112,14 @@ Result<CostModel> ScheduleRequest::singleCosts(TimeNs usual_forward) const {
     return model;
 }
 
-Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
+Result<CostModel> ScheduleRequest::opCosts(TimeNs usual_forward) const {
     BUBBLESCOPE_ASSIGN(CostModel model, op_costs.empty() ? singleCosts(usual_forward) : operatorCosts());
     model.comm = spec.comm;
+    return model;
+}
+
+Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
+    BUBBLESCOPE_ASSIGN(CostModel model, opCosts(usual_forward));
     if (spec.loss > TimeNs{0}) BUBBLESCOPE_TRY(addLoss(model));
     return model;
 }
@@ -140,16 +145,60 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
     return {};
 }
 
-Result<Planned> ScheduleRequest::plan(TimeNs usual_forward) const {
-    BUBBLESCOPE_ASSIGN(CostModel model, costs(usual_forward));
+bool ScheduleRequest::timed() const {
+    return forward || backward || input_grad || weight_grad || overlapped || !stage_times.empty() ||
+           !op_costs.empty() || !op_times.empty() || spec.comm > TimeNs{0} || spec.loss > TimeNs{0};
+}
+
+Status ScheduleRequest::checkUsed(std::span<const Schedule> orders) const {
+    if (!order && file.empty()) {
+        std::vector<FamilyFlavor> families;
+        for (const Schedule& one : orders)
+            families.push_back({one.name, one.flavor});
+        BUBBLESCOPE_TRY(checkUsedParts(specOf(spec.name, spec.flavor, 1), families));
+    }
+    const auto has = [&](auto holds) {
+        return std::ranges::any_of(orders, [&](const Schedule& one) {
+            return std::ranges::any_of(one.ranks,
+                                       [&](const std::vector<Op>& ops) { return std::ranges::any_of(ops, holds); });
+        });
+    };
+    if (overlapped && !has([](const Op& op) { return op.overlapped; })) {
+        return usageError(fmt::format("{} has no effect: the order has no overlapped pairs of a forward and a backward",
+                                      Field("overlapped")),
+                          fmt::format("leave {} out, or use 1f1b-overlap or dualpipe", Field("overlapped")));
+    }
+    const bool makes_whole = input_grad && weight_grad && !backward;
+    if ((!input_grad && !weight_grad) || makes_whole) return {};
+    if (has([](const Op& op) { return op.kind == OpKind::BackwardInput || op.kind == OpKind::BackwardWeight; }))
+        return {};
+    const Field half = input_grad ? Field("input_grad") : Field("weight_grad");
+    return usageError(fmt::format("{} has no effect: the order runs whole backwards", half),
+                      fmt::format("leave {} out, or use a schedule that splits backwards, such as zb-h1", half));
+}
+
+Result<Planned> ScheduleRequest::planShare(TimeNs usual_forward, std::optional<int> chunks) const {
+    BUBBLESCOPE_ASSIGN(CostModel model, opCosts(usual_forward));
     BUBBLESCOPE_ASSIGN(Schedule made, schedule(model));
-    BUBBLESCOPE_ASSIGN(model.transfers, transfers.model(made.pp));
+    if (chunks && (*chunks != chunksOfModel(made) || model.stages.size() == made.ranks.size())) {
+        BUBBLESCOPE_ASSIGN(model, model.stages.empty() ? recut(model, *chunks, chunksOfModel(made))
+                                                       : shareOfRanks(model, made));
+        BUBBLESCOPE_ASSIGN(made, schedule(model));
+    }
+    if (spec.loss > TimeNs{0}) BUBBLESCOPE_TRY(addLoss(model));
+    BUBBLESCOPE_ASSIGN(model.transfers, transfers.model(made.pp, model.comm > TimeNs{0} || !op_times.empty()));
     if (!op_times.empty()) {
         BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(made));
         BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times, made, graph));
         model.measured = std::make_shared<MeasuredTimes>(std::move(measured));
     }
     return Planned{std::move(made), std::move(model)};
+}
+
+Result<Planned> ScheduleRequest::plan(TimeNs usual_forward) const {
+    BUBBLESCOPE_ASSIGN(Planned planned, planShare(usual_forward, {}));
+    BUBBLESCOPE_TRY(checkUsed({&planned.schedule, 1}));
+    return planned;
 }
 
 } // namespace bubblescope

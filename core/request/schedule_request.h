@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,16 +52,26 @@ struct ScheduleRequest {
     /// Both, with transfers and the times of single ops.
     [[nodiscard]] Result<Planned> plan(TimeNs usual_forward) const;
 
+    /// As plan(), with times of an op of a rank's part that is cut into `chunks` (none: into as many as the order has):
+    /// an op of another cut takes its share. Times of as many stages as there are ranks are of a whole rank's part.
+    /// Accepts what the order does not use.
+    [[nodiscard]] Result<Planned> planShare(TimeNs usual_forward, std::optional<int> chunks) const;
+
     /// Another schedule of the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.
     /// `other_vpp`, if given, replaces `vpp`.
     [[nodiscard]] Result<Schedule> sibling(const std::string& sibling_name, const CostModel& times,
                                            std::optional<int> other_vpp = {}) const;
 
-    /// Chunks per rank: as given, otherwise two if the family cannot have one and can have two, otherwise one.
+    /// Chunks per rank: as given, else one if the family can have one, else two.
     [[nodiscard]] int chunks() const;
 
     /// The schedule that a trace should show; sizes that are not given are left open.
     [[nodiscard]] Status open(LoadOptions& options) const;
+    /// Rejects what the request states and none of these orders uses: limits and groups that their families do not
+    /// know, times of pairs and halves that they do not have. Errors: Usage.
+    [[nodiscard]] Status checkUsed(std::span<const Schedule> orders) const;
+    /// True if op times are given.
+    [[nodiscard]] bool timed() const;
     /// True if a size is given.
     [[nodiscard]] bool sized() const { return spec.pp > 0 || spec.microbatches > 0 || vpp; }
 
@@ -77,6 +88,8 @@ private:
     /// The ops' times from op_costs, or from `forward` and its kind.
     [[nodiscard]] Result<CostModel> operatorCosts() const;
     [[nodiscard]] Result<CostModel> singleCosts(TimeNs usual_forward) const;
+    /// Both, with the latency and without the loss.
+    [[nodiscard]] Result<CostModel> opCosts(TimeNs usual_forward) const;
 };
 
 } // namespace bubblescope

@@ -3,6 +3,8 @@
 #include "core/base/field.h"
 #include "core/cost/cost_files.h"
 
+#include <algorithm>
+
 namespace bubblescope {
 
 Result<SendMode> parseSendMode(std::string_view name) {
@@ -21,16 +23,32 @@ Result<CommStreams> parseCommStreams(std::string_view name) {
     return *mode;
 }
 
-Result<TransferModel> TransferRequest::model(int pp) const {
+Result<TransferModel> TransferRequest::model(int pp, bool timed) const {
     TransferModel model = stated;
     model.gradient_bytes = gradient_bytes.value_or(model.activation_bytes);
     if (!links.empty()) {
         BUBBLESCOPE_ASSIGN(model.links, readLinks(links, pp));
     }
-    if (model.bytes_per_second && model.activation_bytes == 0 && model.gradient_bytes == 0) {
+    const bool sized = model.activation_bytes != 0 || model.gradient_bytes != 0;
+    const bool rated = model.bytes_per_second || std::ranges::any_of(model.links, [](const Link& link) {
+                           return link.bytes_per_second.has_value();
+                       });
+    if (rated && !sized) {
         return usageError(
-            fmt::format("{} has no effect without a transfer size", Field("bandwidth")),
+            fmt::format("{} has no effect without a transfer size",
+                        model.bytes_per_second ? Field("bandwidth") : Field("links")),
             fmt::format("give {}, and {} if they differ", Field("activation_bytes"), Field("gradient_bytes")));
+    }
+    if (sized && !rated && !eager_sends) {
+        return usageError(
+            fmt::format("{} has no effect without a bandwidth: bytes take no time",
+                        model.activation_bytes != 0 ? Field("activation_bytes") : Field("gradient_bytes")),
+            fmt::format("give {}, such as {}", Field("bandwidth"), Field("bandwidth").is("50GB/s")));
+    }
+    if (model.streams != CommStreams::Unlimited && !rated && !timed && model.links.empty()) {
+        return usageError(
+            fmt::format("{} has no effect on transfers that take no time", Field("comm_streams")),
+            fmt::format("give {}, or {} and {}", Field("comm"), Field("activation_bytes"), Field("bandwidth")));
     }
     return model;
 }

@@ -21,8 +21,11 @@ struct TransferRequest {
     std::optional<std::int64_t> gradient_bytes; ///< if not given, stated.activation_bytes
     std::string links;                          ///< a file; empty: none
 
-    /// `pp`: ranks that a file of links may name. Errors: Usage, Input.
-    [[nodiscard]] Result<TransferModel> model(int pp) const;
+    bool eager_sends = false; ///< small sends end early, so that sizes count even where bytes take no time
+
+    /// `pp`: ranks that a file of links may name. `timed`: transfers take time by something else, such as a latency.
+    /// Rejects what has no effect. Errors: Usage, Input.
+    [[nodiscard]] Result<TransferModel> model(int pp, bool timed) const;
 };
 
 } // namespace bubblescope

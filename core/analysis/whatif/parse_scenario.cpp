@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string_view>
 
 namespace bubblescope {
@@ -168,11 +169,15 @@ Result<bool> parsePipeline(std::string_view key, std::string_view value, std::st
 
 Result<Scenario> parseScenario(std::span<const std::string> texts) {
     Scenario scenario;
+    std::map<std::string_view, std::string_view> changed; // the text that changes each target
     for (const std::string& text : texts) {
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos) return unknown(text, "a change has the form TARGET=VALUE");
         const std::string_view key = std::string_view(text).substr(0, equals);
         const std::string_view value = std::string_view(text).substr(equals + 1);
+        if (const auto [first, is_new] = changed.try_emplace(key, text); !is_new)
+            return usageError(fmt::format("'{}' is changed twice: {} and {}", key, first->second, text),
+                              "give one change");
         BUBBLESCOPE_ASSIGN(const bool of_pipeline, parsePipeline(key, value, text, scenario.pipeline));
         if (of_pipeline) continue;
         const auto target = parseTarget(key);

@@ -207,7 +207,6 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
                         bool orders_written) {
     const TimeNs observed = model.step_time;
     Document document;
-    addSchemaVersion(document);
     addSelection(document, model.selection);
     document.data("observed_ns", observed);
     document.data("present", heldMemory(advice.present));

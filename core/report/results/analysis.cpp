@@ -529,7 +529,6 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
 }
 
 void addForPrograms(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options) {
-    addSchemaVersion(document);
     addAnswer(document, answerOf(run, report));
     document.add(traceData(run));
     document.add(scheduleData(run));
@@ -572,7 +571,6 @@ Document analysisDocument(const Run& run, const RunReport& report, const Analysi
 
 Document summaryDocument(const Run& run, const RunReport& report) {
     Document document;
-    addSchemaVersion(document);
     addAnswer(document, answerOf(run, report));
     addSelection(document, report.selection);
     return document;

@@ -213,7 +213,6 @@ Section sideData(std::string key, const Run& run, std::size_t steps, const StepS
 }
 
 void addForPrograms(Section& document, const Run& a, const Run& b, const RunComparison& result) {
-    addSchemaVersion(document);
     static constexpr std::string_view kMatching[] = {"rank", "stage", "total"};
     document.add(sideData("a", a, result.steps_a, result.selection_a));
     document.add(sideData("b", b, result.steps_b, result.selection_b));

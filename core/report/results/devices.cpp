@@ -422,7 +422,6 @@ bool showsActivity(const std::vector<FileActivity>& files) {
 
 Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files) {
     Document document;
-    addSchemaVersion(document);
     addAnswer(document, answerOf(trace, files));
     document.data("schedule", Value());
     document.data("no_pipeline", trace.no_pipeline ? Value(trace.no_pipeline->message) : Value());
@@ -441,7 +440,6 @@ Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivi
                     hosts ? pluralize(activity.threads.size(), "thread") : pluralize(activity.devices.size(), "device"),
                     run.slices, formatTime(run.span));
     document.foot = fmt::format("Bubblescope {}", version);
-    addSchemaVersion(document);
     addAnswer(document, answerOf(trace, files));
     document.line("", Reader::Text);
     document.line(document.subtitle, Reader::Text);

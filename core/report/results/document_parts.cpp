@@ -65,10 +65,6 @@ Value::Object selectionOf(const StepSelection& selection) {
             {"typical_step", selection.typical().index}};
 }
 
-void addSchemaVersion(Section& document) {
-    document.data("schema_version", kSchemaVersion);
-}
-
 void addSelection(Section& object, const StepSelection& selection) {
     object.data("step_time_ns", selection.stepTime());
     object.data("selection", selectionOf(selection));

@@ -27,11 +27,6 @@ namespace bubblescope::report {
 void addOrder(Section& object, const Schedule& order);
 void addOrder(Section& object, const RunInfo& recorded);
 
-/// "schema_version", for programs: it increases when a key changes its meaning or is removed, not when one is added.
-/// The manual lists all keys (json.md).
-inline constexpr int kSchemaVersion = 1;
-void addSchemaVersion(Section& document);
-
 /// The time of a step and the steps that it is based on: "step_time_ns" and "selection", for programs.
 void addSelection(Section& object, const StepSelection& selection);
 /// Only the latter: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}

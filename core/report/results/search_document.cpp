@@ -102,7 +102,6 @@ void addRecordedOrder(Document& document, const std::optional<RecordedOrder>& re
 
 Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded, double seconds) {
     Document document;
-    addSchemaVersion(document);
     document.data("schedule", foundSchedule(found.schedule));
     document.data("makespan_ns", found.makespan);
     document.data("bound_ns", found.bound);

@@ -54,8 +54,9 @@ Document validationDocument(const LoweredSchedule& schedule, const LoweredValida
         table.row(problem.kind, problem.rank, problem.index, problem.message,
                   hang ? Cell(cycleValue(found.hang->cycle)) : absent(),
                   hang ? Cell(found.hang->from_bytes) : absent());
-        document.line(fmt::format("rank {}, op {}: {}: {}", problem.rank.value, problem.index, problem.kind,
-                                  problem.message.text()));
+        const bool named = problem.message.text().starts_with(problem.kind + ":");
+        document.line(fmt::format("rank {}, op {}: {}{}", problem.rank.value, problem.index,
+                                  named ? "" : problem.kind + ": ", problem.message.text()));
     }
     if (problems.size() > kListed) document.line(fmt::format("… and {} more", problems.size() - kListed));
     document.add(std::move(table));

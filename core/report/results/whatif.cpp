@@ -229,7 +229,6 @@ void addReplayCheck(Section& section, const ReplayCheck& check) {
 
 Document studyDocument(const RunModel& model, const StragglerStudy& study) {
     Document document;
-    addSchemaVersion(document);
     addHead(document, model, study.fit);
     addVerdict(document, study);
     document.add(opTypesSection(study));

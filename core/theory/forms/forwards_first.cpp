@@ -50,7 +50,9 @@ Result<ClosedForm> unequalFThenBForm(const Schedule& schedule, const CostModel& 
 
 Result<ClosedForm> fThenBForm(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty()) return unequalFThenBForm(schedule, costs);
-    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
+    FormBuilder form(schedule, costs,
+                     freeTransfers(costs) ? "every m, every t_f and t_b, c = 0; equal stages"
+                                          : "every m, every t_f, t_b and c; equal stages");
     form.addFillAndDrain();
     if (freeTransfers(costs)) return form.finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)", true);
     return form.finish("(p−1)·(t_f+t_b+2·c)", "(m+p−1)·(t_f+t_b) + 2·(p−1)·c", true);

@@ -77,7 +77,9 @@ Result<ClosedForm> unequal1F1BForm(const Schedule& schedule, const CostModel& co
 
 Result<ClosedForm> oneFOneBForm(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty()) return unequal1F1BForm(schedule, costs);
-    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
+    FormBuilder form(schedule, costs,
+                     freeTransfers(costs) ? "every m, every t_f and t_b, c = 0; equal stages"
+                                          : "every m, every t_f, t_b and c; equal stages");
     const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 1, costs);
     if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
     const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
@@ -129,7 +131,9 @@ std::vector<QuotedForm> oneFOneBQuotes(const Schedule& schedule, const CostModel
 
 Result<ClosedForm> eager1F1BForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
-    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
+    FormBuilder form(schedule, costs,
+                     freeTransfers(costs) ? "every m, every t_f and t_b, c = 0; equal stages"
+                                          : "every m, every t_f, t_b and c; equal stages");
     if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
     const TimeNs both = costs.times.forward + costs.times.backward;
     const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 2, costs);

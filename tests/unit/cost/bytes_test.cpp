@@ -7,7 +7,8 @@ namespace {
 
 TEST(Bytes, UnitsAreThoseThatPeopleWrite) {
     EXPECT_EQ(parseBytes("0").value(), 0);
-    EXPECT_EQ(parseBytes("4096").value(), 4096);
+    EXPECT_EQ(parseBytes("4096B").value(), 4096);
+    EXPECT_NE(parseBytes("4096").error().message.find("the unit is missing"), std::string::npos);
     EXPECT_EQ(parseBytes("12 B").value(), 12);
     EXPECT_EQ(parseBytes("1.5KiB").value(), 1536);
     EXPECT_EQ(parseBytes("24GB").value(), 24'000'000'000);
