@@ -15,6 +15,7 @@ std::span<const Target> targets() {
         Target{"layer_times", layerTimes},
         Target{"load_run", loadRun},
         Target{"live_stream", liveStream},
+        Target{"mcp", mcpMessages},
         Target{"memory_model", memoryModel},
         Target{"network_frames", networkFrames},
         Target{"nsys_database", nsysDatabase},

@@ -17,6 +17,7 @@ void jsonArgs(std::string_view bytes);         ///< a JSON object as args
 void layerTimes(std::string_view bytes);       ///< layers of a model, JSON and CSV
 void loadRun(std::string_view bytes);          ///< any trace file, through recognition and analysis
 void liveStream(std::string_view bytes);       ///< a trace file of our own, while it is written
+void mcpMessages(std::string_view bytes);      ///< lines of the Model Context Protocol
 void memoryModel(std::string_view bytes);      ///< tensor sizes of a model
 void networkFrames(std::string_view bytes);    ///< messages between who has a run's files and who watches
 void nsysDatabase(std::string_view bytes);     ///< SQLite files of Nsight Systems and of ROCm's profilers

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/mcp/session.h"
+
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// The questions that `mcp` answers: open, answer, findings, whatif, diff. Each answer is small, holds its evidence,
+/// and ends with the command that repeats it.
+[[nodiscard]] std::vector<mcp::Tool> mcpTools();
+
+} // namespace bubblescope::cli
