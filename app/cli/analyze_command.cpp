@@ -84,6 +84,10 @@ Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& optio
     const bool reads = !known_of.reading.lanes.empty() || !known_of.reading.ranks.empty();
     const bool recognises = reads || !known_of.rules.empty() || known_of.mesh || known_of.schedule || known_of.family;
     const bool needs_all = recognises || options.memory.hasModel() || diagnosis.clocks != ClockUse::Auto;
+    if (always && needs_all)
+        return usageError(
+            "--in-parts always cannot read a trace in another way, estimate memory or set clocks",
+            "leave --in-parts out, or --rules, --rank-of, --mesh, --schedule, --memory-model and --clocks");
     if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
         return std::optional<DiagnosedRun>();
     WindowLimits limits;
@@ -205,6 +209,8 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 }
 
 CommandResult analyze(AnalyzeArguments& options) {
+    if (options.json && options.html.empty() && (options.top || options.all))
+        return usageError("--json holds all findings", options.top ? "leave --top out" : "leave --all out");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
@@ -229,10 +235,11 @@ void addAnalyzeCommand(Command app, Action& action) {
                    "Analyse only these steps, and show the typical one (default: all but warm-up and outliers)");
     addRankOption(command, options->steps);
     command.optionGroup("Output");
-    command.addFlag("--summary", options->summary, "Print three lines: the result, the largest cost, and what to do");
+    const Option summary = command.addFlag("--summary", options->summary,
+                                           "Print three lines: the result, the largest cost, and what to do");
     command
         .addOutput("--html", options->html, OutputKind::File,
-                   "Write the report as one page with pictures, for others to read")
+                   "Write the report as one page with pictures, for others to read", {".html", ".htm"})
         .typeName("FILE");
     command
         .addOutput("--csv", options->csv, OutputKind::Tables,
@@ -240,10 +247,11 @@ void addAnalyzeCommand(Command app, Action& action) {
         .typeName("FOLDER");
     options->svg.add(command);
     command.addFlag("--json", options->json, "As a JSON document");
-    command.addOption("--top", options->top, "Print at most N findings (default: one screenful)")
-        .typeName("N")
-        .positive();
-    command.addFlag("--all", options->all, "Print all findings");
+    const Option top = command.addOption("--top", options->top, "Print at most N findings (default: one screenful)")
+                           .typeName("N")
+                           .positive()
+                           .excludes(summary);
+    command.addFlag("--all", options->all, "Print all findings").excludes(top).excludes(summary);
     command.optionGroup("Exit code");
     addFailOn(command, options->fail_on);
     options->budgets.add(command);

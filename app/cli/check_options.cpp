@@ -58,42 +58,40 @@ void announce(const runtime::PlannedCoverage& plan) {
 
 void CheckOptions::add(Command command, bool always) {
     const std::string group = "Checks in bubbles";
+    std::optional<Option> asked; // without which the others have no effect
     if (always) {
         on_ = true;
     } else {
-        command.addFlag("--aadiff", on_, "Recompute ops in bubbles and compare the bits").group(group);
+        asked = command.addFlag("--aadiff", on_, "Recompute ops in bubbles and compare the bits").group(group);
     }
-    command
-        .addOption("--aadiff-margin", margin_,
+    const auto checks = [&](const Option& option) {
+        option.group(group).rare();
+        if (asked) option.needs(*asked);
+    };
+    checks(command
+               .addOption(
+                   "--aadiff-margin", margin_,
                    "Safety margin: how much longer than its op a check may take without delaying the step, in percent")
-        .range(0.0, 1000.0)
-        .typeName("PERCENT")
-        .showDefault()
-        .group(group)
-        .rare();
-    command
-        .addOption("--aadiff-cost", cost_,
-                   "With --no-pace: largest share of the step time for checks and digests; lower shares check fewer "
-                   "steps, 100 checks every step")
-        .range(0.0, 100.0)
-        .typeName("PERCENT")
-        .showDefault()
-        .group(group)
-        .rare();
-    command
-        .addParsed("--aadiff-memory", memory_, parseBytes,
-                   "Memory per rank for checks, such as 64MiB (default: as needed)")
-        .typeName("BYTES")
-        .group(group)
-        .rare();
-    command.addFlag("--no-digests", no_digests_, "Do not record the digests for comparing runs").group(group).rare();
-    command
-        .addOption("--on-mismatch", on_mismatch_,
-                   "warn, stop, or a command to run, with the mismatch in BUBBLESCOPE_MISMATCH")
-        .typeName("warn|stop|COMMAND")
-        .showDefault()
-        .group(group)
-        .rare();
+               .range(0.0, 1000.0)
+               .typeName("PERCENT")
+               .showDefault());
+    checks(command
+               .addOption("--aadiff-cost", cost_,
+                          "With --no-pace: largest share of the step time for checks and digests; lower shares check "
+                          "fewer steps, 100 checks every step")
+               .range(0.0, 100.0)
+               .typeName("PERCENT")
+               .showDefault());
+    checks(command
+               .addParsed("--aadiff-memory", memory_, parseBytes,
+                          "Memory per rank for checks, such as 64MiB (default: as needed)")
+               .typeName("BYTES"));
+    checks(command.addFlag("--no-digests", no_digests_, "Do not record the digests for comparing runs"));
+    checks(command
+               .addOption("--on-mismatch", on_mismatch_,
+                          "warn, stop, or a command to run, with the mismatch in BUBBLESCOPE_MISMATCH")
+               .typeName("warn|stop|COMMAND")
+               .showDefault());
 }
 
 Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string device) const {

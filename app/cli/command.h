@@ -53,6 +53,7 @@ void addAttachCommand(Command app, Action& action);
 void addHelpCommand(Command app, Action& action, const CommandLine& line);
 void addCompletionCommand(Command app, Action& action, const CommandLine& line);
 void addDemoCommand(Command app, Action& action);
+void addMcpCommand(Command app, Action& action);
 void addConfigCommand(Command app, Action& action, const Config& config);
 
 /// Adds all of the above and the options for the terminal. `terminal` and `config` outlive the line; `config` may be

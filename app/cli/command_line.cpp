@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -85,6 +86,8 @@ std::string complaintOf(const CLI::ParseError& error) {
         const auto [option, other] = halves(" excludes ");
         return fmt::format("{} and {} cannot be combined", option, other);
     }
+    if (name == "ArgumentMismatch" && text.find("At Most") != std::string::npos)
+        return halves(":").first + " is given more than once";
     if (name == "ArgumentMismatch" && text.find("required") != std::string::npos)
         return halves(":").first + " needs a value";
     return text;
@@ -162,6 +165,12 @@ std::string unknownCommand(const CommandInfo& command, const std::string& word) 
 /// Describes the error in the first word that no option accepts.
 std::string unexpectedWord(const CommandInfo& command, const std::vector<std::string>& left) {
     const auto option = std::ranges::find_if(left, [](const std::string& word) { return !optionName(word).empty(); });
+    const bool takes_words = std::ranges::any_of(command.options, [](const OptionInfo& each) {
+        return each.positional && each.names.front() == "COMMAND"; // whose own options follow
+    });
+    if (option != left.end() && takes_words)
+        return fmt::format("'{}' is not an option of {}: write -- before the command to run", optionName(*option),
+                           command.name);
     if (option != left.end())
         return fmt::format("unknown option '{}'{}", optionName(*option),
                            didYouMean(optionName(*option), optionNames(command)));
@@ -185,8 +194,10 @@ std::string_view endingOf(OutputKind folder) {
 class Outputs {
 public:
     struct Output {
+        std::string option;
         const std::string* name;
         OutputKind kind;
+        std::vector<std::string> endings;
     };
     struct Of {
         bool force = false;
@@ -212,8 +223,9 @@ public:
 
 private:
     static Status prepare(const Of& of, int& to_standard_output) {
-        for (const auto& [name, kind] : of.outputs) {
+        for (const auto& [option, name, kind, endings] : of.outputs) {
             if (name->empty()) continue;
+            BUBBLESCOPE_TRY(checkName(option, *name, kind, endings));
             if (kind == OutputKind::File) {
                 if (*name == kStandardOutput) ++to_standard_output;
                 if (!of.force) BUBBLESCOPE_TRY(mustBeNew(*name));
@@ -223,6 +235,20 @@ private:
             }
         }
         return {};
+    }
+
+    static Status checkName(const std::string& option, const std::string& name, OutputKind kind,
+                            const std::vector<std::string>& endings) {
+        if (name == kStandardOutput) {
+            if (kind == OutputKind::File) return {};
+            return usageError(fmt::format("{} writes a folder, which standard output cannot be", option),
+                              "name a folder");
+        }
+        const bool fits =
+            std::ranges::any_of(endings, [&](const std::string& ending) { return name.ends_with(ending); });
+        if (endings.empty() || fits || std::filesystem::path(name).extension().empty()) return {};
+        return usageError(fmt::format("{} {}: the name states another format", option, name),
+                          fmt::format("end it in {}", fmt::join(endings, ", ")));
     }
 
     std::map<CLI::App*, Of> of_; // the options that refer to these values
@@ -379,8 +405,9 @@ Option Command::addFlag(const std::string& name, bool& value, const std::string&
     return {option, &registry_->options[option]};
 }
 
-Option Command::addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help) const {
-    registry_->outputs->of(*app_).outputs.push_back({&value, kind});
+Option Command::addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
+                          std::vector<std::string> endings) const {
+    registry_->outputs->of(*app_).outputs.push_back({name, &value, kind, std::move(endings)});
     return addOption(name, value, help);
 }
 

@@ -86,12 +86,17 @@ public:
     Option addParsedList(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addTexts(name, taking(value, parse), help);
     }
+    /// Of a text that `take` makes use of. Its errors are reported as those of values.
+    using Take = std::function<Status(const std::string&)>;
+    Option addText(const std::string& name, Take take, const std::string& help) const;
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
     /// An option that names what the command writes: a file, where - is standard output, or a folder of traces or of
-    /// tables. Existing files are not overwritten without --force, which is added to the command with its first option
-    /// of this kind; CommandLine::prepare() checks that.
-    Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help) const;
-    /// Whether earlier results may be replaced, for a command that checks its outputs itself. Adds --force.
+    /// tables. What it names and is there already is not overwritten without --force, which the command gets with the
+    /// first such option; CommandLine::prepare() sees to that.
+    /// A file whose name ends in something else than these is refused, since it would not be what its name states.
+    Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
+                     std::vector<std::string> endings = {}) const;
+    /// Whether earlier results may be replaced, for a command that finds out by itself what is there. Adds --force.
     [[nodiscard]] const bool& force() const;
     /// Called when the line names the command and is well formed.
     void onParsed(std::function<void()> action) const;
@@ -103,7 +108,6 @@ public:
     void optionGroup(const std::string& heading) const;
 
 private:
-    using Take = std::function<Status(const std::string&)>;
     template <class T, class Parse>
     static Take taking(T& value, Parse parse) {
         return [&value, parse](const std::string& text) -> Status {
@@ -111,7 +115,6 @@ private:
             return {};
         };
     }
-    Option addText(const std::string& name, Take take, const std::string& help) const;
     Option addTexts(const std::string& name, Take take, const std::string& help) const;
 
     CLI::App* app_;

@@ -37,6 +37,7 @@ void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalO
     addConvertCommand(app, action);
     addViewCommand(app, action);
     addAnomaliesCommand(app, action);
+    addMcpCommand(app, action);
     app.commandGroup("Record and watch a run");
     addRunCommand(app, action, team);
     addRecordCommand(app, action);

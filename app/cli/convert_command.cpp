@@ -32,7 +32,7 @@ struct ConvertArguments {
     std::string format;
     std::optional<TimeNs> from;
     std::optional<TimeNs> to;
-    double width = svg::TraceDrawOptions{}.width;
+    std::optional<double> width;
     StepRequest step;
     std::optional<std::int64_t> transfer_bytes;
     const bool* force = nullptr; ///< the line's
@@ -83,9 +83,14 @@ CommandResult convert(const ConvertArguments& options) {
     if (format.empty()) {
         BUBBLESCOPE_ASSIGN(format, formatOf(options.files.back()));
     }
-    if (format != "svg" && (options.from || options.to))
-        return usageError("a time range applies only to drawings",
+    if (format != "svg" && (options.from || options.to || options.width))
+        return usageError("--svg-from, --svg-to and --svg-width are for drawings alone",
                           "write an SVG: end the name in .svg or give --to svg");
+    const auto stated = traceFormatOf(out);
+    const bool same_ending = format == "kineto" && stated == "chrome"; // a folder may have any name
+    if (stated && *stated != format && !same_ending && out != "-")
+        return usageError(fmt::format("the name '{}' states {}, and --to {}", out.string(), *stated, format),
+                          "give one of them");
     BUBBLESCOPE_TRY(prepareOutput(format, out, *options.force));
     if (format == "chakra") return writeChakra(options, out);
     if (!options.step.empty() || options.transfer_bytes)
@@ -96,8 +101,9 @@ CommandResult convert(const ConvertArguments& options) {
                        }));
     printProblems(read.problems);
     if (format == "svg") {
-        BUBBLESCOPE_TRY(
-            svg::writeTrace(out, *read.trace, {options.from.value_or(TimeNs{0}), options.to, options.width}));
+        BUBBLESCOPE_TRY(svg::writeTrace(
+            out, *read.trace,
+            {options.from.value_or(TimeNs{0}), options.to, options.width.value_or(svg::TraceDrawOptions{}.width)}));
         fmt::print(stderr, "Drawing written to {}\n", out.string());
         return 0;
     }

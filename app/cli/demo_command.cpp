@@ -2,6 +2,7 @@
 #include "app/cli/output.h"
 #include "core/base/suggestion.h"
 #include "core/demo/demo_traces.h"
+#include "core/formats/source/existing_results.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace bubblescope::cli {
@@ -19,6 +19,7 @@ struct DemoArguments {
     std::string name;
     std::string out;
     bool json = false;
+    const bool* force = nullptr; ///< the line's
 };
 
 std::vector<std::string> demoNames() {
@@ -43,7 +44,10 @@ CommandResult listDemos(const DemoArguments& options) {
 }
 
 CommandResult demo(const DemoArguments& options) {
-    if (options.name.empty()) return listDemos(options);
+    if (options.name.empty()) {
+        if (!options.out.empty()) return usageError("--out has no effect without the name of a demo", "add the name");
+        return listDemos(options);
+    }
     const DemoTrace* const found = findDemoTrace(options.name);
     if (found == nullptr) {
         const std::string closest = closestName(options.name, demoNames());
@@ -52,9 +56,7 @@ CommandResult demo(const DemoArguments& options) {
                                       fmt::join(demoNames(), ", ")));
     }
     const std::filesystem::path file = options.out.empty() ? fmt::format("{}.pftrace", found->name) : options.out;
-    std::error_code error;
-    if (options.out.empty() && std::filesystem::exists(file, error))
-        return usageError(fmt::format("'{}' exists already", file.string()), "name another file with --out FILE");
+    if (options.out.empty() && !*options.force) BUBBLESCOPE_TRY(mustBeNew(file));
     BUBBLESCOPE_TRY(writeDemo(found->name, file));
     report::Document document;
     document.data("file", file.string());
@@ -72,8 +74,11 @@ void addDemoCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("demo", "Write a sample trace to try the other commands, or list the samples");
     const auto options = std::make_shared<DemoArguments>();
-    command.addOption("NAME", options->name, "Sample to write; without a name, lists all").suggests(demoNames());
-    command.addOutput("--out", options->out, OutputKind::File, "File to write (NAME.pftrace in this folder)")
+    options->force = &command.force();
+    command.addOption("NAME", options->name, "Which one; without a name, lists them").suggests(demoNames());
+    command
+        .addOutput("--out", options->out, OutputKind::File, "File to write (NAME.pftrace in this folder)",
+                   {".pftrace", ".perfetto-trace"})
         .typeName("FILE");
     command.addFlag("--json", options->json, "As a JSON document");
     command.examples({"demo", fmt::format("demo {} --out demo.pftrace", demoTraces().back().name)});

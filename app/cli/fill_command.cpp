@@ -146,7 +146,6 @@ report::Table worksTable(const FillStudy& study) {
 
 report::Document toDocument(const FillStudy& study, const StepTimeline& typical, bool recorded) {
     report::Document document;
-    report::addSchemaVersion(document);
     document.data("recorded", recorded);
     document.data("steps", study.steps);
     document.data("step_time_ns", study.step_time);
@@ -200,6 +199,8 @@ CommandResult answer(const FillArguments& options, std::span<const StepTimeline*
 }
 
 CommandResult fillTrace(const FillArguments& options) {
+    if (options.schedule.timed())
+        return usageError("a trace has the times of its own ops", "leave times out, or name no files");
     LoadOptions known;
     if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
     BUBBLESCOPE_ASSIGN(Run loaded, loadWatched(options.files, known));
@@ -214,6 +215,8 @@ CommandResult fillTrace(const FillArguments& options) {
 }
 
 CommandResult fillSchedule(const FillArguments& options) {
+    if (!options.steps.empty())
+        return usageError("--step and --replica choose from a trace, and no file is named", "leave them out");
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(planned.schedule, planned.costs));
     const StepTimeline* const only = &step;

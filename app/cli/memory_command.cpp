@@ -30,6 +30,29 @@ report::Value curveOf(const StepTimeline& step, Rank rank, const MemoryModel& mo
     return points;
 }
 
+/// The assumptions of an estimate from a preset.
+void addAssumptions(report::Document& document, const TransformerShape& shape) {
+    const ModelSizes usual;
+    document.data("assumptions", report::Value::Object{{"sequence", shape.sequence},
+                                                       {"microbatch", shape.microbatch},
+                                                       {"tensor_ranks", shape.tp},
+                                                       {"sequence_parallel", shape.sequence_parallel},
+                                                       {"flash_attention", shape.flash_attention},
+                                                       {"weight_bytes", shape.dtype_bytes},
+                                                       {"gradient_bytes", shape.dtype_bytes},
+                                                       {"optimizer_bytes", usual.optimizer_bytes},
+                                                       {"optimizer_shards", usual.optimizer_shards}});
+    document.paragraph("Assumed: ",
+                       fmt::format("{} of {} tokens per micro-batch; {} tensor-parallel rank{}{}; {}; no "
+                                   "recomputation; per parameter {} bytes of weight, {} of gradient and {} of "
+                                   "optimizer state, not sharded over data-parallel ranks (no ZeRO).",
+                                   shape.microbatch == 1 ? "1 sequence" : fmt::format("{} sequences", shape.microbatch),
+                                   shape.sequence, shape.tp, shape.tp == 1 ? "" : "s",
+                                   shape.sequence_parallel ? " with sequence parallelism" : "",
+                                   shape.flash_attention ? "flash attention" : "attention scores kept",
+                                   shape.dtype_bytes, shape.dtype_bytes, usual.optimizer_bytes));
+}
+
 Result<report::Document> toDocument(const Planned& planned, const MemoryReport& memory, bool curve) {
     using report::shown;
     const Schedule& schedule = planned.schedule;
@@ -70,7 +93,9 @@ CommandResult estimate(const MemoryArguments& options) {
     BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
     if (!memory)
         return usageError("no model given", "use --preset, such as --preset llama3-8b, or --memory-model FILE");
-    BUBBLESCOPE_ASSIGN(const report::Document document, toDocument(planned, *memory, options.curve));
+    BUBBLESCOPE_ASSIGN(report::Document document, toDocument(planned, *memory, options.curve));
+    BUBBLESCOPE_ASSIGN(const auto shape, options.memory.shape());
+    if (shape) addAssumptions(document, *shape);
     print(document, options.json);
     return memory->overBudget() && !options.fail_on.empty() ? 1 : 0;
 }
@@ -79,7 +104,7 @@ CommandResult estimate(const MemoryArguments& options) {
 void addModelChoice(Command command, MemoryRequest& request) {
     command.optionGroup("Model");
     const Option preset = command
-                              .addOption("--preset", request.preset,
+                              .addOption("--preset,--memory-preset", request.preset,
                                          fmt::format("A known model: {}", fmt::join(modelPresetNames(), ", ")))
                               .typeName("MODEL")
                               .suggests(modelPresetNames());

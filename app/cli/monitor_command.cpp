@@ -302,6 +302,11 @@ CommandResult monitor(MonitorArguments& options) {
     if (live.model && !live.model->device.empty()) BUBBLESCOPE_TRY(deviceNamed(live.model->device));
     const std::vector<std::filesystem::path> folders(options.folders.begin(), options.folders.end());
     BUBBLESCOPE_TRY(live::checkFolders(folders));
+    for (const std::filesystem::path& folder : folders) {
+        std::error_code ignored;
+        if (!std::filesystem::exists(folder, ignored))
+            fmt::print(stderr, "Waiting for {}, which does not exist yet\n", folder.string());
+    }
     live::allowManyFiles();
     std::optional<live::MetricsEndpoint> metrics;
     if (!options.metrics.empty()) {
@@ -339,14 +344,16 @@ void addMonitorCommand(Command app, Action& action) {
     command.addOption("--steps", options->steps, "Stop after N steps (when the run ends)").typeName("N").positive();
     command.addOption("--metrics", options->metrics, "Serve Prometheus metrics at HOST:PORT or PORT")
         .typeName("ADDRESS");
-    command
-        .addOption("--alert", options->alert,
-                   "Run this command on a new anomaly, a mismatch of a check, or a rank that is late or gone")
-        .typeName("COMMAND");
+    const Option alert =
+        command
+            .addOption("--alert", options->alert,
+                       "Run this command on a new anomaly, a mismatch of a check, or a rank that is late or gone")
+            .typeName("COMMAND");
     command
         .addParsed("--alert-interval", options->alert_interval, parseTime,
                    "Shortest time between two alerts of one kind (300s)")
-        .typeName("TIME");
+        .typeName("TIME")
+        .needs(alert);
     command
         .addParsed("--patience", options->patience, parseTime,
                    "How long a step waits for late ranks' records after other ranks have finished it (10s)")

@@ -2,6 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/live/live_answer.h"
+#include "core/report/json.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/answer.h"
 #include "core/report/results/document_parts.h"

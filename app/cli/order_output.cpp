@@ -13,7 +13,7 @@ namespace bubblescope::cli {
 void OrderOutput::add(Command command) {
     command
         .addOutput("--out", out_, OutputKind::File,
-                   "Write the order: as PyTorch's CSV where the name ends in .csv, else as JSON")
+                   "Write the order: as PyTorch's CSV where the name ends in .csv, else as JSON", {".csv", ".json"})
         .typeName("FILE");
     command
         .addOption("--for", framework_,
@@ -36,6 +36,9 @@ Result<std::optional<OrderSetup>> OrderOutput::write(const LoweredSchedule& lowe
     if (out_.empty()) return setup;
     std::string text;
     if (setup && setup->takes_file) {
+        if (out_.ends_with(".json"))
+            return usageError(fmt::format("--for {} writes PyTorch's CSV, and {} states JSON", framework_, out_),
+                              "end the name in .csv");
         BUBBLESCOPE_ASSIGN(text, scheduleToCsv(lowered.order));
     } else if (std::filesystem::path(out_).extension() == ".csv") {
         BUBBLESCOPE_ASSIGN(text, scheduleToCsv(lowered));

@@ -137,7 +137,9 @@ void printError(std::string_view text) {
 }
 
 void printError(const Error& error) {
-    const std::string where = error.where.empty() ? "" : error.where + ": ";
+    const bool piped = error.where == "-" || error.where.starts_with("-, ");
+    const std::string place = piped ? "standard input" + error.where.substr(1) : error.where;
+    const std::string where = place.empty() ? "" : place + ": ";
     printError(where + error.message);
     if (error.hint.empty()) return;
     const std::string line = report::wrapped("  -> ", withoutControls(error.hint), errorWidth());

@@ -368,14 +368,19 @@ void addOverlapCommand(Command app, Action& action) {
         .range(1, 1000);
     command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0)").typeName("TIME");
     command.optionGroup("Output");
-    command.addOption("--explain", options->explain, "Variant to explain (paddle)").typeName("NAME");
-    command.addOption("--chart", options->charts, "Draw the two streams of a pair for these variants")
-        .typeName("LIST")
-        .delimiter(',');
+    const Option explained =
+        command.addOption("--explain", options->explain, "Variant to explain (paddle)").typeName("NAME");
+    const Option chart =
+        command.addOption("--chart", options->charts, "Draw the two streams of a pair for these variants")
+            .typeName("LIST")
+            .delimiter(',');
     command.addOption("--width", options->width, "Width of a chart in columns (110, or the terminal's)")
         .typeName("N")
-        .range(20, 10'000);
-    command.addFlag("--json", options->json, "As a JSON document");
+        .range(20, 10'000)
+        .needs(chart);
+    command.addFlag("--json", options->json, "As a JSON document, which explains and charts all variants")
+        .excludes(explained)
+        .excludes(chart);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 

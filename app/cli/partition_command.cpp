@@ -132,7 +132,31 @@ report::Table splitTable(const Partition& partition, int pp, Placement placement
     return table;
 }
 
+/// A rule follows from sizes alone.
+Status checkRule(const PartitionArguments& options) {
+    const ScheduleRequest& schedule = options.schedule;
+    const ScheduleSpec& spec = schedule.spec;
+    const std::string_view unused = !spec.name.empty()                   ? "--schedule"
+                                    : !schedule.file.empty()             ? "--schedule-file"
+                                    : spec.microbatches != 0             ? "--microbatches"
+                                    : !spec.flavor.empty()               ? "--flavor"
+                                    : spec.group_size != 0               ? "--group-size"
+                                    : spec.memory_limit != 0             ? "--memory-limit"
+                                    : spec.sequence_slices != 1          ? "--sequence-slices"
+                                    : !schedule.activation_sizes.empty() ? "--activation-sizes"
+                                                                         : "";
+    if (!unused.empty())
+        return usageError(fmt::format("{} has no effect on a split by rule", unused),
+                          "add --layer-times FILE, or give --pp, --vpp and --placement alone");
+    const bool stated = !options.layout.empty() || !options.parts.empty();
+    if (stated && options.layers) return usageError("--layout and --parts state the layers", "leave --layers out");
+    if (stated && (options.first_less != 0 || options.last_less != 0))
+        return usageError("--layout and --parts state each stage's layers", "leave --first-less and --last-less out");
+    return {};
+}
+
 CommandResult printRule(const PartitionArguments& options) {
+    BUBBLESCOPE_TRY(checkRule(options));
     const auto placement = placementFromName(options.placement.empty() ? "loop" : options.placement);
     if (!placement || routes(*placement) != 1)
         return usageError(fmt::format("unknown placement '{}'", options.placement), "use loop or v");
@@ -227,6 +251,7 @@ CommandResult printBest(const PartitionArguments& options) {
     search.memory_per_rank = options.memory_budget;
     const int stages = std::max(1, options.schedule.spec.pp) * std::max(1, options.schedule.chunks());
     BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(meanCosts(layers, stages, search.comm)));
+    BUBBLESCOPE_TRY(options.schedule.checkUsed({&schedule, 1}));
     if (options.first_less != 0 || options.last_less != 0) {
         BUBBLESCOPE_ASSIGN(Partition given,
                            partitionEvenly(count, schedule.stages(), options.first_less, options.last_less));

@@ -41,15 +41,15 @@ public:
     /// Null if nothing is recorded; `reason` then receives the cause, unless the user switched it off.
     [[nodiscard]] std::shared_ptr<profiler::KernelRecorder> recordKernels(std::string& reason) const;
     /// Whether ranks that share a GPU get separate multiprocessors, if its driver supports that.
-    [[nodiscard]] bool dividesGpu() const { return !isCpu() && partition_ == "auto"; }
+    [[nodiscard]] bool dividesGpu() const { return !isCpu() && partition_.value_or("auto") == "auto"; }
     /// Null for the CPU. `own_process`: the rank is a process, which selects a GPU by its number on the host. Errors:
     /// Usage for a backend that this build does not have, Run if there is no GPU.
     [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
 
 private:
     std::string name_ = "cpu";
-    std::string precision_ = "bf16";
-    std::string partition_ = "auto";
+    std::optional<std::string> precision_; ///< bf16 if not given
+    std::optional<std::string> partition_; ///< auto if not given
     std::optional<int> gpu_;
     bool graphs_ = false;
     bool no_kernels_ = false;
@@ -96,8 +96,16 @@ std::shared_ptr<profiler::KernelRecorder> BackendOption::recordKernels(std::stri
 }
 
 Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] bool own_process) const {
-    if (graphs_ && name_ != "cuda")
-        return usageError("--cuda-graphs needs a GPU", "add --backend cuda, or leave it out");
+    if (name_ == "cpu") {
+        const std::string_view unused = gpu_          ? "--gpu"
+                                        : graphs_     ? "--cuda-graphs"
+                                        : precision_  ? "--precision"
+                                        : partition_  ? "--gpu-partition"
+                                        : no_kernels_ ? "--no-kernels"
+                                                      : "";
+        if (!unused.empty())
+            return usageError(fmt::format("{} needs a GPU", unused), "add --backend cuda, or leave it out");
+    }
     if (name_ == "cpu") return std::shared_ptr<runtime::Backend>();
 #ifdef BUBBLESCOPE_WITH_CUDA
     if (name_ == "cuda") {
@@ -185,6 +193,7 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
 Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
     BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
+    BUBBLESCOPE_TRY(options.schedule.checkUsed({&config.schedule, 1}));
     BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
     return config;
 }
@@ -293,17 +302,22 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .typeName("NAME")
         .rare();
     command.addOption("--steps", options->steps, "Training steps (5)").range(1, 1'000'000).typeName("N");
-    command.addOutput("--out", options->out, OutputKind::Traces, "Keep the trace files in this folder").typeName("DIR");
+    const Option out =
+        command.addOutput("--out", options->out, OutputKind::Traces, "Keep the trace files in this folder")
+            .typeName("DIR");
     command
         .addParsed("--size", options->size, parseTraceSize,
                    "Size limit of a rank's trace (none); beyond it, the oldest quarter is dropped")
         .typeName("BYTES")
+        .needs(out)
         .rare();
-    command.addFlag("--no-pace", options->no_pace, "Run ops at full speed, not at their nominal times");
+    const Option no_pace =
+        command.addFlag("--no-pace", options->no_pace, "Run ops at full speed, not at their nominal times");
     command
         .addParsed("--pace-tolerance", options->pace_tolerance, parseTime,
                    "Lateness beyond which a paced op is recorded with its real end (10ms)")
         .typeName("TIME")
+        .excludes(no_pace)
         .rare();
     command.addOption("--dp", options->replicas, "Data-parallel replicas of the pipeline (1)")
         .range(1, 1024)

@@ -118,6 +118,7 @@ report::Compared comparedOf(const RecordedRun& recorded) {
 Result<std::vector<runtime::RunConfig>> planComparison(const Comparison& comparison, const CostModel& times,
                                                        const runtime::RunConfig& base) {
     BUBBLESCOPE_ASSIGN(std::vector<Schedule> schedules, schedulesOf(comparison, times));
+    BUBBLESCOPE_TRY(comparison.schedule.checkUsed(schedules));
     const bool whole = comparison.model.wholeModel();
     BUBBLESCOPE_ASSIGN(const int blocks,
                        whole ? Result<int>(0) : blocksPerRank(schedules, comparison.model.layersPerChunk()));

@@ -6,7 +6,8 @@
 #include "app/cli/svg_options.h"
 #include "core/graph/simulate.h"
 #include "core/graph/simulate_lowered.h"
-#include "core/report/results/document_parts.h"
+#include "core/report/json.h"
+#include "core/report/results/sweep.h"
 #include "core/report/results/validation.h"
 #include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
@@ -52,6 +53,7 @@ Status printForPeople(const LoweredSchedule& lowered, const CostModel& costs) {
                                                     formatTime(costs.times.backward))
                                       : "the times given";
         printText(fmt::format("To scale at {}; '.' is a bubble:\n{}", times, chart));
+        if (const std::string meaning = report::opMeaning(schedule, costs); !meaning.empty()) printText(meaning + "\n");
     }
     return {};
 }
@@ -81,7 +83,6 @@ CommandResult printSchedule(const ScheduleArguments& options) {
     BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.output.write(lowered));
     if (setup) {
         report::Document document;
-        report::addSchemaVersion(document);
         addSetup(document, setup);
         print(document, options.json);
         if (!options.json) printText(options.output.writtenLine());
@@ -93,7 +94,9 @@ CommandResult printSchedule(const ScheduleArguments& options) {
         return 0;
     }
     if (options.json) {
-        printText(scheduleToJson(lowered) + "\n");
+        std::string text = scheduleToJson(lowered) + "\n";
+        text.insert(1, fmt::format(R"("schema_version":{},)", report::kSchemaVersion));
+        printText(text);
         return 0;
     }
     BUBBLESCOPE_TRY(printForPeople(lowered, costs));

@@ -1,11 +1,14 @@
 #include "app/cli/schedule_options.h"
 
+#include "app/cli/input_options.h"
 #include "app/cli/transfer_options.h"
 #include "core/families/registry.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace bubblescope::cli {
@@ -31,48 +34,85 @@ std::vector<std::string> flavorNames() {
 
 } // namespace
 
-void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed) {
+std::vector<std::string> InputOptions::valuesOf(const std::string& text) {
+    std::error_code ignored;
+    if (std::filesystem::exists(text, ignored)) return {text};
+    std::vector<std::string> values;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        values.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return values;
+}
+
+void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed, std::vector<SweepAxis>* axes) {
     const std::string group = "Schedule";
+    const InputOptions inputs(command, request, axes);
     const auto common = [&](const Option& option) { return listed == Listed::Always ? option : option.rare(); };
-    const Option name = common(
-        command
-            .addOption("--schedule", request.spec.name,
-                       "Schedule, such as 1f1b; `bubblescope schedules` lists all. PyTorch's class names also work")
-            .typeName("NAME")
-            .suggests(familyNames())
-            .group(group));
-    const Option file = command
-                            .addOption("--schedule-file", request.file,
-                                       "File with the order instead: JSON from `schedule --json`, or PyTorch's CSV")
-                            .typeName("FILE")
-                            .group(group);
+    const auto nameOne = [compares = axes != nullptr](ScheduleRequest& into, const std::string& text) {
+        if (compares)
+            nameSchedule(into, text);
+        else
+            into.spec.name = text;
+    };
+    const Option name =
+        common(inputs
+                   .text(Field("schedule"), nameOne,
+                         "Schedule, such as 1f1b; `bubblescope schedules` lists all. PyTorch's class names also work")
+                   .typeName("NAME")
+                   .suggests(familyNames())
+                   .group(group));
+    const Option file =
+        inputs
+            .text(
+                Field("schedule_file"), [](ScheduleRequest& into, const std::string& path) { into.file = path; },
+                "File with the order instead: JSON from `schedule --json`, or PyTorch's CSV")
+            .typeName("FILE")
+            .group(group);
     name.excludes(file);
-    common(command.addOption("--pp", request.spec.pp, "Pipeline ranks, p").typeName("P").excludes(file).group(group));
-    common(command.addOption("--microbatches", request.spec.microbatches, "Micro-batches per step, m")
+    common(inputs
+               .count(
+                   Field("pp"), [](ScheduleRequest& into, int p) { into.spec.pp = p; }, "Pipeline ranks, p")
+               .typeName("P")
+               .excludes(file)
+               .group(group));
+    common(inputs
+               .count(
+                   Field("microbatches"), [](ScheduleRequest& into, int m) { into.spec.microbatches = m; },
+                   "Micro-batches per step, m")
                .typeName("M")
                .excludes(file)
                .group(group));
-    common(command.addOption("--vpp", request.vpp, "Chunks per rank, v (1, or as the schedule requires)")
+    common(inputs
+               .count(
+                   Field("vpp"), [](ScheduleRequest& into, int v) { into.vpp = v; },
+                   "Chunks per rank, v (1, or what the schedule needs)")
                .typeName("V")
                .excludes(file)
                .group(group));
-    common(command.addOption("--flavor", request.spec.flavor, "Framework whose order to use, where they differ")
+    common(inputs
+               .text(
+                   Field("flavor"), [](ScheduleRequest& into, const std::string& text) { into.spec.flavor = text; },
+                   "Framework whose order to use, where they differ")
                .typeName("NAME")
                .suggests(flavorNames())
                .excludes(file)
                .group(group));
     if (listed == Listed::InFullHelp) file.rare();
-    command.addOption("--group-size", request.spec.group_size, "Micro-batches per group (interleaved)")
+    inputs
+        .count(
+            Field("group_size"), [](ScheduleRequest& into, int size) { into.spec.group_size = size; },
+            "Micro-batches per group (interleaved)")
         .typeName("N")
-        .positive()
         .excludes(file)
         .group(group)
         .rare();
-    command
-        .addOption("--memory-limit", request.spec.memory_limit,
-                   "Limit of activations per rank, in forward ops of one chunk")
+    inputs
+        .count(
+            Field("memory_limit"), [](ScheduleRequest& into, int limit) { into.spec.memory_limit = limit; },
+            "Most activations of a rank, in forward ops of one chunk (zb-v, zb-auto)")
         .typeName("N")
-        .positive()
         .excludes(file)
         .group(group)
         .rare();
@@ -85,11 +125,11 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
         .excludes(file)
         .group(group)
         .rare();
-    command
-        .addOption("--sequence-slices", request.spec.sequence_slices,
-                   "Slices per sequence (for schedules that split it)")
+    inputs
+        .count(
+            Field("sequence_slices"), [](ScheduleRequest& into, int slices) { into.spec.sequence_slices = slices; },
+            "Slices of each sequence (seq1f1b)")
         .typeName("K")
-        .positive()
         .excludes(file)
         .group(group)
         .rare();
@@ -105,8 +145,9 @@ void addSizeOptions(Command command, ScheduleRequest& request) {
     command.addOption("--vpp", request.vpp, "Chunks per rank, v (1)").typeName("V").positive().group(group);
 }
 
-void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
+void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, std::vector<SweepAxis>* axes) {
     const std::string group = "Times (with a unit: 5ms, 800us, 0.5s)";
+    const InputOptions inputs(command, request, axes);
     const Option op_costs = command
                                 .addOption("--op-costs", request.op_costs,
                                            "Take times from a cost model of a layer's operators, see `overlap`")
@@ -121,38 +162,55 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
         .group(group)
         .rare();
     const Option file =
-        command.addOption("--stage-times", request.stage_times, "Op times per stage instead, as JSON or CSV")
+        inputs
+            .text(
+                Field("stage_times"), [](ScheduleRequest& into, const std::string& path) { into.stage_times = path; },
+                "Op times per stage instead, as JSON or CSV")
             .typeName("FILE")
             .excludes(op_costs)
             .group(group);
     if (listed == Listed::InFullHelp) file.rare();
-    const auto time = [&](const char* name, auto& value, const char* description) {
+    const auto time = [&](Field field, auto set, const char* description) {
         const Option option =
-            command.addParsed(name, value, parseTime, description).typeName("TIME").excludes(file).group(group);
+            inputs.add(field, parseTime, set, description).typeName("TIME").excludes(file).group(group);
         return listed == Listed::Always ? option : option.rare();
     };
-    time("--forward", request.forward, "Time of a forward op (of one chunk)");
-    time("--backward", request.backward, "Time of a whole backward op (twice the forward)");
-    time("--input-grad", request.input_grad, "Time of a backward op for the input").rare();
-    time("--weight-grad", request.weight_grad, "Time of a backward op for the weights").rare();
-    command
-        .addParsed("--overlapped", request.overlapped, parseTime,
-                   "Time of an overlapped forward and backward (their sum)")
+    time(
+        Field("forward"), [](ScheduleRequest& into, TimeNs t) { into.forward = t; },
+        "Time of a forward op (of one chunk)");
+    time(
+        Field("backward"), [](ScheduleRequest& into, TimeNs t) { into.backward = t; },
+        "Time of a whole backward op (twice the forward)");
+    time(
+        Field("input_grad"), [](ScheduleRequest& into, TimeNs t) { into.input_grad = t; },
+        "Time of a backward op for the input")
+        .rare();
+    time(
+        Field("weight_grad"), [](ScheduleRequest& into, TimeNs t) { into.weight_grad = t; },
+        "Time of a backward op for the weights")
+        .rare();
+    inputs
+        .add(
+            Field("overlapped"), parseTime, [](ScheduleRequest& into, TimeNs t) { into.overlapped = t; },
+            "Time of an overlapped forward and backward (their sum)")
         .typeName("TIME")
         .group(group)
         .rare();
-    const Option comm =
-        command.addParsed("--comm", request.spec.comm, parseTime, "Latency of a transfer between ranks (0)")
-            .typeName("TIME")
-            .group(group);
+    const Option comm = inputs
+                            .add(
+                                Field("comm"), parseTime, [](ScheduleRequest& into, TimeNs t) { into.spec.comm = t; },
+                                "Latency of a transfer between ranks (0)")
+                            .typeName("TIME")
+                            .group(group);
     if (listed == Listed::InFullHelp) comm.rare();
-    time("--loss", request.spec.loss,
-         "Extra time of the loss: the last stage's forward and each half of its backward take this much longer (0)")
+    time(
+        Field("loss"), [](ScheduleRequest& into, TimeNs t) { into.spec.loss = t; },
+        "Extra time of the loss: the last stage's forward and each half of its backward take this much longer (0)")
         .rare();
 }
 
-void addSimulationOptions(Command command, ScheduleRequest& request) {
-    addTransferOptions(command, request.transfers);
+void addSimulationOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes) {
+    addTransferOptions(command, request, axes);
     command
         .addOption("--op-times", request.op_times,
                    "Measured times of single ops, as JSON (such as from `simulate --json --ops`) or CSV")

@@ -9,6 +9,7 @@
 #include "app/cli/transfer_options.h"
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/base/bytes.h"
+#include "core/cost/model_presets.h"
 #include "core/optimize/search/search.h"
 #include "core/recognise/match_schedule.h"
 #include "core/report/results/search_document.h"
@@ -148,7 +149,7 @@ void addSearchCommand(Command app, Action& action) {
                        "Take sizes, placement, mean times and memory use from a trace, instead of those options")
             .typeName("TRACE");
     addTimeOptions(command, options->request.schedule);
-    addTransferOptions(command, options->request.schedule.transfers);
+    addTransferOptions(command, options->request.schedule);
     const Option limit =
         command
             .addOption("--memory-limit", options->request.search.activations,
@@ -160,12 +161,16 @@ void addSearchCommand(Command app, Action& action) {
             .addOption("--memory-model", options->request.memory_model, "Tensor sizes of the model's layers, as JSON")
             .typeName("FILE")
             .excludes(limit);
+    command.addOption("--memory-preset", options->request.memory_preset, "Those of a known model, such as llama3-8b")
+        .typeName("MODEL")
+        .suggests(modelPresetNames())
+        .excludes(limit)
+        .excludes(model);
     command
         .addParsedList("--memory-budget", options->request.search.bytes, parseSizes,
                        "Memory per rank, such as 80GiB; one for all, or one per rank")
         .typeName("SIZE,…")
-        .delimiter(',')
-        .needs(model);
+        .delimiter(',');
     command
         .addOption("--placement", options->request.placement,
                    "Which rank holds which stage: any, loop, v, or a file with lines 'stage,rank' or a schedule (any)")

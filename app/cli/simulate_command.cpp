@@ -7,11 +7,18 @@
 #include "app/cli/svg_options.h"
 #include "app/cli/trace_output.h"
 #include "core/base/field.h"
+#include "core/cost/partition.h"
+#include "core/formats/source/replacing_file.h"
+#include "core/formats/source/standard_output.h"
 #include "core/report/json.h"
+#include "core/report/plot/line_chart.h"
 #include "core/report/results/simulation.h"
+#include "core/report/results/sweep.h"
+#include "core/report/table_formats.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 
@@ -27,10 +34,24 @@ struct SimulateArguments {
     WeightTimes weights;
     std::string out;
     std::vector<std::string> compare;
+    std::vector<SweepAxis> axes;
+    std::string times_of;
+    std::string csv;
+    std::string latex;
+    std::string markdown;
+    std::string figure;
     bool choices = false;
     bool ops = false;
     bool json = false;
+
+    /// A table that others read is not to be mixed with a report.
+    [[nodiscard]] bool writesToStandardOutput() const {
+        return csv == kStandardOutput || latex == kStandardOutput || markdown == kStandardOutput ||
+               figure == kStandardOutput;
+    }
 };
+
+constexpr TimeNs kUsualForward{1'000'000};
 
 /// Sends and streams that a model states, which actions and communicators replace.
 bool statesTransfers(const TransferModel& transfers) {
@@ -38,16 +59,35 @@ bool statesTransfers(const TransferModel& transfers) {
            transfers.on_compute_stream;
 }
 
+/// Rejects times of weight actions that no rank carries out.
+Status checkWeightTimes(const WeightTimes& times, const std::vector<std::vector<bubblescope::Action>>& actions) {
+    const auto has = [&](ActionKind kind) {
+        return std::ranges::any_of(actions, [kind](const std::vector<bubblescope::Action>& rank) {
+            return std::ranges::any_of(rank, [kind](const bubblescope::Action& action) { return action.kind == kind; });
+        });
+    };
+    const bool unused_unshard = times.unshard > TimeNs{0} && !has(ActionKind::Unshard);
+    const bool unused_reduce = times.reduce_grad > TimeNs{0} && !has(ActionKind::ReduceGrad);
+    if (!unused_unshard && !unused_reduce) return {};
+    return usageError(fmt::format("{} has no effect: the order has no such actions",
+                                  unused_unshard ? Field("unshard") : Field("reduce_grad")),
+                      fmt::format("add {}", Field("lower").is("torch")));
+}
+
 /// With its actions if it has any and another kind of transfers is not asked for, or if actions are asked for.
 Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, const CostModel& costs) {
     const bool asked = options.lowering.wanted() || options.queues.given();
     if (statesTransfers(costs.transfers)) {
-        if (!asked) return report::simulated(std::move(schedule), costs, options.memory);
+        if (!asked) {
+            BUBBLESCOPE_TRY(checkWeightTimes(options.weights, {}));
+            return report::simulated(std::move(schedule), costs, options.memory);
+        }
         return usageError(fmt::format("{} and {} replace {} and {}", Field("lower"), Field("communicators"),
                                       Field("sends"), Field("comm_streams")),
                           "give only one of the two");
     }
     BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, options.lowering.lowered(std::move(schedule), options.schedule.file));
+    BUBBLESCOPE_TRY(checkWeightTimes(options.weights, lowered.actions));
     const bool given = !lowered.actions.empty() && (lowered.order.pp == 1 || lowered.hasTransfers());
     if (!given && !asked) return report::simulated(std::move(lowered.order), costs, options.memory);
     if (!given) {
@@ -59,46 +99,135 @@ Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule
     return report::simulated(lowered, costs, queues, options.weights, options.memory);
 }
 
-Status draw(const SimulateArguments& options, std::span<const report::Simulated> runs, const CostModel& costs) {
+Status writeText(const std::string& name, const std::string& text) {
+    ReplacingFile file(name);
+    file.write(text);
+    BUBBLESCOPE_TRY(file.commit());
+    if (name != kStandardOutput) fmt::print(stderr, "Written to {}\n", name);
+    return {};
+}
+
+Status writeTables(const SimulateArguments& options, std::span<const report::SweptRun> runs,
+                   std::span<const SweepAxis> axes) {
+    const report::Table table = report::sweepTable(runs, axes);
+    if (!options.csv.empty()) BUBBLESCOPE_TRY(writeText(options.csv, report::toCsv(table)));
+    if (!options.latex.empty()) BUBBLESCOPE_TRY(writeText(options.latex, report::toLatex(table)));
+    if (!options.markdown.empty()) BUBBLESCOPE_TRY(writeText(options.markdown, report::toMarkdown(table)));
+    if (options.figure.empty()) return {};
+    const plot::Canvas figure = plot::draw(report::sweepChart(runs, axes));
+    return writeText(options.figure, options.figure.ends_with(".pdf") ? plot::toPdf(figure) : plot::toSvg(figure));
+}
+
+Status draw(const SimulateArguments& options, std::span<const report::SweptRun> runs) {
     std::vector<report::Drawn> drawn;
-    for (const report::Simulated& run : runs) {
-        drawn.push_back({run.schedule, run.step, costs, {}});
-        if (run.queues) drawn.back().actions = run.queues->actions;
+    for (const report::SweptRun& swept : runs) {
+        if (!swept.run) continue;
+        drawn.push_back({swept.run->schedule, swept.run->step, swept.costs, {}});
+        if (swept.run->queues) drawn.back().actions = swept.run->queues->actions;
     }
     return options.svg.write(drawn);
 }
 
-CommandResult compare(const SimulateArguments& options, report::Simulated first, const CostModel& costs) {
-    std::vector<report::Simulated> runs{std::move(first)};
+/// The schedules of --compare follow the first.
+std::vector<SweepAxis> axesOf(const SimulateArguments& options, const ScheduleRequest& request) {
+    std::vector<SweepAxis> axes = options.axes;
+    if (options.compare.empty()) return axes;
+    const std::string first = request.file.empty() ? request.spec.name : request.file;
+    SweepAxis& names = axes.emplace_back(SweepAxis{Field("schedule"), {{first, [](ScheduleRequest&) {}}}});
     for (const std::string& name : options.compare) {
-        BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.sibling(name, costs));
-        BUBBLESCOPE_ASSIGN(report::Simulated other, simulateOne(options, std::move(schedule), costs));
-        runs.push_back(std::move(other));
+        names.settings.push_back({name, [name](ScheduleRequest& into) {
+                                      into.spec.flavor.clear();
+                                      nameSchedule(into, name);
+                                  }});
     }
-    BUBBLESCOPE_TRY(draw(options, runs, costs));
-    print(options.json ? report::simulationsData(runs, options.ops) : report::simulationsDocument(runs), options.json);
+    return axes;
+}
+
+bool sweepsOver(std::span<const SweepAxis> axes, Field field) {
+    return std::ranges::find(axes, field, &SweepAxis::field) != axes.end();
+}
+
+/// The chunks per rank that the op times refer to; none: those of each order.
+Result<std::optional<int>> chunksOfTimes(const SimulateArguments& options, const ScheduleRequest& request,
+                                         std::span<const SweepAxis> axes) {
+    if (options.times_of == "op") return std::optional<int>();
+    if (options.times_of == "rank") return std::optional<int>(1);
+    if (!options.compare.empty()) {
+        BUBBLESCOPE_ASSIGN(const Planned first, request.planShare(kUsualForward, {}));
+        return std::optional<int>(chunksOfModel(first.schedule));
+    }
+    const bool cuts = sweepsOver(axes, Field("schedule")) || sweepsOver(axes, Field("schedule_file")) ||
+                      sweepsOver(axes, Field("vpp")) || sweepsOver(axes, Field("flavor"));
+    return cuts ? std::optional<int>(1) : std::nullopt;
+}
+
+/// Rejects what only one schedule can have.
+Status checkSweep(const SimulateArguments& options) {
+    const std::string_view one = !options.out.empty()           ? "--out"
+                                 : options.choices              ? "--communication-choices"
+                                 : options.ops && !options.json ? "--ops"
+                                                                : "";
+    if (one.empty()) return {};
+    return usageError(fmt::format("{} is for one schedule, and several are compared", one),
+                      one == "--ops" ? "add --json" : "simulate that schedule alone");
+}
+
+CommandResult sweep(const SimulateArguments& options, ScheduleRequest request, const std::vector<SweepAxis>& axes) {
+    BUBBLESCOPE_TRY(checkSweep(options));
+    SweepRequest asked{std::move(request), axes, {}};
+    BUBBLESCOPE_ASSIGN(asked.chunks_of_times, chunksOfTimes(options, asked.base, axes));
+    BUBBLESCOPE_ASSIGN(std::vector<SweepPoint> points, asked.points(kUsualForward));
+    std::vector<report::SweptRun> runs;
+    std::optional<Error> failed;
+    for (SweepPoint& point : points) {
+        report::SweptRun& swept = runs.emplace_back();
+        swept.settings = std::move(point.settings);
+        swept.reason = std::move(point.reason);
+        swept.unused = std::move(point.unused);
+        if (!point.planned) continue;
+        swept.costs = std::move(point.planned->costs);
+        Result<report::Simulated> simulated = simulateOne(options, std::move(point.planned->schedule), swept.costs);
+        if (simulated.ok()) {
+            swept.run = std::move(simulated).value();
+        } else {
+            swept.reason = simulated.error().message;
+            failed = simulated.error();
+        }
+    }
+    const bool any = std::ranges::any_of(runs, [](const report::SweptRun& each) { return each.run.has_value(); });
+    if (!any) return *failed;
+    BUBBLESCOPE_TRY(draw(options, runs));
+    BUBBLESCOPE_TRY(writeTables(options, runs, axes));
+    if (options.json)
+        print(report::sweepData(runs, axes, asked.chunks_of_times, options.ops), true);
+    else if (!options.writesToStandardOutput())
+        print(report::sweepDocument(runs, axes, asked.chunks_of_times), false);
     return 0;
 }
 
-CommandResult run(const SimulateArguments& options) {
-    ScheduleRequest request = options.schedule;
-    options.lowering.chooseFlavor(request.spec);
-    BUBBLESCOPE_ASSIGN(Planned planned, request.plan(TimeNs{1'000'000}));
-    const CostModel& costs = planned.costs;
-    BUBBLESCOPE_ASSIGN(report::Simulated result, simulateOne(options, std::move(planned.schedule), costs));
+CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequest& request) {
+    BUBBLESCOPE_ASSIGN(const std::optional<int> chunks, chunksOfTimes(options, request, {}));
+    BUBBLESCOPE_ASSIGN(Planned planned, request.planShare(kUsualForward, chunks));
+    BUBBLESCOPE_TRY(request.checkUsed({&planned.schedule, 1}));
+    report::SweptRun alone;
+    alone.costs = std::move(planned.costs);
+    BUBBLESCOPE_ASSIGN(alone.run, simulateOne(options, std::move(planned.schedule), alone.costs));
+    const report::Simulated& result = *alone.run;
     if (!options.out.empty()) {
         BUBBLESCOPE_TRY(writeStep(options.out, RunInfo::of("simulate", result.schedule), result.step));
     }
-    if (!options.compare.empty()) return compare(options, std::move(result), costs);
-    BUBBLESCOPE_TRY(draw(options, {&result, 1}, costs));
+    BUBBLESCOPE_TRY(draw(options, {&alone, 1}));
+    BUBBLESCOPE_TRY(writeTables(options, {&alone, 1}, {}));
     report::Document document = report::simulationDocument(result, options.ops && options.json);
+    if (const std::string meaning = report::opMeaning(result.schedule, alone.costs); !meaning.empty())
+        document.line(meaning);
     if (options.choices) {
         BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(result.schedule));
-        BUBBLESCOPE_ASSIGN(const auto choices,
-                           communicationChoices(result.schedule, costs, options.lowering, queues, options.weights));
+        BUBBLESCOPE_ASSIGN(const auto choices, communicationChoices(result.schedule, alone.costs, options.lowering,
+                                                                    queues, options.weights));
         report::addChoices(document, choices);
     }
-    print(document, options.json);
+    if (options.json || !options.writesToStandardOutput()) print(document, options.json);
     if (!options.json) {
         if (options.ops)
             printText("\n" + report::toJson(report::simulatedOps(result.step), report::JsonLayout::OneLine) + "\n");
@@ -107,28 +236,56 @@ CommandResult run(const SimulateArguments& options) {
     return 0;
 }
 
+CommandResult run(const SimulateArguments& options) {
+    ScheduleRequest request = options.schedule;
+    request.transfers.eager_sends = options.queues.eager.has_value();
+    options.lowering.chooseFlavor(request.spec);
+    const std::vector<SweepAxis> axes = axesOf(options, request);
+    return axes.empty() ? simulateAlone(options, request) : sweep(options, std::move(request), axes);
+}
+
 } // namespace
 
 void addSimulateCommand(Command app, Action& action) {
-    const Command command = app.addCommand("simulate", "Run a schedule on op times: makespan, bubbles, memory");
+    const Command command = app.addCommand("simulate", "Run schedules on op times: makespan, bubbles, memory; compare");
     const auto options = std::make_shared<SimulateArguments>();
     command.examples({"simulate --schedule interleaved --pp 4 --microbatches 8 --vpp 2 --forward 5ms",
+                      "simulate --schedule 1f1b,interleaved,zb-v --pp 8 --microbatches 8,16,32 --forward 4ms",
                       "simulate --schedule 1f1b --pp 4 --microbatches 8 --compare zb-h1,zb-v --svg both.svg"});
-    addScheduleOptions(command, options->schedule);
-    addTimeOptions(command, options->schedule);
-    command.optionGroup("Output");
+    addScheduleOptions(command, options->schedule, Listed::Always, &options->axes);
+    addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
         .addOption(
-            "--compare", options->compare,
-            "Also run these schedules at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; prints tables and timelines")
+            "--times-of", options->times_of,
+            "What the times are of: one op, or a rank's whole part of the model, of which an op of v chunks takes "
+            "1/v (op; rank where schedules or chunks are compared)")
+        .typeName("op|rank")
+        .oneOf({"op", "rank"})
+        .group("Times (with a unit: 5ms, 800us, 0.5s)");
+    command.optionGroup("Output");
+    command
+        .addOption("--compare", options->compare,
+                   "Also run these, at the same sizes and equal work: NAME, NAME/FLAVOR, /FLAVOR or a schedule file")
         .typeName("LIST")
         .delimiter(',');
     command
         .addOutput("--out", options->out, OutputKind::File,
-                   "Write the timeline as a trace; the format follows the name: .pftrace, .json, .csv")
+                   "Write the timeline as a trace; the format follows the name: .pftrace, .json, .csv", traceEndings())
         .typeName("FILE");
     command.addFlag("--ops", options->ops, "List every op with its start and end");
     command.addFlag("--json", options->json, "As a JSON document");
+    const auto table = [&](const char* name, std::string& file, const char* about, const char* ending) {
+        command.addOutput(name, file, OutputKind::File, about, {ending}).typeName("FILE").group("Tables and figures");
+    };
+    table("--csv", options->csv, "Write a row per schedule as CSV; - is standard output", ".csv");
+    table("--latex", options->latex, "The same as a LaTeX table", ".tex");
+    table("--markdown", options->markdown, "The same as a Markdown table", ".md");
+    command
+        .addOutput("--figure", options->figure, OutputKind::File,
+                   "Draw bubble rate, makespan and memory, over the first option with several numbers: .svg or .pdf",
+                   {".svg", ".pdf"})
+        .typeName("FILE")
+        .group("Tables and figures");
     options->svg.add(command);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);
@@ -138,7 +295,7 @@ void addSimulateCommand(Command app, Action& action) {
         .group("Sends, receives and weights")
         .rare();
     addWeightTimeOptions(command, options->weights);
-    addSimulationOptions(command, options->schedule);
+    addSimulationOptions(command, options->schedule, &options->axes);
     addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }

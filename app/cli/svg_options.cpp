@@ -50,9 +50,10 @@ Result<std::vector<Rank>> parseRanks(std::string_view text) {
 
 void SvgOptions::add(Command command) {
     const std::string group = "Drawing";
-    const Option file = command.addOutput("--svg", file_, OutputKind::File, "Draw the timeline as an SVG file")
-                            .typeName("FILE")
-                            .group(group);
+    const Option file =
+        command.addOutput("--svg", file_, OutputKind::File, "Draw the timeline as an SVG file", {".svg"})
+            .typeName("FILE")
+            .group(group);
     command.addParsedList("--svg-ranks", drawing_.ranks, parseRanks, "Draw only these ranks, such as 0,2,4-7")
         .typeName("LIST")
         .delimiter(',')

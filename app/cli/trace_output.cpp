@@ -10,6 +10,15 @@
 
 namespace bubblescope::cli {
 
+std::vector<std::string> traceEndings() {
+    std::vector<std::string> endings;
+    for (const char* const packing : {"", ".gz", ".zst"}) {
+        for (const char* const format : {".pftrace", ".perfetto-trace", ".json", ".csv", ".svg"})
+            endings.push_back(std::string(format) + packing);
+    }
+    return endings;
+}
+
 std::optional<std::string> traceFormatOf(const std::filesystem::path& file) {
     const std::string extension = (packingAskedFor(file) ? file.stem() : file).extension().string();
     if (extension == ".json") return "chrome";

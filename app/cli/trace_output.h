@@ -10,9 +10,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace bubblescope::cli {
 
+/// What names of the formats below end in, packed or not.
+[[nodiscard]] std::vector<std::string> traceEndings();
 /// "chrome", "perfetto", "csv" or "svg" by the name's ending, before the one that asks for packing; none for others.
 [[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
 

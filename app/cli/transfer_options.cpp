@@ -1,51 +1,75 @@
 #include "app/cli/transfer_options.h"
 
+#include "app/cli/input_options.h"
 #include "core/base/bytes.h"
 
 namespace bubblescope::cli {
+namespace {
+
+constexpr const char* kSendsAbout =
+    "When a rank continues after a send: async = at once; blocking = once it is received; paired, batched = blocking, "
+    "with sends and receives posted together (async)";
+
+} // namespace
 
 void addSendModeOption(Command command, SendMode& mode) {
-    command
-        .addParsed("--sends", mode, parseSendMode,
-                   "When a rank continues after a send: async = at once; blocking = once it is received; paired, "
-                   "batched = blocking, with sends and receives posted together (async)")
+    command.addParsed("--sends", mode, parseSendMode, kSendsAbout)
         .typeName("MODE")
         .group("Transfers and single ops")
         .rare();
 }
 
-void addTransferOptions(Command command, TransferRequest& request) {
-    command
-        .addParsed("--activation-bytes", request.stated.activation_bytes, parseBytes,
-                   "Size of the activations between two stages, such as 32MiB")
+void addTransferOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes) {
+    const std::string group = "Transfers and single ops";
+    const InputOptions inputs(command, request, axes);
+    inputs
+        .add(
+            Field("activation_bytes"), parseBytes,
+            [](ScheduleRequest& into, std::int64_t size) { into.transfers.stated.activation_bytes = size; },
+            "Size of the activations between two stages, such as 32MiB")
         .typeName("SIZE")
-        .group("Transfers and single ops")
+        .group(group)
         .rare();
-    command
-        .addParsed("--gradient-bytes", request.gradient_bytes, parseBytes,
-                   "Size of the gradients between two stages (same)")
+    inputs
+        .add(
+            Field("gradient_bytes"), parseBytes,
+            [](ScheduleRequest& into, std::int64_t size) { into.transfers.gradient_bytes = size; },
+            "Size of the gradients between two stages (same)")
         .typeName("SIZE")
-        .group("Transfers and single ops")
+        .group(group)
         .rare();
-    command
-        .addParsed("--bandwidth", request.stated.bytes_per_second, parseBandwidth,
-                   "Bandwidth of a link between ranks, such as 50GB/s or 400Gbit/s (unlimited)")
+    inputs
+        .add(
+            Field("bandwidth"), parseBandwidth,
+            [](ScheduleRequest& into, std::int64_t rate) { into.transfers.stated.bytes_per_second = rate; },
+            "Bandwidth of a link between ranks, such as 50GB/s or 400Gbit/s (unlimited)")
         .typeName("RATE")
-        .group("Transfers and single ops")
+        .group(group)
         .rare();
-    command.addOption("--links", request.links, "Latency and bandwidth of single links, as JSON or CSV")
+    inputs
+        .text(
+            Field("links"), [](ScheduleRequest& into, const std::string& file) { into.transfers.links = file; },
+            "Latency and bandwidth of single links, as JSON or CSV")
         .typeName("FILE")
-        .group("Transfers and single ops")
+        .group(group)
         .rare();
-    command
-        .addParsed("--comm-streams", request.stated.streams, parseCommStreams,
-                   "Which of a rank's transfers queue: unlimited = none, direction, link, rank (unlimited)")
+    inputs
+        .add(
+            Field("comm_streams"), parseCommStreams,
+            [](ScheduleRequest& into, CommStreams streams) { into.transfers.stated.streams = streams; },
+            "Which of a rank's transfers queue: unlimited = none, direction, link, rank (unlimited)")
         .typeName("MODE")
-        .group("Transfers and single ops")
+        .group(group)
         .rare();
-    addSendModeOption(command, request.stated.sends);
-    command.addFlag("--no-comm-overlap", request.stated.on_compute_stream, "Transfers block the sending rank")
-        .group("Transfers and single ops")
+    inputs
+        .add(
+            Field("sends"), parseSendMode,
+            [](ScheduleRequest& into, SendMode sends) { into.transfers.stated.sends = sends; }, kSendsAbout)
+        .typeName("MODE")
+        .group(group)
+        .rare();
+    command.addFlag("--no-comm-overlap", request.transfers.stated.on_compute_stream, "Transfers block the sending rank")
+        .group(group)
         .rare();
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "app/cli/command_line.h"
-#include "core/request/transfer_request.h"
+#include "core/request/sweep_request.h"
+
+#include <vector>
 
 namespace bubblescope::cli {
 
@@ -9,6 +11,6 @@ void addSendModeOption(Command command, SendMode& mode);
 
 /// The options for costs of transfers other than latency. `request` outlives the parsing, here and in the other
 /// functions that add options.
-void addTransferOptions(Command command, TransferRequest& request);
+void addTransferOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes = nullptr);
 
 } // namespace bubblescope::cli

@@ -70,7 +70,9 @@ CommandResult check(const ValidateArguments& options) {
     print(document, options.json);
     BUBBLESCOPE_TRY(drawHang(options, found));
     if (!found.problems.empty())
-        return inputError(options.file, fmt::format("{} problem(s) in this schedule", found.problems.size()));
+        return inputError(options.file, found.problems.size() == 1
+                                            ? std::string("1 problem in this schedule")
+                                            : fmt::format("{} problems in this schedule", found.problems.size()));
     return 0;
 }
 
@@ -90,7 +92,7 @@ void addValidateCommand(Command app, Action& action) {
     addSendModeOption(command, options->sends);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);
-    command.addOutput("--svg", options->svg, OutputKind::File, "Draw the cycle of a hang as an SVG file")
+    command.addOutput("--svg", options->svg, OutputKind::File, "Draw the cycle of a hang as an SVG file", {".svg"})
         .typeName("FILE");
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return check(*options); }; });

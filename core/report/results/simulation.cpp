@@ -165,32 +165,4 @@ Document simulationDocument(const Simulated& run, bool with_ops) {
     return document;
 }
 
-Document simulationsDocument(const std::vector<Simulated>& runs) {
-    std::vector<Compared> rows;
-    for (const Simulated& run : runs) {
-        rows.push_back(run.compared());
-        rows.back().further.emplace_back(std::ranges::max(peakActivations(run.schedule)));
-    }
-    Document document;
-    document.add(comparisonTable(std::move(rows), {"peak activations"}));
-    for (const Simulated& run : runs) {
-        const std::string chart = textChart(run.step);
-        document.line(fmt::format("\n{}\n{}", orderName(run.schedule),
-                                  chart.empty()
-                                      ? "too wide for a chart to scale"
-                                      : chart.substr(0, chart.size() - 1))); // the line end is added separately
-    }
-    return document;
-}
-
-Document simulationsData(const std::vector<Simulated>& runs, bool with_ops) {
-    Document document;
-    Sections schedules;
-    schedules.key = "schedules";
-    for (const Simulated& run : runs)
-        schedules.list.push_back(simulationDocument(run, with_ops));
-    document.add(std::move(schedules));
-    return document;
-}
-
 } // namespace bubblescope::report

@@ -52,9 +52,4 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
 /// Each op with its start and end: [kind, microbatch, chunk, rank, start_ns, end_ns], and the slice of split sequences.
 [[nodiscard]] Value simulatedOps(const StepTimeline& step);
 
-/// Several schedules side by side: a table and their charts for people.
-[[nodiscard]] Document simulationsDocument(const std::vector<Simulated>& runs);
-/// As above, for programs.
-[[nodiscard]] Document simulationsData(const std::vector<Simulated>& runs, bool with_ops);
-
 } // namespace bubblescope::report

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Figures for papers: a few kinds of marks on a white ground, written as SVG or PDF.
+
+namespace bubblescope::plot {
+
+struct Point {
+    double x = 0;
+    double y = 0; ///< downwards
+};
+
+enum class Anchor { Start, Middle, End };
+
+/// A line through points, a closed shape, or a text.
+struct Mark {
+    enum class Kind { Line, Shape, Text };
+    Kind kind = Kind::Line;
+    std::vector<Point> points; ///< of a text where its baseline begins, ends or has its middle
+    std::string colour;        ///< "#rrggbb", of the line, the filling or the letters
+    double size = 1;           ///< width of a line, height of letters
+    std::string text = {};
+    Anchor anchor = Anchor::Start;
+    bool upwards = false;            ///< a text that is read from below
+    std::vector<double> dashes = {}; ///< lengths of dashes and gaps of a line; empty: solid
+};
+
+struct Canvas {
+    double width = 0; ///< points, 1/72 inch; pixels in SVG
+    double height = 0;
+    std::string title;
+    std::vector<Mark> marks;
+
+    void line(std::vector<Point> points, std::string_view colour, double width = 1, std::vector<double> dashes = {});
+    void shape(std::vector<Point> points, std::string_view colour);
+    void text(Point at, std::string_view text, std::string_view colour, double size, Anchor anchor = Anchor::Start,
+              bool upwards = false);
+};
+
+/// Both need nothing outside themselves; PDF has its letters in Helvetica, which every reader has.
+[[nodiscard]] std::string toSvg(const Canvas& canvas);
+[[nodiscard]] std::string toPdf(const Canvas& canvas);
+
+} // namespace bubblescope::plot

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+#include "core/report/plot/line_chart.h"
+#include "core/report/results/simulation.h"
+#include "core/request/sweep_request.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bubblescope::report {
+
+/// A point of a sweep, simulated.
+struct SweptRun {
+    std::vector<std::string> settings; ///< per axis
+    std::optional<Simulated> run;
+    CostModel costs;
+    std::string reason;              ///< why there is no run
+    std::vector<std::string> unused; ///< what is stated and has no effect on this order
+};
+
+/// What an op of the order stands for, where a rank holds several chunks; else empty.
+[[nodiscard]] std::string opMeaning(const Schedule& schedule, const CostModel& costs);
+
+/// A row per point: the values of the axes, sizes, op times, makespan, bubble rates and the peak of activations, also
+/// in micro-batches of a rank's whole part, in which orders with different chunks compare.
+[[nodiscard]] Table sweepTable(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
+
+/// For people: the table, what is missing, and the charts of a few points.
+[[nodiscard]] Document sweepDocument(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
+                                     std::optional<int> chunks_of_times);
+/// For programs: all of every run.
+[[nodiscard]] Document sweepData(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
+                                 std::optional<int> chunks_of_times, bool with_ops);
+
+/// Bubble rate, makespan and memory over the first axis that has several numbers; as bars where there is none.
+[[nodiscard]] plot::Chart sweepChart(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
+
+} // namespace bubblescope::report
