@@ -218,7 +218,6 @@ Value modelValue(const plan::Problem& problem) {
 
 Document planDocument(const plan::Problem& problem, const plan::SearchResult& found) {
     Document document;
-    addSchemaVersion(document);
     document.data("model", modelValue(problem));
     document.data("cluster", clusterValue(problem.cluster));
     const Plan& best = found.plans.front();
@@ -242,7 +241,6 @@ Document planDocument(const plan::Problem& problem, const plan::SearchResult& fo
 Document calibratedDocument(const RunModel& run, const Schedule& order, const plan::CalibratedResult& found,
                             double peak_seconds, const std::vector<std::string>& words) {
     Document document;
-    addSchemaVersion(document);
     document.data("from", Value::Object{{"schedule", order.name},
                                         {"flavor", order.flavor},
                                         {"pp", run.pp},
