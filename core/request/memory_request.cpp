@@ -45,7 +45,7 @@ Result<std::optional<MemoryModel>> MemoryRequest::use(const Schedule& schedule) 
 
 Result<std::optional<MemoryReport>> MemoryRequest::report(const Schedule& schedule) const {
     if (!hasModel() && budget)
-        return usageError("a memory budget needs the model's tensor sizes",
+        return usageError(fmt::format("{} needs the model's tensor sizes", Field("memory_budget")),
                           fmt::format("add {} or {}", Field("memory_model").is("FILE"), Field("memory_preset")));
     if (!hasModel()) return std::optional<MemoryReport>{};
     BUBBLESCOPE_ASSIGN(MemoryModel read, readModel(schedule));
