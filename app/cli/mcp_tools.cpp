@@ -1,12 +1,16 @@
 #include "app/cli/mcp_tools.h"
 
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/plan/search.h"
+#include "core/query/database.h"
 #include "core/report/json.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/comparison.h"
 #include "core/report/results/devices.h"
+#include "core/report/results/plan_document.h"
 #include "core/report/results/whatif.h"
 #include "core/report/text.h"
+#include "core/request/plan_request.h"
 #include "core/request/run_model_request.h"
 
 #include <fmt/format.h>
@@ -87,6 +91,7 @@ ToolAnswer answered(std::string text, Json data, const std::vector<std::string>&
 struct OpenTrace {
     std::optional<DiagnosedRun> diagnosed;
     std::optional<LoadedTrace> activity; ///< of a trace without a pipeline
+    std::shared_ptr<const GpuWork> gpu;
 };
 
 /// The traces of a session. Reading and judging takes most of the time, and clients ask several things of one trace.
@@ -97,6 +102,7 @@ public:
         JobControl control;
         BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loadTrace({std::filesystem::path(path)}, control));
         auto opened = std::make_shared<OpenTrace>();
+        opened->gpu = loaded.gpu;
         if (loaded.no_pipeline) {
             opened->activity = std::move(loaded);
         } else {
@@ -268,6 +274,51 @@ Result<ToolAnswer> compareTraces(Shelf& shelf, const Json& arguments) {
                     std::move(data), {"diff", before, after});
 }
 
+Result<ToolAnswer> askInSql(Shelf& shelf, const Json& arguments) {
+    const auto path = arguments["path"].get<std::string>();
+    const auto sql = arguments["sql"].get<std::string>();
+    BUBBLESCOPE_ASSIGN(const std::shared_ptr<const OpenTrace> opened, shelf.get(path));
+    const RunReport* const report = opened->diagnosed ? &opened->diagnosed->report : nullptr;
+    query::Database database({runOf(*opened), report, opened->gpu});
+    constexpr query::QueryLimits kLimits{std::chrono::seconds(30), std::size_t{1} << 26};
+    const JobControl control;
+    BUBBLESCOPE_ASSIGN(const report::DataTable rows, database.run(sql, control, kLimits));
+    std::string text;
+    std::size_t lines = 0;
+    report::writeCsv(rows, [&](std::string_view line) {
+        if (lines++ <= kMostListed) text += line; // after the names of the columns
+    });
+    const std::size_t left_out = rows.rows() - std::min(rows.rows(), kMostListed);
+    if (left_out > 0) text += fmt::format("{} more rows\n", left_out);
+    Json names = Json::array();
+    for (const report::DataColumn& column : rows.columns())
+        names.push_back(column.name());
+    return answered(text, {{"columns", std::move(names)}, {"rows", rows.rows()}, {"csv", text}, {"left_out", left_out}},
+                    {"query", path, sql, "--csv"});
+}
+
+Result<ToolAnswer> planFor(Shelf& /*shelf*/, const Json& arguments) {
+    PlanRequest request;
+    request.model.preset = arguments["model"].get<std::string>();
+    request.cluster.device = arguments["gpu"].get<std::string>();
+    const auto gpus = arguments["gpus"].get<std::int64_t>();
+    const auto batch = arguments["global_batch"].get<std::int64_t>();
+    constexpr std::int64_t kMost = 1 << 24;
+    if (gpus < 1 || gpus > kMost || batch < 1 || batch > kMost)
+        return usageError("'gpus' and 'global_batch' are numbers above 0");
+    request.cluster.devices = static_cast<int>(gpus);
+    request.global_batch = static_cast<int>(batch);
+    BUBBLESCOPE_ASSIGN(plan::Problem problem, request.problem());
+    BUBBLESCOPE_ASSIGN(plan::Space space, request.choices());
+    space.plans = 5;
+    const plan::Judge judge(std::move(problem));
+    BUBBLESCOPE_ASSIGN(const plan::SearchResult found, plan::search(judge, space, {}));
+    const report::Document document = report::planDocument(judge.problem(), found);
+    return answered(report::toText(document), dataOf(document),
+                    {"plan", "--preset", request.model.preset, "--gpus", fmt::format("{}", gpus), "--gpu",
+                     request.cluster.device, "--global-batch", fmt::format("{}", batch), "--plans", "5"});
+}
+
 Json textArgument(const char* about) {
     return {{"type", "string"}, {"description", about}};
 }
@@ -317,6 +368,21 @@ std::vector<Tool> mcpTools() {
          objectOf({{"before", textArgument("The run before")}, {"after", textArgument("The run after")}},
                   {"before", "after"}),
          on(compareTraces)},
+        {"query", "Ask in SQL",
+         "Rows of one SELECT over slices, ops, transfers, bubbles, findings, steps and devices; `SELECT * FROM "
+         "findings` "
+         "shows what there is.",
+         objectOf({{"path", textArgument(kPathAbout)}, {"sql", textArgument("One SELECT of SQLite")}}, {"path", "sql"}),
+         on(askInSql)},
+        {"plan", "Plan a training run",
+         "The best tensor, context, data and pipeline parallelism, chunks, micro-batch and schedule for a model on a "
+         "cluster, with step time, MFU and memory.",
+         objectOf({{"model", textArgument("A known model, such as llama3-8b")},
+                   {"gpu", textArgument("A known device, such as h100")},
+                   {"gpus", {{"type", "integer"}, {"description", "Number of devices"}}},
+                   {"global_batch", {{"type", "integer"}, {"description", "Sequences of a step"}}}},
+                  {"model", "gpu", "gpus", "global_batch"}),
+         on(planFor)},
     };
 }
 

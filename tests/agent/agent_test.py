@@ -5,6 +5,7 @@ usage: agent_test.py PROGRAM
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -138,7 +139,7 @@ def check_protocol(server):
     batch = server.raw('[{"jsonrpc": "2.0", "id": "a", "method": "ping"}, {"jsonrpc": "2.0", "method": "x"}, 7]')
     assert [one.get("id") for one in batch] == ["a", None]
     tools = {tool["name"]: tool for tool in server.ask("tools/list")["result"]["tools"]}
-    assert {"open", "answer", "findings", "whatif", "diff"} <= set(tools)
+    assert {"open", "answer", "findings", "whatif", "diff", "query", "plan"} == set(tools)
     for tool in tools.values():
         assert tool["inputSchema"]["type"] == "object" and tool["description"]
 
@@ -153,6 +154,8 @@ def check_answers(server, maker):
         "findings": {"path": slow, "kind": "straggler"},
         "whatif": {"path": slow, "changes": ["rank:2=usual"]},
         "diff": {"before": fine, "after": slow},
+        "query": {"path": slow, "sql": "SELECT count(*) AS n FROM findings"},
+        "plan": {"model": "llama3-8b", "gpu": "h100", "gpus": 8, "global_batch": 64},
     }
     for tool, arguments in calls.items():
         result = server.ask("tools/call", name=tool, arguments=arguments)["result"]
@@ -160,12 +163,14 @@ def check_answers(server, maker):
         assert len(text) < 6000, (tool, len(text))
         command = text.rstrip("\n").split("\n")[-1].removeprefix("Repeat: ")
         assert command == data["command"] and command.startswith("bubblescope "), text
-        done = subprocess.run([maker.program, *command.split()[1:]], capture_output=True, text=True)
+        done = subprocess.run([maker.program, *shlex.split(command)[1:]], capture_output=True, text=True)
         assert done.returncode == 0, (command, done.stderr)
         if tool == "answer":
             assert done.stdout.split("\n")[0] in text
         if tool == "findings":
             assert data["findings"][0]["rank"] == 2 and data["findings"][0]["evidence"]
+        if tool == "query":
+            assert done.stdout in text, (done.stdout, text)
         if tool == "whatif":
             assert data["predicted_step_time_ns"] < data["step_time_ns"]
     wrong = server.ask("tools/call", name="whatif", arguments={"path": slow, "changes": ["rank:9=usual"]})["result"]
