@@ -45,7 +45,7 @@ int measure(const std::string& name, int vpp, int steps) {
     config.steps = steps;
     config.model.layers_per_stage = 2;
     config.times.times = {TimeNs{5'000'000}, TimeNs{10'000'000}, TimeNs{5'000'000}, TimeNs{5'000'000}, TimeNs{0}};
-    config.pace_tolerance = TimeNs{0}; // whatever is late, by a check or by the machine, is in the step
+    config.pace_tolerance = TimeNs{0}; // a delay, by a check or by the machine, is part of the step
     config.out_dir = folder.path();
     config.aadiff.emplace();
     config.aadiff->every = 2;
@@ -79,7 +79,7 @@ double trimmedMean(std::vector<double> values) {
     return mean({values.begin() + cut, values.end() - cut});
 }
 
-/// The middle, and what 95 % of resampled ones lie within.
+/// The median, and the range of 95 % of the resampled medians.
 std::string withInterval(const std::vector<double>& values, double (*middle)(std::vector<double>)) {
     if (values.empty()) return "none";
     constexpr std::size_t kSamples = 1000;

@@ -56,7 +56,7 @@ def switchable():
 
 
 def switch(to):
-    """Steps without checks earn nothing for those with checks."""
+    """Steps without checks do not save time for those with checks."""
     if to != on[0] and checks:
         budget, now = checks[0]._budget, time.monotonic_ns()
         if not to:

@@ -45,7 +45,7 @@ double threadMilliseconds() {
     return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
 }
 
-/// Measures what each event takes that comes from the event loop.
+/// Measures the time of each event from the event loop.
 class TimedApplication : public QApplication {
 public:
     using QApplication::QApplication;
@@ -53,7 +53,7 @@ public:
     bool notify(QObject* receiver, QEvent* event) override {
         if (depth_ > 0 || !measuring) return QApplication::notify(receiver, event);
         ++depth_;
-        // Both may be gone afterwards.
+        // Both may have been deleted afterwards.
         const std::string what = receiver->metaObject()->className();
         const QEvent::Type type = event->type();
         const double began = threadMilliseconds();
@@ -181,7 +181,7 @@ int measure(TimedApplication& application, const Load& load) {
     gui::LiveTarget target;
     target.folders << QString::fromStdString(scratch.path().string());
     window.watch(target);
-    // Once the docks have come and laid themselves out. The reader never catches up with a writer that is faster.
+    // Starts when the docks are shown and laid out. The reader never catches up with a writer that is faster.
     bool begun = false;
     QObject::connect(&window.state(), &gui::ViewState::sessionChanged, &application, [&] {
         if (begun || !window.state().session()) return;

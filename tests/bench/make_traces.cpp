@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-// make_bench_traces FOLDER [MB] [SLICES]: writes the files (parts of a megabyte, too) that bench_load loads. A program
-// of its own, so that what it needs of memory does not count with the load's.
+// make_bench_traces FOLDER [MB] [SLICES]: writes the files (parts of a megabyte, too) that bench_load loads. A
+// separate program, so that its memory does not count with the load's.
 namespace {
 
 void write(const std::filesystem::path& file, std::string_view bytes) {

@@ -6,7 +6,7 @@
 //
 // A sender is a host: it sends the traces of this number of ranks over one connection, 0 steps a minute as fast as it
 // can.
-// Strangers connect, say nothing and connect again when they are sent away;
+// Strangers connect, send nothing and connect again when they are disconnected;
 // guessers present wrong tokens. With --stop the collector is stopped (SIGSTOP) for this number of seconds when it has
 // received a quarter; with --garble senders reach it through a proxy that flips a bit after each such number of KiB of
 // a connection. Prints a
@@ -141,7 +141,7 @@ void bother(const net::Address& address, int strangers, bool guess) {
     }
 }
 
-/// The senders `first` to before `last`, in a process of their own, until it is killed: a collector that is started
+/// The senders `first` to before `last`, in a separate process, until it is killed: a collector that is started
 /// again asks for everything again.
 void sendAll(const net::Address& address, const std::vector<Trace>& files, std::size_t first, std::size_t last,
              const Options& given) {

@@ -43,7 +43,7 @@ void push(benchmark::State& state) {
 }
 BENCHMARK(push);
 
-/// One rank's file, in batches as a busy ring gives them: processor time alone, so that it says something on any
+/// One rank's file, in batches as a busy ring returns them: only processor time, so that it is comparable on any
 /// machine.
 void encode(benchmark::State& state) {
     constexpr std::int64_t kBatch = 16'384;

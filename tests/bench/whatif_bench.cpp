@@ -1,4 +1,4 @@
-// What-if on one step of 1,024 ranks: 16 pipeline ranks, 64 replicas, 64 micro-batches, every op of its own time.
+// What-if on one step of 1,024 ranks: 16 pipeline ranks, 64 replicas, 64 micro-batches, every op with a different time.
 // The argument is the number of replicas.
 
 #include "core/analysis/whatif/scenario.h"

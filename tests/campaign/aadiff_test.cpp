@@ -1,5 +1,5 @@
 // Flipped bits and runs that check themselves: every one in covered work must be found and its place named, and clean
-// runs must raise no alarm. The host's time passes only when somebody sleeps, so that runs are exact and fast.
+// runs must raise no alarm. The host's time passes only during sleeps, so that runs are exact and fast.
 
 #include "core/families/registry.h"
 #include "core/timeline/checks.h"

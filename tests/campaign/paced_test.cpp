@@ -1,6 +1,6 @@
 // Runs of the CPU runtime, paced: the engine trains a small model and ops take what the cost model says. Faults are put
 // in by times that the analysis is not given, or injected as `run --inject` does. Most run on a host whose time passes
-// only when somebody sleeps, so that they are exact and fast; a few on the real clock, through files.
+// only during sleeps, so that they are exact and fast; a few on the real clock, through files.
 
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/cost/measured_times.h"

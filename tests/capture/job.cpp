@@ -82,7 +82,7 @@ int torture() {
     constexpr int kRanges = 200;
     constexpr int kChildren = 6;
     std::signal(SIGALRM, [](int) {});
-    ranges(1); // NVTX gets ready: what other threads do meanwhile reaches nobody
+    ranges(1); // NVTX is being initialised: ranges of other threads are lost meanwhile
     int begun = 1;
     for (int round = 0; round < kRounds; ++round) {
         std::vector<std::thread> threads;
@@ -110,7 +110,7 @@ int torture() {
 
 volatile std::sig_atomic_t signals_got = 0;
 
-/// Signals to the whole process group, each of which it is to get once.
+/// Signals to the whole process group, each of which must arrive once.
 int countSignals() {
     constexpr int kSignals = 6;
     std::signal(SIGUSR1, [](int) { signals_got = signals_got + 1; });

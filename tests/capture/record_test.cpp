@@ -294,7 +294,7 @@ TEST_F(Record, AJobsOwnLimitsCostItNothing) {
 }
 
 TEST_F(Record, WhatCannotBeWrittenIsCounted) {
-    // The folder is there when `record` begins, and then becomes a file.
+    // The folder exists when `record` begins, and then becomes a file.
     const std::string folder = scratch_.file("no_folder");
     const std::string spoil = R"(rm -r "$0" && : > "$0" && exec "$@")";
     const ProgramResult recorded =

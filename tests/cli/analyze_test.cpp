@@ -295,7 +295,7 @@ TEST(AnalyzeCommand, ReportsDevicesWhereThereIsNoPipeline) {
     EXPECT_NE(readAll(page).find("gemm"), std::string::npos);
     EXPECT_NE(readAll(scratch.path() / "tables/kernels.csv").find("gemm,compute,1,60000"), std::string::npos);
 
-    // Who asks about steps gets the reason, not a pass.
+    // A question about steps is answered with the reason, not with success.
     for (const std::vector<std::string>& about : {std::vector<std::string>{"--fail-on", "any"},
                                                   {"--max-step", "1ms"},
                                                   {"--step", "1"},

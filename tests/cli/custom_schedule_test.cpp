@@ -46,7 +46,7 @@ TEST(CustomSchedule, TheoryKnowsAFileThatEqualsAFamily) {
     const auto step =
         runProgram({"simulate", "--schedule-file", file, "--forward", "1ms", "--backward", "2ms", "--json"});
     EXPECT_EQ(step.json()["makespan_ns"], (5 + 2) * 3'000'000);
-    // A form is of a family; a file that names none gets an answer that says where to look instead.
+    // Forms belong to families; for a file without a family the answer refers to another command.
     const auto formula = runProgram({"formula", "--schedule-file", scratch.write("own.json", kJson).string()});
     EXPECT_NE(formula.exit_code, 4);
     EXPECT_FALSE(formula.out.empty() && formula.err.empty());

@@ -1,4 +1,4 @@
-// `extract`: what commands say of extracts is what they say of the traces.
+// `extract`: commands give the same output for extracts and for the traces.
 
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/clocks/clock_evidence.h"

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-// A run and a monitor that watches it, each a process of its own.
+// A run and a monitor that watches it, each in a separate process.
 namespace bubblescope::test {
 namespace {
 

@@ -1,5 +1,4 @@
-// Where results go: what is there stays unless the user says otherwise, and under a result's name there is all of it or
-// what was there before.
+// Results never replace existing files unless the user allows it, and a result's file is either complete or unchanged.
 
 #include "tests/cli/program.h"
 

@@ -102,7 +102,7 @@ std::vector<std::string> comparison(const std::string& names, std::vector<std::s
 
 TEST(RunCommand, ComparesSchedulesOnOneModelAtEqualWork) {
     const ScratchFolder scratch;
-    // So tolerant that the emulated clock alone says how long ops take.
+    // With such a tolerance only the emulated clock determines how long ops take.
     const auto result = runProgram(comparison(
         "1f1b,interleaved,zb-h1,zb-v,dualpipev",
         {"--pace-tolerance", "1000s", "--json", "--out", scratch.file("traces"), "--svg", scratch.file("steps.svg")}));

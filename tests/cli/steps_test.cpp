@@ -27,7 +27,7 @@ std::vector<std::filesystem::path> sharedTraces() {
                 found.push_back(entry.path());
         }
     }
-    const auto jobs = sharedDir() / "traces/real"; // profiles of jobs, where somebody put some
+    const auto jobs = sharedDir() / "traces/real"; // profiles of jobs, if there are any
     if (std::filesystem::exists(jobs)) {
         for (const auto& entry : std::filesystem::directory_iterator(jobs)) {
             if (entry.is_directory()) found.push_back(entry.path());

@@ -195,7 +195,7 @@ const std::vector<Case>& cases() {
     return kCases;
 }
 
-/// On a thread of its own, which finds no memory that an earlier input left to it.
+/// On a separate thread, which cannot reuse memory of an earlier input.
 Used usedFor(const Case& of, const std::string& bytes) {
     Used used;
     std::thread([&] {
@@ -222,7 +222,7 @@ TEST_P(Linear, FourTimesTheInputTakesFourTimesTheMemory) {
     const Used little = usedFor(GetParam(), one);
     const Used much = usedFor(GetParam(), four);
     const double more = static_cast<double>(four.size()) / static_cast<double>(one.size());
-    constexpr double kSlack = 2; // numbers get longer, and what grows by doubling may have just doubled
+    constexpr double kSlack = 2; // numbers become longer, and memory that grows by doubling may have just doubled
     constexpr double kLeast = 1 << 20;
     EXPECT_LT(static_cast<double>(much.allocated), kSlack * more * static_cast<double>(little.allocated) + kLeast);
     EXPECT_LT(static_cast<double>(much.peak), kSlack * more * static_cast<double>(little.peak) + kLeast);

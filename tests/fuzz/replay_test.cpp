@@ -53,7 +53,7 @@ TEST_P(Replay, KeepsItsPromisesOnPastFindings) {
         run(file, test::readAll(file));
 }
 
-// Every reader gets what is meant for the others too.
+// Every reader also receives the inputs of the others.
 TEST_P(Replay, KeepsItsPromisesOnForeignFiles) {
     for (const fs::path& file : filesIn(fs::path(BUBBLESCOPE_FUZZ_DATA) / "corpus"))
         run(file, test::readAll(file));

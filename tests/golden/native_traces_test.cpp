@@ -147,7 +147,7 @@ TEST(OwnTracesExpectations, AreAboutInputsThatExist) {
         EXPECT_TRUE(fs::exists(kFolder / name)) << name;
 }
 
-// Several files that were written as one still say which rank is whose.
+// Several files that were written as one still state the rank of each file.
 TEST(ConvertedRuns, ShowTheSamePipeline) {
     const test::ScratchFolder folder;
     const Json all = expectations();

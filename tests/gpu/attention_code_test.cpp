@@ -1,6 +1,7 @@
 // The GPU's fused attention (runtime/backend/cuda/attention.cu), compiled for the host: over sizes that its tiles do
-// not divide, with keys of earlier slices, on memory that ends where the sizes say, with threads that take turns in
-// several orders. Each result is held against double precision.
+// not divide, with keys of earlier slices, on memory that ends exactly after the arrays, with threads that take turns
+// in
+// several orders. Each result is compared with double precision.
 
 #include "runtime/backend/cuda/kernels.h"
 #include "tests/support/cuda_shim/kernel_log.h"

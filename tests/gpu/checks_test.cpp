@@ -1,5 +1,5 @@
-// Runs that check themselves in their bubbles, on a device: what is planned is run, what is planted is found and named,
-// and training comes to the bits that it comes to without.
+// Runs that check themselves in their bubbles, on a device: planned checks run, planted faults are found and named,
+// and training has the same bits as without checks.
 
 #include "core/base/hash.h"
 #include "runtime/backend/backend.h"

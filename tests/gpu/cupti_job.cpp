@@ -37,7 +37,7 @@ int endInTheMiddle(const char* folder) {
     };
     JobControl control;
     const Result<RunSummary> summary = runPipeline(made.config, control);
-    return summary.ok() ? 3 : 1; // it should not have come to its end
+    return summary.ok() ? 3 : 1; // it should not have reached its end
 }
 
 /// 500 kernels of half a microsecond each.
@@ -98,7 +98,7 @@ int endRecorded(const char* library, const char* folder, bool profiled) {
     const auto release = reinterpret_cast<void (*)(const char*)>(::dlsym(capture, "bubblescope_release_cupti"));
     if (release == nullptr) return 1;
     release("a profiler");
-    initialise(); // another context: nothing is taken back
+    initialise(); // another context: no buffer is returned
     return workForProfiler(cupti);
 }
 

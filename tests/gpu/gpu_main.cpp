@@ -30,7 +30,7 @@ bool timeIsMadeUp() {
 }
 
 std::shared_ptr<Accelerator> testDevice(bool batches, TimeNs /*kernel*/) {
-    // Never destroyed: CUDA is gone before the program's last destructors run.
+    // Never destroyed: CUDA is unloaded before the program's last destructors run.
     static const auto* const plain = new Result<std::shared_ptr<Accelerator>>(openGpu(0));
     static const auto* const batching = new Result<std::shared_ptr<Accelerator>>(openGpu(0, true));
     const auto* const gpu = batches ? batching : plain;

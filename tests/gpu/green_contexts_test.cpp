@@ -1,5 +1,5 @@
-// The division of a GPU's processors, with a driver's answers made up: its functions are found by name at run time. No
-// driver has been asked.
+// The division of a GPU's processors, with invented answers of a driver: its functions are found by name at run time.
+// No real driver is used.
 
 #include "runtime/backend/cuda/green_contexts.h"
 

@@ -1,5 +1,5 @@
 // The GPU's own code of every kernel (runtime/backend/cuda/kernels.cu), compiled for the host: over sizes that its
-// blocks and warps do not divide, on memory that ends where the sizes say, with threads that take turns in several
+// blocks and warps do not divide, on memory that ends exactly after the arrays, with threads that take turns in several
 // orders.
 
 #include "core/aadiff/digest.h"

@@ -196,7 +196,7 @@ TYPED_TEST(Kernels, EmbeddingAndItsGradient) {
         words_grad.row(tokens.back()) += grad.row(i).template cast<double>();
         places_grad.row(place) += grad.row(i).template cast<double>();
     }
-    // Tables lie column by column, so row by row they are transposed.
+    // Tables are stored by columns, so by rows they are transposed.
     const Buffer word_table = this->device_.template putRows<float>(words.transpose());
     const Buffer place_table = this->device_.template putRows<float>(places.transpose());
     const Buffer ids = this->device_.put(tokens);
@@ -277,7 +277,7 @@ TYPED_TEST(Kernels, AddsColumnsOfMatricesOfOtherWidths) {
     EXPECT_EQ(made.rightCols(2), to.rightCols(2));
 }
 
-/// All four ways to lie, with batches, scales, biases and sums.
+/// All four layouts, with batches, scales, biases and sums.
 TYPED_TEST(Kernels, Products) {
     using T = TypeParam;
     constexpr std::int64_t kRows = 24;

@@ -61,7 +61,7 @@ TEST_F(Pool, CountsWhatIsUsedAndItsPeak) {
 }
 
 TEST_F(Pool, WhatAnotherStreamUsedLastIsOverwrittenOnlyAfterIt) {
-    // The reader is held back by an event that comes late; the next owner must not write before it has read.
+    // The reader is held back by an event that occurs late; the next owner must not write before it has read.
     for (unsigned seed = 0; seed < 20; ++seed) {
         EmulatedDevice device(seed);
         Accelerator::Stream home = device.makeStream();

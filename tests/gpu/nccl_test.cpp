@@ -45,7 +45,7 @@ TEST(Nccl, SendsToItself) {
     }
 }
 
-/// Each thread is a rank with a GPU of its own, as processes are.
+/// Each thread is a rank with its own GPU, as processes are.
 TEST(Nccl, TrainsOnSeveralGpusToTheBitsOfTheReference) {
     const int gpus = gpuCount();
     if (gpus < 2) GTEST_SKIP() << "there is only one GPU here";

@@ -74,7 +74,7 @@ TEST(EmulatedPeers, StandStillWhereOrdersDiffer) {
         pair.peers.endGroup();
         pair.launch(member);
     };
-    for (const int member : {0, 1}) { // both send first: neither comes to its receive
+    for (const int member : {0, 1}) { // both send first: neither reaches its receive
         alone(member, [&](int m) { pair.send(m); });
         alone(member, [&](int m) { pair.receive(m); });
     }

@@ -1,5 +1,5 @@
 // Whole runs with several ranks on one device: every order of the registry trains to the bits of the run without a
-// pipeline, whatever the order in which the device does what is queued.
+// pipeline, in whatever order the device executes the queued work.
 
 #include "runtime/backend/backend.h"
 #include "runtime/run.h"

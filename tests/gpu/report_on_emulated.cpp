@@ -1,4 +1,5 @@
-// A report about the emulated device, to try what a GPU will be asked. Its figures mean nothing: its time is made up.
+// A report about the emulated device, to test the report without a GPU. Its figures have no meaning: its time is
+// invented.
 
 #include "tests/gpu/report_device.h"
 #include "tests/support/emulated_device.h"

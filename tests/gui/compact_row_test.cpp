@@ -194,7 +194,7 @@ private slots:
         }
     }
 
-    /// Any shares of any column: each part within a pixel, the sum exact, nothing that is there invisible.
+    /// Any shares of any column: each part is within a pixel, the sum is exact, and no existing part is invisible.
     void stacksAreExactWithinAPixel() {
         std::mt19937 random(11);
         for (int trial = 0; trial < 20'000; ++trial) {

@@ -169,7 +169,7 @@ private slots:
         QVERIFY(w.window.windowTitle().contains(QLatin1String("first steps")));
         QCOMPARE(w.loaded.count(), 0);
 
-        // One works with them meanwhile, and the view stays when the rest is there.
+        // They can be used meanwhile, and the view stays when the rest has been loaded.
         ViewState& state = w.window.state();
         state.showStep(1);
         state.select({ItemKind::Op, 1, 2, 3});
@@ -561,7 +561,7 @@ private slots:
     }
 
 private:
-    /// Once its load goes on.
+    /// Once its load continues.
     static void expectTheSmallTraceAlone(SlowWindow& w) {
         w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);

@@ -198,8 +198,8 @@ private slots:
         QVERIFY(flows.causeOf(slow).stretches.empty()); // no bubble
     }
 
-    /// A click into a step that is not the typical one does not wait for its diagnosis: the views say that it is being
-    /// made, and show it when it is.
+    /// A click into a step that is not the typical one does not wait for its diagnosis: the views state that it is
+    /// being made, and show it when it is ready.
     void aStepIsDiagnosedInTheBackground() {
         const SessionPtr session = slowOp();
         const int step = otherStep(*session);

@@ -31,7 +31,7 @@ struct FocusDesk {
         if (!QTest::qWaitForWindowActive(&window)) qFatal("the window is not active");
     }
 
-    /// All that Tab reaches, from the timeline until it is there again.
+    /// All widgets that Tab reaches, from the timeline until it returns there.
     std::vector<QWidget*> walk(Qt::Key key = Qt::Key_Tab) {
         auto& timeline = child<TimelineView>(window, "timeline");
         timeline.setFocus();
@@ -44,7 +44,7 @@ struct FocusDesk {
         return out;
     }
 
-    /// The part of the window that a widget lies in, and the tabs of docks.
+    /// The part of the window that contains a widget, and the tabs of docks.
     [[nodiscard]] QWidget* partOf(QWidget* widget) const {
         while (widget->parentWidget() != &window)
             widget = widget->parentWidget();

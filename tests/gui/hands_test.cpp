@@ -221,7 +221,7 @@ private slots:
         QVERIFY(state.rows().pins(2));
         QVERIFY(!state.canRedo());
         state.undo();
-        state.range().zoomAt(0.5, 0.5); // a new change: what was undone is gone
+        state.range().zoomAt(0.5, 0.5); // a new change: undone changes are discarded
         QVERIFY(!state.canRedo());
     }
 

@@ -175,7 +175,7 @@ private slots:
         QTRY_COMPARE(watched.stepsSeen(), 43);
         watched.window.live().setFollowing(true);
         QTRY_COMPARE(watched.newest(), 42);
-        QVERIFY(!watched.window.state().selection()); // that step is gone
+        QVERIFY(!watched.window.state().selection()); // that step was dropped
         QVERIFY(watched.window.state().session()->step(0).begin > start);
 
         const int last = watched.window.state().session()->stepCount() - 1;

@@ -264,7 +264,7 @@ private slots:
         QCOMPARE(shortTime(TimeNs{ns}), text);
     }
 
-    /// Whether or not ends ascend by themselves, and whatever a lane sums up.
+    /// With ends in ascending order or not, and with all kinds of sums.
     void lanesAreSearchedByTime() {
         std::mt19937 random(1);
         const auto below = [&random](int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random); };

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A timeline with a note store on a sample session whose trace is in a folder of its own.
+/// A timeline with a note store on a sample session whose trace is in a separate folder.
 struct NotesDesk {
     QTemporaryDir folder;
     ThemeManager themes;

@@ -256,7 +256,7 @@ private slots:
         QVERIFY(painted && straight && shows(window, 8));
     }
 
-    /// Columns that are gathered look like boxes filled one after another, whatever lies over them.
+    /// Columns that are gathered look like boxes filled one after another, whatever is drawn over them.
     void bandsOfColumnsLookLikeBoxes() {
         std::mt19937 random(5);
         const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
@@ -391,7 +391,7 @@ private slots:
             }
             [[nodiscard]] QImage shown(const TimeRange& range) {
                 state.range().show(range);
-                QApplication::processEvents(); // scroll bars come and go
+                QApplication::processEvents(); // scroll bars appear and disappear
                 view.viewport()->repaint();
                 return view.screen()->grabWindow(view.winId()).toImage();
             }

@@ -234,7 +234,8 @@ private slots:
         QVERIFY(stage.state.highlights().empty());
     }
 
-    /// The diagnosis that a piece waits for is made in the background. Who goes on before has what was selected then.
+    /// The diagnosis that a piece waits for is made in the background. The user may continue before that; the answer is
+    /// about the selection at that time.
     void aPieceThatWasLeftIsNotMarked() {
         PanelsSetup stage;
         AccountingPanel panel(stage.state, stage.themes);

@@ -99,7 +99,7 @@ private slots:
         w.loaded.clear();
         child<QPushButton>(*dialog, "ranksLoad").click();
         QTRY_VERIFY(w.loaded.count() > 0);
-        // What was guessed of the others is stated with it: it stays as it was shown.
+        // The guesses about the others are stated with it, as they were shown.
         QCOMPARE(w.ranks(), (std::vector<std::int64_t>{3, 1}));
         QVERIFY(w.window.state().session()->run.problems.empty());
 

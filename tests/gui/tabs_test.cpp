@@ -220,7 +220,7 @@ private slots:
         QCOMPARE(w.ranks(), 4U);
     }
 
-    /// A trace that is gone keeps its tab and its view, until it is located.
+    /// A missing trace keeps its tab and its view until it is located.
     void aMissingTraceKeepsItsTab() {
         const QString file = dir_.filePath(QStringLiteral("moved.bubblescope-session.json"));
         RowChoice rows;

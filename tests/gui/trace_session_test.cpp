@@ -511,7 +511,7 @@ private slots:
     /// From the file to the lines, and by a stated schedule on to the pipeline.
     void aStatedScheduleShowsThePipeline() {
         Opened w;
-        // Panels of pipelines stay away.
+        // Panels of pipelines stay hidden.
         QVERIFY(w.window.showPanel(QStringLiteral("bubbles")));
         QVERIFY(child<QDockWidget>(w.window, "bubblesDock").isHidden());
         QVERIFY(!child<QDockWidget>(w.window, "devicesDock").isHidden());
@@ -558,7 +558,7 @@ private slots:
         QCOMPARE(again.state().range().range(), seen);
     }
 
-    /// As a picture, with a name of its own.
+    /// As a picture, with a different name.
     void itIsExported() {
         Opened w;
         const QTemporaryDir folder;

@@ -431,7 +431,7 @@ private slots:
         QVERIFY(hasChinese(positionText(window.state().session()->analysis(0), Position::AfterCooldown)));
         QCOMPARE(window.state().step(), 2); // what is shown is kept, with its place
         QCOMPARE(sizes(), english);
-        // Chinese letters are higher. If no font has them, a message says so, which takes room from the timeline only.
+        // Chinese letters are higher. If no font has them, a message states that; only the timeline becomes smaller.
         const auto* message = window.findChild<MessageBar*>();
         const int message_height = message->isVisible() ? message->height() : 0;
         QVERIFY(std::abs(height() + message_height - english_height) < 40);

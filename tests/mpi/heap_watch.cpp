@@ -1,4 +1,4 @@
-// Allocation functions that count, in front of glibc's own. Sanitizers have theirs, so nothing is counted there.
+// Allocation functions that count, in front of glibc's own. Sanitizers have their own, so nothing is counted with them.
 
 #include "tests/mpi/heap_watch.h"
 

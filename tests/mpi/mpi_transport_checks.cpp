@@ -124,8 +124,8 @@ std::string checkMpiTransport(int rank, int size) {
     const Schedule schedule = makeSchedule({"1f1b", "", size, 4, 1}).value();
     const DataPlan plan(schedule);
     AheadClock clock(rank * kAheadOfEachOther);
-    // Ranks 0 and 1 claim to be on one machine, though their clocks differ: then nobody corrects them, so give both
-    // one.
+    // Ranks 0 and 1 claim to be on one machine, though their clocks differ: then clocks are not corrected, so give
+    // both the same clock.
     AheadClock root_clock(TimeNs{0});
     AheadClock& own = rank <= 1 ? root_clock : clock;
     auto opened = openMpiTransport(MPI_COMM_WORLD, {TagPlan(schedule, plan), own, 30s,

@@ -185,7 +185,7 @@ TEST(RunUnderMpi, AMonitorSaysWhichRankWasKilled) {
     for (const auto& line : linesOf(scratch.file("lines"))) {
         if (line["event"] == "rank" && line["state"] == "gone") gone.push_back(line["rank"]);
     }
-    // mpirun ends the others as soon as it sees the first; who watches sees them in that order.
+    // mpirun ends the others as soon as it sees the first; the monitor sees them in that order.
     ASSERT_FALSE(gone.empty());
     EXPECT_EQ(gone.front(), 2);
     JobControl control;

@@ -213,7 +213,7 @@ int bubbles(ProcessTeam& team, std::vector<Schedule> of) {
     return 0;
 }
 
-/// How much of what the memory model predicts a rank may allocate; resources/benchmarks/engine.md says why.
+/// How much of what the memory model predicts a rank may allocate; resources/benchmarks/engine.md explains it.
 struct Margin {
     double least = 0;
     double most = 0;

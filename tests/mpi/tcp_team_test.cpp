@@ -1,5 +1,5 @@
-// Real processes that find each other by TCP: what they tell each other, and what they say when one is missing, dies or
-// is not one of them.
+// Real processes that find each other by TCP: their messages, and their errors when one is missing, dies or does not
+// belong to them.
 
 #include "runtime/comm/process_transport.h"
 #include "runtime/launch/tcp_team.h"
@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One that nobody uses at this moment.
+/// A port that is not used at this moment.
 int freePort() {
     const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -138,7 +138,7 @@ TEST(TcpTeam, KeepsProcessesOfAnotherJobAndStrangersOut) {
     });
     EXPECT_EQ(said[0], "joined hello");
     EXPECT_EQ(said[1], "joined hello");
-    // Refused, or too late to be.
+    // Refused, or closed because it came too late.
     EXPECT_TRUE(said[2].find("another job") != std::string::npos || said[2].find("rank 0") != std::string::npos)
         << said[2];
 }

@@ -26,7 +26,7 @@ struct Source {
     const char* file;
     const char* family;
     const char* key = "jobs";
-    int cases = 0; ///< how many of the file's cases lie in the family's limits; counted by hand from the file
+    int cases = 0; ///< how many of the file's cases are within the family's limits; counted by hand from the file
     bool times = false;
 };
 

@@ -46,7 +46,7 @@ TEST(OtherPrograms, PaddlesScheduleClassesEqualPyTorch) {
 }
 
 /// minPP's V orders come from a greedy simulation with ticks of one op. Its own notes say that they are not the
-/// papers'; they are what a user's own file may hold: we take them as valid and run them in its times.
+/// papers'; a user's own file may contain them: we accept them as valid and run them with its times.
 TEST(OtherPrograms, MinPpsGreedyOrdersRunAsCustomSchedules) {
     for (const char* const file : {"minpp/vshape_zb.json", "minpp/dualpipev.json"}) {
         int run = 0;

@@ -1,5 +1,5 @@
 // The published tables and curves of zero-bubble pipelining, reproduced number by number: ICLR 2024's bubble rates,
-// the memory-limit curves of arXiv, and what its text says of memory and of few micro-batches.
+// the memory-limit curves of arXiv, and the statements of its text about memory and few micro-batches.
 
 #include "core/graph/validate.h"
 #include "tests/oracle/paper_tables.h"

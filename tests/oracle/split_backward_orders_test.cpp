@@ -17,7 +17,7 @@ TEST_P(SplitBackwardOrders, Equal) {
     test::expectEqual(GetParam());
 }
 
-// Victarry's times leave out the last stage's wait of W for B and add latencies of their own: orders only.
+// Victarry's times leave out the last stage's wait of W for B and add other latencies: orders only.
 INSTANTIATE_TEST_SUITE_P(ZbH1, SplitBackwardOrders,
                          testing::Values(Source{"own-sim/zbh1.json", "zb-h1", "handcrafted", 133, true},
                                          Source{"victarry-pp-schedule-visualization/zb1p.json", "zb-h1", "handcrafted",

@@ -1,4 +1,4 @@
-// A step's accounting is exact, whatever the step, and every cause lands in its own entry.
+// The accounting of every step is exact, and every cause has its own entry.
 
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/accounting/usual_times.h"
@@ -159,7 +159,7 @@ TEST(Accounting, ReplayOnTheObservedTimesIsTheStep) {
     }
 }
 
-/// Four ranks with some of the ops, or transfers, of their own times.
+/// Four ranks; some of the ops, or transfers, have different times.
 class PlantedCause : public testing::Test {
 protected:
     PlantedCause() {
@@ -254,7 +254,7 @@ TEST_F(PlantedCause, CollectivesWithinOpsAreExposedCommunication) {
         << "its own and its waits";
 }
 
-/// Everything behind `from` on all ranks comes later.
+/// Delays everything after `from` on all ranks.
 StepTimeline shifted(StepTimeline step, TimeNs from, TimeNs by) {
     for (auto& ops : step.ranks) {
         for (TimelineOp& op : ops) {

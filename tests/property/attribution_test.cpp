@@ -233,7 +233,7 @@ TEST_F(Attribution, ALateStartIsNamed) {
     expectCost(attribution.ranking[0], step, on_time);
 }
 
-// With all excess gone no bubble is longer than its `usual`, whatever else was in the step; and each cause's figures
+// Without all excess no bubble is longer than its `usual`, whatever else happened in the step; and each cause's figures
 // are those of a simulation in which its ops take their usual times.
 TEST_F(Attribution, FiguresHoldInStepsFullOfJitter) {
     unsigned seed = 1;

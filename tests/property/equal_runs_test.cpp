@@ -1,4 +1,5 @@
-// Comparing runs of the same setup must not cry wolf: over many pairs, at most the stated share shows any change.
+// Comparing runs of the same setup must not raise false alarms: over many pairs, at most the stated share shows any
+// change.
 
 #include "core/analysis/comparison/compare_runs.h"
 #include "tests/support/jittered_run.h"

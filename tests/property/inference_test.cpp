@@ -55,7 +55,7 @@ void expectTruth(const Run& run, const KinetoTrace& trace) {
     }
 }
 
-/// Whether each transfer between ranks is there once at each end: it begins when its payload was made, and ends when
+/// Whether each transfer between ranks exists once at each end: it begins when its payload was made, and ends when
 /// the op begins that takes it.
 void expectTransfers(const Run& run) {
     constexpr static TimeNs kTolerance{2000};

@@ -1,4 +1,4 @@
-// Interleaved orders: every legal group size against simulation, and what the seed work says of a remainder.
+// Interleaved orders: every legal group size against simulation, and the original paper's statements about a remainder.
 
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"

@@ -1,4 +1,4 @@
-// Accounting and what-if say the same of every cause, on every real trace that has a pipeline.
+// Accounting and what-if agree on every cause, on every real trace that has a pipeline.
 
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/analysis/whatif/scenario.h"
@@ -23,7 +23,7 @@ const std::vector<std::string> kOutside{"megatronapp-pp4/data-1-pipeline-4-tenso
                                         "bytedance-straggler/timeline-ST.json.gz",
                                         "bytedance-straggler/timeline-SE.json.gz"};
 
-/// Where they lie, and the runs below the folder that BUBBLESCOPE_MORE_TRACES names, if it is set.
+/// Their folder, and the runs below the folder that BUBBLESCOPE_MORE_TRACES names, if it is set.
 std::vector<std::filesystem::path> pathsOf(const std::vector<std::string>& names) {
     std::vector<std::filesystem::path> paths;
     for (const std::string& name : names)
@@ -40,7 +40,7 @@ std::vector<std::filesystem::path> pathsOf(const std::vector<std::string>& names
 struct Accounted {
     TimeNs wall{0};
     TimeNs replayed{0};
-    PerCause<TimeNs> without{}; ///< the step with this cause alone gone
+    PerCause<TimeNs> without{}; ///< the step with only this cause removed
 
     void add(const StepAccounting& accounting, TimeNs observed) {
         const auto& waterfall = accounting.waterfall;

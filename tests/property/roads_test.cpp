@@ -171,7 +171,7 @@ std::string answer(const std::filesystem::path& path) {
     return text + report::toJson(report::analysisDocument(diagnosed.run, diagnosed.report, options));
 }
 
-/// Only where the files lie and what they are called may differ.
+/// Only the folders and names of the files may differ.
 void expectSameFromExtracts(const std::filesystem::path& path) {
     SCOPED_TRACE("extracts of " + path.string());
     const test::ScratchFolder scratch;
@@ -346,7 +346,7 @@ TEST(Recordings, AreJudgedAlikeWindowByWindowAndFromTheirBeginning) {
         LoadOptions options;
         options.first_bytes = std::uint64_t{1} << 16;
         auto first = loadRun({path}, control, options);
-        // A part of a foreign pipeline looks like a smaller one, and kernels lie behind the ops that they time.
+        // A part of a foreign pipeline looks like a smaller one, and kernels run after the ops that they time.
         if (!first.ok() || !first.value().info || whole.run.timing) continue;
         const DiagnosedRun beginning = diagnoseRun(std::move(first).value()).value();
         for (std::size_t s = 0; s < beginning.report.steps.size(); ++s)

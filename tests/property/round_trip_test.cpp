@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-// Random traces are written, read back and compared: whatever a format can hold comes back.
+// Random traces are written, read back and compared: everything that a format can represent is read back.
 namespace bubblescope {
 namespace {
 

@@ -25,7 +25,7 @@ constexpr Case kCases[] = {{"fthenb", 3, 5, 1},   {"1f1b", 4, 6, 1},           {
                            {"dualpipe", 4, 8, 2}, {"interleaved-zb", 2, 4, 2}, {"1f1b", 1, 3, 1},
                            {"seq1f1b", 3, 4, 1}};
 
-/// A step with every op and link of its own time.
+/// A step in which every op and link has a different time.
 Run randomRun(const Case& what, std::mt19937& random) {
     ScheduleSpec spec;
     spec.name = what.schedule;

@@ -1,5 +1,5 @@
 // The entry of test programs that need things from outside the source: ends with 77, which CTest reads as skipped, if
-// nothing failed and something was skipped, and says in one line what was missing.
+// nothing failed and something was skipped, and states in one line what was missing.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -54,12 +54,12 @@ void unpackedBytes(std::string_view bytes) {
     for (const Packing packing : {Packing::Gzip, Packing::Zstd}) {
         const auto whole = unpackAs(packing, bytes);
         if (!whole || bytes.empty()) continue;
-        // However much of a file is there, what it gives is the beginning of what all of it gives.
+        // The result for the beginning of a file is the beginning of the result for the complete file.
         const auto part = unpackAs(packing, bytes.substr(0, bytes.size() / 2));
         if (!part) continue;
         const std::string_view all = whole->bytes.text();
         const std::string_view shorter = part->bytes.text();
-        // Before ISA-L notices a reference before the stream's beginning it gives bytes that nobody packed.
+        // Before ISA-L notices a reference before the stream's beginning it returns bytes that were not packed.
         if (packing == Packing::Gzip && !whole->fault.empty() && !whole->cut_off) continue;
         const std::size_t common = std::min(all.size(), shorter.size());
         require(all.substr(0, common) == shorter.substr(0, common), "a cut file gives a beginning of the whole");

@@ -45,7 +45,7 @@ private:
     std::string_view rest_;
 };
 
-/// A process that records whatever the bytes say.
+/// A process that records the events that the bytes describe.
 class Recording {
 public:
     Recording(const std::filesystem::path& dir, std::uint8_t how)

@@ -55,7 +55,7 @@ void liveStream(std::string_view bytes) {
 
 namespace {
 
-/// The bytes with the sums that they should have, which nobody hits by chance.
+/// The bytes with correct checksums, which mutations do not find by chance.
 std::string withSums(std::string_view bytes) {
     constexpr std::size_t kHead = 49;
     const auto number = [&](std::size_t at, std::size_t size) {

@@ -147,7 +147,7 @@ private slots:
         AT_MOST(desk, 1);
     }
 
-    /// 22. What cannot be opened says why.
+    /// 22. A file that cannot be opened shows the reason.
     void aMissingFileSaysWhy() {
         Desk desk(QStringList{});
         QSignalSpy failed(&desk.window, &MainWindow::failed);

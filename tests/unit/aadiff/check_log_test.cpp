@@ -186,7 +186,7 @@ TEST_F(CheckFiles, FillBubblesWithReplays) {
 TEST_F(CheckFiles, BlameReplaysForWhatTheyDelay) {
     CheckedRun run;
     std::vector<StepTimeline> steps = run.timelines();
-    // The last rank's ops from the third on come 300 us later, since it replayed: all wait for it.
+    // The last rank's ops from the third on start 300 us later, since it replayed: all wait for it.
     CheckRecord late;
     for (StepTimeline& step : steps) {
         const TimeNs from = step.ranks[3][2].start;

@@ -30,7 +30,7 @@ DigestComparison compareOf(const CheckedRun& a, const CheckedRun& b) {
     const std::vector<DigestRecord> of_a = a.digests();
     const std::vector<DigestRecord> of_b = b.digests();
     DigestComparison result = compareDigests({of_a, a.info()}, {of_b, b.info()});
-    for (DigestDifference& root : result.roots) // they must not refer to what is gone
+    for (DigestDifference& root : result.roots) // they must not refer to deleted texts
         EXPECT_NE(root.a.digest, root.b.digest);
     return result;
 }
@@ -75,7 +75,7 @@ TEST(CompareDigests, TellsIndependentFaultsApart) {
                    record.layer == layer && record.tensor == tensor;
         });
     };
-    // Two micro-batches; the later one's fault lies in a lower layer.
+    // Two micro-batches; the later one's fault is in a lower layer.
     const DigestRecord one = find(OpKind::Forward, 0, 5, "output");
     const DigestRecord other = find(OpKind::Forward, 2, 1, "output");
     const DigestComparison result = compareOf(run, struck(struck(run, one), other, 2));

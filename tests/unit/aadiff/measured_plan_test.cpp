@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The plan of a rank of 1F1B with two layers a stage, each of which takes a millisecond, and steps of its own making.
+/// The plan of a rank of 1F1B with two layers a stage, each of which takes a millisecond, and invented steps.
 class MeasuredPlans : public ::testing::Test {
 protected:
     MeasuredPlans() {

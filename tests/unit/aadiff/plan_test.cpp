@@ -112,7 +112,7 @@ TEST(AadiffPlan, CoversEverythingOldestFirst) {
     for (const RankPlan& rank : plan.ranks) {
         EXPECT_EQ(rank.units.size(), 16U) << "F and B of eight layers";
         EXPECT_TRUE(rank.never.empty());
-        // A unit comes again only when no other, that would fit in its place, has been waiting for longer.
+        // A unit is repeated only if no other unit that would fit in its place has waited longer.
         std::map<std::size_t, int> last;
         for (int step = 0; step < static_cast<int>(rank.steps.size()); ++step) {
             for (const PlannedCheck& check : rank.steps[static_cast<std::size_t>(step)])
@@ -125,7 +125,7 @@ TEST(AadiffPlan, CoversEverythingOldestFirst) {
     EXPECT_GT(study.value().checkedFraction(plan), 0.15);
 }
 
-// Rank 0 has neither time before its first op nor behind its last; with whole chunks and a large margin nothing fits.
+// Rank 0 has neither time before its first op nor after its last; with whole chunks and a large margin nothing fits.
 TEST(AadiffPlan, SaysWhatCanNeverBeChecked) {
     const Schedule schedule = make("1f1b", 2, 4);
     PlanLimits limits = layered(schedule, 1);
@@ -158,7 +158,7 @@ TEST(AadiffPlan, KeepsWithinTheMemoryThatThereIs) {
             }
         }
         if (spare < 1'000'000) continue;
-        // The last rank's slot behind its last op is filled, up to what no check fits in.
+        // The last rank's slot after its last op is filled until no further check fits.
         const RankPlan& last = study.plan().ranks.back();
         const TimeNs largest = std::ranges::max(last.units, {}, &CheckUnit::cost).cost;
         EXPECT_GT(last.checkedPerStep() * 11 / 10 + 2 * largest, last.idle() - last.before_first);

@@ -98,7 +98,7 @@ TEST(Slots, OfARunAreTheShortestSeen) {
             EXPECT_EQ(slot.start, newest->start);
         }
     }
-    // Another order's steps say nothing of this one's.
+    // Steps of another order give no information about this one's.
     std::vector<StepTimeline> mixed{simulate(make("fthenb", 4, 8), costsOf(TimeNs{1}, TimeNs{1})).value(), steps[2]};
     EXPECT_EQ(shortestSlotsOf(mixed)[0].size(), last[0].size());
     EXPECT_TRUE(shortestSlotsOf({}).empty());

@@ -1,5 +1,5 @@
-// Steps are divided into pieces that several threads analyse, and the parts of a large step likewise: what is found
-// must not depend on where the borders lie.
+// Steps are divided into pieces that several threads analyse, and the parts of a large step likewise: the findings
+// must not depend on the borders.
 
 #include "core/analysis/anomalies/samples.h"
 #include "core/analysis/statistics/robust.h"

@@ -153,7 +153,7 @@ TEST(RunClocks, RanksOfOneHostShareTheirClock) {
     EXPECT_FALSE(clocks.value().ranks[0].host.empty());
 }
 
-/// A run whose ranks come from a file each, of these hosts.
+/// A run with one file per rank, from these hosts.
 Run onHosts(Run run, const std::vector<std::string>& hosts) {
     TraceBuilder builder;
     for (std::size_t r = 0; r < hosts.size(); ++r) {

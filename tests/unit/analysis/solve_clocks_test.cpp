@@ -94,7 +94,7 @@ TEST(SteppedClocks, FindsWhichClockWasSetWhenAndByHowMuch) {
                 const double at = static_cast<double>(fit.toReference(span.from).count());
                 EXPECT_NEAR(at, truth.at, static_cast<double>(span.within.count()) + 10e6) << clock << " " << size;
             }
-            // Times on both sides come back as the first clock, as it was before, had them.
+            // Times on both sides are converted back to the first clock as it was before.
             for (const double time : {0.2e9, 0.9e9, 1.1e9, 1.9e9}) {
                 for (int c = 0; c < 3; ++c) {
                     const ClockFit& fit = fits[static_cast<std::size_t>(c)];
@@ -220,7 +220,7 @@ TEST(SolveClocks, FindsADriftWhereNoOffsetWillDo) {
     EXPECT_NEAR(fits[1].drift * 1e6, 40, 3);
     EXPECT_LE(fits[1].bound.count(), 12'000);
     EXPECT_LE(distance(fits[1], drifting, 1e9), static_cast<double>(fits[1].bound.count()));
-    // A time of the drifting clock comes back as the reference had it.
+    // A time of the drifting clock is converted back to the time of the reference.
     EXPECT_NEAR(static_cast<double>(fits[1].toReference(drifting.show(1.5e9)).count()), 1.5e9,
                 static_cast<double>(fits[1].bound.count()));
 }

@@ -179,7 +179,7 @@ TEST(ChangePoint, StaysQuietOnNoiseSpikesAndSmallSteps) {
     EXPECT_EQ(findChanges(series(random, {{10, 100}, {10, 150}}, 0)).size(), 1U) << "also without noise";
 }
 
-/// Whether Adams and MacKay's recursion, with all stretches and nothing to make it fast, comes to a change.
+/// Whether Adams and MacKay's recursion, with all stretches and without optimisation, finds a change.
 bool changesByDefinition(std::span<const double> values, double centre, double spread, const ChangeLimits& limits) {
     struct Stretch {
         std::size_t begin;

@@ -37,7 +37,7 @@ bubblescope::Run evenRun(int steps, TimeNs gap) {
     return spacedRun(steps, [gap](int) { return gap; });
 }
 
-/// Files of their own for all ranks, with slices of their ops, and of what one rank does behind a step.
+/// Separate files for all ranks, with slices of their ops and of one rank's work after a step.
 void addMarks(bubblescope::Run& run, Rank rank, const std::string& name,
               const std::function<TimeInterval(std::size_t)>& behind) {
     TraceBuilder builder;

@@ -100,11 +100,11 @@ TEST(PackedList, TakesFewBytesForWhatIsAlike) {
         values.push_back({Rank{i}, true, TimeNs{1'000'000'000}, {TimeNs{1'000'000'000 + i % 50}, TimeNs{i / 100}}});
     List list = listOf(values);
     list.pack();
-    // Two bytes that say which numbers differ, of the rank, of one time and now and then of another.
+    // Two bytes that state which numbers differ: that of the rank, of one time and sometimes of another.
     EXPECT_LE(list.bytes(), values.size() * 4 + 64);
     List equal = listOf(std::vector<Numbers>(1000));
     equal.pack();
-    // Two bytes that say that no number differs.
+    // Two bytes that state that no number differs.
     EXPECT_LE(equal.bytes(), 2U * 1000 + 64);
 }
 

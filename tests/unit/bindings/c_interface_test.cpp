@@ -54,7 +54,7 @@ std::uint64_t numberOf(int step, const Op& op, int stage, int layer) {
         1);
 }
 
-/// A framework that runs a pipeline in made-up time, and checks as it is asked to.
+/// A framework that runs a pipeline in invented time, and checks as requested.
 class Framework {
 public:
     explicit Framework(const Schedule& schedule) : schedule_(schedule) {}
@@ -161,7 +161,7 @@ TEST(CInterface, RunsAPipelineThatNobodyHereKnows) {
     EXPECT_EQ(framework.mismatches, 0);
     for (const auto& [rank, count] : framework.counts) {
         EXPECT_EQ(count.units, 4) << rank; // F and B of two layers
-        // Half a backward with its margin is longer than the first rank's bubbles behind its first backward.
+        // Half a backward with its margin is longer than the first rank's bubbles after its first backward.
         EXPECT_EQ(count.units_covered, rank == 0 ? 2 : 4) << rank;
         EXPECT_EQ(count.planned, count.equal + count.skipped) << rank;
     }

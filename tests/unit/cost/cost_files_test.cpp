@@ -177,7 +177,7 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_FALSE(readModelSizes("/").ok());
 }
 
-/// Readers take whatever bytes they are given: no crash, and an error that names the file.
+/// Readers handle any bytes: no crash, and an error that names the file.
 TEST_F(CostFiles, DamagedInputsAreErrorsOrRead) {
     std::mt19937 random(3);
     const std::string pieces = "{}[]\",:0123456789-.eE\\ \n\tFBIWOmsnu\xff";

@@ -70,7 +70,7 @@ TEST_F(Demos, TheSlowLastStageIsFound) {
     ASSERT_NE(slow, nullptr);
     EXPECT_EQ(slow->rank, Rank{3});
     EXPECT_EQ(slow, report_.anomalies.data()); // it costs most
-    // 8 micro-batches of 18 ms, 60 % longer, but for what the other ranks' warm-up and cool-down hide.
+    // 8 micro-batches of 18 ms, 60 % longer, minus the part that the other ranks' warm-up and cool-down hide.
     EXPECT_GT(slow->cost, std::chrono::milliseconds(60));
     EXPECT_LT(slow->cost, std::chrono::milliseconds(100));
 }

@@ -272,7 +272,7 @@ TEST(BatchPipeline, ReadsPackedFilesAsItReadsPlainOnes) {
 
 using Threads = chrome::BatchPipeline::Threads;
 
-/// The share of a file's bytes that a reader gets in pieces, which are parsed on all cores.
+/// The share of a file's bytes that a reader receives in pieces, which are parsed on all cores.
 double shareInPieces(const std::string& text, std::size_t piece_bytes, Threads threads = Threads::All,
                      bool stays = false) {
     JsonScanner scanner(text);
@@ -401,7 +401,7 @@ TEST(BatchPipeline, LosesNothingOfDamagedFilesThatIsReadWithoutPieces) {
     EXPECT_GT(read, std::size_t{300} * 150);
 }
 
-// Nothing is found for a while: an event with more args than a border is searched in.
+// No border is found for a while: an event with more args than the range that is searched for a border.
 TEST(BatchPipeline, GoesOnInPiecesAfterAHugeEvent) {
     const std::vector<Fields> small = profile(1'000);
     std::mt19937 random(7);

@@ -193,7 +193,7 @@ TEST_F(ChromeReader, NamesThePlaceWhereAFileIsCutOff) {
     EXPECT_THAT(traces_.problems[0].where.text(), HasSubstr("byte " + std::to_string(whole.size())));
 }
 
-// Whatever is cut off, what stood whole before the cut is there and nothing else is.
+// Wherever the file is cut, exactly the complete slices before the cut are read.
 TEST_F(ChromeReader, SurvivesACutAtEveryByte) {
     const std::string text = test::readAll(test::dataDir() / "traces/small_chrome.json");
     std::size_t most = 0;

@@ -16,7 +16,7 @@ namespace {
 using test::XmlElement;
 using testing::HasSubstr;
 
-/// One thread with an outer slice, 0 to 1000 ns, and `inner` ones in it, each of `length`, one behind the other.
+/// One thread with an outer slice, 0 to 1000 ns, and `inner` ones in it, each of `length`, one after the other.
 std::shared_ptr<const Trace> traceOf(int inner, int length) {
     TraceBuilder builder;
     builder.addFile({"a.json", "chrome", 3});
@@ -37,7 +37,7 @@ XmlElement parsed(const Trace& trace, const TraceDrawOptions& options = {}) {
     return document.value_or(XmlElement{});
 }
 
-/// The rectangles that stand for slices, by what they say at the pointer.
+/// The rectangles of slices, by the text that they show at the pointer.
 std::multimap<std::string, XmlElement> boxesOf(const XmlElement& document) {
     std::multimap<std::string, XmlElement> boxes;
     for (const XmlElement* rect : document.all("rect")) {

@@ -89,7 +89,7 @@ TEST(EventParser, KeepsTextsWithFlawsAndNotesWhereTheyAre) {
     EXPECT_EQ(control.batch.flaws.not_utf8, std::vector<std::uint64_t>{1022});
 }
 
-// Between the quotes too many of two events, texts and what lies between them change places.
+// Between the quotes too many of two events, texts and the parts between them are exchanged.
 TEST(EventParser, RejectsArgsThatSwallowEvents) {
     EXPECT_FALSE(parsed(R"({"args":{"a":"5" b","c":1}},{"ph":"X","name":"n"},{"args":{"a":"6" b","c":1}})").ok);
     EXPECT_FALSE(parsed(R"({"args":{"a":"5" b","c":1}})").ok);
@@ -173,7 +173,7 @@ TEST(EventParser, EndsWhereTheArrayDoes) {
     EXPECT_EQ(batch.events.size(), 2U);
 }
 
-/// All that an event says, with its texts.
+/// All data of an event, with its texts.
 std::string said(const Event& event, const EventBatch& batch) {
     const auto time = [](const std::optional<TimeNs>& one) { return one ? one->count() : -1; };
     const auto row = [&](const RowId& id) {

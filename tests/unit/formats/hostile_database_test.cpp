@@ -1,4 +1,4 @@
-// SQLite files made to do harm, read in a process of their own.
+// SQLite files made to do harm, read in a separate process.
 
 #include "tests/support/child_process.h"
 #include "tests/unit/formats/trace_bytes.h"

@@ -471,7 +471,7 @@ void limitMemory(std::size_t room) {
     ::setrlimit(RLIMIT_AS, &limit);
 }
 
-// The error names the size of what did not fit, and the process goes on.
+// The error states the size that did not fit, and the process continues.
 TEST_F(Hostile, WhereMemoryEndsTheErrorNamesTheSize) {
     if (test::kSanitized) GTEST_SKIP() << "sanitizers need all addresses";
     std::string events = "[";

@@ -45,8 +45,8 @@ int checksOf(const Load& load) {
     return seen;
 }
 
-/// Stops the load at its first check, its second, and so on (some, where there are many). Whenever it was asked to stop
-/// it says Cancelled, and it looks only a few more times until then: one for each thread and file that ends.
+/// Stops the load at its first check, its second, and so on (some, where there are many). Whenever it was asked to
+/// stop it returns Cancelled, and it checks only a few more times until then: one for each thread and file that ends.
 void expectStopsAnywhere(const Load& load, int at_least) {
     const int checks = checksOf(load);
     EXPECT_GE(checks, at_least) << "long stretches in which nobody looks";

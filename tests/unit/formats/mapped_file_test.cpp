@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{16} << 20;
 
-/// Pages of mapped files in this process's memory, in kB; 0 where the system does not say.
+/// Pages of mapped files in this process's memory, in kB; 0 if the system does not state it.
 long residentFiles() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {

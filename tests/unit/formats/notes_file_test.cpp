@@ -91,7 +91,7 @@ TEST_F(NotesFile, NamesThePlaceOfAFault) {
         EXPECT_THAT(read.error().text(), HasSubstr(message));
         EXPECT_THAT(read.error().where, HasSubstr(file.string()));
         EXPECT_FALSE(read.error().hint.empty());
-        // And what is there stays as it is.
+        // And the existing file stays unchanged.
         const Status written = writeNotes(file, {{TimeNs{1}, TimeNs{1}, std::nullopt, "mine"}});
         ASSERT_FALSE(written.ok());
         EXPECT_THAT(written.error().text(), HasSubstr("not saved"));

@@ -31,7 +31,7 @@ TEST(Sniff, ATextThatBeginsWithAnEmptyLineIsNone) {
     EXPECT_EQ(sniffFormat("\n\n\n{\"traceEvents\": []}"), FileFormat::Json);
 }
 
-// Each file that people have and we do not read says how it becomes one that we do.
+// The error for each common file that we do not read states how to convert it.
 TEST(Sniff, KnowsTheWayOutOfOthersFormats) {
     EXPECT_NE(conversionAdvice("run.nsys-rep", "?").find("nsys export --type sqlite"), std::string_view::npos);
     EXPECT_NE(conversionAdvice("trace", "PAR1\x15\x04").find("Parquet"), std::string_view::npos);

@@ -47,7 +47,7 @@ std::multiset<std::string> titlesOf(const XmlElement& document) {
     return titles;
 }
 
-/// The boxes of ops and bubbles: what says its name at the pointer.
+/// The boxes of ops and bubbles: those that show a name at the pointer.
 std::vector<const XmlElement*> namedBoxesOf(const XmlElement& document) {
     auto rects = document.all("rect");
     std::erase_if(rects, [](const XmlElement* rect) { return rect->children.empty(); });

@@ -165,7 +165,7 @@ TEST_P(UnpackTest, StopsWhenAsked) {
     EXPECT_EQ(out.error().kind, ErrorKind::Cancelled);
 }
 
-// Small files lie side by side in large pages, as long as one of them is needed.
+// Small files share large pages, as long as one of them is needed.
 TEST_P(UnpackTest, SmallFilesKeepTheirTextsBesideOthers) {
     std::vector<std::pair<std::string, Unpacked>> files;
     for (std::uint32_t i = 0; i < 40; ++i) {
@@ -217,7 +217,7 @@ TEST(ByteBuffer, BesideOthersLeavesItsPagesToTheNextOnceAllAreGone) {
         return buffer;
     };
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    /// Whether there is memory; nothing if not even addresses are taken.
+    /// Whether memory is used; nothing if not even addresses are reserved.
     const auto isResident = [page](const char* place) -> std::optional<bool> {
         unsigned char resident = 0;
         char* const begin = const_cast<char*>(place) - reinterpret_cast<std::uintptr_t>(place) % page;
@@ -231,7 +231,7 @@ TEST(ByteBuffer, BesideOthersLeavesItsPagesToTheNextOnceAllAreGone) {
     EXPECT_EQ(living.text(), std::string(kBytes, 'b')) << "its place is not given away while it lives";
     EXPECT_EQ(other.text(), std::string(kBytes, 'c'));
     { const ByteBuffer last = filled('d'); }
-    // Neither place has room for this one. It has a third to itself, which nobody needs behind it.
+    // Neither place has enough space for this one. It has a separate third place, which is not needed after it.
     const char* const alone = filled('e').text().data();
     ASSERT_TRUE(isResident(alone).has_value()) << "its place is kept";
     ByteBuffer next = ByteBuffer::besideOthers(kBytes);

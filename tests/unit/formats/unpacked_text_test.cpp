@@ -39,7 +39,7 @@ std::string letters(std::size_t bytes, std::uint32_t seed) {
     return text;
 }
 
-/// Bytes of a text that lie in memory.
+/// Bytes of a text that are in memory.
 std::size_t residentBytes(std::string_view text) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::vector<unsigned char> pages((text.size() + page - 1) / page);

@@ -15,7 +15,7 @@ std::string problemOf(const std::string& text, int pp) {
 }
 
 TEST(LayerLayout, ReadsWhatMegatronReads) {
-    // Megatron-core documents this one: 1 stage, 29 stages of two layers, then a stage of its own for m and for L.
+    // Megatron-core documents this one: 1 stage, 29 stages of two layers, then a separate stage for m and for L.
     const auto layout = layoutFromMegatron("Ettt|(tt|)*29,m|L", 16);
     ASSERT_TRUE(layout.ok()) << layout.error().text();
     ASSERT_EQ(layout.value().stages.size(), 32U);

@@ -107,7 +107,7 @@ TEST(BlockingSends, OtherProblemsComeFirst) {
 TEST(BlockingSends, StreamsQueueWhatIsStillUnderWay) {
     CostModel model = blocking(costs(1, 1, 5), SendMode::Blocking);
     const Schedule order = schedule("fthenb", 2, 2);
-    // F0 moves from 1 to 6, while rank 0 goes on at 1; F1 is received from 7 on, when the stream is free again.
+    // F0 moves from 1 to 6, while rank 0 continues at 1; F1 is received from 7 on, when the stream is free again.
     EXPECT_EQ(transfers(simulate(order, model).value(), 0, CommKind::Send), (Times{{1, 6}, {7, 12}}));
     // Gradients: rank 1 leaves B0's send at once and has B1 ready before the first is through.
     EXPECT_EQ(transfers(simulate(order, model).value(), 1, CommKind::Send), (Times{{14, 19}, {20, 25}}));

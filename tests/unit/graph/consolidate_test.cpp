@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// A run of a schedule in which the ops of every stage take times of their own; pairs take one for all.
+/// A run of a schedule in which the ops of every stage have different times; all pairs have one time.
 StepTimeline jittered(const ScheduleSpec& spec, unsigned seed, int comm) {
     const Schedule schedule = makeSchedule(spec).value();
     std::mt19937 random(seed);
@@ -87,7 +87,7 @@ TEST(Consolidate, EmptiesCoolDownOfOneFOneB) {
         for (const Bubble& bubble : rank)
             inside += bubble.position == Position::InsideCooldown ? bubble.duration() : TimeNs{0};
     }
-    // The slowest stage's backwards set the pace of cool-down; gaps remain only behind it.
+    // The slowest stage's backwards set the pace of cool-down; gaps remain only after it.
     TimeNs before{0};
     for (const auto& rank : findBubbles(jittered({"1f1b", "", 6, 12, 1}, 3, 0))) {
         for (const Bubble& bubble : rank)
@@ -122,7 +122,7 @@ TEST(Consolidate, MovesTheHalvesOfAPairTogether) {
     EXPECT_GT(moved, 0);
 }
 
-/// Nobody waits for the last weight gradients, so what is idle stays behind them.
+/// No op waits for the last weight gradients, so idle time stays after them.
 TEST(Consolidate, LeavesTheLastWeightGradientsWhereTheyFollowAtOnce) {
     CostModel costs;
     costs.times = makeOpTimes(TimeNs{100}, {}, TimeNs{110}, TimeNs{30}).value();

@@ -124,8 +124,8 @@ TEST(WrongPairings, FindsReceivesInAnotherOrderThanTheirSends) {
     EXPECT_TRUE(wrongPairings(crossed, {CommunicatorKind::Tag, {}}).empty());
 }
 
-/// Moves actions about without breaking what the order asks for: receives before their ops, sends behind theirs, waits
-/// behind their sends.
+/// Moves actions without breaking the rules of the order: receives before their ops, sends after theirs, waits after
+/// their sends.
 class Shuffled {
 public:
     explicit Shuffled(std::uint32_t seed) : random_(seed) {}

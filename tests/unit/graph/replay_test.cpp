@@ -20,7 +20,7 @@ void expectEqual(const StepTimeline& a, const StepTimeline& b) {
     }
 }
 
-/// Some time of its own for every op, the same for both halves of a pair.
+/// A different time for every op, the same for both halves of a pair.
 MeasuredTimes jittered(const Schedule& order, unsigned seed) {
     std::mt19937 random(seed);
     std::uniform_int_distribution<int> duration(50, 150);
@@ -54,7 +54,7 @@ TEST(Replay, AStepWithJitterComesBackTheSame) {
             if (mode != SendMode::Asynchronous && !measured.ok()) continue; // some orders block
             ASSERT_TRUE(measured.ok()) << name << ": " << measured.error().text();
 
-            CostModel replay; // everything comes from the step
+            CostModel replay; // everything is taken from the step
             replay.transfers.sends = mode;
             replay.measured = std::make_shared<MeasuredTimes>(MeasuredTimes::of(measured.value()));
             expectEqual(simulate(executedOrder(measured.value()), replay).value(), measured.value());

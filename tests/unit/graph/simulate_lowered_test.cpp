@@ -39,7 +39,7 @@ std::vector<Schedule> orders() {
 }
 
 /// Eager sends leave when their op ends, as simulate() has it. Large ones also need their receive to be posted, which
-/// PyTorch does behind other ops.
+/// PyTorch does after other ops.
 TEST(SimulateLowered, WithTagsAndEagerSendsEqualsTheSimulationOfTheOrder) {
     for (const Schedule& order : orders()) {
         for (const TimeNs comm : {TimeNs{0}, TimeNs{300}}) {

@@ -51,7 +51,7 @@ TEST(StepUnits, AreSharedByAllWhoLookAtAStep) {
         const StepGraph shared(step, ran);
         EXPECT_EQ(&shared.ops(), ran->units->ops.get()) << schedule;
         expectSame(shared, StepGraph(step));
-        addOptimizers(step, 0); // behind all others: of another order, but with the same units
+        addOptimizers(step, 0); // after all others: another order, but with the same units
         EXPECT_NE(executedUnits(step, ran), ran);
         expectSame(StepGraph(step), shared);
     }

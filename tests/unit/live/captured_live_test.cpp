@@ -27,7 +27,7 @@ using test::RecordedJob;
 constexpr int kRanks = RecordedJob::kRanks;
 constexpr TimeNs kUnit = RecordedJob::kUnit;
 
-/// Feeds what the processes wrote since it was last asked.
+/// Feeds the data that the processes wrote since the last call.
 class Watched {
 public:
     explicit Watched(RecordedJob& job) : job_(job) {

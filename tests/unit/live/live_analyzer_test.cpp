@@ -24,7 +24,7 @@ using test::RecordedRanks;
 using test::writeBesideTheNext;
 using Kind = LiveEvent::Kind;
 
-/// An analyzer fed by ranks, with a clock of its own.
+/// An analyzer fed by ranks, with a separate clock.
 class Watch {
 public:
     explicit Watch(RecordedRanks& ranks, LiveOptions options = {}) : ranks_(ranks), analyzer(std::move(options)) {
@@ -364,7 +364,8 @@ std::unique_ptr<Watch> watched(RecordedRanks& ranks, const Run& run, bool at_onc
     return watch;
 }
 
-// Steps that come faster than they can be searched are searched some at once. Both describe the run in the same way.
+// Steps that arrive faster than they can be searched are searched several at once. Both describe the run in the same
+// way.
 TEST(LiveAnalyzer, StepsThatComeAtOnceShowTheSameFaults) {
     for (unsigned seed = 1; seed <= (test::kSanitized ? 1U : 3U); ++seed) {
         for (const int steps : {3, 12, 29, 70}) {
@@ -448,7 +449,7 @@ TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
     EXPECT_EQ(lastAt(), watch.closedSteps().back()) << "the steps since were searched";
     close(watch.closedSteps().back() + 1);
     EXPECT_LT(lastAt(), watch.closedSteps().back());
-    watch.after(1s); // in which nothing comes
+    watch.after(1s); // without new data
     EXPECT_EQ(lastAt(), watch.closedSteps().back());
 }
 
@@ -618,7 +619,7 @@ TEST(LiveAnalyzer, SetsHostsWithOtherClocksRight) {
     const auto wanted = fourRanks(3);
     auto run = test::makeJitteredRun(wanted, 10);
     RecordedRanks ranks(infoOf(wanted));
-    // Rank 3's host shows a day more. The pings say so, whatever the hosts take for the time of day.
+    // Rank 3's host is a day ahead. The pings show it, whatever time of day the hosts report.
     constexpr TimeNs kAhead = 24h;
     auto shifted = run;
     for (StepTimeline& step : shifted.steps) {

@@ -103,7 +103,7 @@ TEST(LiveChecks, ComeLateAndGoWithTheirSteps) {
     // The first steps stay, and the last.
     EXPECT_EQ(heard.checks().size(), 2U + heard.analyzer.window()->run().steps.size() - 3U);
     const std::int64_t now = heard.analyzer.window()->changes();
-    heard.writeCheck(1, 20, CheckOutcome::Equal); // of a step that is long gone
+    heard.writeCheck(1, 20, CheckOutcome::Equal); // of a step that was dropped long ago
     heard.hear();
     EXPECT_EQ(heard.analyzer.window()->changes(), now);
     EXPECT_EQ(heard.analyzer.checks().equal, 2 + 57 + 1) << "it counts all the same";

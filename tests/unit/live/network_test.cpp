@@ -87,7 +87,7 @@ public:
     StreamSender::Options sender(const std::string& token = "secret") const {
         return {receiver->address(), token, "node", "clock", {}};
     }
-    /// Until `enough` says so, or for very long.
+    /// Until `enough` returns true, or for a very long time.
     template <class Enough>
     void turnUntil(StreamSender& sender, SegmentFollower& follower, const Enough& enough) {
         for (int i = 0; i < 200'000 && !enough(); ++i) {
@@ -333,7 +333,7 @@ TEST(Network, WhoTakesNoAnswersIsNotHeard) {
     for (int i = 0; i < 2000; ++i)
         pings += encode(ping);
     std::size_t sent = 0;
-    for (int idle = 0; idle < 200;) { // until neither end goes on
+    for (int idle = 0; idle < 200;) { // until neither end continues
         const net::Socket::Progress progress =
             sender.socket().writeSome(std::string_view(pings).substr(sent % pings.size()));
         ASSERT_FALSE(progress.ended);
@@ -564,7 +564,7 @@ TEST(Network, ASenderWaitsForACollectorThatIsNotThereYet) {
     Collected collected;
     auto options = collected.sender();
     const net::Address address = options.address;
-    collected.receiver.reset(); // nobody listens there any more
+    collected.receiver.reset(); // no collector listens there any more
     StreamSender sender(options);
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     for (int i = 0; i < 3000; ++i) {

@@ -1,4 +1,4 @@
-// The lists of PyTorch's own runtime, which lie outside the source.
+// The lists of PyTorch's own runtime, which are not part of the source.
 
 #include "core/families/registry.h"
 #include "core/lowering/torch_lowering.h"

@@ -35,7 +35,7 @@ RecorderConfig configFor(const std::filesystem::path& dir, int pp) {
     config.info.microbatches = 8;
     config.info.paced = true;
     config.info.pace_tolerance = TimeNs{10'000'000};
-    config.flush_interval = milliseconds{0}; // tests say when
+    config.flush_interval = milliseconds{0}; // tests decide when
     return config;
 }
 

@@ -93,7 +93,7 @@ TEST(AssembleSteps, NeedHardlyMoreThanTheirRecords) {
                                        kComm * static_cast<std::int64_t>(sizeof(CommSpan)) + kRanks * 160 + 1024);
 }
 
-/// Whatever the order in which they come, and however often they were summed up.
+/// In any order, and however often they were summed up.
 TEST(OpCounts, AreOfEachRankOfAStepAndTakeFewBytes) {
     constexpr int kSteps = 1000;
     OpCounts counts;

@@ -170,7 +170,7 @@ TEST_F(ForeignTraces, TorchOverlappedPairsAreTwoOps) {
     EXPECT_EQ(countOf(run.value().problems, "overlapping-ops"), 0);
 }
 
-// The host runs ahead: the scopes are short, the kernels that they launched say when the op ran.
+// The host runs ahead: the scopes are short, the kernels that they launched show when the op ran.
 TEST_F(ForeignTraces, GpuOpsTakeTheTimesOfTheirKernels) {
     const auto launch = [](int at, int id) {
         return fmt::format(
@@ -233,7 +233,7 @@ TEST_F(ForeignTraces, GpuOpsTakeWhatTheirThreadsLaunch) {
     EXPECT_EQ(helped.value().steps.at(0).ranks[0][1].duration(), TimeNs{80'000});
 }
 
-// Profilers may be configured to leave launches out. Kernels still say which operator they come from.
+// Profilers may be configured to leave launches out. Kernels still state the operator that launched them.
 TEST_F(ForeignTraces, GpuOpsAreTiedByTheirOperatorsWhereLaunchesAreMissing) {
     const auto operation = [](int at, int id) {
         return fmt::format(R"({{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":{},"dur":2,)"

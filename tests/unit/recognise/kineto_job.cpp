@@ -22,7 +22,7 @@ std::string micros(TimeNs time) {
     return fmt::format("{}.{:03}", time.count() / 1000, time.count() % 1000);
 }
 
-/// Starts and ends of a step's ops, each as soon as its rank is free and its input is there.
+/// Starts and ends of a step's ops, each as soon as its rank is free and its input has arrived.
 StepTimeline runStep(const Schedule& schedule, int index, std::vector<TimeNs>& free, const KinetoJob& job,
                      std::mt19937& random) {
     const OpGraph graph(schedule);

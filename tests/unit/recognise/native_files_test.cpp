@@ -32,7 +32,7 @@ protected:
 
 using CommRow = std::tuple<CommKind, Payload, std::int32_t, std::int32_t, std::int32_t, std::int32_t, TimeNs, TimeNs>;
 
-/// In an order of their own: what begins at one instant has none.
+/// In a separate order: slices that begin at one instant have none.
 std::vector<CommRow> rowsOf(const std::vector<CommSpan>& spans) {
     std::vector<CommRow> rows;
     for (const CommSpan& s : spans) {
@@ -289,7 +289,7 @@ TEST_F(NativeFiles, ReplaceAnOlderFileOnlyWhenComplete) {
     EXPECT_THAT(failed.error().text(), HasSubstr("absent/run"));
 }
 
-// A run killed at any moment: either whole steps are found or the error says why there are none.
+// A run killed at any moment: either complete steps are found, or the error states why there are none.
 TEST_F(NativeFiles, SurviveACutAtAnyByte) {
     const Schedule schedule = test::scheduleOf("1f1b", 2, 2);
     std::vector<StepTimeline> steps;

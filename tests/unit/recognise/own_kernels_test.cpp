@@ -48,7 +48,7 @@ KernelTrace kernelsOf(bool with_ops) {
     return made;
 }
 
-// A profile of somebody else's job has kernels by the million.
+// A profile of another job has millions of kernels.
 TEST(OwnKernels, ReadNoArgsWhereThereAreNoOps) {
     const KernelTrace foreign = kernelsOf(false);
     OwnKernels kernels(*foreign.trace);

@@ -90,7 +90,7 @@ TEST_F(StepMarks, MayRepeatOnARank) {
 }
 
 TEST_F(StepMarks, MayBeShiftedOnARank) {
-    // With two ranks either is shifted against the other; the one whose numbers come first in order is believed.
+    // With two ranks either is shifted against the other; the one whose numbers are in order first is used.
     writeJob([](int rank, int step) { return numbered(5 + rank + step); }, torchName);
     JobControl control;
     const auto run = loadRun({folder_.path()}, control);

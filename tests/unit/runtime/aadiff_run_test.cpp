@@ -1,4 +1,4 @@
-// Runs that check themselves in their bubbles, on a host whose time passes only when somebody sleeps.
+// Runs that check themselves in their bubbles, on a host whose time passes only during sleeps.
 
 #include "core/families/registry.h"
 #include "core/timeline/checks.h"

@@ -52,7 +52,8 @@ TEST(BubbleHook, IsCalledAtEveryBubbleOfEveryFamily) {
     EXPECT_GT(families, 15);
 }
 
-/// A bubble before its op's data is waited for: what another rank needs must be on its way, whatever the hook does.
+/// A bubble before its op's data is waited for: the data that another rank needs must be on its way, whatever the hook
+/// does.
 TEST(BubbleHook, ComesAfterTheSends) {
     class Signal {
     public:
@@ -73,7 +74,7 @@ TEST(BubbleHook, ComesAfterTheSends) {
         std::condition_variable changed_;
         bool set_ = false;
     };
-    // Rank 1 comes to its last bubble when it has the backward of everything that rank 0 sent before its own.
+    // Rank 1 reaches its last bubble when it has run the backward of everything that rank 0 sent before its own.
     RunConfig config;
     config.schedule = test::scheduleOf("fthenb", 2, 3);
     config.paced = false;

@@ -1,4 +1,4 @@
-// Layers run again: by the same code on the same inputs they come to the same bits, and leave no trace.
+// Layers run again: by the same code on the same inputs they produce the same bits and change nothing else.
 
 #include "runtime/model/layer_watch.h"
 

@@ -1,5 +1,5 @@
-// Runs whose ranks ask each other by mail, as processes do; here each is an engine of its own, on a host whose time
-// passes only when somebody sleeps.
+// Runs whose ranks send each other requests, as processes do; here each is a separate engine, on a host whose time
+// passes only during sleeps.
 
 #include "runtime/checks/remote_check_broker.h"
 #include "tests/unit/runtime/checked_engine_run.h"
@@ -118,7 +118,7 @@ TEST(ProcessChecks, TellTheRankThatIsWrong) {
 }
 
 TEST(ProcessChecks, LeaveAVerdictOpenWhereWhoWasAskedDies) {
-    // Rank 1 asks its successor in the first forward; that one dies before it comes to a step's end.
+    // Rank 1 asks its successor in the first forward; that rank dies before the end of the step.
     const Verdicts open = run(3, {"flip:F,rank=1,layer=3,tensor=hidden,bit=9,stay=sticky", "die:rank=2,step=0,op=B0"});
     EXPECT_NE(open.error.find("rank 2, B0.0 of step 0: terminated by an injected fault"), std::string::npos)
         << open.error;

@@ -1,4 +1,4 @@
-// Transport between processes, here threads with an end each, whose clocks pass only when the test says so.
+// Transport between processes, here threads with an end each, whose clocks advance only when the test does it.
 
 #include "runtime/comm/process_transport.h"
 
@@ -92,7 +92,7 @@ protected:
         root_clock_.advance(time);
         other_clock_.advance(time);
     }
-    /// Both come to a meeting, as ranks do between steps. False where one of them did not get away again.
+    /// Both take part in a meeting, as ranks do between steps. False if one of them did not return from it.
     bool meet() {
         auto root = std::async(std::launch::async, [this] { return ends_[0]->barrier(root_clock_.now()).has_value(); });
         const bool met = ends_[1]->barrier(other_clock_.now()).has_value();
@@ -141,7 +141,7 @@ TEST_F(ProcessTransportPings, KeepNobodyWaiting) {
         told_.wait(0)); // from here on the thread that carries messages is in the function that records them
     for (int step = 0; step < 3; ++step)
         EXPECT_TRUE(meet());
-    pass(60s); // the next ones are due, and nobody is there to tell them
+    pass(60s); // the next ones are due, but the sending thread is held
     EXPECT_TRUE(meet());
     told_.hold(false);
     leave();

@@ -169,7 +169,7 @@ TEST_F(RemoteCheckBrokers, ThrowAwayWhatCannotBeReadAndWaitForNothingOfIt) {
 
 TEST_F(RemoteCheckBrokers, StayUntilTheLastQuestionIsAnswered) {
     const auto question = ask(0, {Rank{0}, Rank{1}});
-    offer(1); // which nobody takes any more
+    offer(1); // which is not taken any more
     std::atomic<bool> answered{false};
     std::thread third([&] {
         while (!at(2).drain(false)) {

@@ -172,7 +172,7 @@ TEST(RunPipeline, LearnsTheDemoText) {
     config.model.optimizer.learning_rate = 0.01F;
     const RunSummary summary = run(config);
     ASSERT_EQ(summary.losses.size(), 60U);
-    // Knowing nothing of 256 bytes costs ln 256 = 5.55; knowing how often each letter comes, about 2.9.
+    // Without any knowledge of 256 bytes the loss is ln 256 = 5.55; with the frequency of each letter, about 2.9.
     EXPECT_NEAR(summary.losses.front(), std::log(256.0), 0.1);
     EXPECT_LT(summary.losses.back(), 2.9);
 }

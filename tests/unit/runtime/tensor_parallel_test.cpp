@@ -1,5 +1,5 @@
-// Ranks that share each stage: the same maths as whole stages, the same bits whatever the schedule, and what the trace
-// tells of the sums.
+// Ranks that share each stage: the same maths as whole stages, the same bits with every schedule, and the records of
+// the sums in the trace.
 
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/recognise/run.h"

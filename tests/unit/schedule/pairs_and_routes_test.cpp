@@ -78,7 +78,7 @@ TEST(Pairs, RunTogetherForThePairsTime) {
 }
 
 TEST(Pairs, StartWhenTheInputsOfBothHalvesAreThere) {
-    // Rank 0 pairs F1 with B0, whose gradient comes late.
+    // Rank 0 pairs F1 with B0, whose gradient arrives late.
     const Schedule schedule =
         custom(2, 1, Placement::Loop,
                {{op("F0"), op("F1", true), op("B0", true), op("B1")}, {op("F0"), op("B0"), op("F1"), op("B1")}});

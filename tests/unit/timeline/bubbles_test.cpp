@@ -108,7 +108,7 @@ TEST(Analysis, ComparesABubbleWithItsForm) {
     const auto step = simulate(schedule, costs(5, 10)).value();
     const StepAnalysis analysis = analyzeStep(step, schedule);
     const auto kind = [&](std::size_t bubble) { return compareWithForm(analysis, analysis.bubbles[0][bubble]).kind; };
-    // Rank 0's first bubble is what the form counts. The gaps behind its steady part are pieces of one position that
+    // Rank 0's first bubble is what the form counts. The gaps after its steady part are pieces of one position that
     // consolidation joins.
     EXPECT_EQ(kind(0), Kind::Comparable);
     EXPECT_EQ(kind(1), Kind::Moved);

@@ -177,7 +177,7 @@ TEST(TimedTransfers, OfDamagedStepsAreTheSame) {
         std::vector<TimesOfRank> found = timedTransfersOf(step);
         std::ranges::sort(found);
         std::vector<TimesOfRank> wanted = recordedTransfersOf(step);
-        // An op that is there twice takes its payload twice.
+        // An op that occurs twice takes its payload twice.
         wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());
         EXPECT_EQ(found, wanted);

@@ -55,7 +55,7 @@ TEST(JsonMender, UnescapesTextsOfWhichNothingWasEscaped) {
     EXPECT_TRUE(holdsWindowsPath(R"(File "C:\n.py")"));
 }
 
-// Whatever comes out is JSON, and what was JSON is the same value.
+// Every result is JSON, and valid JSON keeps its value.
 TEST(JsonMender, WritesJsonOfAnything) {
     const std::string plain =
         R"({"name":"a \"b\" c","list":[1,-2.5e3,[],{}],"deep":{"x":null,"y":[true,false]},"t":"\u00e9\\"})";

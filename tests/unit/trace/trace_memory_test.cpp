@@ -20,7 +20,7 @@ void expectHolds(const std::vector<ArgSetId>& sets, std::size_t bytes_each) {
     const ArgColumn column = columnOf(sets);
     for (std::size_t i = 0; i < sets.size(); ++i)
         ASSERT_EQ(column[i], sets[i]) << i;
-    // Upper halves come on top.
+    // Upper halves are added to that.
     EXPECT_LE(column.bytes(), sets.size() * bytes_each + (std::size_t{1} << 17) * sizeof(ArgSetId));
     EXPECT_GE(column.bytes(), sets.size() * bytes_each);
 }

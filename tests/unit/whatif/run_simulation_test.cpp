@@ -34,7 +34,7 @@ TEST(RunSimulation, IsTheLongestPath) {
     builder.after(c, a);
     builder.after(d, b);
     builder.after(d, c);
-    builder.after(kNoNode, a); // says nothing
+    builder.after(kNoNode, a); // states nothing
     const auto timed = std::move(builder).finish("test");
     ASSERT_TRUE(timed.ok());
     RunSimulation simulation(timed.value().graph, timed.value().durations);

@@ -116,7 +116,7 @@ TEST(Scenario, MoreChunksTakeTheirPartOfTheTime) {
 /// The host's time before each op of a kind.
 using HostTime = std::map<OpKind, TimeNs>;
 
-/// Ranks run nothing while their host gets an op ready, which it does once the rank is free and the input is there.
+/// Ranks are idle while their host prepares an op, which it does once the rank is free and the input has arrived.
 Run runWithGaps(const Schedule& order, OpTimes op, const HostTime& host) {
     const auto gap = [&](OpKind kind) { return host.contains(kind) ? host.at(kind) : 0ns; };
     const OpTimes with{op.forward + gap(OpKind::Forward), op.backward + gap(OpKind::Backward),
@@ -136,7 +136,7 @@ TEST(Scenario, TimeBetweenOpsGrowsWithTheirNumber) {
     const HostTime host{{OpKind::Forward, 150us},
                         {OpKind::Backward, 350us},
                         {OpKind::BackwardInput, 350us},
-                        {OpKind::BackwardWeight, 250us}}; // W was not run: it gets the mean
+                        {OpKind::BackwardWeight, 250us}}; // W was not run: it has the mean
     const OpTimes op = opTimes(4ms, 4ms, 4ms);
     const auto part = [&](int of) { return opTimes(4ms / of, 4ms / of, 4ms / of); };
     const auto run = runWithGaps(scheduleOf("1f1b", 4, 8), op, host);

@@ -200,7 +200,7 @@ TEST(Fill, KeepsToTheMemory) {
     EXPECT_FALSE(studyFill({&only, 1}, step, options).ok());
 }
 
-// A bubble that one step in five lacks is not sure, and where all steps but a few have it, those few get longer.
+// A bubble that is missing in one step of five is not certain; if only a few steps do not have it, these become longer.
 TEST(Fill, CountsOnWhatNineOfTenStepsHave) {
     const Schedule schedule = made("1f1b", 2, 4);
     std::vector<StepTimeline> steps;

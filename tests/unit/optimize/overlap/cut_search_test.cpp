@@ -34,7 +34,7 @@ private:
     std::mt19937 random_;
 };
 
-/// Tries every order in which the compute ops can be issued, each all-reduce right behind its op.
+/// Tries every order in which the compute ops can be issued, each all-reduce directly after its op.
 class EveryOrder {
 public:
     EveryOrder(const Plan& plan, const StreamRules& rules) : plan_(plan), rules_(rules) { plan_.pieces.clear(); }

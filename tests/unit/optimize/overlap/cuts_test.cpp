@@ -68,7 +68,7 @@ TEST(Cuts, SplittingGetsPastLongOpsAndSplitsNoOther) {
     Operators forward = opList({{'c', 3}, {'c', 24}, {'c', 2}, {'c', 30}});
     forward[1].splittable = forward[3].splittable = true;
     const RuleCut cut = cutByBudgetSplitting(backward, forward, TimeNs{10}, 4, 0.0);
-    // 3; three slices of 8, the last with the 2 behind it; the 30 is beyond the last all-reduce.
+    // 3; three slices of 8, the last with the 2 after it; the 30 is beyond the last all-reduce.
     EXPECT_EQ(cut.plan.pieces, (Pieces{{B, 0, 2},
                                        {F, 0, 1},
                                        {B, 2, 4},

@@ -174,7 +174,7 @@ TEST(SearchOrder, OrdersCopiesOfASecondModelAsWellAsExactSearch) {
 }
 
 TEST(StepBound, CountsTheWaitForTheFirstGradientOnAFullRank) {
-    // Stages of 1, of which the last, on rank 1, takes 10 a forward and 10 a gradient. Its first forward is there at 3.
+    // Stages of 1, of which the last, on rank 1, takes 10 a forward and 10 a gradient. Its first forward arrives at 3.
     // Rank 1 has memory for two forwards until then, one of which that forward needs: all but one of its forwards of
     // stage 1, and all of stage 3, come later.
     CostModel costs;

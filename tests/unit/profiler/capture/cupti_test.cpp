@@ -59,7 +59,7 @@ Activity decoded(const RawRecord& record, std::uint32_t version = kVersion13) {
 
 TEST(CuptiDecode, KernelsOfEverySize) {
     static constexpr const char* kName = "gemm";
-    // CUDA 9's 144 bytes to 13.0's 216, and what may come.
+    // CUDA 9's 144 bytes to 13.0's 216, and later sizes.
     for (const std::size_t size : {120U, 144U, 160U, 168U, 176U, 200U, 208U, 216U, 320U}) {
         RawRecord record = kernelRecord(size, kName);
         if (size >= 160) record.put<std::uint32_t>(156, 4);

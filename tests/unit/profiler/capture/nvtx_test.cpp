@@ -101,7 +101,7 @@ TEST_F(NvtxInjection, RecordsPushedRangesWithTheirDepth) {
 TEST(HostRecord, IsReadAsItWasWrittenWhateverItSays) {
     const std::string letters = "F12.3 of micro-batch twelve, and so on: a name that fills more than a slot of a ring";
     for (std::size_t size = 0; size <= letters.size(); ++size) {
-        for (const std::uint64_t id : {0U, 7U}) { // what says no more than a name and a time is written in short
+        for (const std::uint64_t id : {0U, 7U}) { // events with only a name and a time have a short form
             HostRecord record;
             record.type = HostRecord::Type::Push;
             record.ticks = -3;
@@ -148,7 +148,7 @@ TEST(HostRecorder, PushesNamesOfAnyLength) {
     }
 }
 
-/// Records when its thread takes it apart, which may be after everything of ours there is gone.
+/// Records when its thread destroys it, which may be after all our thread-local data was destroyed.
 struct AtTheEnd {
     HostRecorder* recorder = nullptr;
     ~AtTheEnd() { recorder->push("late", 0); }

@@ -147,7 +147,7 @@ TEST_F(CaptureWriterTest, WorkAtTimesThatCannotBeIsCountedAndMovesNothing) {
 
 TEST_F(CaptureWriterTest, ARangeDoesNotEndBeforeItBeginsWhenAReadingCorrectsTheClock) {
     open();
-    push("F0", 0, 1'000'100); // behind the last reading
+    push("F0", 0, 1'000'100); // after the last reading
     writer_->addReading({1'000'200'000, us(1'000'100), us(1'000'100) + kAhead});
     pop(0, 1'000'110); // by this reading at 1,000,055
     push("F1", 0, 1'000'300);
