@@ -252,9 +252,12 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     if (layout.axis(index).clipped) title += QStringLiteral("  ") + tr("(▲▼ beyond the axis)");
     painter.drawText(QRectF(plot.left(), plot.top() - kTitleHeight, plot.width(), kTitleHeight),
                      Qt::AlignLeft | Qt::AlignVCenter, title);
+    double labelled = plot.bottom() + fontMetrics().height();
     for (const auto& [tick, label] : ticksOf(curve, layout.axis(index))) {
         const double y = std::round(layout.y(index, tick));
         painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), theme.grid);
+        if (std::abs(labelled - y) < fontMetrics().height() - 2) continue; // low plots have no room for all
+        labelled = y;
         painter.drawText(QRectF(0, y - 10, plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, label);
     }
     painter.fillRect(QRectF(plot.left(), plot.bottom(), plot.width(), 1), theme.line);

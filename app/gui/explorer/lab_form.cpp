@@ -187,6 +187,8 @@ void LabForm::addTransfers(QFormLayout& form) {
     more->setText(tr("More on transfers"));
     more->setCheckable(true);
     more->setAutoRaise(true);
+    more->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    more->setArrowType(Qt::RightArrow);
     form.addRow(QString(), more);
     bytes_ = new ListField(form, "explorerBytes", tr("Bytes per transfer"), parseBytes, themes_);
     bytes_->setPlaceholder(QStringLiteral("16MiB"));
@@ -207,7 +209,10 @@ void LabForm::addTransfers(QFormLayout& form) {
             form.setRowVisible(field, on);
     };
     show(false);
-    connect(more, &QToolButton::toggled, this, [show](bool on) { show(on); });
+    connect(more, &QToolButton::toggled, this, [show, more](bool on) {
+        more->setArrowType(on ? Qt::DownArrow : Qt::RightArrow);
+        show(on);
+    });
 }
 
 void LabForm::change() {
@@ -301,7 +306,7 @@ void LabForm::setStages(const std::vector<OpTimes>& stages) {
     const auto list = [&](TimeNs OpTimes::*time) {
         std::vector<TimeNs> times;
         for (const OpTimes& stage : stages)
-            times.push_back(stage.*time);
+            times.push_back(std::chrono::round<std::chrono::microseconds>(stage.*time));
         return listOfMilliseconds(times);
     };
     forward_->setText(list(&OpTimes::forward));

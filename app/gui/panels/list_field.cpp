@@ -62,6 +62,7 @@ ListField::ListField(QFormLayout& form, const char* name, const QString& label, 
 void ListField::setText(const QString& text) {
     if (line_->text() == text) return;
     line_->setText(text);
+    line_->setCursorPosition(0); // a long list shows its beginning
     emit changed();
 }
 

@@ -104,15 +104,13 @@ private slots:
 
     /// 7. All kernels of one name, in a trace without a pipeline: a list, and their sum.
     void allKernelsOfAName() {
-        Desk desk({dataFile("traces/kineto_cuda_graphs")});
+        Desk desk({dataFile("traces/kineto_amd.json")});
         QVERIFY(!desk.state.pipeline());
-        const Trace& trace = *desk.state.session()->run.trace;
-        const QString name = QString::fromStdString(std::string(trace.name(0))).section(QLatin1Char(' '), 0, 0);
         desk.press(desk.timeline(), Qt::Key_F, Qt::ControlModifier);
         auto& bar = child<SearchBar>(desk.window, "searchBar");
         QTRY_VERIFY(bar.isVisible());
-        desk.type(bar.line(), name);
-        QTRY_VERIFY2(bar.list().count() > 0, qPrintable(name));
+        desk.type(bar.line(), QStringLiteral("nccl"));
+        QTRY_VERIFY(bar.list().count() > 0);
         AT_MOST(desk, 2);
     }
 
@@ -130,7 +128,7 @@ private slots:
 
     /// 9. Compute, communication and idle time of devices, without a pipeline: there when the trace is open.
     void theVerdictWithoutAPipeline() {
-        Desk desk({dataFile("traces/kineto_cuda_graphs")});
+        Desk desk({dataFile("traces/kineto_amd.json")});
         QVERIFY(!desk.state.pipeline());
         const auto& answer = *desk.window.findChild<AnswerBar*>();
         QVERIFY(answer.isVisible());
