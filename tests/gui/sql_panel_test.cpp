@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Ten calls of "a" with "b" in each; the b of call i takes i µs.
-SessionPtr calls() {
+SessionPtr queriedCalls() {
     TraceBuilder builder;
     builder.addFile({"calls.json", "chrome", std::nullopt, {}, {}});
     const TrackId thread = builder.addTrack(1, 1);
@@ -68,7 +68,7 @@ private slots:
         panel_ = std::make_unique<SqlPanel>(state_);
         panel_->resize(700, 400);
         panel_->show();
-        state_.setSession(calls());
+        state_.setSession(queriedCalls());
     }
     void cleanup() {
         panel_.reset();
@@ -136,7 +136,7 @@ private slots:
     void anotherTraceClearsTheRows() {
         ask("SELECT * FROM slice");
         QCOMPARE(table().model()->rowCount(), 20);
-        state_.setSession(calls());
+        state_.setSession(queriedCalls());
         QCOMPARE(table().model()->rowCount(), 0);
     }
 };
