@@ -287,7 +287,7 @@ private:
 
 CommandResult monitor(MonitorArguments& options) {
     if (options.folders.empty() && options.streams.listen.empty())
-        return usageError("nothing to watch", "name the folders that the run records into, or give --listen");
+        return usageError("nothing to watch", "give the folders where the run records, or --listen");
     if (!options.streams.forward.empty() && !options.streams.listen.empty())
         return usageError("--listen and --forward cannot be combined",
                           "send every host's folder to the monitor that shows the run");

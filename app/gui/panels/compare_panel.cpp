@@ -154,7 +154,7 @@ void ComparePanel::clear() {
     activity_->show(report::Table({}, {}));
     table_->setModel(sorted_);
     choose_->setEnabled(state_.session() != nullptr);
-    headline_->setText(tr("Set another run beside this one: drop its trace here, or choose it."));
+    headline_->setText(tr("Compare with another run: drop its trace here, or choose it."));
     headline_->setToolTip({});
 }
 
