@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -243,9 +244,13 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     for (const std::string& change : changes)
         document.line(fmt::format("{} {}", &change == changes.data() ? "If" : "  ", change));
     if (prediction.schedule) document.line(fmt::format("Schedule: {}", scheduleTitle(*prediction.schedule)));
-    document.line(fmt::format("\nStep: {} -> {} ({} ± {}, {:+.1f} %)", formatTime(prediction.step),
-                              formatTime(prediction.predicted()), formatTimeDelta(prediction.change()),
-                              formatTime(prediction.bar.time), 100 * prediction.relativeChange()));
+    const TimeNs change = prediction.change();
+    const TimeNs larger =
+        std::max(TimeNs{std::abs(change.count())}, prediction.bar.time); // one unit on both sides of ±
+    document.line(fmt::format("\nStep: {} -> {} ({}{} ± {}, {:+.1f} %)", formatTime(prediction.step),
+                              formatTime(prediction.predicted()), change > TimeNs{0} ? "+" : "",
+                              timeBeside(change, larger), timeBeside(prediction.bar.time, larger),
+                              100 * prediction.relativeChange()));
     if (prediction.microbatches_before != prediction.microbatches_after) {
         const auto each = [](TimeNs step, int count) { return formatTime(step / count); };
         document.line(fmt::format("  per micro-batch: {} -> {}", each(prediction.step, prediction.microbatches_before),
