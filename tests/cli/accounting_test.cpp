@@ -88,7 +88,7 @@ TEST(Accounting, SetsASlowRankAndASlowLinkApart) {
 
     const std::string text = runProgram({"analyze", trace}).out;
     for (const char* part : {"Accounting (", "imbalance between stages", "exposed communication", "wall time",
-                             "Critical path: ", "Blame (", "rank 2, chunk 0: slow stage"})
+                             "Critical path: ", "Causes of waiting (", "rank 2, chunk 0: slow stage"})
         EXPECT_NE(text.find(part), std::string::npos) << part;
 }
 

@@ -229,7 +229,7 @@ TEST(AnalyzeCommand, SaysWhereAMeshDiffersFromThePipeline) {
     ASSERT_EQ(
         runProgram({"simulate", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--out", trace}).exit_code,
         0);
-    EXPECT_NE(runProgram({"analyze", trace, "--mesh", "pp=8"}).err.find("--mesh states 8 pipeline ranks"),
+    EXPECT_NE(runProgram({"analyze", trace, "--mesh", "pp=8"}).err.find("--mesh specifies 8 pipeline ranks"),
               std::string::npos);
     EXPECT_EQ(runProgram({"analyze", trace, "--mesh", "pp=4"}).err, "");
 }
@@ -282,7 +282,7 @@ TEST(AnalyzeCommand, ReportsDevicesWhereThereIsNoPipeline) {
         {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":8,"ts":50,"dur":50}]})");
     const auto result = runProgram({"analyze", trace.string()});
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_NE(result.out.find("Verdict: The device computes 60.0 % of its time. 40.0 % is communication"),
+    EXPECT_NE(result.out.find("Verdict: The device computes 60.0 % of its time. 40.0 % is exposed communication"),
               std::string::npos)
         << result.out;
     const auto document = runProgram({"analyze", trace.string(), "--json"}).json();

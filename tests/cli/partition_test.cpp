@@ -35,7 +35,7 @@ TEST(PartitionCommand, FindsTheShortestStepForGivenTimes) {
     EXPECT_LT(found["step_ns"].get<std::int64_t>(), found["rules"][0]["step_ns"].get<std::int64_t>());
 
     const auto text = runProgram(partition(file));
-    EXPECT_NE(text.out.find("Proven: no split has a shorter step."), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("Proven optimal: no split has a shorter step."), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("even"), std::string::npos);
 
     const std::string csv = scratch.write("layers.csv", "forward_ms,backward\n1,2ms\n1,2ms\n1,2ms\n2,4ms\n").string();
