@@ -44,7 +44,7 @@ TEST(WhatIfOfOutsideTraces, FindsTheStTracesLastStage) {
 
     const auto text = runProgram({"whatif", trace});
     EXPECT_EQ(text.exit_code, 0);
-    EXPECT_THAT(text.out, HasSubstr("M_S = 1.2194"));
+    EXPECT_THAT(text.out, HasSubstr("M_S = 1.22"));
     EXPECT_THAT(text.out, HasSubstr("▒ 1.178"));
     const auto one = runProgram({"whatif", trace, "--step", "33,34", "--json"}).json();
     EXPECT_EQ(one["steps"].size(), 2U);
