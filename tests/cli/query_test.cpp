@@ -43,8 +43,8 @@ TEST(QueryCommand, ShowsWhatElseATraceHolds) {
               Json::parse(R"([{"process": "trainer", "thread": "compute", "device": "GPU 7", "stream": "compute",
                                "kind": "compute", "bytes": 4096}])"));
     EXPECT_EQ(rows("SELECT name, value, ts FROM counter ORDER BY value"),
-              Json::parse(R"([{"name": "memory.free", "value": 3.0, "ts": 30000},
-                              {"name": "memory.used", "value": 12.0, "ts": 30000}])"));
+              Json::parse(R"([{"name": "memory free", "value": 3.0, "ts": 30000},
+                              {"name": "memory used", "value": 12.0, "ts": 30000}])"));
     EXPECT_EQ(rows("SELECT name, ts, scope FROM instant"),
               Json::parse(R"([{"name": "mark", "ts": 25000, "scope": "thread"}])"));
     EXPECT_EQ(rows("SELECT count(*) AS n FROM flow"), Json::parse(R"([{"n": 1}])"));
