@@ -39,8 +39,9 @@ TEST(QueryCommand, PrintsRowsAsTextCsvAndJson) {
 
 TEST(QueryCommand, ShowsWhatElseATraceHolds) {
     const auto rows = [](const std::string& sql) { return query({"--json", sql}).json(); };
-    EXPECT_EQ(rows("SELECT process, thread, device, stream, kind, args->>'bytes' AS bytes FROM slice WHERE name = 'outer'"),
-              Json::parse(R"([{"process": "trainer", "thread": "compute", "device": "GPU 7", "stream": "compute",
+    EXPECT_EQ(
+        rows("SELECT process, thread, device, stream, kind, args->>'bytes' AS bytes FROM slice WHERE name = 'outer'"),
+        Json::parse(R"([{"process": "trainer", "thread": "compute", "device": "GPU 7", "stream": "compute",
                                "kind": "compute", "bytes": 4096}])"));
     EXPECT_EQ(rows("SELECT name, value, ts FROM counter ORDER BY value"),
               Json::parse(R"([{"name": "memory free", "value": 3.0, "ts": 30000},
@@ -60,8 +61,8 @@ TEST(QueryCommand, ReadsTheQueryFromAFileOrStandardInput) {
 }
 
 TEST(QueryCommand, TakesSeveralFilesAsOneRun) {
-    const ProgramResult both = runProgram({"query", kTrace, (dataDir() / "traces" / "chrome_flows.json").string(), "--csv",
-                                           "SELECT count(DISTINCT file) AS files FROM track"});
+    const ProgramResult both = runProgram({"query", kTrace, (dataDir() / "traces" / "chrome_flows.json").string(),
+                                           "--csv", "SELECT count(DISTINCT file) AS files FROM track"});
     EXPECT_EQ(both.exit_code, 0) << both.err;
     EXPECT_EQ(both.out, "files\n2\n");
 }
@@ -75,8 +76,9 @@ TEST(QueryCommand, EndsWithTheCodeOfItsError) {
     EXPECT_EQ(query({"DROP TABLE slice"}).exit_code, 2);
     EXPECT_EQ(query({}).exit_code, 2);
     EXPECT_EQ(runProgram({"query", "missing.json", "SELECT 1"}).exit_code, 3);
-    const ProgramResult late = query({"--time-limit", "20ms", "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
-                                                              "FROM n) SELECT count(*) FROM n"});
+    const ProgramResult late = query({"--time-limit", "20ms",
+                                      "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
+                                      "FROM n) SELECT count(*) FROM n"});
     EXPECT_EQ(late.exit_code, 4);
     EXPECT_THAT(late.err, HasSubstr("the query took longer than 20"));
 }
@@ -84,8 +86,9 @@ TEST(QueryCommand, EndsWithTheCodeOfItsError) {
 TEST(QueryCommand, ListsTables) {
     const ProgramResult tables = runProgram({"query", "--tables", "--json"});
     ASSERT_EQ(tables.exit_code, 0) << tables.err;
+    const Json document = tables.json();
     std::vector<std::string> names;
-    for (const Json& table : tables.json()["tables"])
+    for (const Json& table : document["tables"])
         names.push_back(table["table"]);
     EXPECT_THAT(names, testing::IsSupersetOf({"slice", "flow", "counter", "device", "step", "op", "transfer", "bubble",
                                               "finding", "track", "file", "problem"}));

@@ -50,7 +50,8 @@ void sqlQueries(std::string_view bytes) {
     limits.result_bytes = std::size_t{1} << 20U;
     const auto rows = database.run(bytes, control, limits);
     if (!rows.ok()) {
-        if (rows.error().kind != ErrorKind::Cancelled) checkError(rows.error());
+        require(rows.error().kind != ErrorKind::Input, "what is wrong with a query is no error of the trace");
+        require(rows.error().kind == ErrorKind::Cancelled || !rows.error().message.empty(), "errors say what they are");
         return;
     }
     for (const report::DataColumn& column : rows.value().columns())

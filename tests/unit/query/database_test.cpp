@@ -67,7 +67,7 @@ TEST_F(Queries, StopWhenAsked) {
         const auto late = database_.run(sql, JobControl(), limits);
         ASSERT_FALSE(late.ok());
         EXPECT_EQ(late.error().kind, ErrorKind::Run);
-        EXPECT_EQ(late.error().message, "the query took longer than 20.000 ms");
+        EXPECT_EQ(late.error().message, "the query took longer than 20.0 ms");
 
         std::stop_source stop;
         JobControl control;

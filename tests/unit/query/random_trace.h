@@ -34,15 +34,15 @@ inline Run randomRun(unsigned seed, int slices) {
                 args[a].name = builder.intern(a == 0 ? "correlation" : "stream");
                 args[a].setInt(below(40));
             }
-            const SliceId slice = builder.addSlice({tracks[static_cast<std::size_t>(t)], TimeNs{below(1000)},
-                                                    TimeNs{below(60)}, name, builder.intern(category),
-                                                    builder.args().add(args)});
+            const SliceId slice =
+                builder.addSlice({tracks[static_cast<std::size_t>(t)], TimeNs{below(1000)}, TimeNs{below(60)}, name,
+                                  builder.intern(category), builder.args().add(args)});
             if (below(50) == 0) builder.leaveOpen(slice);
         }
         for (int i = 0; i < slices / 4; ++i) {
             const auto track = tracks[static_cast<std::size_t>(below(4))];
-            builder.addFlow({static_cast<std::uint64_t>(below(slices / 8 + 1)), TimeNs{below(1000)}, track, kNoId,
-                             below(5) == 0});
+            builder.addFlow(
+                {static_cast<std::uint64_t>(below(slices / 8 + 1)), TimeNs{below(1000)}, track, kNoId, below(5) == 0});
             builder.addInstant({track, TimeNs{below(1000)}, builder.intern("mark"), 0, 0, "tpg"[below(3)]});
             builder.addCounter(below(2) * 100, builder.intern(fmt::format("memory {}", below(3))), TimeNs{below(1000)},
                                below(100) / 4.0);

@@ -50,25 +50,22 @@ protected:
     Database database_{{run_, nullptr, nullptr}};
     std::mt19937 random_{GetParam()};
 
-    int below(std::size_t limit) {
-        return std::uniform_int_distribution<int>(0, static_cast<int>(limit) - 1)(random_);
-    }
+    int below(std::size_t limit) { return std::uniform_int_distribution<int>(0, static_cast<int>(limit) - 1)(random_); }
 
-    /// "col" op value, with a value that some row has, or one beside it; and the same of what the outer SELECT calls it.
+    /// "col" op value, with a value that some row has, or one beside it; and the same of what the outer SELECT calls
+    /// it.
     std::pair<std::string, std::string> condition(const Relation& table) {
         const Column& column = table.columns()[static_cast<std::size_t>(below(table.columns().size()))];
-        const auto values =
-            rowsOf(database_, fmt::format("SELECT \"{}\" FROM {}", column.name, table.name()));
+        const auto values = rowsOf(database_, fmt::format("SELECT \"{}\" FROM {}", column.name, table.name()));
         std::string value =
             values.empty() ? "5" : literal(column, values[static_cast<std::size_t>(below(values.size()))].front());
         if (column.affinity == Affinity::Integer && value.find_first_not_of("-0123456789") != std::string::npos)
             value = "'" + value + "'"; // of streams with names
         constexpr std::array kOperators{"=", "<", "<=", ">", ">=", "IS", "<>"};
-        const std::string rest = fmt::format("{} {}{}", kOperators[static_cast<std::size_t>(below(kOperators.size()))],
-                                             value, column.affinity == Affinity::Integer && value != "NULL" &&
-                                                            value.front() != '\'' && below(3) == 0
-                                                        ? " + 0.5"
-                                                        : "");
+        const std::string rest = fmt::format(
+            "{} {}{}", kOperators[static_cast<std::size_t>(below(kOperators.size()))], value,
+            column.affinity == Affinity::Integer && value != "NULL" && value.front() != '\'' && below(3) == 0 ? " + 0.5"
+                                                                                                              : "");
         return {fmt::format("\"{}\" {}", column.name, rest), fmt::format("+\"{}\" {}", column.name, rest)};
     }
 };
