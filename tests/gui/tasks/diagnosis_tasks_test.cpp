@@ -140,7 +140,7 @@ private slots:
 
     /// 12. The closed form of one bubble.
     void theClosedFormOfABubble() {
-        Desk desk;
+        Desk desk({QStringLiteral("/runs/even/run.pftrace")});
         const ItemRef bubble = longestBubble(desk, 3); // its warm-up: p − 1 forwards
         desk.clickOn(bubble);
         QCOMPARE(desk.state.selection(), bubble);
