@@ -1,6 +1,7 @@
 #include "app/cli/capture_output.h"
 
 #include "core/base/bytes.h"
+#include "core/base/visible.h"
 #include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
@@ -13,16 +14,25 @@ namespace {
 using perfetto::CaptureCounts;
 using profiler::CapturedProcess;
 
-std::int64_t lossesOf(const perfetto::CaptureCounts& counts) {
-    std::int64_t sum = 0;
+std::string_view pluralS(std::int64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+std::int64_t lossesOf(const CapturedProcess& process) {
+    const perfetto::CaptureCounts& counts = process.counts;
+    std::int64_t sum = process.unreadable;
     for (std::size_t i = perfetto::kFirstLoss; i < perfetto::kCaptureCounts.size(); ++i)
         sum += counts.*perfetto::kCaptureCounts[i].second;
     return sum;
 }
 
-/// "3 lost_in_rings, 1 untimed": all kinds of loss, since each has another cause.
-std::string lossText(const perfetto::CaptureCounts& counts) {
+/// "3 lost_in_rings, 1 untimed", every one of them, since each has another cause.
+std::string countedLosses(const CapturedProcess& process) {
+    const perfetto::CaptureCounts& counts = process.counts;
     std::string text;
+    if (process.files_missing > 0)
+        text = fmt::format("{} file{}", process.files_missing, pluralS(process.files_missing));
+    if (process.unreadable > 0) text += fmt::format("{}{} unreadable", text.empty() ? "" : ", ", process.unreadable);
     for (std::size_t i = perfetto::kFirstLoss; i < perfetto::kCaptureCounts.size(); ++i) {
         const auto& [name, member] = perfetto::kCaptureCounts[i];
         if (counts.*member != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counts.*member, name);
@@ -32,10 +42,10 @@ std::string lossText(const perfetto::CaptureCounts& counts) {
 
 /// "at least 3 lost_in_rings" for a process that did not report its final counts.
 std::string lossText(const CapturedProcess& process) {
-    std::string text = lossText(process.counts);
+    std::string text = countedLosses(process);
     if (process.gpu_unknown) text += "; GPU work unknown";
     if (process.account != CapturedProcess::Account::Open) return text;
-    return lossesOf(process.counts) == 0 ? "unknown" : "unknown, at least " + text;
+    return lossesOf(process) == 0 ? "unknown" : "unknown, at least " + text;
 }
 
 std::string_view accountName(CapturedProcess::Account account) {
@@ -50,15 +60,20 @@ std::string_view accountName(CapturedProcess::Account account) {
 /// "nothing lost", if that is known to be true.
 std::string lossHeadline(const profiler::CaptureReport& captured) {
     std::int64_t lost = 0;
+    std::int64_t files = 0;
     std::size_t open = 0;
     for (const CapturedProcess& process : captured.processes) {
-        lost += lossesOf(process.counts);
+        lost += lossesOf(process);
+        files += process.files_missing;
         open += process.account == CapturedProcess::Account::Open || process.gpu_unknown ? 1 : 0;
     }
-    const std::string events = fmt::format("{} event{} lost or incomplete", lost, lost == 1 ? "" : "s");
-    if (open == 0) return lost == 0 ? "nothing lost" : events;
+    std::string known;
+    if (files > 0) known = fmt::format("{} file{} missing", files, pluralS(files));
+    if (lost > 0)
+        known += fmt::format("{}{} event{} lost or incomplete", known.empty() ? "" : ", ", lost, pluralS(lost));
+    if (open == 0) return known.empty() ? "nothing lost" : known;
     return fmt::format("{}{} of {} process{} did not exit normally; their losses are unknown",
-                       lost == 0 ? "" : "at least " + events + "; ", open, captured.processes.size(),
+                       known.empty() ? "" : "at least " + known + "; ", open, captured.processes.size(),
                        captured.processes.size() == 1 ? "" : "es");
 }
 
@@ -157,6 +172,8 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
             const auto& [name, member] = perfetto::kCaptureCounts[i];
             (i < perfetto::kFirstLoss ? recorded : losses).push_back({std::string(name), counts.*member});
         }
+        losses.push_back({"files_missing", process.files_missing});
+        losses.push_back({"unreadable", process.unreadable});
         table.row(process.rank ? report::Cell(*process.rank) : report::Cell(Value()).as("-"), process.host, process.pid,
                   process.program, report::filesOf(process.files), counts.ranges, counts.comm_events, counts.gpu_work,
                   lossText(process), std::move(recorded), std::move(losses), accountName(process.account),
@@ -165,7 +182,7 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
     document.add(std::move(table));
     for (const CapturedProcess& process : captured.processes) {
         for (const std::string& message : process.messages)
-            document.line(fmt::format("process {}: {}", process.pid, message));
+            document.line(visible(fmt::format("process {}: {}", process.pid, message)));
     }
     if (captured.processes.empty()) {
         for (const std::string& line : captured.log)

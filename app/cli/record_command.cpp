@@ -73,6 +73,9 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
     if (watched.running > 0)
         document.line(fmt::format("{} process{} of the job still record{}", watched.running,
                                   watched.running == 1 ? "" : "es", watched.running == 1 ? "s" : ""));
+    if (watched.refused > 0)
+        document.line(
+            fmt::format("refused {} connection{} of other users", watched.refused, watched.refused == 1 ? "" : "s"));
     fmt::print(stderr, "{}", report::toText(document));
     if (options.report_file.empty()) return;
     ReplacingFile file(options.report_file);

@@ -405,6 +405,7 @@ TimeNs Capture::cycle(bool last) {
         }
         const bool written = all && write(writer, reading.monotonic, last ? Flush::Last : Flush::Usual);
         if (last && written) memory->header().ended = 1;
+        if (last && !memory->isShared()) stateAccount(writer, *memory, written);
         if (writer.isOver(reading.monotonic)) recorder_.setOn(false);
         // Much may have arrived while this was written.
         constexpr double kFull = 0.05;
@@ -417,7 +418,34 @@ TimeNs Capture::cycle(bool last) {
     }
 }
 
-/// If CUPTI hangs, the job's exit does not.
+/// Of a process that `record` cannot look into.
+void Capture::stateAccount(CaptureWriter& writer, EventMemory& memory, bool written) {
+    const event_memory::Header& header = memory.header();
+    const CaptureWriter::Stated stated = writer.stated();
+    const auto account = std::make_unique<WatcherLink::Account>();
+    account->recorded = header.recordedAnything() ? 1 : 0;
+    account->ended = written ? 1 : 0;
+    account->files = stated.files;
+    account->counts = stated.counts;
+    if (!written) {
+        std::int64_t rest = 0; // that was not taken, since what was taken before could not be written
+        const auto count = [&rest](std::uint32_t, std::span<const std::uint64_t> words, bool) {
+            rest += host_record::begins(words[0]) ? 1 : 0;
+            return host_record::wordsOf(words[0]);
+        };
+        while (reader_->read(kWordsAtOnce, count)) {
+        }
+        account->counts.not_written +=
+            perfetto::hostEvents(writer.counts()) - perfetto::hostEvents(stated.counts) + writer.openRanges() + rest;
+    }
+    account->message_bytes = header.message_bytes.load();
+    account->message = header.message;
+    account->identity_bytes = header.identity_bytes.load();
+    account->identity = header.identity;
+    link_.state(*account);
+}
+
+/// Where CUPTI hangs, the job's exit does not.
 void Capture::askToStopGpu() noexcept {
     if (recorder_.memory() == nullptr || thread_ != ThreadState::Runs) return; // a forked child has no session
     const TimeNs until = readSystemClock(CLOCK_MONOTONIC) + kExitOfCupti;

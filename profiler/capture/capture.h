@@ -67,6 +67,7 @@ private:
     enum class Flush : std::uint8_t { Usual, Retry, Last };
     [[nodiscard]] bool drain(CaptureWriter& writer, TimeNs now, bool last);
     [[nodiscard]] bool write(CaptureWriter& writer, TimeNs now, Flush what);
+    void stateAccount(CaptureWriter& writer, EventMemory& memory, bool written);
     void flushGpu(TimeNs now);
     void stopGpu() noexcept;
     void askToStopGpu() noexcept;

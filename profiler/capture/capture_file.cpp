@@ -120,9 +120,10 @@ void CaptureFile::beginPart() {
     encoder_.instant(processUuid(), monotonic_, kCategory, kBegins, viewed(args));
 }
 
-std::filesystem::path CaptureFile::nextPath() {
+/// A new path of a part, in a folder that is there.
+std::filesystem::path CaptureFile::pathOf(std::int64_t part) const {
     std::string name = traceName(info_.identity, info_.process);
-    if (parts_made_ > 0) name += "." + std::to_string(parts_made_);
+    if (part > 0) name += "." + std::to_string(part);
     // Process ids are reused; the file of an earlier process is kept.
     std::filesystem::path path = info_.dir / (name + ".pftrace");
     std::error_code ignored; // perfetto::PacketFile reports the error
@@ -172,10 +173,15 @@ Status CaptureFile::flush(const std::function<void()>& on_part, const BeforeWrit
     if (unwritten_.empty()) return {};
     const auto write = [&]() -> Status {
         if (!file_) {
-            BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::create(nextPath()));
+            BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::create(pathOf(parts_made_)));
             file_ = std::move(file);
             parts_.push_back(file_->path());
             ++parts_made_;
+        }
+        // A job may clean its folder up: what the file held is still there as long as it is open.
+        if (!file_->isInPlace()) {
+            BUBBLESCOPE_TRY(file_->moveTo(pathOf(parts_made_ - 1)));
+            parts_.back() = file_->path();
         }
         if (before) before(file_->length() + static_cast<std::int64_t>(unwritten_.size()));
         return file_->append(unwritten_);

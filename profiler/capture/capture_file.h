@@ -111,7 +111,7 @@ private:
     /// Valid while the owner of the arguments exists.
     std::span<const perfetto::Arg> viewed(Args args);
     void beginPart();
-    [[nodiscard]] std::filesystem::path nextPath();
+    [[nodiscard]] std::filesystem::path pathOf(std::int64_t part) const;
 
     CaptureFileInfo info_;
     perfetto::Encoder encoder_;

@@ -13,7 +13,8 @@ namespace {
 /// The part of a checkpoint about the file and the process as a whole.
 struct Notes {
     perfetto::CaptureCounts counts;
-    std::int64_t waiting = 0; ///< ranges and events that have begun but are not in the file
+    std::int64_t waiting = 0; ///< ranges and events that have begun and are not in the file
+    std::int64_t open = 0;    ///< ranges that have begun in the file
     CaptureWindow::State window;
     std::uint32_t tracks = 0;
     std::uint32_t name_bytes = 0;
@@ -179,6 +180,7 @@ void CaptureWriter::prepareCheckpoint(std::int64_t file_bytes) {
     Notes notes;
     notes.counts = counts_;
     notes.waiting = static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
+    notes.open = host_.openInFile();
     notes.window = window_.state();
     notes.tracks = file.tracks;
     notes.parts_made = file.parts_made;
@@ -228,6 +230,8 @@ Status CaptureWriter::resume(const EventMemory& memory) {
         const event_memory::ThreadCheckpoint& checkpoint = thread.checkpoints[current];
         if (checkpoint.place != 0) host_.resume(thread.tid, checkpoint);
     }
+    // Checkpoints of threads hold the outermost ranges: whatever else is open will not be ended.
+    counts_.unmatched += std::max<std::int64_t>(notes.open - host_.openInFile(), 0);
     return {};
 }
 
@@ -273,6 +277,7 @@ Status CaptureWriter::writeOut(TimeNs now) {
         }));
     if (!wrote) prepareCheckpoint(0); // what was taken produces no output
     useCheckpoint();
+    flushed_ = counts_;
     return {};
 }
 
@@ -284,7 +289,24 @@ Status CaptureWriter::finish(TimeNs now) {
     countOpen();
     tellTotals(now);
     file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureEnds, {});
-    return file_.flush([] {});
+    BUBBLESCOPE_TRY(file_.flush([] {}));
+    prepareCheckpoint(0);
+    useCheckpoint();
+    flushed_ = counts_;
+    return {};
+}
+
+CaptureWriter::Stated CaptureWriter::stated(const EventMemory& memory) {
+    const event_memory::FileCheckpoint& whole = memory.header().files[memory.header().current.load() & 1U];
+    Notes notes;
+    if (whole.notes != sizeof notes) return {};
+    std::memcpy(&notes, whole.text.data(), sizeof notes);
+    return {notes.counts, std::max<std::int64_t>(notes.parts_made - notes.parts_removed, 0)};
+}
+
+CaptureWriter::Stated CaptureWriter::stated() const {
+    const CaptureFile::State file = file_.state();
+    return {flushed_, file.parts_made - file.parts_removed};
 }
 
 } // namespace bubblescope::profiler

@@ -77,7 +77,15 @@ public:
     [[nodiscard]] Status finishResumed(TimeNs now);
     /// The name of the file in a checkpoint; empty if there is none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
-    /// Number of ranges that have begun but not ended.
+    /// What the process has written, as it states itself: what is to be found in its files.
+    struct Stated {
+        perfetto::CaptureCounts counts;
+        std::int64_t files = 0;
+    };
+    /// As of the last flush, which is the last one of a process that ended by itself.
+    [[nodiscard]] static Stated stated(const EventMemory& memory);
+    [[nodiscard]] Stated stated() const;
+    /// Number of ranges that have begun, and have not ended.
     [[nodiscard]] std::int64_t openRanges() const {
         return host_.openInFile() + static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
     }
@@ -108,7 +116,8 @@ private:
     const EventReader* reader_ = nullptr;
     std::vector<std::string> messages_; ///< messages that wait until the file has begun
     OwnedArgs statements_;
-    bool stated_ = true; ///< whether this part contains the statements
+    bool stated_ = true;              ///< whether this part holds them
+    perfetto::CaptureCounts flushed_; ///< with the last flush
     perfetto::CaptureCounts told_;
     std::int64_t open_counted_ = 0; ///< open ranges counted as unmatched
     TimeNs told_at_{0};

@@ -47,10 +47,9 @@ bool WatcherLink::isOpen() const noexcept {
     return descriptor_ >= 0 && inodeOf(descriptor_, inode) && inode == inode_;
 }
 
-bool WatcherLink::send(const Message& message, int descriptor) const noexcept {
+bool WatcherLink::send(const void* message, std::size_t bytes, int descriptor) const noexcept {
     if (!isOpen()) return false;
-    Message copy = message;
-    iovec text{&copy, sizeof copy};
+    iovec text{const_cast<void*>(message), bytes}; // it is only read
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof descriptor)] = {};
     msghdr head{};
     head.msg_iov = &text;
@@ -64,7 +63,11 @@ bool WatcherLink::send(const Message& message, int descriptor) const noexcept {
         rights->cmsg_len = CMSG_LEN(sizeof descriptor);
         std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
     }
-    return ::sendmsg(descriptor_, &head, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(sizeof copy);
+    return ::sendmsg(descriptor_, &head, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes);
+}
+
+void WatcherLink::state(const Account& account) const noexcept {
+    [[maybe_unused]] const bool sent = send(&account, sizeof account, -1); // or else it stays unknown
 }
 
 Descriptor WatcherLink::receive() const noexcept {
@@ -90,9 +93,11 @@ Descriptor WatcherLink::receive() const noexcept {
 std::unique_ptr<EventMemory> WatcherLink::sharedMemory(std::size_t bytes) const noexcept {
     if (!isOpen()) return nullptr;
     auto made = EventMemory::createShared(bytes);
-    if (made != nullptr && send({Message::Kind::Give, bytes}, made->descriptor())) return made;
+    const Message give{Message::Kind::Give, bytes};
+    if (made != nullptr && send(&give, sizeof give, made->descriptor())) return made;
     made = nullptr;
-    if (!send({Message::Kind::Ask, bytes}, -1)) return nullptr;
+    const Message ask{Message::Kind::Ask, bytes};
+    if (!send(&ask, sizeof ask, -1)) return nullptr;
     Descriptor file = receive();
     return file.isOpen() ? EventMemory::createIn(std::move(file)) : nullptr;
 }

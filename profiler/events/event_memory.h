@@ -97,6 +97,11 @@ struct Header {
     std::array<char, kNames> names{};
     std::array<std::atomic<std::uint64_t>, kMaxChunks / 64> taken{}; ///< one bit per chunk
     std::array<ThreadSlot, kThreads> threads{};
+
+    /// Whether the process recorded anything, or has something to say.
+    [[nodiscard]] bool recordedAnything() const {
+        return slots_used.load() != 0 || lost_begins.load() != 0 || stated.load() != 0 || message_bytes.load() != 0;
+    }
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
 

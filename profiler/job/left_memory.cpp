@@ -17,11 +17,6 @@ namespace {
 
 using namespace event_memory;
 
-bool recordedAnything(const Header& header) {
-    return header.slots_used.load() != 0 || header.lost_begins.load() != 0 || header.stated.load() != 0 ||
-           header.message_bytes.load() != 0;
-}
-
 /// The process may have died between a write and its note of it.
 void chooseCheckpoint(Header& header, const std::filesystem::path& dir) {
     if (header.prepared.load() == 0) return;
@@ -34,11 +29,7 @@ void chooseCheckpoint(Header& header, const std::filesystem::path& dir) {
         header.current.store(other);
 }
 
-std::int64_t written(const perfetto::CaptureCounts& counts) {
-    return counts.ranges + counts.marks + counts.comm_events;
-}
-
-/// Takes everything that is left; flushes until that fails, if writing is possible at all, and counts the rest.
+/// Takes what is left; flushes until that fails, if it may be written at all, and counts the rest.
 Status takeAll(CaptureWriter& writer, EventReader& reader, TimeNs now, Status flushed) {
     constexpr std::size_t kWords = 1024;
     bool more = true;
@@ -54,19 +45,41 @@ Status takeAll(CaptureWriter& writer, EventReader& reader, TimeNs now, Status fl
     return flushed;
 }
 
+std::string_view bounded(std::uint64_t size, std::span<const char> room) {
+    return {room.data(), std::min<std::size_t>(size, room.size())};
+}
+
+/// Counts that can be added.
+CaptureWriter::Stated plausible(CaptureWriter::Stated stated) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 48;
+    for (const auto& [name, member] : perfetto::kCaptureCounts)
+        stated.counts.*member = std::clamp<std::int64_t>(stated.counts.*member, 0, kMost);
+    stated.files = std::clamp<std::int64_t>(stated.files, 0, kMost);
+    return stated;
+}
+
 } // namespace
+
+LeftByProcess leftByAccount(const WatcherLink::Account& account) {
+    LeftByProcess left;
+    left.described = describedProcess(bounded(account.identity_bytes, account.identity));
+    left.recorded = account.recorded == 1;
+    left.regular = account.ended == 1;
+    left.stated = plausible({account.counts, account.files});
+    left.counts = left.stated.counts;
+    left.message = bounded(account.message_bytes, account.message);
+    return left;
+}
 
 LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir) {
     Header& header = memory.header();
     LeftByProcess left;
     if (!memory.isBegun()) return left;
-    const auto bounded = [](std::uint64_t size, std::span<const char> room) {
-        return std::string_view(room.data(), std::min<std::size_t>(size, room.size()));
-    };
     left.described = describedProcess(bounded(header.identity_bytes.load(), header.identity));
     left.regular = header.ended.load() == 1;
-    left.recorded = recordedAnything(header);
+    left.recorded = header.recordedAnything();
     left.message = bounded(header.message_bytes.load(), header.message);
+    left.stated = plausible(CaptureWriter::stated(memory));
     if (left.regular || !left.recorded) return left;
     left.gpu_unknown = header.on_devices.load() != 0;
     left.stated_lost =
@@ -96,9 +109,12 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     if (flushed.ok()) flushed = writer.finishResumed(now.monotonic);
     left.counts = writer.counts();
     left.written = flushed.ok();
-    if (!flushed.ok()) {
-        // Everything that the checkpoint counts is in the file, as far as it can be read; the rest is not.
-        left.counts.not_written += written(left.counts) - written(before) + writer.openRanges();
+    if (flushed.ok()) {
+        left.stated = writer.stated();
+    } else {
+        // What the checkpoint counts is in the file, as far as that can be read; the rest is not.
+        left.counts.not_written +=
+            perfetto::hostEvents(left.counts) - perfetto::hostEvents(before) + writer.openRanges();
         left.counts.unmatched = before.unmatched;
         left.counts.ranges = before.ranges;
         left.counts.marks = before.marks;

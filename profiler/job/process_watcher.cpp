@@ -1,12 +1,13 @@
 #include "profiler/job/process_watcher.h"
 
-#include "profiler/capture/watcher_link.h"
+#include "core/base/process_info.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -33,7 +34,18 @@ std::string unguessableName() {
     return name;
 }
 
-/// Readable when the process has ended; not open if it already has.
+/// As far as the system allows: each process takes two descriptors, and its memory counts as a file. To be called once
+/// the job runs, whose limits are its own.
+void raiseLimits() {
+    for (const auto what : {RLIMIT_NOFILE, RLIMIT_FSIZE}) {
+        rlimit limit{};
+        if (::getrlimit(what, &limit) != 0) continue;
+        limit.rlim_cur = limit.rlim_max;
+        ::setrlimit(what, &limit);
+    }
+}
+
+/// Readable when the process is gone; not open if it is already, or if there is no descriptor left.
 Descriptor processOf(int pid) {
     return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
@@ -84,6 +96,7 @@ ProcessWatcher::Report ProcessWatcher::finish(std::chrono::milliseconds patience
     for (LeftByProcess& left : left_) {
         if (left.recorded) report.processes.push_back(std::move(left));
     }
+    report.refused = refused_;
     report.running =
         static_cast<int>(std::ranges::count_if(watched_, [](const Watched& watched) { return !watched.done; }));
     return report;
@@ -92,18 +105,24 @@ ProcessWatcher::Report ProcessWatcher::finish(std::chrono::milliseconds patience
 void ProcessWatcher::accept() {
     for (;;) {
         Descriptor made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        crowded_ = !made.isOpen() && errno != EAGAIN && errno != EWOULDBLOCK;
         if (!made.isOpen()) return;
         ucred peer{};
         socklen_t size = sizeof peer;
+        // Anybody can read the socket's name, and use up what a process may have open.
         const bool known = ::getsockopt(made.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-                           (peer.uid == ::getuid() || ::geteuid() == 0);
-        if (known) connections_.push_back(std::move(made));
+                           (peer.uid == ::getuid() || peer.uid == ::geteuid());
+        if (!known) {
+            ++refused_;
+            continue;
+        }
+        if (connections_.empty()) raiseLimits();
+        connections_.push_back(std::move(made));
     }
 }
 
 void ProcessWatcher::receive(const Descriptor& connection, bool& over) {
-    WatcherLink::Message told;
-    iovec text{&told, sizeof told};
+    iovec text{told_.get(), sizeof *told_};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int))> room{};
     for (;;) {
         msghdr message{};
@@ -128,22 +147,46 @@ void ProcessWatcher::receive(const Descriptor& connection, bool& over) {
                 memory = Descriptor(number);
             }
         }
-        if (who.pid <= 0 || got != static_cast<ssize_t>(sizeof told)) continue;
-        if (told.kind == WatcherLink::Message::Kind::Ask) {
-            memory = EventMemory::fileFor(static_cast<std::size_t>(told.bytes));
-            answer(connection, memory.get());
-        }
-        auto attached = EventMemory::attach(std::move(memory));
-        if (attached == nullptr) continue;
-        attached->closeDescriptor();
-        for (Watched& before : watched_) { // which has become another program
-            if (before.pid == who.pid && !before.done) settle(before);
-        }
-        watched_.push_back({std::move(attached), who.pid, processOf(who.pid), false});
+        if (who.pid <= 0) continue;
+        if (got == static_cast<ssize_t>(sizeof *told_) && told_->head.kind == WatcherLink::Message::Kind::Account)
+            takeAccount(who.pid);
+        else if (got == static_cast<ssize_t>(sizeof told_->head))
+            take(who.pid, std::move(memory), told_->head, connection);
     }
 }
 
-/// Gives memory to a process that may not make it itself; without a descriptor there is none.
+void ProcessWatcher::take(int pid, Descriptor memory, const WatcherLink::Message& told, const Descriptor& connection) {
+    using Kind = WatcherLink::Message::Kind;
+    if (told.kind != Kind::Ask && told.kind != Kind::Give) return;
+    if (told.kind == Kind::Ask) {
+        memory = EventMemory::fileFor(static_cast<std::size_t>(told.bytes));
+        answer(connection, memory.get());
+    }
+    auto attached = EventMemory::attach(std::move(memory)); // null also where the descriptor got lost on the way
+    if (attached != nullptr) attached->closeDescriptor();
+    watchProcess(pid, std::move(attached));
+}
+
+void ProcessWatcher::watchProcess(int pid, std::unique_ptr<EventMemory> memory) {
+    for (Watched& before : watched_) { // which has become another program, or now asks for memory
+        if (before.pid != pid || before.done) continue;
+        if (before.memory == nullptr && memory == nullptr) return;
+        if (before.memory != nullptr) settle(before);
+        before.done = true;
+    }
+    watched_.push_back({std::move(memory), pid, processOf(pid), false});
+}
+
+void ProcessWatcher::takeAccount(int pid) {
+    const auto stated = std::ranges::find_if(watched_, [&](const Watched& watched) {
+        return watched.pid == pid && !watched.done && watched.memory == nullptr;
+    });
+    if (stated == watched_.end()) return;
+    stated->done = true;
+    left_.push_back(leftByAccount(*told_));
+}
+
+/// Hands a process memory that it may not make itself; without a descriptor there is none.
 void ProcessWatcher::answer(const Descriptor& connection, int memory) {
     WatcherLink::Message message;
     iovec text{&message, sizeof message};
@@ -165,6 +208,14 @@ void ProcessWatcher::answer(const Descriptor& connection, int memory) {
 
 void ProcessWatcher::settle(Watched& watched) {
     watched.done = true;
+    if (watched.memory == nullptr) {
+        LeftByProcess& left = left_.emplace_back();
+        left.recorded = left.unwatched = true;
+        left.described.process = thisProcess(); // its host
+        left.described.process.pid = watched.pid;
+        left.described.process.program.clear();
+        return;
+    }
     try {
         left_.push_back(writeWhatIsLeft(*watched.memory, dir_));
     } catch (const std::exception& error) {
@@ -177,9 +228,16 @@ void ProcessWatcher::settle(Watched& watched) {
     watched.memory.reset();
 }
 
+/// Where there was no descriptor for it, one may be free by now.
+bool ProcessWatcher::hasEnded(Watched& watched) {
+    if (!watched.process.isOpen()) watched.process = processOf(watched.pid);
+    if (!watched.process.isOpen()) return ::kill(watched.pid, 0) != 0 && errno == ESRCH;
+    return isReadable(watched.process.get());
+}
+
 void ProcessWatcher::settleEnded() {
     for (Watched& watched : watched_) {
-        if (!watched.done && (!watched.process.isOpen() || isReadable(watched.process.get()))) settle(watched);
+        if (!watched.done && hasEnded(watched)) settle(watched);
     }
     std::erase_if(watched_, [](const Watched& watched) { return watched.done; });
 }
@@ -188,13 +246,14 @@ void ProcessWatcher::watch() {
     std::vector<pollfd> waited;
     std::optional<Clock::time_point> until;
     for (;;) {
-        waited.assign({{listener_.get(), POLLIN, 0}, {until ? -1 : stop_.get(), POLLIN, 0}});
+        const bool unseen = std::ranges::any_of(watched_, [](const Watched& one) { return !one.process.isOpen(); });
+        waited.assign({{crowded_ ? -1 : listener_.get(), POLLIN, 0}, {until ? -1 : stop_.get(), POLLIN, 0}});
         for (const Descriptor& connection : connections_)
             waited.push_back({connection.get(), POLLIN, 0});
         for (const Watched& watched : watched_)
             waited.push_back({watched.process.get(), POLLIN, 0});
-        constexpr int kLook = 20; // ms, at the end
-        ::poll(waited.data(), waited.size(), until ? kLook : -1);
+        constexpr int kLook = 20; // ms, at the end, and where descriptors are lacking
+        ::poll(waited.data(), waited.size(), until || crowded_ || unseen ? kLook : -1);
         accept();
         for (std::size_t i = 0; i < connections_.size();) {
             bool over = false;

@@ -2,6 +2,7 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/result.h"
+#include "profiler/capture/watcher_link.h"
 #include "profiler/job/left_memory.h"
 
 #include <atomic>
@@ -14,9 +15,9 @@
 
 namespace bubblescope::profiler {
 
-/// Owns the memory of a job's processes, and writes what they leave there when they end without writing it themselves:
-/// killed, by _exit, or by becoming another program. Runs its own thread. Rejects processes of other users, unless this
-/// process is root.
+/// Holds the memory of the processes of a job, and writes what they leave there when they end without writing it
+/// themselves: killed, by _exit, or by becoming another program. Where it cannot hold a process's memory, the process
+/// states at its end what it wrote. Its own thread. Only processes of this one's user are accepted.
 class ProcessWatcher {
 public:
     /// Error: Run.
@@ -31,15 +32,16 @@ public:
     struct Report {
         std::vector<LeftByProcess> processes; ///< that recorded something, or tried to
         int running = 0;                      ///< processes that still record
+        std::int64_t refused = 0;             ///< connections of other users
     };
     /// Call it once, when the job has ended. Waits at most `patience` for processes of the job that are still ending.
     [[nodiscard]] Report finish(std::chrono::milliseconds patience);
 
 private:
     struct Watched {
-        std::unique_ptr<EventMemory> memory;
+        std::unique_ptr<EventMemory> memory; ///< null if there was no descriptor, or no room in a file, for it
         int pid = 0;
-        Descriptor process; ///< readable when it has ended; not open if it ended before
+        Descriptor process; ///< readable when it is gone; not open where it was gone before or there are none left
         bool done = false;
     };
 
@@ -47,6 +49,10 @@ private:
     void watch();
     void accept();
     void receive(const Descriptor& connection, bool& over);
+    void take(int pid, Descriptor memory, const WatcherLink::Message& told, const Descriptor& connection);
+    void takeAccount(int pid);
+    void watchProcess(int pid, std::unique_ptr<EventMemory> memory);
+    [[nodiscard]] static bool hasEnded(Watched& watched);
     static void answer(const Descriptor& connection, int memory);
     void settle(Watched& watched);
     void settleEnded();
@@ -56,6 +62,9 @@ private:
     Descriptor listener_;
     Descriptor stop_;
     std::vector<Descriptor> connections_;
+    bool crowded_ = false; ///< no descriptor was left for a connection that waits
+    std::atomic<std::int64_t> refused_{0};
+    std::unique_ptr<WatcherLink::Account> told_ = std::make_unique<WatcherLink::Account>(); ///< the last message
     std::vector<Watched> watched_;
     std::vector<LeftByProcess> left_;
     std::atomic<std::chrono::milliseconds> patience_{};

@@ -37,6 +37,7 @@ std::map<std::uint32_t, Process> writers(const Trace& trace, Processes& processe
         CapturedProcess& process = processes[writer];
         process.host = std::get<0>(writer);
         process.pid = std::get<1>(writer);
+        process.began = std::get<2>(writer);
         process.program = words(trace, instant.args, "program");
         process.rank = trace.intArg(instant.args, "rank");
         process.files.push_back(trace.files()[file].path);
@@ -49,13 +50,17 @@ void takeTotals(const Trace& trace, ArgSetId args, perfetto::CaptureCounts& coun
         counts.*member = std::max(counts.*member, trace.intArg(args, name).value_or(0)); // the counts only grow
 }
 
-void readInstants(const Trace& trace, Processes& processes) {
-    const std::map<std::uint32_t, Process> of_file = writers(trace, processes);
+bool isOfRanges(std::string_view category) {
+    return category == "nvtx" || category == perfetto::kPipelineCategory;
+}
+
+void readInstants(const Trace& trace, const std::map<std::uint32_t, Process>& of_file, Processes& processes) {
     for (const Instant& instant : trace.instants()) {
-        if (trace.text(instant.category) != CaptureFile::kCategory) continue;
         const auto writer = of_file.find(trace.tracks()[instant.track].file);
         if (writer == of_file.end()) continue;
         CapturedProcess& process = processes[writer->second];
+        if (isOfRanges(trace.text(instant.category))) ++process.readable.marks;
+        if (trace.text(instant.category) != CaptureFile::kCategory) continue;
         if (trace.text(instant.name) == perfetto::kCaptureTotals) takeTotals(trace, instant.args, process.counts);
         if (trace.text(instant.name) == perfetto::kCaptureEnds) process.account = CapturedProcess::Account::Own;
         if (trace.text(instant.name) == perfetto::kCaptureRecovered)
@@ -83,39 +88,77 @@ Status readFiles(const fs::path& dir, JobControl& control, CaptureReport& report
     BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces({dir}, control));
     const Trace& trace = *read.trace;
     Processes processes;
-    readInstants(trace, processes);
+    const std::map<std::uint32_t, Process> of_file = writers(trace, processes);
+    readInstants(trace, of_file, processes);
+    const std::vector<FileSummary> files = summarize(trace);
+    for (std::uint32_t number = 0; number < files.size(); ++number) {
+        const auto writer = of_file.find(number);
+        for (const auto& [category, count] : files[number].by_category) {
+            report.slices[category] += count;
+            if (writer == of_file.end()) continue;
+            CapturedProcess& process = processes[writer->second];
+            if (isOfRanges(category)) process.readable.ranges += count;
+            if (category == "nccl") process.readable.comm_events += count;
+        }
+    }
     for (auto& [key, process] : processes)
         report.processes.push_back(std::move(process));
-    for (const FileSummary& file : summarize(trace)) {
-        for (const auto& [category, count] : file.by_category)
-            report.slices[category] += static_cast<std::int64_t>(count);
-    }
     report.problems = std::move(read.problems);
     return {};
 }
 
-/// The written part is already in the files; only this object counts the events that could not be written.
-void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
-    if (left.regular) return;
+CapturedProcess& processOf(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
     const ProcessInfo& info = left.described.process;
     const auto known = std::ranges::find_if(processes, [&](const CapturedProcess& process) {
-        const auto wanted = left.written ? CapturedProcess::Account::Watcher : CapturedProcess::Account::Open;
-        return process.account == wanted && process.pid == info.pid && process.host == info.host;
+        const bool same = left.unwatched || process.began == left.described.began.count(); // numbers are used again
+        return same && process.pid == info.pid && process.host == info.host;
     });
-    const bool is_new = known == processes.end();
-    if (is_new && left.written && !left.gpu_unknown) return;
-    CapturedProcess& process = is_new ? processes.emplace_back() : *known;
-    if (is_new) {
-        process.host = info.host;
-        process.pid = info.pid;
-        process.program = info.program;
-        if (left.described.identity.rank) process.rank = *left.described.identity.rank;
-    }
+    if (known != processes.end()) return *known;
+    CapturedProcess& process = processes.emplace_back();
+    process.host = info.host;
+    process.pid = info.pid;
+    process.program = info.program;
+    process.began = left.described.began.count();
+    if (left.described.identity.rank) process.rank = *left.described.identity.rank;
+    return process;
+}
+
+bool statesNothing(const LeftByProcess& left) {
+    return !left.unwatched && !left.gpu_unknown && left.stated.files == 0 && left.counts == perfetto::CaptureCounts();
+}
+
+/// What was written of it is in the files already; what could not be is known here alone.
+void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
+    if (statesNothing(left)) return;
+    CapturedProcess& process = processOf(left, processes);
+    using Account = CapturedProcess::Account;
+    if (left.unwatched) return; // its own account counts, if it wrote one
+    process.files_written = left.stated.files;
     process.gpu_unknown = left.gpu_unknown;
-    if (left.written) return;
-    process.account = CapturedProcess::Account::Watcher;
+    if (left.regular || left.written) {
+        process.account = left.regular ? Account::Own : Account::Watcher;
+        for (const auto& [name, member] : perfetto::kCaptureCounts)
+            process.counts.*member = std::max(process.counts.*member, left.stated.counts.*member);
+        return;
+    }
+    process.account = Account::Watcher;
     process.counts = left.counts;
     if (!left.message.empty()) process.messages.push_back(left.message);
+}
+
+/// What processes state to have written, against what is there.
+void findMissing(std::vector<CapturedProcess>& processes) {
+    for (CapturedProcess& process : processes) {
+        process.files_missing =
+            std::max<std::int64_t>(process.files_written - static_cast<std::int64_t>(process.files.size()), 0);
+        if (process.counts.parts_removed > 0) continue; // with an unknown number of events
+        const auto missing = [&](std::int64_t stated, std::int64_t there) {
+            return std::max<std::int64_t>(stated - there, 0);
+        };
+        process.unreadable = missing(process.counts.ranges, process.readable.ranges) +
+                             missing(process.counts.marks, process.readable.marks) +
+                             missing(process.counts.comm_events, process.readable.comm_events);
+    }
 }
 
 } // namespace
@@ -134,6 +177,7 @@ Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control, st
     }
     for (const LeftByProcess& process : left)
         addLeft(process, report.processes);
+    findMissing(report.processes);
     std::ranges::stable_sort(report.processes, {}, [](const CapturedProcess& process) {
         return std::tuple(!process.rank.has_value(), process.rank.value_or(0), process.host, process.pid);
     });

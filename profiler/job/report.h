@@ -22,13 +22,18 @@ struct CapturedProcess {
     std::optional<std::int64_t> rank;
     std::string host;
     std::int64_t pid = 0;
+    std::int64_t began = 0; ///< CLOCK_MONOTONIC, ns
     std::string program;
     perfetto::CaptureCounts counts; ///< as last reported
     /// Whether the counts are complete: the process ended normally, or `record` wrote or counted what it left.
     /// Otherwise it lost at least what they state.
     enum class Account : std::uint8_t { Open, Own, Watcher };
     Account account = Account::Open;
-    bool gpu_unknown = false; ///< it died with CUPTI's buffers, whose content is unknown
+    perfetto::CaptureCounts readable; ///< ranges, marks and NCCL's events that are in the files
+    std::int64_t files_written = 0;   ///< as it stated itself, without those that it removed; 0 if nobody asked it
+    std::int64_t files_missing = 0;   ///< of these
+    std::int64_t unreadable = 0;      ///< events that it wrote and that are not in the files
+    bool gpu_unknown = false;         ///< it died with CUPTI's buffers, of which nobody knows what they held
     std::vector<std::string> messages;
 };
 

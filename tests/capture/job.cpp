@@ -176,6 +176,26 @@ int main(int argc, char** argv) {
         ranges(50);
         return 0;
     }
+    if (what == "cleans" || what == "moves") { // its own folder, as scripts do at their begin
+        ranges(200, "kept");
+        while (!traceHolds("kept"))
+            busy(1000);
+        const std::filesystem::path dir = std::getenv("BUBBLESCOPE_CAPTURE_DIR");
+        if (what == "moves")
+            std::filesystem::rename(dir, dir.string() + ".old");
+        else
+            std::filesystem::remove_all(dir);
+        ranges(5);
+        return 0;
+    }
+    if (what == "open") { // many, when it ends without its destructors
+        for (int i = 0; i < 1000; ++i)
+            push("open");
+        while (!traceHolds("open"))
+            busy(1000);
+        busy(300'000); // a checkpoint holds the outermost of them
+        endAbruptly(2);
+    }
     if (what == "limited") { // to a file of some hundred ranges
         atMost(RLIMIT_FSIZE, 16 << 10);
         for (int i = 0; i < 80; ++i) {

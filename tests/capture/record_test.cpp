@@ -272,6 +272,57 @@ TEST_F(Record, WritesWhatAProcessLeavesThatEndsWithoutItsDestructors) {
     }
 }
 
+TEST_F(Record, AJobThatCleansItsFolderUpLosesNothing) {
+    for (const std::string how : {"cleans", "moves"}) {
+        removeResults();
+        const ProgramResult recorded = record(how);
+        EXPECT_EQ(recorded.exit_code, 0) << how;
+        EXPECT_THAT(recorded.err, HasSubstr("nothing lost")) << how;
+        EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 5}, {"kept", 200}})) << how;
+    }
+}
+
+TEST_F(Record, NamesWhatIsNoLongerInTheFolder) {
+    const auto recordThen = [&](const std::string& then) {
+        removeResults();
+        const std::string script = R"sh("$1" exit; "$1" exit; )sh" + then;
+        return runProgram({"record", "--out", dir(), "--report", scratch_.file("report"), "--", "/bin/sh", "-c", script,
+                           dir(), BUBBLESCOPE_TEST_JOB});
+    };
+    EXPECT_THAT(recordThen("true").err, HasSubstr("2 processes, nothing lost"));
+    EXPECT_THAT(recordThen(R"sh(rm "$(ls "$0"/*.pftrace | head -n 1)")sh").err,
+                HasSubstr("2 processes, 1 file missing, 4 events lost or incomplete"));
+    const ProgramResult all = recordThen(R"sh(rm -r "$0")sh");
+    EXPECT_THAT(all.err, HasSubstr("2 processes, 2 files missing, 8 events lost or incomplete"));
+    const auto told = report();
+    ASSERT_EQ(told["processes"].size(), 2U);
+    for (const auto& process : told["processes"]) {
+        EXPECT_EQ(process["recorded"]["ranges"], 4) << "as the process stated";
+        EXPECT_EQ(process["lost"]["unreadable"], 4);
+        EXPECT_EQ(process["lost"]["files_missing"], 1);
+    }
+}
+
+TEST_F(Record, CountsAllOpenRangesOfAProcessThatEndsAbruptly) {
+    EXPECT_EQ(record("open").exit_code, 0);
+    EXPECT_EQ(report()["processes"][0]["lost"]["unmatched"], 1000);
+}
+
+TEST_F(Record, AProcessStatesItsAccountWhereItsMemoryCannotBeHeld) {
+    // Neither the job nor `record` may have a file of that size.
+    const std::string limited = R"(ulimit -f 1; exec "$0" record --out "$1" -- "$2" exit)";
+    const std::string errors = scratch_.file("errors");
+    const int status = std::system(("sh -c '" + limited + "' '" BUBBLESCOPE_PROGRAM "' '" + dir() +
+                                    "' '" BUBBLESCOPE_TEST_JOB "' >/dev/null 2>" + errors)
+                                       .c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 42);
+    std::ifstream file(errors);
+    const std::string said(std::istreambuf_iterator<char>(file), {});
+    EXPECT_THAT(said, testing::Not(HasSubstr("did not end by themselves")));
+    EXPECT_THAT(said, testing::Not(HasSubstr("no process used NVTX")));
+    EXPECT_THAT(said, testing::AnyOf(HasSubstr("4 events lost"), HasSubstr("nothing lost")));
+}
+
 TEST_F(Record, ForkedChildrenThatExitHaveTracesOfTheirOwn) {
     EXPECT_EQ(record("children").exit_code, 0);
     const auto told = report();

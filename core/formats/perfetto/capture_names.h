@@ -63,6 +63,11 @@ struct CaptureCounts {
     friend bool operator==(const CaptureCounts&, const CaptureCounts&) = default;
 };
 
+/// Ranges, marks and NCCL's events that were written.
+[[nodiscard]] constexpr std::int64_t hostEvents(const CaptureCounts& counts) {
+    return counts.ranges + counts.marks + counts.comm_events;
+}
+
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
 /// All counts by name. From kFirstLoss on they mean that something is missing.

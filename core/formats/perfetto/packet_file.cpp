@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace bubblescope::perfetto {
@@ -87,6 +90,41 @@ Status PacketFile::reopen() {
         return fileError(path_, "the trace file was replaced by another one", ESTALE);
     descriptor_ = std::exchange(again.descriptor_, -1);
     return {};
+}
+
+bool PacketFile::isInPlace() const {
+    struct stat about {};
+    return ::stat(path_.c_str(), &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
+}
+
+Status PacketFile::copyFrom(int from, std::int64_t length) {
+    std::array<char, std::size_t{64} << 10> buffer{};
+    while (length_ < length) {
+        const auto most = static_cast<std::size_t>(std::min<std::int64_t>(length - length_, buffer.size()));
+        const ssize_t got = ::pread(from, buffer.data(), most, length_);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return fileError(path_, "the trace file cannot be restored", got < 0 ? errno : EIO);
+        BUBBLESCOPE_TRY(append({buffer.data(), static_cast<std::size_t>(got)}));
+    }
+    return {};
+}
+
+Status PacketFile::moveTo(std::filesystem::path path) {
+    struct stat about {};
+    if (::fstat(descriptor_, &about) != 0 || about.st_dev != device_ || about.st_ino != inode_)
+        return fileError(path_, "the trace file was removed", ENOENT);
+    // Through its number: no name leads to a file that was removed.
+    const std::string own = fmt::format("/proc/self/fd/{}", descriptor_);
+    const int from = ::open(own.c_str(), O_RDONLY | O_CLOEXEC);
+    if (from < 0) return fileError(path_, "the trace file was removed", errno);
+    Result<PacketFile> made = create(std::move(path));
+    const Status copied = made.ok() ? made.value().copyFrom(from, length_) : Status(made.error());
+    ::close(from);
+    if (copied.ok())
+        *this = std::move(made).value();
+    else if (made.ok())
+        ::unlink(made.value().path().c_str());
+    return copied;
 }
 
 Status PacketFile::append(std::string_view packets) {

@@ -37,12 +37,18 @@ public:
     /// closes descriptors that it does not own may have reused the number: the file is then reopened.
     [[nodiscard]] Status append(std::string_view packets);
 
+    /// Whether the path still leads to this file: a job that cleans its folder up may have removed or moved it.
+    [[nodiscard]] bool isInPlace() const;
+    /// Copies what was written to a new file at `path` and goes on there. Error: Run, naming the file; nothing changes.
+    [[nodiscard]] Status moveTo(std::filesystem::path path);
+
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     [[nodiscard]] std::int64_t length() const { return length_; } ///< bytes
 
 private:
     PacketFile(std::filesystem::path path, int descriptor);
     [[nodiscard]] Status reopen();
+    [[nodiscard]] Status copyFrom(int from, std::int64_t length);
 
     std::filesystem::path path_;
     int descriptor_ = -1;

@@ -85,5 +85,22 @@ TEST(PacketFile, TakesBackABatchThatDoesNotFit) {
     EXPECT_EQ(contentOf(path), "whole again");
 }
 
+TEST(PacketFile, GoesOnInANewFileWithAllThatARemovedOneHeld) {
+    const test::ScratchFolder folder;
+    auto file = PacketFile::create(folder.path() / "a.pftrace");
+    ASSERT_TRUE(file.ok()) << file.error().text();
+    ASSERT_TRUE(file.value().append("before ").ok());
+    EXPECT_TRUE(file.value().isInPlace());
+    std::filesystem::remove(folder.path() / "a.pftrace");
+    EXPECT_FALSE(file.value().isInPlace());
+    const Status nowhere = file.value().moveTo(folder.path() / "missing" / "a.pftrace");
+    EXPECT_FALSE(nowhere.ok());
+    ASSERT_TRUE(file.value().moveTo(folder.path() / "a.pftrace").ok()) << "as if nothing had been tried before";
+    EXPECT_TRUE(file.value().isInPlace());
+    ASSERT_TRUE(file.value().append("after").ok());
+    EXPECT_EQ(contentOf(folder.path() / "a.pftrace"), "before after");
+    EXPECT_EQ(file.value().length(), 12);
+}
+
 } // namespace
 } // namespace bubblescope::perfetto
