@@ -155,6 +155,11 @@ private:
         if (bytes != bytes_ || (follower_.files() == 0 && anyFolder())) grew_ = now;
         bytes_ = bytes;
         if (now - grew_ < patience_) return {};
+        if (!receiver_ && analyzer_.capturedEnded() && captured_.isSettled())
+            return runError(analyzer_.info() ? "the job has ended, and its recording cannot be read any more"
+                                             : "the job has ended, and no pipeline was found in its recording",
+                            captured_.problem().empty() ? "look at it with `bubblescope analyze`"
+                                                        : captured_.problem());
         const std::vector<std::filesystem::path> silent = follower_.unstated(analyzer_);
         constexpr std::string_view kSilent = "does not name a rank of a run: it is empty, or damaged at its beginning";
         if (!receiver_ && silent.size() == follower_.files()) {
@@ -315,8 +320,8 @@ CommandResult monitor(MonitorArguments& options) {
         fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
     }
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
-    if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower));
-    // Recorded jobs report their events only in their traces, so streams from the network are written to a folder, too.
+    if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower), options.patience);
+    // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
     std::optional<TemporaryFolder> scratch;
     std::vector<std::filesystem::path> captured = folders;
     if (!options.streams.listen.empty()) {
@@ -355,8 +360,9 @@ void addMonitorCommand(Command app, Action& action) {
         .typeName("TIME")
         .needs(alert);
     command
-        .addParsed("--patience", options->patience, parseTime,
-                   "How long a step waits for late ranks' records after other ranks have finished it (10s)")
+        .addParsed(
+            "--patience", options->patience, parseTime,
+            "How long to wait for late ranks once others have ended a step, for folders and for a collector (10s)")
         .typeName("TIME");
     addFailOn(command, options->fail_on);
     command

@@ -1,5 +1,6 @@
 #include "app/cli/monitor_streams.h"
 
+#include "app/cli/end_in_time.h"
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
 #include "core/base/bytes.h"
@@ -108,7 +109,7 @@ namespace {
 /// A sender, and how long it may continue.
 class Sending {
 public:
-    explicit Sending(live::StreamSender::Options options) : sender_(std::move(options)) {}
+    Sending(live::StreamSender::Options options, TimeNs patience) : sender_(std::move(options)), patience_(patience) {}
 
     live::StreamSender& sender() { return sender_; }
 
@@ -123,6 +124,7 @@ public:
             if (!reported_.empty()) printError(reported_ + "; trying again");
         }
         if (sender_.connected()) connected_at_ = monitorNow();
+        BUBBLESCOPE_TRY(lookForWelcome());
         constexpr TimeNs kReturns{std::chrono::seconds(10)}; // in which a collector that was started again is back
         if (connected_at_ && sender_.hasEnded() && monitorNow() - *connected_at_ >= kReturns)
             return runError(fmt::format("the monitor disconnected before it acknowledged the last {} bytes",
@@ -149,7 +151,25 @@ public:
     }
 
 private:
+    /// Error: Run, where no collector took the connection for too long: one that was there may return.
+    Status lookForWelcome() {
+        if (sender_.connected()) return {};
+        constexpr int kReturning = 10; // times the patience
+        constexpr TimeNs kSilent{std::chrono::seconds(2)};
+        const TimeNs since = monitorNow() - connected_at_.value_or(began_);
+        const TimeNs most = connected_at_ ? kReturning * patience_ : patience_;
+        if (since >= most)
+            return runError(fmt::format("no collector took the connection within {}", formatTime(most)),
+                            "check that one listens at that address, or give a longer --patience");
+        if (since >= kSilent && reported_.empty() && !std::exchange(told_silent_, true))
+            printError(fmt::format("the collector does not answer; waiting {} for it", formatTime(most)));
+        return {};
+    }
+
     live::StreamSender sender_;
+    TimeNs patience_;
+    TimeNs began_ = monitorNow();
+    bool told_silent_ = false;
     std::string reported_;
     TimeNs busy_at_ = monitorNow();
     std::optional<TimeNs> connected_at_; ///< last
@@ -159,10 +179,11 @@ constexpr int kLongestWait = 200; ///< milliseconds
 
 } // namespace
 
-CommandResult StreamOptions::sendFolders(live::SegmentFollower follower) const {
+CommandResult StreamOptions::sendFolders(live::SegmentFollower follower, TimeNs patience) const {
     BUBBLESCOPE_ASSIGN(live::StreamSender::Options options, senderOptions());
-    Sending sending(std::move(options));
+    Sending sending(std::move(options), patience);
     StopSignals stop;
+    const EndInTime in_time(stop);
     while (!stop.came()) {
         const bool more = follower.read(sending.sender(), monitorNow());
         BUBBLESCOPE_ASSIGN(const bool over, sending.turn());

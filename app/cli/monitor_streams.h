@@ -33,8 +33,9 @@ struct StreamOptions {
     /// streams of jobs that run without our library; empty = they are not kept.
     [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
-    /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
-    [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower) const;
+    /// Sends what the folders hold to the collector named, until the run has ended, the user stops it, or no collector
+    /// took the connection for `patience`, ten times as long after one did.
+    [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower, TimeNs patience) const;
 };
 
 } // namespace bubblescope::cli

@@ -100,6 +100,8 @@ public:
 
     /// Why the last look recognised no step; empty if it did.
     [[nodiscard]] const std::string& problem() const { return problem_; }
+    /// Whether all was read that had been written until nothing more came.
+    [[nodiscard]] bool isSettled() const { return settled_; }
 
 private:
     std::vector<std::filesystem::path> folders_;

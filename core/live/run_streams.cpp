@@ -269,6 +269,8 @@ void RunStreams::onRun(Source& source, const RecordOwner& owner, const RunStatem
                  {statement.host, statement.device});
     LiveRank* const rank = rankOf(owner);
     if (rank == nullptr) return;
+    // What is written anew where a rank was over may be another run.
+    if (hasEnded(rank->state) && statement.segment == 0) source.returned = true;
     if (source.returned && statement.segment == 0) rank->records = 0;
     rank->host = statement.host;
     rank->pid = statement.pid;

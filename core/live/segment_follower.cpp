@@ -210,14 +210,24 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
         if (code) problems_.push_back(fmt::format("{}: {}", folder.string(), code.message()));
     }
     for (auto file = files_.begin(); file != files_.end();) {
-        const bool keep = file->second.seen || (!file->second.finished && !readToEnd(file->second, target, now));
-        if (keep) { // the open descriptor still reads a removed file
+        if (file->second.seen || keepsRemoved(file->second, target, now)) {
             ++file;
             continue;
         }
         if (!file->second.finished) target.close(file->second.stream);
         file = files_.erase(file);
     }
+}
+
+/// Its open descriptor still reads a removed file, and a new one may take its place: a run that is started again, or a
+/// folder that is exchanged. Otherwise nothing more of its writer can arrive.
+bool SegmentFollower::keepsRemoved(File& file, StreamTarget& target, TimeNs now) {
+    constexpr TimeNs kReplaced{std::chrono::seconds(5)};
+    if (file.finished) return false;
+    if (!file.removed_at) file.removed_at = now;
+    if (!readToEnd(file, target, now) || now - *file.removed_at < kReplaced) return true;
+    target.gone(file.stream, fmt::format("{} was removed", file.path.string()));
+    return false;
 }
 
 void SegmentFollower::visit(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
@@ -227,6 +237,7 @@ void SegmentFollower::visit(const std::filesystem::path& path, StreamTarget& tar
     const auto [entry, is_new] = files_.try_emplace(placeOf(path));
     File& file = entry->second;
     file.seen = true;
+    file.removed_at.reset();
     if (is_new) {
         file.path = path;
         file.stream = target.open(path.string());

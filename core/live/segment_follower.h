@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,17 +73,19 @@ private:
         ino_t inode = 0;
         std::int64_t offset = 0; ///< bytes read so far
         StreamTarget::Stream stream = 0;
-        bool finished = false; ///< read to its end, and nothing will follow
-        bool more = false;     ///< the last read did not reach its end
-        bool at_end = false;   ///< this call of read() reached its end
-        bool seen = false;     ///< in the current listing of the folders
-        std::int64_t pid = 0;  ///< the process whose exit is awaited; 0 = not known yet, negative = none
+        bool finished = false;            ///< read to its end, and nothing will follow
+        bool more = false;                ///< the last read did not reach its end
+        bool at_end = false;              ///< this call of read() did
+        bool seen = false;                ///< in the current listing of the folders
+        std::optional<TimeNs> removed_at; ///< when it was first missing there
+        std::int64_t pid = 0;             ///< the process whose exit is waited for; 0 = not known yet, negative = none
     };
 
     SegmentFollower() = default;
     void takeEvents();
     void look(StreamTarget& target, TimeNs now);
     [[nodiscard]] std::int64_t slowestStep(const StreamTarget& target) const;
+    [[nodiscard]] bool keepsRemoved(File& file, StreamTarget& target, TimeNs now);
     void visit(const std::filesystem::path& path, StreamTarget& target, TimeNs now);
     [[nodiscard]] static Place placeOf(const std::filesystem::path& path);
     void openFile(File& file);

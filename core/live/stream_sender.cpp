@@ -326,6 +326,13 @@ void StreamSender::restart(Stream stream) {
 void StreamSender::close(Stream stream) {
     if (link_ && sources_[stream]->resumed) {
         net::Frame frame;
+        if (!sources_[stream]->exit_reason.empty() && !sources_[stream]->ended) {
+            frame.kind = net::Frame::Kind::Gone;
+            frame.stream = static_cast<std::uint32_t>(stream);
+            frame.text = std::exchange(sources_[stream]->exit_reason, {});
+            link_->send(frame);
+            frame.text.clear();
+        }
         frame.kind = net::Frame::Kind::Finish;
         frame.stream = static_cast<std::uint32_t>(stream);
         frame.offset = sources_[stream]->sent;
