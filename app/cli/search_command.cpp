@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/end_in_time.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/lowering_options.h"
 #include "app/cli/order_output.h"
@@ -18,12 +19,15 @@
 
 #include <fmt/format.h>
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <stop_token>
 
 namespace bubblescope::cli {
 namespace {
@@ -55,9 +59,30 @@ Result<SplitBackward> splitBackward(std::string_view word) {
     return word == "on" ? SplitBackward::On : word == "off" ? SplitBackward::Off : SplitBackward::Auto;
 }
 
+/// Asks a job to stop when a signal comes, or its time is up.
+class StoppedJob {
+public:
+    explicit StoppedJob(const StopSignals& signals, std::optional<std::chrono::milliseconds> limit = {})
+        : until_(limit ? std::optional(std::chrono::steady_clock::now() + *limit) : std::nullopt) {
+        control_.stop = ask_.get_token();
+        control_.at_check = [this, descriptor = signals.descriptor()] {
+            pollfd came{descriptor, POLLIN, 0};
+            const bool over = until_ && std::chrono::steady_clock::now() >= *until_;
+            if (over || ::poll(&came, 1, 0) > 0) ask_.request_stop();
+        };
+    }
+    [[nodiscard]] const JobControl& control() const { return control_; }
+
+private:
+    std::optional<std::chrono::steady_clock::time_point> until_;
+    std::stop_source ask_;
+    JobControl control_;
+};
+
 /// Progress on a terminal, and the end that Ctrl-C asks for.
 class SearchView {
 public:
+    explicit SearchView(StopSignals& signals) : signals_(signals) {}
     bool operator()(const SearchProgress& progress) {
         if (terminal_) {
             fmt::print(stderr, "\rround {}: {}, {:.2f} % above the bound\x1b[K", progress.rounds,
@@ -69,19 +94,26 @@ public:
     ~SearchView() {
         if (terminal_) fmt::print(stderr, "\r\x1b[K");
     }
-    SearchView() = default;
     SearchView(const SearchView&) = delete;
     SearchView& operator=(const SearchView&) = delete;
 
 private:
     bool terminal_ = isatty(STDERR_FILENO) != 0;
-    StopSignals signals_;
+    StopSignals& signals_;
 };
 
 Result<FoundOrder> watchedSearch(const SearchRequest& request) {
-    const JobControl control;
-    SearchView view;
-    return searchOrder(request, control, [&view](const SearchProgress& progress) { return view(progress); });
+    StopSignals signals;
+    const EndInTime in_time(signals);
+    SearchView view(signals);
+    const StoppedJob searched(signals);
+    BUBBLESCOPE_ASSIGN(FoundOrder found, searchOrder(request, searched.control(),
+                                                     [&view](const SearchProgress& now) { return view(now); }));
+    // It may be a family's order after all. Of large ones it takes long to find out.
+    constexpr std::chrono::milliseconds kNaming{500};
+    const StoppedJob named(signals, kNaming);
+    found.schedule = matchSchedule(found.schedule, {}, named.control()).schedule;
+    return found;
 }
 
 /// The order with PyTorch's actions, if actions are asked for.
@@ -115,7 +147,6 @@ CommandResult run(const SearchArguments& options) {
     const auto begin = std::chrono::steady_clock::now();
     BUBBLESCOPE_ASSIGN(FoundOrder found, watchedSearch(request));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    found.schedule = matchSchedule(found.schedule).schedule; // it may be a family's order after all
     BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, loweredOrder(options, found.schedule));
     BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.lowering.wanted()
                                                                   ? options.output.write(lowered)

@@ -95,8 +95,8 @@ int backwardsOf(const Schedule& schedule) {
 /// Keeps the result while specs are tried one by one.
 class Search {
 public:
-    Search(const Schedule& observed, const std::optional<CostModel>& costs)
-        : observed_(observed), kinds_(backwardsOf(observed)), costs_(costs) {}
+    Search(const Schedule& observed, const std::optional<CostModel>& costs, const JobControl& control)
+        : observed_(observed), kinds_(backwardsOf(observed)), costs_(costs), control_(control) {}
 
     /// True if the order of a family at its defaults is the observed one.
     bool amongDefaults() {
@@ -150,6 +150,7 @@ private:
 
     /// The order of a spec; nothing if it has none.
     std::optional<Schedule> tryOne(const ScheduleSpec& spec) {
+        if (control_.stopRequested()) return std::nullopt;
         auto made = makeSchedule(spec);
         if (!made.ok() || made.value().ranks.size() != observed_.ranks.size()) return std::nullopt;
         OrderComparison comparison = compareOrders(made.value(), observed_);
@@ -171,6 +172,7 @@ private:
     const Schedule& observed_;
     int kinds_;
     const std::optional<CostModel>& costs_;
+    const JobControl& control_;
     std::vector<ScheduleSpec> likely_;
     std::vector<int> limits_;
     bool found_ = false;
@@ -180,8 +182,9 @@ private:
 
 } // namespace
 
-ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs) {
-    Search search(observed, costs);
+ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs,
+                            const JobControl& control) {
+    Search search(observed, costs, control);
     if (search.amongDefaults() || search.amongParametrised()) {
         return std::move(search).result();
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/base/job.h"
 #include "core/cost/cost_model.h"
 #include "core/families/registry.h"
 #include "core/recognise/run.h"
@@ -33,9 +34,11 @@ struct OrderComparison {
 [[nodiscard]] OrderComparison compareOrders(const Schedule& expected, const Schedule& observed);
 
 /// Compares with every registry family and flavor at the order's p, m, v, starting with the one that the observed
-/// schedule names. Families whose order depends on more are tried at their defaults, then with observed values: op
-/// times (`costs`, if known), memory limits around the peak of activations, and the size of the first group.
-[[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {});
+/// schedule names. Families whose order depends on more are tried at their defaults, then with what was observed: op
+/// times (`costs`, if known), memory limits around the peak of activations, and the size of the first group. Once
+/// `control` stops it, no further family is tried.
+[[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {},
+                                          const JobControl& control = {});
 
 /// Sets the schedule of a run by the result of matchSchedule(). The family stated in its files comes first.
 void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& costs);

@@ -22,8 +22,9 @@ public:
           start_(static_cast<std::size_t>(problem_.size()), 0), ranks_(static_cast<std::size_t>(problem_.sizes().pp)),
           held_(ranks_.size(), 0) {}
 
-    /// Empty if memory is in the way, which cannot happen for an order within its limits.
-    RankOrders run() {
+    /// Empty if memory is in the way, which cannot happen for an order within its limits, or if `control` stops it.
+    RankOrders run(const JobControl& control) {
+        StopCheck stop(control, 1U << 10);
         std::vector<std::pair<std::int64_t, OpNumber>> turns;
         turns.reserve(start_.size());
         // Ties are broken by an order in which ops can run, because times may be 0.
@@ -34,7 +35,7 @@ public:
         }
         std::ranges::stable_sort(turns, {}, [](const auto& turn) { return turn.first; });
         for (const auto& [time, op] : turns)
-            if (!place(op)) return {};
+            if (stop.requested() || !place(op)) return {};
         RankOrders orders(ranks_.size());
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             for (const PlacedOp& placed : ranks_[r])
@@ -127,7 +128,7 @@ bool justify(OrderEvaluator& evaluator, int most, const JobControl& control) {
         for (const bool to_the_end : {true, false}) {
             const RankOrders kept = evaluator.orders();
             Justification pass(evaluator, to_the_end);
-            const RankOrders orders = pass.run();
+            const RankOrders orders = pass.run(control);
             evaluator.touch(pass.touched());
             if (orders.empty() || !evaluator.assign(orders) || evaluator.makespan() > before) {
                 if (!evaluator.assign(kept)) return shorter; // it was valid before

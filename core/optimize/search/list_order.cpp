@@ -35,10 +35,12 @@ public:
         findFlight();
     }
 
-    RankOrders run() {
+    RankOrders run(const JobControl& control) {
+        StopCheck stop(control, 1U << 12);
         for (const OpNumber op : firstOps())
             arrive(op, 0);
         for (OpNumber done = 0; done < problem_.size(); ++done) {
+            if (stop.requested()) return {};
             std::size_t best = 0;
             std::int64_t earliest = kNever;
             for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -291,8 +293,8 @@ private:
 
 } // namespace
 
-RankOrders listOrder(const OrderProblem& problem, const ListRule& rule) {
-    return ListRun(problem, rule).run();
+RankOrders listOrder(const OrderProblem& problem, const ListRule& rule, const JobControl& control) {
+    return ListRun(problem, rule).run(control);
 }
 
 } // namespace bubblescope

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/job.h"
 #include "core/optimize/search/order_problem.h"
 
 #include <cstdint>
@@ -30,9 +31,9 @@ struct ListRule {
     std::uint64_t seed = 0;
 };
 
-/// Makes an order in the way in which it would run: whenever a rank is free, it takes the op that the rule prefers
-/// among those that memory allows. A chunk's forward leaves room for the later chunks of the rank, so that no order
-/// deadlocks. O(ops · (ranks + chunks)).
-[[nodiscard]] RankOrders listOrder(const OrderProblem& problem, const ListRule& rule);
+/// Makes an order in the way in which it would run: whenever a rank is free it takes the op that the rule prefers among
+/// those that memory allows. A chunk's forward leaves room for the later chunks of the rank, so that no order
+/// deadlocks. O(ops · (ranks + chunks)). Empty where no order keeps to the memory, or `control` stopped it.
+[[nodiscard]] RankOrders listOrder(const OrderProblem& problem, const ListRule& rule, const JobControl& control = {});
 
 } // namespace bubblescope

@@ -88,7 +88,7 @@ public:
         addFamilies();
         bool more = elite_.empty() || report();
         if (more || elite_.empty()) addRuled();
-        if (elite_.empty()) return nothingRuns();
+        if (elite_.empty()) return control_.stopRequested() ? cancelledError() : nothingRuns();
         more = more && report();
         const int rounds =
             request_.rounds.value_or(request_.time_limit ? std::numeric_limits<int>::max() : kDefaultRounds);
@@ -247,13 +247,19 @@ private:
         for (const ScheduleFamily& family : scheduleFamilies()) {
             std::vector<std::string_view> flavors = family.flavors;
             if (flavors.empty()) flavors.emplace_back();
-            for (const std::string_view flavor : flavors)
-                addFamily(family, flavor, found);
+            for (const std::string_view flavor : flavors) {
+                if (!familiesEnd(found)) addFamily(family, flavor, found);
+            }
         }
         for (Candidate& candidate : found) {
             if (request_.noise && problems_[candidate.problem].plain()) candidate.score = scoreOf(candidate.noisy);
         }
         keep(std::move(found));
+    }
+
+    /// The caller wants an end, or the time is up and there is an order.
+    [[nodiscard]] bool familiesEnd(const std::vector<Candidate>& found) const {
+        return control_.stopRequested() || (!found.empty() && timeIsUp());
     }
 
     void addFamily(const ScheduleFamily& family, std::string_view flavor, std::vector<Candidate>& found) {
@@ -282,12 +288,12 @@ private:
                                                 [&](const auto& ops) { return std::ranges::any_of(ops, whole); }))
                 continue; // a pair with a whole backward saves more than one with a half
             auto orders = ordersOf(problem, made.value());
-            if (!orders || !fitsMemory(problem, *orders)) continue;
+            if (!orders || !fitsMemory(problem, *orders) || familiesEnd(found)) continue;
             const auto step = simulate(made.value(), request_.costs);
             if (!step.ok()) continue;
             Candidate candidate{.problem = i, .orders = std::move(*orders)};
             FamilyStep entry{std::string(family.name), made.value().flavor, stepLength(problem, step.value()), {}};
-            if (!judge(candidate)) continue;
+            if (familiesEnd(found) || !judge(candidate)) continue;
             if (request_.noise && problem.plain()) entry.noisy = familyNoise(problem, made.value(), candidate.orders);
             const auto rank = [](const FamilyStep& f) { return f.noisy ? f.noisy->mean : f.makespan.count(); };
             if (!result_.best_family || rank(entry) < rank(*result_.best_family)) {
@@ -385,7 +391,8 @@ private:
     }
 
     [[nodiscard]] Candidate ruled(std::size_t which, const ListRule& rule) const {
-        Candidate candidate{.problem = which, .orders = listOrder(problems_[which], rule)};
+        Candidate candidate{.problem = which,
+                            .orders = listOrder(problems_[which], rule, elite_.empty() ? control_ : limited_)};
         if (candidate.orders.empty() || !judge(candidate)) candidate.score = kNoStep;
         return candidate;
     }

@@ -84,15 +84,16 @@ struct FoundOrder {
 /// Usage error if sizes are impossible or too large to search.
 [[nodiscard]] Status checkSizes(const SearchRequest& request);
 
-/// Searches for the order with the shortest step. Starts from all families that fit into the memory and from orders
-/// made by rules (list_order.h); the best of them are improved round by round (improve.h). The result is never worse
-/// than the best family. It depends on request.seed and the number of rounds, not on threads or times: a time limit
-/// only decides after which round the search ends.
+/// Searches the order with the shortest step. Starts are all families that keep to the memory and orders made by rules
+/// (list_order.h); the best of them are improved round by round (improve.h). The answer is never worse than the best
+/// family. It depends on request.seed and the number of rounds, not on threads or times: a time limit only decides
+/// after which round the search ends. Where even the starts take longer, those made by then count, at least one.
 ///
 /// If transfers queue or block ranks (OrderProblem::plain() is false), orders are improved without that and then judged
 /// and adjusted by simulate(), which takes longer.
 ///
-/// Errors: Usage for impossible sizes; Input, naming the rank whose memory cannot hold one micro-batch, or if all
+/// Errors: Usage, for impossible sizes; Cancelled, where `control` stopped it before any order was found; Input, naming
+/// the rank where memory cannot hold one micro-batch, or where all
 /// orders found deadlock.
 [[nodiscard]] Result<FoundOrder> searchOrder(const SearchRequest& request, const JobControl& control,
                                              const SearchWatch& watch = {});
