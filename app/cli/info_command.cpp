@@ -3,6 +3,7 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "core/analysis/devices/device_summary.h"
+#include "core/base/visible.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/source/file_bytes.h"
 #include "core/formats/source/file_extract.h"
@@ -85,7 +86,8 @@ report::Section fileSection(const FileSummary& summary, std::uint32_t file, cons
     const bool usable = !summary.file.format.empty();
     const report::Reader details = usable ? report::Reader::Everyone : report::Reader::Programs;
     report::Section section;
-    section.line(summary.file.path.string() + (summary.file.process.empty() ? "" : ", " + summary.file.process));
+    section.line(
+        visible(summary.file.path.string() + (summary.file.process.empty() ? "" : ", " + summary.file.process)));
     section.data("path", summary.file.path.string());
     if (!summary.file.process.empty()) section.data("process", summary.file.process);
     section.data("format", usable ? Value(summary.file.format) : Value());

@@ -1,6 +1,7 @@
 #include "app/cli/output.h"
 
 #include "app/cli/terminal.h"
+#include "core/base/visible.h"
 #include "core/report/json.h"
 #include "core/report/text.h"
 
@@ -15,22 +16,6 @@ namespace bubblescope::cli {
 
 namespace {
 
-/// How many bytes at the beginning of `text` a terminal would obey instead of showing them: control characters other
-/// than line ends and tabs, those of U+0080 to U+009F, and what changes the direction of writing.
-std::size_t controlAt(std::string_view text) {
-    const auto byte = [text](std::size_t at) {
-        return at < text.size() ? static_cast<unsigned char>(text[at]) : static_cast<unsigned char>(0);
-    };
-    const unsigned char first = byte(0);
-    const bool ends_line = first == '\n' || (first == '\r' && byte(1) == '\n');
-    if (first == 0x7f || (first < 0x20 && !ends_line && first != '\t')) return 1;
-    if (first == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f) return 2;
-    if (first != 0xe2) return 0;
-    const bool embeds = byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae;   // U+202A to U+202E
-    const bool isolates = byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9; // U+2066 to U+2069
-    return embeds || isolates ? 3 : 0;
-}
-
 /// The length of the style that `text` begins with, 0 if there is none.
 std::size_t styleAt(std::string_view text) {
     const auto style =
@@ -41,16 +26,13 @@ std::size_t styleAt(std::string_view text) {
 /// Names in traces come from other programs, and a terminal would execute control characters in them.
 std::string withoutControls(std::string_view text, bool styles = false) {
     std::string out;
-    out.reserve(text.size());
     while (!text.empty()) {
-        if (const std::size_t style = styles ? styleAt(text) : 0; style > 0) {
-            out += text.substr(0, style);
-            text.remove_prefix(style);
-            continue;
-        }
-        const std::size_t control = controlAt(text);
-        out += control > 0 ? '?' : text.front();
-        text.remove_prefix(std::max<std::size_t>(control, 1));
+        const std::size_t style = styles ? styleAt(text) : 0;
+        out += text.substr(0, style);
+        text.remove_prefix(style);
+        const std::size_t next = styles ? std::min(text.find('\x1b', style > 0 ? 0 : 1), text.size()) : text.size();
+        out += visible(text.substr(0, next), LineEnds::Kept);
+        text.remove_prefix(next);
     }
     return out;
 }
@@ -140,17 +122,17 @@ void printError(const Error& error) {
     const bool piped = error.where == "-" || error.where.starts_with("-, ");
     const std::string place = piped ? "standard input" + error.where.substr(1) : error.where;
     const std::string where = place.empty() ? "" : place + ": ";
-    printError(where + error.message);
+    printError(visible(where + error.message));
     if (error.hint.empty()) return;
-    const std::string line = report::wrapped("  -> ", withoutControls(error.hint), errorWidth());
+    const std::string line = report::wrapped("  -> ", visible(error.hint), errorWidth());
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 void printProblems(const std::vector<Diagnostic>& problems) {
     for (const Diagnostic& problem : problems) {
-        printError(fmt::format("{}{}{}{}", problem.where.text(), problem.where.empty() ? "" : ": ",
-                               problem.message.text(),
-                               problem.count > 1 ? fmt::format(" ({} times)", problem.count) : ""));
+        printError(visible(fmt::format("{}{}{}{}", problem.where.text(), problem.where.empty() ? "" : ": ",
+                                       problem.message.text(),
+                                       problem.count > 1 ? fmt::format(" ({} times)", problem.count) : "")));
     }
 }
 

@@ -25,6 +25,7 @@
 #include "app/gui/report_page.h"
 #include "app/gui/status_line.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "core/base/visible.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -202,7 +203,8 @@ void MainWindow::showWritten(const Status& written, const QString& file) {
 }
 
 void MainWindow::showTitle(const QString& trace) {
-    setWindowTitle(trace.isEmpty() ? tr("Bubblescope") : tr("%1 – Bubblescope").arg(trace));
+    setWindowTitle(trace.isEmpty() ? tr("Bubblescope")
+                                   : tr("%1 – Bubblescope").arg(QString::fromStdString(visible(trace.toStdString()))));
 }
 
 void MainWindow::showStatement(const Statement& statement) {

@@ -1,5 +1,7 @@
 #include "core/base/sentence.h"
 
+#include "core/base/visible.h"
+
 #include <fmt/format.h>
 
 #include <bit>
@@ -20,7 +22,7 @@ Sentence SentenceArgument::formatted(std::string_view format) const {
     case Kind::Signed: return formattedNumber(format, std::bit_cast<std::int64_t>(bits_));
     case Kind::Unsigned: return formattedNumber(format, bits_);
     case Kind::Real: return formattedNumber(format, real_);
-    case Kind::Text: return std::string(text_);
+    case Kind::Text: return visible(text_);
     case Kind::Nested: return *nested_;
     }
     return {};

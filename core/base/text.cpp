@@ -1,5 +1,7 @@
 #include "core/base/text.h"
 
+#include "core/base/visible.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -69,8 +71,11 @@ std::string escapeXml(std::string_view text) {
         case '\'': out += "&apos;"; continue;
         default: break;
         }
+        const bool laid_out = code == '\n' || code == '\t' || code == '\r';
         if (code == kReplacementCharacter || !allowedInXml(code)) {
             out += "\xEF\xBF\xBD";
+        } else if (!laid_out && isShownAsEscape(code)) {
+            out += visible(before.substr(0, before.size() - text.size()));
         } else {
             out += before.substr(0, before.size() - text.size());
         }

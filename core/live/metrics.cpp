@@ -1,5 +1,6 @@
 #include "core/live/metrics.h"
 
+#include "core/base/visible.h"
 #include <fmt/format.h>
 #include <sys/epoll.h>
 
@@ -20,12 +21,9 @@ double seconds(TimeNs time) {
 /// Escapes a label's value.
 std::string escaped(std::string_view text) {
     std::string out;
-    for (const char c : text) {
+    for (const char c : visible(text)) {
         if (c == '\\' || c == '"') out += '\\';
-        if (c == '\n')
-            out += "\\n";
-        else
-            out += c;
+        out += c;
     }
     return out;
 }

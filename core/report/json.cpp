@@ -1,5 +1,7 @@
 #include "core/report/json.h"
 
+#include "core/base/text.h"
+#include "core/base/visible.h"
 #include "core/report/data_table.h"
 
 #include <fmt/format.h>
@@ -10,6 +12,20 @@
 
 namespace bubblescope::report {
 namespace {
+
+/// A string of JSON with escapes for what editors and terminals would obey, or end a line at.
+std::string visibleJson(std::string text) {
+    std::string out;
+    for (std::string_view rest = text; !rest.empty();) {
+        const std::string_view before = rest;
+        const char32_t code = takeCodePoint(rest);
+        if (isShownAsEscape(code))
+            fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<std::uint32_t>(code));
+        else
+            out += before.substr(0, before.size() - rest.size());
+    }
+    return out;
+}
 
 class JsonWriter {
 public:
@@ -51,7 +67,7 @@ private:
             out_ += text;
             out_ += '"';
         } else {
-            out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+            out_ += visibleJson(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
         }
     }
 

@@ -1,6 +1,7 @@
 #include "core/report/text.h"
 
 #include "core/base/field.h"
+#include "core/base/visible.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,11 @@ public:
         titles_.push_back(std::move(title));
         aligns_.push_back(align);
     }
-    void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    void row(std::vector<std::string> cells) {
+        for (std::string& cell : cells)
+            cell = visible(cell);
+        rows_.push_back(std::move(cells));
+    }
 
     std::string text() const {
         std::vector<std::size_t> widths;
@@ -224,9 +229,11 @@ std::size_t characters(std::string_view text) {
     return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string wrapped(std::string_view head, std::string_view text, std::size_t width) {
+std::string wrapped(std::string_view head, std::string_view words, std::size_t width) {
     const std::size_t indent = characters(head);
     std::string out(head);
+    const std::string shown = visible(words, LineEnds::Kept);
+    std::string_view text = shown;
     std::size_t column = indent;
     bool begun = false; // whether the line has a word
     while (!text.empty()) {

@@ -1,5 +1,7 @@
 #include "core/schedule/schedule.h"
 
+#include "core/base/visible.h"
+
 #include <fmt/format.h>
 
 namespace bubblescope {
@@ -54,7 +56,7 @@ std::string orderName(std::string_view family, std::string_view flavor) {
 }
 
 std::string orderName(const Schedule& schedule) {
-    return orderName(schedule.name, schedule.flavor);
+    return visible(orderName(schedule.name, schedule.flavor)); // a file may call it anything
 }
 
 std::string sizesText(int pp, int microbatches, int vpp) {

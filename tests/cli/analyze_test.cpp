@@ -27,7 +27,7 @@ TEST(AnalyzeCommand, ATerminalObeysNoNameOfAFile) {
         R"("tid":7,"ts":1,"dur":5,"args":{"device":0,"stream":7}}]})");
     const auto result = runProgram({"analyze", file.string()});
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("a?[2Jb?c?d?e?f"));
+    EXPECT_THAT(result.out, HasSubstr(R"(a\x1b[2Jb\rc\u009bd\u202ee\u2066f)"));
     for (const char* const control : {"\x1b", "\r", "\xc2\x9b", "\u202e", "\u2066"})
         EXPECT_THAT(result.out + result.err, testing::Not(HasSubstr(control)));
 }

@@ -1,6 +1,7 @@
 #include "core/report/results/trace.h"
 
 #include "core/base/text.h"
+#include "core/base/visible.h"
 #include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
@@ -107,7 +108,7 @@ Section scheduleData(const Run& run) {
 void addTraceLines(Section& document, const Run& run, const StepSelection& selection) {
     std::string steps = pluralize(selection.steps().size(), "step");
     if (selection.replicas() > 1) steps += fmt::format(" × {} replicas", selection.replicas());
-    const auto line = [&](std::string text) { document.line(std::move(text), Reader::Text); };
+    const auto line = [&](std::string text) { document.line(visible(text), Reader::Text); };
     line(fmt::format("{}: {}, {}, {}, {} slices, {}",
                      run.files.size() == 1 ? run.files.front().string() : fmt::format("{} files", run.files.size()),
                      run.format, pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"), steps, run.slices,
@@ -151,7 +152,7 @@ Section clocksSection(const RunClocks& clocks) {
                 fmt::format("; by {} transfers, {} ops' order, {} collectives, {} pings; residual {}", clocks.transfers,
                             clocks.op_orders, clocks.collectives, clocks.pings, formatTime(clocks.residual));
         }
-        section.line(std::move(text), Reader::Text);
+        section.line(visible(text), Reader::Text);
         constexpr std::size_t kMaxRanks = 16;
         for (std::size_t i = 0; i < std::min(kMaxRanks, clocks.ranks.size()); ++i) {
             const RankClock& rank = clocks.ranks[i];

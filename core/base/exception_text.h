@@ -1,0 +1,14 @@
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+
+namespace bubblescope {
+
+/// What an exception says, in words for users.
+[[nodiscard]] inline std::string exceptionText(const std::exception& exception) {
+    return dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ? "there is not enough memory" : exception.what();
+}
+
+} // namespace bubblescope
