@@ -1,5 +1,6 @@
 #include "runtime/run.h"
 
+#include "core/base/exception_text.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/comm_topology.h"
 #include "runtime/comm/inproc/in_process_transport.h"
@@ -75,7 +76,7 @@ Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     try {
         return runHere(config, control);
     } catch (const std::exception& e) { // memory or threads; the engine reports failures of ranks
-        return runError(std::string("cannot set up the run: ") + e.what());
+        return runError(std::string("cannot set up the run: ") + exceptionText(e));
     }
 }
 

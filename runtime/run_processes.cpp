@@ -1,5 +1,6 @@
 #include "runtime/run.h"
 
+#include "core/base/exception_text.h"
 #include "core/base/hash.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/comm_topology.h"
@@ -41,7 +42,7 @@ Result<std::shared_ptr<RankQueue>> openDevice(Backend& backend, ProcessTeam& tea
     try {
         device = backend.openRank();
     } catch (const std::exception& e) {
-        opened = runError(e.what());
+        opened = runError(exceptionText(e));
     }
     BUBBLESCOPE_TRY(agree(std::move(opened), team));
     return device;
@@ -245,7 +246,7 @@ ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, Proces
     try {
         run.summary = runRank(config, control, team, run.all_alive);
     } catch (const std::exception& e) {
-        run.summary = runError(fmt::format("rank {} cannot run: {}", team.rank(), e.what()));
+        run.summary = runError(fmt::format("rank {} cannot run: {}", team.rank(), exceptionText(e)));
         run.all_alive = false; // the others may wait for this process
     }
     return run;

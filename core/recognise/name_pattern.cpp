@@ -36,7 +36,8 @@ private:
 
 class NamePattern::Matcher {
 public:
-    Matcher(const std::vector<Piece>& pieces, std::size_t name_length) : pieces_(pieces), dead_ends_(name_length) {}
+    Matcher(const std::vector<Piece>& pieces, std::size_t name_length)
+        : pieces_(pieces), dead_ends_(name_length), tried_(pieces.size(), 0) {}
 
     [[nodiscard]] bool from(std::size_t piece, std::string_view name, NameParts& parts);
 
@@ -45,6 +46,7 @@ private:
 
     const std::vector<Piece>& pieces_;
     DeadEnds dead_ends_;
+    std::vector<std::size_t> tried_; ///< of each Any: no rest of the name shorter than this matches behind it
 };
 
 std::optional<RuleField> ruleFieldFrom(std::string_view name) {
@@ -136,9 +138,10 @@ bool NamePattern::Matcher::from(std::size_t index, std::string_view name, NamePa
             break;
         }
         case What::Any:
-            for (std::size_t taken = 0; taken <= name.size(); ++taken) {
+            for (std::size_t taken = 0; taken <= name.size() && name.size() - taken >= tried_[index]; ++taken) {
                 if (branch(index + 1, name.substr(taken), parts)) return true;
             }
+            tried_[index] = std::max(tried_[index], name.size() + 1);
             return false;
         case What::Maybe: return branch(index + 1, name, parts) || branch(piece.skip, name, parts);
         case What::EndOfMaybe: break;

@@ -1,5 +1,7 @@
 #include "runtime/engine/rank_loop.h"
 
+#include "core/base/exception_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,14 +24,14 @@ void RankLoop::run() noexcept {
         runSteps();
     } catch (const RunEnded&) {
     } catch (const std::exception& e) {
-        transport.fail(runError(fmt::format("{} failed: {}", rank_.description(), e.what())));
+        transport.fail(runError(fmt::format("{} failed: {}", rank_.description(), exceptionText(e))));
     } catch (...) {
         transport.fail(runError(fmt::format("{} failed", rank_.description())));
     }
     try {
         if (rank_.fillsBubbles()) rank_.hook->abandon();
     } catch (const std::exception& e) {
-        transport.fail(runError(fmt::format("{} failed: {}", rank_.description(), e.what())));
+        transport.fail(runError(fmt::format("{} failed: {}", rank_.description(), exceptionText(e))));
     }
     rank_.report(Activity::Kind::Done);
 }

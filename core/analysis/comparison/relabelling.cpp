@@ -1,8 +1,10 @@
 #include "core/analysis/comparison/relabelling.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -139,6 +141,54 @@ Deal firstDeal(std::size_t a) {
     return deal;
 }
 
+/// All differences between a value of one list and a value of the other, of which there may be billions: by rank,
+/// without holding them.
+class Differences {
+public:
+    Differences(std::span<const double> a, std::span<const double> b) : a_(a.begin(), a.end()), b_(b.begin(), b.end()) {
+        std::ranges::sort(a_);
+        std::ranges::sort(b_);
+    }
+
+    /// The difference that `rank` others do not exceed: bisects the numbers themselves, so that it is exact.
+    [[nodiscard]] double at(std::size_t rank) const {
+        std::int64_t low = ordered(b_.front() - a_.back());
+        std::int64_t high = ordered(b_.back() - a_.front());
+        while (low < high) {
+            const std::int64_t middle = std::midpoint(low, high); // towards the first
+            if (upTo(number(middle)) > rank)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        return number(low);
+    }
+
+private:
+    /// Numbers in the order of their values, and back.
+    static std::int64_t ordered(double value) {
+        const auto bits = std::bit_cast<std::int64_t>(value + 0.0); // no negative zero
+        return bits >= 0 ? bits : std::numeric_limits<std::int64_t>::min() - bits;
+    }
+    static double number(std::int64_t place) {
+        return std::bit_cast<double>(place >= 0 ? place : std::numeric_limits<std::int64_t>::min() - place);
+    }
+
+    [[nodiscard]] std::size_t upTo(double most) const {
+        std::size_t count = 0;
+        std::size_t fits = 0; // of b, for this value of a
+        for (const double x : a_) {
+            while (fits < b_.size() && b_[fits] - x <= most)
+                ++fits;
+            count += fits;
+        }
+        return count;
+    }
+
+    std::vector<double> a_;
+    std::vector<double> b_;
+};
+
 } // namespace
 
 std::vector<double> relabellingTest(const StepTable& table, const RelabellingLimits& limits) {
@@ -177,21 +227,16 @@ double leastChance(std::size_t a, std::size_t b, const RelabellingLimits& limits
 }
 
 Shift estimateShift(std::span<const double> a, std::span<const double> b) {
-    std::vector<double> differences;
-    differences.reserve(a.size() * b.size());
-    for (const double x : a) {
-        for (const double y : b)
-            differences.push_back(y - x);
-    }
-    if (differences.empty()) return {};
-    std::ranges::sort(differences);
-    const std::size_t n = differences.size();
+    if (a.empty() || b.empty()) return {};
+    const Differences differences(a, b);
+    const std::size_t n = a.size() * b.size();
     const auto pairs = static_cast<double>(n);
     const double spread = std::sqrt(pairs * static_cast<double>(a.size() + b.size() + 1) / 12);
     const double cut = std::max(0.0, std::floor(pairs / 2 - 1.96 * spread));
     const auto skipped = std::min(static_cast<std::size_t>(cut), (n - 1) / 2);
-    const double middle = n % 2 == 1 ? differences[n / 2] : (differences[n / 2 - 1] + differences[n / 2]) / 2;
-    return {middle, differences[skipped], differences[n - 1 - skipped]};
+    const double upper = differences.at(n / 2);
+    const double middle = n % 2 == 1 ? upper : (differences.at(n / 2 - 1) + upper) / 2;
+    return {middle, differences.at(skipped), differences.at(n - 1 - skipped)};
 }
 
 } // namespace bubblescope

@@ -58,21 +58,43 @@ Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string
     return FileBytes(std::move(buffer), text);
 }
 
-Result<FileBytes> openFile(const std::filesystem::path& path, const std::string& where,
+/// Where the data of a file of `size` bytes ends, behind which it is a hole: as large as one likes, and it takes no
+/// room on the disk.
+std::size_t endOfData(int file, std::size_t size) {
+    constexpr int kMostParts = 10'000; // a file with more holes is read as it is
+    off_t end = 0;
+    for (int part = 0; part < kMostParts; ++part) {
+        const off_t data = ::lseek(file, end, SEEK_DATA);
+        if (data < 0) return errno == ENXIO ? static_cast<std::size_t>(end) : size;
+        end = ::lseek(file, data, SEEK_HOLE);
+        if (end < 0) return size;
+    }
+    return size;
+}
+
+Result<FileBytes> openFile(const std::filesystem::path& path, const std::string& where, DiagnosticLog& log,
                            const PlausibleBeginning& plausible, LoadProgress& progress) {
     if (path == kStandardInput) return readWhole(STDIN_FILENO, 0, where, plausible, progress);
     BUBBLESCOPE_ASSIGN(const Descriptor file, openInput(path.string()));
     std::error_code failed;
     const std::uintmax_t size = std::filesystem::file_size(path, failed);
     const bool small = !failed && size < kMappedFrom;
-    if (auto mapped = small ? nullptr : MappedFile::map(file.get())) return FileBytes(std::move(mapped));
+    if (auto mapped = small ? nullptr : MappedFile::map(file.get())) {
+        FileBytes bytes(std::move(mapped));
+        const std::size_t whole = bytes.text().size();
+        if (const std::size_t end = endOfData(file.get(), whole); end < whole) {
+            bytes.cut(end);
+            log.add("hole", Sentence(where), say("the file ends with a hole that holds no data; it was not read"));
+        }
+        return bytes;
+    }
     return readWhole(file.get(), small ? size : 0, where, plausible, progress);
 }
 
 Result<FileBytes> openAndUnpack(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
                                 const PlausibleBeginning& plausible) {
     const std::string where = file == kStandardInput ? "standard input" : file.string();
-    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFile(file, where, plausible, progress));
+    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFile(file, where, log, plausible, progress));
     const auto packing = packingOf(bytes.text());
     if (!packing) return bytes;
     if (bytes.text().size() >= kUnpackedAheadFrom) {

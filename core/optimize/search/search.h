@@ -92,9 +92,8 @@ struct FoundOrder {
 /// If transfers queue or block ranks (OrderProblem::plain() is false), orders are improved without that and then judged
 /// and adjusted by simulate(), which takes longer.
 ///
-/// Errors: Usage, for impossible sizes; Cancelled, where `control` stopped it before any order was found; Input, naming
-/// the rank where memory cannot hold one micro-batch, or where all
-/// orders found deadlock.
+/// Errors: Usage for impossible sizes; Cancelled, if `control` stopped it before any order was found; Input, naming the
+/// rank whose memory cannot hold one micro-batch, or if all orders found deadlock.
 [[nodiscard]] Result<FoundOrder> searchOrder(const SearchRequest& request, const JobControl& control,
                                              const SearchWatch& watch = {});
 

@@ -1,0 +1,253 @@
+// Every command over inputs of n, 2n and 4n of what can be many: processor time and memory grow by less than 2.5 for
+// twice as much, or the program states a limit. BUBBLESCOPE_DOUBLING=full tries eight times as much.
+
+#include "tests/doubling/made_traces.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::doubling {
+namespace {
+
+using test::ScratchFolder;
+using Words = std::vector<std::string>;
+/// The words of a command line over n of something, for which it may write files.
+using MakeCommand = std::function<Words(const ScratchFolder&, std::size_t n)>;
+
+constexpr double kMost = 2.5;
+
+struct Case {
+    const char* name;
+    std::size_t n;
+    MakeCommand command;
+};
+
+struct Cost {
+    double seconds = std::numeric_limits<double>::infinity(); ///< of the processor
+    double megabytes = std::numeric_limits<double>::infinity();
+    int exit_code = -1;
+};
+
+Cost measure(const Words& words) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        constexpr rlim_t kSeconds = 120;
+        constexpr rlim_t kBytes = rlim_t{8} << 30;
+        const rlimit time{kSeconds, kSeconds};
+        const rlimit memory{kBytes, kBytes};
+        ::setrlimit(RLIMIT_CPU, &time);
+        ::setrlimit(RLIMIT_AS, &memory);
+        const int nothing = ::open("/dev/null", O_RDWR);
+        for (int descriptor = 0; descriptor <= 2; ++descriptor)
+            ::dup2(nothing, descriptor);
+        std::vector<char*> line;
+        std::string program = BUBBLESCOPE_PROGRAM;
+        line.push_back(program.data());
+        for (const std::string& word : words)
+            line.push_back(const_cast<char*>(word.c_str()));
+        line.push_back(nullptr);
+        ::execv(program.c_str(), line.data());
+        ::_exit(127);
+    }
+    int status = 0;
+    rusage used{};
+    ::wait4(child, &status, 0, &used);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return {seconds(used.ru_utime) + seconds(used.ru_stime), static_cast<double>(used.ru_maxrss) / 1024,
+            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+}
+
+/// Growth for twice as much, of what grows: what a program takes for nothing is left out. 0 where it is too little to
+/// tell.
+double growth(double at_n, double at_2n, double at_4n, double least) {
+    if (at_4n - at_n < least) return 0;
+    return (at_4n - at_2n) / std::max(at_2n - at_n, least / 10);
+}
+
+struct Growth {
+    double time = 0;
+    double memory = 0;
+    std::array<Cost, 3> costs;
+};
+
+Growth measureGrowth(const Case& tried, std::size_t factor) {
+    constexpr double kLeastSeconds = 0.1;
+    constexpr double kLeastMegabytes = 40; // below it, whether files are mapped decides
+    constexpr int kTries = 4; // of which the least counts: others use this machine too
+    Growth found;
+    for (int tries = 0; tries < kTries; ++tries) {
+        for (std::size_t i = 0; i < 3; ++i) {
+            const ScratchFolder folder;
+            const Cost cost = measure(tried.command(folder, tried.n * factor << i));
+            Cost& least = found.costs[i];
+            least = {std::min(least.seconds, cost.seconds), std::min(least.megabytes, cost.megabytes), cost.exit_code};
+        }
+        const auto& [one, two, four] = found.costs;
+        found.time = growth(one.seconds, two.seconds, four.seconds, kLeastSeconds);
+        found.memory = growth(one.megabytes, two.megabytes, four.megabytes, kLeastMegabytes);
+        if (found.time < kMost && found.memory < kMost) break;
+    }
+    return found;
+}
+
+std::size_t factorOf() {
+    const char* const wanted = std::getenv("BUBBLESCOPE_DOUBLING"); // NOLINT(concurrency-mt-unsafe)
+    return wanted != nullptr && std::string_view(wanted) == "full" ? 8 : 1;
+}
+
+MakeCommand onTrace(Many what, Words before) {
+    return [what, before](const ScratchFolder& folder, std::size_t n) {
+        Words words = before;
+        words.push_back(madeTrace(folder, what, n));
+        return words;
+    };
+}
+
+/// A command on a run, of which `size` is n.
+MakeCommand onRun(std::size_t RunSizes::*size, Words before, Words after = {}, bool twice = false) {
+    return [=](const ScratchFolder& folder, std::size_t n) {
+        RunSizes sizes;
+        sizes.*size = n;
+        Words words = before;
+        words.push_back(madeRun(folder, "run.json", sizes));
+        if (twice) words.push_back(madeRun(folder, "other.json", sizes, 2));
+        words.insert(words.end(), {"--rules", rulesFile(folder)});
+        for (const std::string& word : after)
+            words.push_back(word == "OUT" ? folder.file("out.pftrace") : word);
+        return words;
+    };
+}
+
+/// A command without files, where "N" stands for n.
+MakeCommand counting(Words words) {
+    return [words](const ScratchFolder&, std::size_t n) {
+        Words line = words;
+        std::ranges::replace(line, std::string("N"), std::to_string(n));
+        return line;
+    };
+}
+
+Words starsOnLongNames(const ScratchFolder& folder, std::size_t n) {
+    std::string events;
+    for (int i = 0; i < 8; ++i)
+        events += fmt::format(R"({}{{"ph":"X","pid":1,"tid":1,"ts":{},"dur":5,"name":"{}{}"}})", i == 0 ? "" : ",",
+                              i * 10, std::string(n, 'a'), i);
+    const std::string trace = folder.write("trace.json", R"({"traceEvents":[)" + events + "]}").string();
+    std::string stars;
+    for (int i = 0; i < 60; ++i)
+        stars += "*a";
+    const std::string rules =
+        folder.write("rules.json", R"({"rules":[{"name":"stars","ops":[{"name":")" + stars + R"(x","kind":"F"}]}]})")
+            .string();
+    return {"analyze", trace, "--rules", rules};
+}
+
+Words manyRules(const ScratchFolder& folder, std::size_t n) {
+    std::string rules;
+    for (std::size_t i = 0; i < n; ++i)
+        rules += fmt::format(R"({}{{"name":"r{}","ops":[{{"name":"op {} mb{{microbatch}}","kind":"F"}}]}})",
+                             i == 0 ? "" : ",", i, i);
+    return {"analyze", madeTrace(folder, Many::Names, 500), "--rules",
+            folder.write("rules.json", R"({"rules":[)" + rules + "]}").string()};
+}
+
+Words layerTimes(const ScratchFolder& folder, std::size_t n) {
+    std::string csv = "layer,forward,backward\n";
+    for (std::size_t i = 0; i < n; ++i)
+        csv += fmt::format("l{},{}us,{}us\n", i, 100 + i % 7, 200 + i % 5);
+    return {"partition", "--layer-times", folder.write("times.csv", csv).string(), "--pp", "4"};
+}
+
+std::vector<Case> cases() {
+    using R = RunSizes;
+    const Words plan{"--schedule", "1f1b", "--forward", "1ms", "--backward", "2ms"};
+    const auto planned = [&](Words words) {
+        words.insert(words.begin() + 1, plan.begin(), plan.end());
+        return counting(words);
+    };
+    return {
+        {"analyze, names", 12'000, onTrace(Many::Names, {"analyze"})},
+        {"analyze, tracks", 6'000, onTrace(Many::Tracks, {"analyze"})},
+        {"analyze, processes", 3'000, onTrace(Many::Processes, {"analyze"})},
+        {"analyze, args", 12'000, onTrace(Many::Args, {"analyze"})},
+        {"analyze, flows", 12'000, onTrace(Many::Flows, {"analyze"})},
+        {"analyze, overlapping slices", 6'000, onTrace(Many::Overlaps, {"analyze"})},
+        {"analyze, nested slices", 12'000, onTrace(Many::Depth, {"analyze"})},
+        {"analyze, instants", 24'000, onTrace(Many::Instants, {"analyze"})},
+        {"analyze, counters", 12'000, onTrace(Many::Counters, {"analyze"})},
+        {"analyze, open slices", 12'000, onTrace(Many::OpenSlices, {"analyze"})},
+        {"analyze --json, names", 12'000, onTrace(Many::Names, {"analyze", "--json"})},
+        {"info, tracks", 12'000, onTrace(Many::Tracks, {"info"})},
+        {"info, files", 100,
+         [](const ScratchFolder& f, std::size_t n) {
+             return Words{"info", madeFolder(f, n)};
+         }},
+        {"analyze, files", 100,
+         [](const ScratchFolder& f, std::size_t n) {
+             return Words{"analyze", madeFolder(f, n)};
+         }},
+        {"analyze, steps", 2'000, onRun(&R::steps, {"analyze"})},
+        {"analyze, ranks", 64, onRun(&R::ranks, {"analyze"})},
+        {"analyze, micro-batches", 1'000, onRun(&R::microbatches, {"analyze"})},
+        {"analyze --json, steps", 1'000, onRun(&R::steps, {"analyze"}, {"--json"})},
+        {"diff, steps", 1'000, onRun(&R::steps, {"diff"}, {}, true)},
+        {"diff, ranks", 16, onRun(&R::ranks, {"diff"}, {}, true)},
+        {"diff, micro-batches", 100, onRun(&R::microbatches, {"diff"}, {}, true)},
+        {"whatif, steps", 1'000, onRun(&R::steps, {"whatif"})},
+        {"whatif, micro-batches", 250, onRun(&R::microbatches, {"whatif"})},
+        {"fill, steps", 1'000, onRun(&R::steps, {"fill"}, {"--optimizer", "10us"})},
+        {"convert, steps", 4'000,
+         [](const ScratchFolder& folder, std::size_t n) {
+             R sizes;
+             sizes.steps = n;
+             return Words{"convert", madeRun(folder, "run.json", sizes), folder.file("out.pftrace")};
+         }},
+        {"analyze, length of names under a rule of stars", 2'000, starsOnLongNames},
+        {"analyze, rules", 250, manyRules},
+        {"simulate, micro-batches", 4'000, planned({"simulate", "--pp", "4", "--microbatches", "N"})},
+        {"simulate, ranks", 128, planned({"simulate", "--pp", "N", "--microbatches", "64"})},
+        {"schedule, micro-batches", 4'000, planned({"schedule", "--pp", "4", "--microbatches", "N", "--csv"})},
+        {"memory, micro-batches", 4'000,
+         counting({"memory", "--preset", "gpt2", "--schedule", "1f1b", "--pp", "4", "--microbatches", "N"})},
+        {"search, micro-batches", 1'000,
+         counting({"search", "--pp", "4", "--microbatches", "N", "--forward", "1ms", "--rounds", "0"})},
+        {"partition, layers", 100, layerTimes},
+    };
+}
+
+class Doubling : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Doubling, CostsLessThanTwoAndAHalfTimes) {
+    const Case tried = cases()[GetParam()];
+    const std::size_t factor = factorOf();
+    const Growth found = measureGrowth(tried, factor);
+    const auto& [one, two, four] = found.costs;
+    fmt::print("| {} | {} | {:.2f}, {:.2f}, {:.2f} s | {:.0f}, {:.0f}, {:.0f} MB | {:.2f} | {:.2f} |\n", tried.name,
+               tried.n * factor, one.seconds, two.seconds, four.seconds, one.megabytes, two.megabytes, four.megabytes,
+               found.time, found.memory);
+    for (const Cost& cost : found.costs)
+        EXPECT_TRUE(cost.exit_code == 0 || cost.exit_code == 3) << tried.name << " ended with " << cost.exit_code;
+    EXPECT_LT(found.time, kMost) << tried.name;
+    EXPECT_LT(found.memory, kMost) << tried.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, Doubling, testing::Range(std::size_t{0}, cases().size()));
+
+} // namespace
+} // namespace bubblescope::doubling
