@@ -83,7 +83,10 @@ Status OrderRequest::readMemory(SearchRequest& request) const {
         return usageError(
             fmt::format("{} does not set a limit", memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
             fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
-    BUBBLESCOPE_ASSIGN(request.model, MemoryRequest({.model = memory_model, .preset = memory_preset}).sizes());
+    MemoryRequest given;
+    given.model = memory_model;
+    given.preset = memory_preset;
+    BUBBLESCOPE_ASSIGN(request.model, given.sizes());
     return {};
 }
 
