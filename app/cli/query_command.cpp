@@ -35,7 +35,7 @@ struct QueryArguments {
     bool json = false;
 };
 
-/// What there is to ask for.
+/// The tables that can be queried.
 report::Document tablesDocument() {
     static const Run kNothing;
     const query::Database database({kNothing, nullptr, nullptr});

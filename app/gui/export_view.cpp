@@ -168,7 +168,7 @@ Status exportView(TimelineView& view, const QString& name, const PictureFrame& f
 
 namespace {
 
-/// What is shown, without what was chosen on the way there.
+/// The shown part, without the selection.
 ViewSnapshot forFigure(ViewSnapshot shown) {
     shown.selection = {};
     shown.measured = {};

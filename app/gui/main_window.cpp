@@ -396,7 +396,7 @@ void MainWindow::copyCommand() {
     showMessage(tr("Copied the command to the clipboard"), 4000);
 }
 
-/// Tabs that are open are not given up unasked.
+/// Open tabs are not closed without a question.
 void MainWindow::askAboutSession(const QString& file) {
     auto* const box =
         new QMessageBox(QMessageBox::Question, tr("Open session"),

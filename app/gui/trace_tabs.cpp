@@ -19,7 +19,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Of a trace of which slices of the beginning were shown; empty where these were all.
+/// The view of a trace whose first slices were shown; empty if these were all slices.
 ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const Session& whole) {
     ViewSnapshot view;
     if (seen && whole.run.trace) view.range = rangeInWhole(*seen, *whole.run.trace).value_or(TimeRange{});

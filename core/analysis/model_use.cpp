@@ -99,7 +99,7 @@ Result<ModelUse> modelUse(const UsedPipeline& order, const TrainedModel& model) 
     use.step_flops = trainingFlops(forward) * tokens;
     const double layer = 3 * (forward.products + forward.attention) * tokens / static_cast<double>(model.shape.layers);
     use.rank_flops.resize(static_cast<std::size_t>(order.pp));
-    // Of two pipelines over the same ranks each takes half of the micro-batches.
+    // Each of two pipelines over the same ranks takes half of the micro-batches.
     for (int stage = 0; stage < stages; ++stage) {
         const int place = stage / apart;
         double flops = layer * cut.layers_per_stage[static_cast<std::size_t>(place)];

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of JSON-RPC 2.0.
+// Error codes of JSON-RPC 2.0.
 constexpr int kParseError = -32700;
 constexpr int kInvalidRequest = -32600;
 constexpr int kMethodNotFound = -32601;
@@ -32,7 +32,7 @@ Json success(const Json& id, Json result) {
     return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
 }
 
-/// Text from traces may be no UTF-8.
+/// Text from traces may not be UTF-8.
 std::string lineOf(const Json& message) {
     return message.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -47,7 +47,7 @@ bool hasType(const Json& value, const Json& schema) {
     return false;
 }
 
-/// What is wrong with the arguments; empty if nothing is.
+/// The error in the arguments; empty if there is none.
 std::string complaintAbout(const Json& arguments, const Json& schema) {
     const Json& properties = schema["properties"];
     for (const auto& [name, value] : arguments.items()) {

@@ -97,7 +97,7 @@ Status checkFit(const Problem& problem, const Layout& layout) {
     return {};
 }
 
-/// What ZeRO 2 and 3 share, with the layers that are gathered at a time.
+/// The state that ZeRO 2 and 3 share, with the layers that are gathered at a time.
 void shareStates(MemoryModel& memory, const Layout& layout, const ModelSizes& sizes) {
     if (layout.zero < Zero::Gradients) return;
     const std::int64_t sharers = std::int64_t{layout.dp} * layout.cp;

@@ -26,7 +26,7 @@ std::vector<int> divisors(int number) {
     return found;
 }
 
-/// Layers of which the first and the last stage have fewer, for the embedding and the head.
+/// Layers that the first and the last stage have fewer of, for the embedding and the head.
 struct Margin {
     int first = 0;
     int last = 0;
@@ -174,7 +174,7 @@ struct Candidate {
     double bound = 0;
 };
 
-/// Whether two layouts differ in nothing but details: chunks, micro-batches, the split, what is kept.
+/// Whether two layouts differ only in details: chunks, micro-batches, the split, what is kept.
 bool alike(const Layout& a, const Layout& b) {
     return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp && a.schedule == b.schedule;
 }
@@ -194,7 +194,7 @@ public:
         plans_.insert(std::ranges::upper_bound(plans_, plan.step, {}, &Plan::step), std::move(plan));
         if (plans_.size() > most_) plans_.pop_back();
     }
-    /// Whether a plan that takes at least so many seconds could still be among them.
+    /// Whether a plan that takes at least this many seconds could still be among them.
     [[nodiscard]] bool open(double bound) const {
         return plans_.size() < most_ || bound * 1e9 <= static_cast<double>(plans_.back().step.count());
     }

@@ -100,7 +100,7 @@ int Database::mayDo(void* database, int action, const char* first, const char* s
     return SQLITE_DENY;
 }
 
-/// What a user probably meant who named a table or column that is not there.
+/// The table or column that a user probably meant by a name that does not exist.
 std::string Database::hintFor(std::string_view message) const {
     std::vector<std::string> names;
     std::string list;

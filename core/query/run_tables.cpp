@@ -117,7 +117,7 @@ private:
     std::optional<DataTable> table_;
 };
 
-// ---- What analyze writes ----
+// ---- Tables of analyze ----
 
 /// "F3.1" of each row.
 DataTable withOpNames(const DataTable& ops) {
@@ -163,7 +163,7 @@ std::unique_ptr<Relation> analysisRelation(const char* name, const char* of, con
     return std::make_unique<MadeTable>(name, forSql(emptyAnalysisTable(of)), make);
 }
 
-// ---- What devices did ----
+// ---- Work of devices ----
 
 /// Found once, for the tables that show it.
 class Activity {
@@ -192,7 +192,7 @@ std::unique_ptr<Relation> deviceRelation(std::shared_ptr<Activity> activity) {
     return std::make_unique<MadeTable>("device", forSql(activityTable("devices", {})), make);
 }
 
-/// Of a pipeline, or else as profilers and frameworks mark them, rank by rank.
+/// Steps of a pipeline, or else as profilers and frameworks mark them, rank by rank.
 std::unique_ptr<Relation> stepRelation(const Subject& subject, std::shared_ptr<Activity> activity) {
     const DataTable of_pipelines = emptyAnalysisTable("steps");
     const DataTable of_devices = activityTable("device-steps", {});

@@ -207,7 +207,7 @@ int Cursor::settle() {
     return SQLITE_OK;
 }
 
-// ---- What SQLite calls. Exceptions must not pass through it. ----
+// ---- Functions for SQLite. Exceptions must not pass through it. ----
 
 template <class Work>
 int guarded(const Work& work) {

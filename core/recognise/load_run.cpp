@@ -249,7 +249,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     return std::move(inferred.found);
 }
 
-/// Of the family's flavors the one that made this order, where the user left it open; else the default.
+/// The flavor of the family that made this order, if the user left it open; else the default.
 Result<Schedule> closestFlavor(const ScheduleSpec& spec, const Schedule& observed) {
     Result<Schedule> usual = makeSchedule(spec);
     const ScheduleFamily* const family = findScheduleFamily(spec.name);

@@ -62,7 +62,7 @@ private:
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// Of all cells, without sign.
+/// The maximum of all cells, without sign.
 TimeNs largestTime(const Matrix& matrix) {
     TimeNs largest{0};
     const auto take = [&](const Matrix::Row& row) {

@@ -1,6 +1,6 @@
 """Runs with one planted fault each: steps that `bubblescope simulate` makes from op times, put one after another.
 
-They are the same on every machine, and nothing in a file says what was planted."""
+They are the same on every machine, and no file states the planted fault."""
 
 import json
 import os
@@ -14,7 +14,7 @@ STEPS = 10
 
 @dataclass
 class Fault:
-    """What a reader should find: a kind, and where it is."""
+    """The expected finding: a kind, and its place."""
 
     kind: str
     rank: int | None = None

@@ -112,7 +112,7 @@ protected:
                 EXPECT_NE(of, patterns.end()) << command << " --json: " << name << " is not in " << page;
                 if (of != patterns.end()) used.insert(static_cast<std::size_t>(of - patterns.begin()));
             }
-            // Most of what is documented is there in these few documents: the page is no invention.
+            // Most of the documented keys exist in these few documents, so the page was not invented.
             EXPECT_GT(used.size() * 3, patterns.size() * 2) << command;
         }
     }

@@ -20,7 +20,7 @@ Words joined(Words words, const Words& more) {
     return words;
 }
 
-/// An option beside inputs with which it has an effect wherever it has one.
+/// An option, with inputs for which it has an effect if it ever has one.
 struct OptionCase {
     Words option;
     std::vector<Words> beside; ///< tried in turn

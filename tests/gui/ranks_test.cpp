@@ -85,7 +85,7 @@ private slots:
     void guessedRanksAreStated() {
         RanksWindow w;
         QCOMPARE(w.ranks(), (std::vector<std::int64_t>{0, 1}));
-        // The doubt stands in the answer, and leads to the dialog.
+        // The doubt is in the answer, and leads to the dialog.
         QLabel* doubt = nullptr;
         for (QLabel* label : w.window.findChild<AnswerBar*>()->findChildren<QLabel*>()) {
             if (label->text().contains(QLatin1String("ranks follow the file order"))) doubt = label;

@@ -15,7 +15,7 @@ from common import SOURCE, bs, main, printed, scratch, trace, unittest
 
 
 def made_job(path, steps=4, seed=1):
-    """What PyTorch's profiler writes of a small job with one GPU: steps, modules, operators, launches, kernels, NCCL."""
+    """The events that PyTorch's profiler writes for a small job with one GPU: steps, modules, operators, launches, kernels, NCCL."""
     draw = random.Random(seed)
     events, clock, free = [], 1000, {7: 0, 20: 0}
     correlation, python_id = 100, 1

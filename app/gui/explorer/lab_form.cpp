@@ -58,7 +58,7 @@ std::optional<ScheduleSpec> nearestSizes(ScheduleSpec spec) {
     return std::nullopt;
 }
 
-/// A stage's times with both halves of the backward, of which a trace may have only the sum.
+/// A stage's times with both halves of the backward, although a trace may have only their sum.
 OpTimes withHalves(OpTimes times) {
     if (times.input_grad <= TimeNs{0} || times.weight_grad <= TimeNs{0}) {
         times.weight_grad = times.backward / 2;

@@ -163,7 +163,7 @@ void ScheduleExplorer::setProblem(const QString& text) {
     problem_->setVisible(!text.isEmpty());
 }
 
-/// An old drawing beside new fields would be taken for theirs.
+/// An old drawing next to new values would be read as their result.
 void ScheduleExplorer::showNothing(const QString& headline) {
     result_.reset();
     for (QPushButton* button : {keep_, export_, run_})

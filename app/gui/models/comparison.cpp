@@ -53,7 +53,7 @@ QString nameByDifference(const std::vector<std::filesystem::path>& open,
         if (at >= known.size() || known[at] != part) name /= part;
         ++at;
     }
-    // Runs in unrelated places are told apart by their last part.
+    // Runs in unrelated places are distinguished by their last part.
     constexpr std::ptrdiff_t kMostParts = 2;
     if (name.empty() || std::distance(name.begin(), name.end()) > kMostParts) name = there.filename();
     return fromUtf8(name.generic_string());

@@ -229,7 +229,7 @@ Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& 
 
 namespace {
 
-/// What files and their names say of ranks does not matter where the user has stated them.
+/// Ranks stated by the user take precedence over those in files and their names.
 void dropAnswered(std::vector<Diagnostic>& problems, const std::vector<RankRule>& ranks) {
     std::erase_if(problems, [&](const Diagnostic& problem) {
         return problem.kind == "rank-contradiction" && std::ranges::any_of(ranks, [&](const RankRule& rule) {

@@ -73,7 +73,7 @@ SqlPanel::SqlPanel(ViewState& state, QWidget* parent)
     both->addWidget(rows);
     both->setSizes({400, 600});
     both->setChildrenCollapsible(false);
-    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // other panels beside it may be low
+    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // other panels next to it may be low
     tightColumn(*this)->addWidget(both, 1);
     connect(&job_, &BackgroundJob::runningChanged, stop_, &QWidget::setEnabled);
     connect(&state_, &ViewState::sessionChanged, this, &SqlPanel::clear);

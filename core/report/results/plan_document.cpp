@@ -48,7 +48,7 @@ TimeNs timeOfPart(const StepPart& part, const StepParts& parts) {
     return TimeNs{std::llround(part.of(parts) * 1e9)};
 }
 
-/// What another plan spends most on beyond the best one.
+/// The largest extra cost of another plan over the best one.
 struct Loss {
     const StepPart* part = &kStepParts.front();
     TimeNs time{0};

@@ -39,7 +39,7 @@ std::optional<std::int64_t> peakBytes(const Simulated& run) {
     return most;
 }
 
-/// Of an op, in the mean where stages differ.
+/// The time of an op, the mean if stages differ.
 OpTimes usualTimes(const CostModel& costs) {
     return costs.stages.empty() ? costs.times : meanTimes(costs.stages);
 }
@@ -88,7 +88,7 @@ std::string axisTitle(Field field) {
     return std::string(field.text());
 }
 
-/// What a line of the chart is: all that its points have in common.
+/// The key of a line of the chart: all that its points have in common.
 std::string seriesOf(const SweptRun& run, std::span<const SweepAxis> axes, const ChartPlaces& places) {
     std::string name = labelOfRun(run, axes);
     for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -38,7 +38,7 @@ private slots:
         AT_MOST(desk, 1);
     }
 
-    /// 3. What would it save to mend that?
+    /// 3. What would repairing it save?
     void whatMendingItSaves() {
         Desk desk;
         desk.clickFinding();

@@ -36,7 +36,7 @@ config = ModelParallelConfig(
     pipeline_dtype=torch.float32,
 )
 config.hidden_size = WIDTH
-# What its schedules ask of a transformer's configuration, which this is not.
+# The fields of a transformer's configuration that its schedules need; this is not a transformer.
 for name in (
     "fine_grained_activation_offloading",
     "calculate_per_token_loss",

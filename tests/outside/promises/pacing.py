@@ -1,8 +1,8 @@
-"""What the paced jobs share: a fault or fix by specification, layers that wait instead of computing, and the period.
+"""The common code of the paced jobs: a fault or fix by specification, layers that wait instead of computing, and the period.
 
 Each job runs under torchrun with SPEC, a JSON object (see `DEFAULTS`), in which promises.py plants a fault or applies a
 fix. Rank 0 prints a JSON line with the period from step to step in ms. Ranks run with real-time priority where that is
-allowed, so that other load does not reach them. The jobs know nothing of Bubblescope.
+allowed, so that other load does not reach them. The jobs do not use Bubblescope.
 """
 
 import gc

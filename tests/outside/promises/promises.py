@@ -126,7 +126,7 @@ def page(results, failed, versions):
     lines = [
         "# Savings that come true",
         "",
-        "A fault is planted in a job of PyTorch (where nothing else is said), Megatron-core or DeepSpeed. The job is recorded,",
+        "A fault is planted in a job of PyTorch (unless stated otherwise), Megatron-core or DeepSpeed. The job is recorded,",
         "the fix that the answer or `whatif` proposes is made in it, and it runs again. Layers wait instead of computing, and",
         "ranks have real-time priority. Times are the job's own: the period from step to step in ms, its median, or its mean",
         "where the fault is not in each step.",

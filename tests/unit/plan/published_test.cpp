@@ -1,4 +1,4 @@
-// Training rates that others published, beside the plan's. The table that this prints is in
+// Published training rates, compared with the plan's. The table that this prints is in
 // resources/benchmarks/plan.md.
 #include "core/cost/model_presets.h"
 #include "core/plan/search.h"
