@@ -27,7 +27,7 @@ struct FillArguments {
     ScheduleRequest schedule;
     StepRequest steps;
     MemoryRequest memory;
-    FillOptions fill; ///< the settings that need neither another option nor a file
+    FillOptions fill;         ///< the settings that need neither another option nor a file
     double margin = 10;       ///< per cent
     double weight_share = 50; ///< per cent
     std::optional<std::int64_t> checkpoint;

@@ -10,7 +10,7 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr int kScale = 64; ///< reduces width and sequence, for models that are too large for a run here
+constexpr int kScale = 64;    ///< reduces width and sequence, for models that are too large for a run here
 constexpr int kHeadScale = 8; ///< so that a head of 128 features has 16
 
 /// The runtime's own models, and published ones scaled down. Layers keep their number.

@@ -9,8 +9,8 @@
 namespace bubblescope {
 
 /// Parses "80GiB", "24 GB", "1.5MiB", "512B" or 0: any other number needs a unit. KB, MB, GB and TB are powers of 1000;
-/// KiB, MiB, GiB and TiB are powers of 1024. Fractions of a byte, other units, negative sizes and sizes of 8 EiB or more
-/// are usage errors.
+/// KiB, MiB, GiB and TiB are powers of 1024. Fractions of a byte, other units, negative sizes and sizes of 8 EiB or
+/// more are usage errors.
 [[nodiscard]] Result<std::int64_t> parseBytes(std::string_view text);
 
 /// Parses a positive bandwidth into bytes per second: a size with "/s" ("50GB/s"), or bits as "400Gbit/s" (kbit, Mbit,

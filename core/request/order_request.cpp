@@ -80,9 +80,9 @@ Status OrderRequest::readMemory(SearchRequest& request) const {
                           fmt::format("add {} or {}", Field("memory_model").is("FILE"), Field("memory_preset")));
     if (!hasModel()) return {};
     if (request.bytes.empty())
-        return usageError(
-            fmt::format("{} does not set a limit", memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
-            fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
+        return usageError(fmt::format("{} does not set a limit",
+                                      memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
+                          fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
     MemoryRequest given;
     given.model = memory_model;
     given.preset = memory_preset;
@@ -184,9 +184,9 @@ Result<SearchRequest> OrderRequest::request() const {
         return usageError(fmt::format("{} takes the times from the trace", Field("from")),
                           fmt::format("leave {} and {} out", Field("op_times"), Field("second")));
     if (hasModel() && !second.empty())
-        return usageError(
-            fmt::format("{} is for one model only", memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
-            fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
+        return usageError(fmt::format("{} is for one model only",
+                                      memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
+                          fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
     BUBBLESCOPE_TRY(addSecond(made));
     BUBBLESCOPE_TRY(addOpTimes(made));
     BUBBLESCOPE_TRY(readMemory(made));

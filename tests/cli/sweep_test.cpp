@@ -153,7 +153,8 @@ TEST(Sweep, WritesTables) {
     const auto latex = runProgram(sweptWith(kPaper, {"--latex", "-"}));
     ASSERT_EQ(latex.exit_code, 0) << latex.err;
     EXPECT_THAT(latex.out, HasSubstr("\\begin{tabular}{lrrrrrrrrrr}"));
-    EXPECT_THAT(latex.out, testing::ContainsRegex("1f1b & 8 & 8 & 1 & 4\\.0+ ms & 8\\.0+ ms & 180[.0]* ms & 46\\.[67]+ .%"));
+    EXPECT_THAT(latex.out,
+                testing::ContainsRegex("1f1b & 8 & 8 & 1 & 4\\.0+ ms & 8\\.0+ ms & 180[.0]* ms & 46\\.[67]+ .%"));
     const auto markdown = runProgram(sweptWith(kPaper, {"--markdown", "-"}));
     EXPECT_THAT(markdown.out, HasSubstr("| --- | ---: |"));
     EXPECT_THAT(markdown.out, HasSubstr("| 1f1b | 8 | 8 | 1 | 4."));
