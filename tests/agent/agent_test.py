@@ -154,7 +154,7 @@ def check_answers(server, maker):
         "findings": {"path": slow, "kind": "straggler"},
         "whatif": {"path": slow, "changes": ["rank:2=usual"]},
         "diff": {"before": fine, "after": slow},
-        "query": {"path": slow, "sql": "SELECT count(*) AS n FROM findings"},
+        "query": {"path": slow, "sql": "SELECT count(*) AS n FROM finding"},
         "plan": {"model": "llama3-8b", "gpu": "h100", "gpus": 8, "global_batch": 64},
     }
     for tool, arguments in calls.items():
