@@ -235,8 +235,7 @@ void addAnalyzeCommand(Command app, Action& action) {
                    "Analyse only these steps, and show the typical one (default: all but warm-up and outliers)");
     addRankOption(command, options->steps);
     command.optionGroup("Output");
-    const Option summary = command.addFlag("--summary", options->summary,
-                                           "Print three lines: the result, the largest cost, and what to do");
+    command.addFlag("--summary", options->summary, "Print three lines: the result, the largest cost, and what to do");
     command
         .addOutput("--html", options->html, OutputKind::File,
                    "Write the report as one page with pictures, for others to read", {".html", ".htm"})
@@ -249,9 +248,8 @@ void addAnalyzeCommand(Command app, Action& action) {
     command.addFlag("--json", options->json, "As a JSON document");
     const Option top = command.addOption("--top", options->top, "Print at most N findings (default: one screenful)")
                            .typeName("N")
-                           .positive()
-                           .excludes(summary);
-    command.addFlag("--all", options->all, "Print all findings").excludes(top).excludes(summary);
+                           .positive();
+    command.addFlag("--all", options->all, "Print all findings").excludes(top);
     command.optionGroup("Exit code");
     addFailOn(command, options->fail_on);
     options->budgets.add(command);

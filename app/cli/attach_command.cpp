@@ -31,8 +31,8 @@ CommandResult attach(const AttachArguments& options) {
 } // namespace
 
 void addAttachCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "attach", "Report on recordings of jobs that were started with the environment of `bubblescope env`");
+    const Command command =
+        app.addCommand("attach", "Report on recordings of jobs that were started with `bubblescope env`");
     command.examples({"attach my-trace", "attach my-trace --json"});
     const auto options = std::make_shared<AttachArguments>();
     command.addOption("DIR", options->dir, "The folder given to `bubblescope env --out`").required();

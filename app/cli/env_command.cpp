@@ -40,8 +40,7 @@ CommandResult env(const EnvArguments& options) {
 } // namespace
 
 void addEnvCommand(Command app, Action& action) {
-    const Command command =
-        app.addCommand("env", "Print environment variables that make jobs record themselves, for a cluster's launcher");
+    const Command command = app.addCommand("env", "Print environment variables that make jobs record themselves");
     const auto options = std::make_shared<EnvArguments>();
     command.examples({"env --out my-trace", "env --out my-trace --json"});
     options->capture.addTo(command);

@@ -182,7 +182,7 @@ void addQueryCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("query", "Ask a trace in SQL: slices, arrows, counters, steps, ops, bubbles, findings");
     const auto options = std::make_shared<QueryArguments>();
-    command.examples({"query trace.json.gz \"SELECT name, sum(dur) FROM slice GROUP BY name ORDER BY 2 DESC LIMIT 9\"",
+    command.examples({"query trace.json.gz \"SELECT name, sum(dur) FROM slice GROUP BY 1 ORDER BY 2 DESC\"",
                       "query my-run --json \"SELECT rank, sum(dur) AS idle FROM bubble GROUP BY rank\""});
     command.addOption("FILES", options->words,
                       "Trace files or folders (- is standard input), then the query (- is standard input)");

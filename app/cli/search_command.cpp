@@ -168,8 +168,8 @@ CommandResult run(const SearchArguments& options) {
 } // namespace
 
 void addSearchCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "search", "Search for the order with the shortest step for given times and memory, with a lower bound");
+    const Command command =
+        app.addCommand("search", "Search for the shortest order for given times and memory, with a lower bound");
     const auto options = std::make_shared<SearchArguments>();
     command.examples({"search --pp 4 --microbatches 8 --stage-times times.json --out order.csv",
                       "search --from my-run --time-limit 60s"});
