@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,11 @@ std::vector<OptionCase> optionCases(const ScratchFolder& scratch) {
 std::string outcomeOf(const Words& base, const OptionCase& one) {
     std::string worst = "ignored: the output stays as it is";
     for (const Words& beside : one.beside) {
-        const ProgramResult before = runProgram(joined(joined(base, beside), {"--json"}));
+        const Words without = joined(joined(base, beside), {"--json"});
+        static std::map<Words, ProgramResult> known; // many options have the same inputs beside them
+        const auto [entry, is_new] = known.try_emplace(without);
+        if (is_new) entry->second = runProgram(without);
+        const ProgramResult& before = entry->second;
         const ProgramResult after = runProgram(joined(joined(joined(base, beside), one.option), {"--json"}));
         if (after.exit_code == 0 && (before.exit_code != 0 || after.out != before.out)) return "used";
         if (after.exit_code == 0) continue;
