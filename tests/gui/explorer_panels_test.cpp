@@ -13,8 +13,10 @@
 #include "tests/support/jittered_run.h"
 
 #include <QCheckBox>
+#include <QClipboard>
 #include <QComboBox>
 #include <QFile>
+#include <QGuiApplication>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -359,8 +361,13 @@ private slots:
         QCOMPARE(explorer.result()->session->window(0).length(), TimeNs{189'000'000});
         QVERIFY(child<QLabel>(explorer, "explorerForwardNote").isVisible());
         // A pasted column, with units.
-        type(explorer, "explorerForward", QStringLiteral("5 ms\t5000us\t5\t0.008 s"));
-        QTRY_COMPARE(explorer.input()->stages.at(3).forward, TimeNs{8'000'000});
+        QGuiApplication::clipboard()->setText(QStringLiteral("5 ms\t5000us\t5\t0.008 s"));
+        auto& forward = child<QLineEdit>(explorer, "explorerForward");
+        forward.selectAll();
+        forward.paste();
+        QTRY_VERIFY(forward.text().contains(QLatin1String("0.008")) && explorer.input());
+        QCOMPARE(explorer.input()->stages.size(), std::size_t{4});
+        QCOMPARE(explorer.input()->stages.at(3).forward, TimeNs{8'000'000});
     }
 
     void explorerRejectsListsAtTheField_data() {

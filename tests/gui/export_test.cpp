@@ -145,7 +145,7 @@ private slots:
     void tablesAreNumbersForSpreadsheets() {
         QStandardItemModel model(3, 5);
         model.setHorizontalHeaderLabels({QStringLiteral("Time"), QStringLiteral("Change"), QStringLiteral("Diff. %"),
-                                         QStringLiteral("Ops"), QStringLiteral("Item")});
+                                         QStringLiteral("Ops"), QStringLiteral("What")});
         const auto set = [&](int row, const QStringList& texts) {
             for (int column = 0; column < texts.size(); ++column)
                 model.setItem(row, column, new QStandardItem(texts[column]));

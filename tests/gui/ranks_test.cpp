@@ -151,8 +151,8 @@ private slots:
             for (int column = 2; column < model.columnCount(); ++column)
                 idle << model.index(row, column).data().toString();
         }
-        QVERIFY2(idle.size() == 5 && idle[0].startsWith(QLatin1String("1.000 ms")) &&
-                     idle[1].startsWith(QLatin1String("3.000 ms")) && idle[3].startsWith(QLatin1String("50")) &&
+        QVERIFY2(idle.size() == 5 && idle[0].startsWith(QLatin1String("1.00 ms")) &&
+                     idle[1].startsWith(QLatin1String("3.00 ms")) && idle[3].startsWith(QLatin1String("50")) &&
                      idle[4].startsWith(QLatin1String("75")),
                  qPrintable(idle.join(QLatin1String(" | "))));
     }

@@ -315,6 +315,9 @@ private slots:
         TabbedWindow w;
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(QStringLiteral("/t/4.json"))});
+        QDragEnterEvent enter({20, 20}, Qt::MoveAction | Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&w.window, &enter);
+        QCOMPARE(enter.dropAction(), Qt::CopyAction);
         QDropEvent drop(QPointF(20, 20), Qt::MoveAction | Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         drop.setDropAction(Qt::MoveAction); // as a source proposes that offers moves
         QApplication::sendEvent(&w.window, &drop);

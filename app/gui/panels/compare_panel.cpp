@@ -296,7 +296,7 @@ QString ComparePanel::headline() const {
                                    timeDelta(result.step.shift));
     const QString judged = !result.tested        ? tr("too few steps to test")
                            : result.step_changed ? tr("significant")
-                                                 : tr("not significant");
+                                                 : tr("no significant change");
     return QStringLiteral("%1 %2, %3.").arg(whatChanged(*comparison_), times, judged);
 }
 
@@ -378,7 +378,7 @@ void ComparePanel::updateReference() {
     if (current.changes) {
         const auto add = [&](OpChange change, const QString& name) {
             if (const int count = current.changes->count(change); count > 0)
-                legend << QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2&nbsp;%3")
+                legend << QStringLiteral("<span style='color:%1'>■</span> %2 %3")
                               .arg(opChangeColour(themes_.theme(), change).name(), opChangeSign(change),
                                    name.arg(QLocale().toString(count)));
         };

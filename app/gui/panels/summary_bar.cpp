@@ -124,7 +124,7 @@ void Legend::draw(QPainter& painter) const {
         const int top = lineHeight() * static_cast<int>(i % lines());
         const QRect chip(x, top + (lineHeight() - kChip) / 2, chipWidth(entry), kChip);
         if (entry.role == Role::Bubble) {
-            painter.fillRect(chip, QBrush(hatchTile(theme, devicePixelRatioF())));
+            fillHatched(painter, chip, theme, devicePixelRatioF());
         } else {
             // One band per chunk, as on the timeline, up to a number that can be distinguished.
             const bool chunked = chipWidth(entry) == kShadedChip;

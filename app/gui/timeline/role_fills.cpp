@@ -1,5 +1,6 @@
 #include "app/gui/timeline/role_fills.h"
 
+#include <QPaintEngine>
 #include <QPainter>
 #include <QPen>
 #include <QPixmapCache>
@@ -36,6 +37,13 @@ QPixmap hatchTile(const Theme& theme, double ratio) {
     tile.setDevicePixelRatio(ratio);
     QPixmapCache::insert(key, tile);
     return tile;
+}
+
+void fillHatched(QPainter& painter, const QRectF& rect, const Theme& theme, double device_pixel_ratio) {
+    if (painter.paintEngine()->type() == QPaintEngine::Raster)
+        return painter.fillRect(rect, QBrush(hatchTile(theme, device_pixel_ratio)));
+    painter.fillRect(rect, theme.bubble_background);
+    painter.fillRect(rect, QBrush(theme.bubble_hatch, Qt::BDiagPattern));
 }
 
 RoleFills::RoleFills(const Theme& theme, int chunks, double ratio)

@@ -15,6 +15,8 @@
 namespace bubblescope::gui {
 
 /// Diagonal lines for idle time, sharp at any device pixel ratio.
+/// Fills with the hatching of bubbles: with lines in vector formats.
+void fillHatched(QPainter& painter, const QRectF& rect, const Theme& theme, double device_pixel_ratio);
 [[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
 
 /// The fills of ops, bubbles and transfers, looked up once for a frame that has tens of thousands of them. To be

@@ -6,7 +6,6 @@
 #include "core/base/parallel.h"
 
 #include <QBrush>
-#include <QPaintEngine>
 #include <QPainter>
 
 #include <algorithm>
@@ -46,11 +45,8 @@ void RowPainter::paint(const std::function<void()>& beside) {
     p_.translate(f_.plot.topLeft());
     layGround({0, f_.plot.height()}, [&](const QRectF& rect, const QColor& colour) { p_.fillRect(rect, colour); });
     const std::vector<TimelineShape> shapes = buildShapes(f_.geometry);
-    const QBrush hatch = p_.paintEngine()->type() == QPaintEngine::Raster
-                             ? QBrush(hatchTile(f_.theme, f_.geometry.device_pixel_ratio))
-                             : QBrush(f_.theme.bubble_hatch, Qt::BDiagPattern); // stays lines
     for (const TimelineShape& shape : shapes)
-        fillShape(shape, hatch);
+        fillShape(shape);
     paintLabels(shapes);
     p_.restore();
     CompactRowPainter(p_, f_).paint();
@@ -259,13 +255,11 @@ QColor RowPainter::colourOf(const TimelineShape& shape) const {
     return f_.theme.fill(shape.role, shape.chunk, isOpRole(shape.role) ? f_.session.run.schedule.vpp : 1);
 }
 
-void RowPainter::fillShape(const TimelineShape& shape, const QBrush& hatch) {
-    if (shape.role == Role::Bubble) {
-        if (hatch.style() == Qt::BDiagPattern) p_.fillRect(bodyOf(shape), f_.theme.bubble_background);
-        p_.fillRect(bodyOf(shape), hatch);
-    } else {
+void RowPainter::fillShape(const TimelineShape& shape) {
+    if (shape.role == Role::Bubble)
+        fillHatched(p_, bodyOf(shape), f_.theme, f_.geometry.device_pixel_ratio);
+    else
         p_.fillRect(bodyOf(shape), colourOf(shape));
-    }
 }
 
 void RowPainter::paintLabel(const TimelineShape& shape) {

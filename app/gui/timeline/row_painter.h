@@ -43,7 +43,7 @@ private:
     void paintPixels(PixelCanvas& pixels, const std::function<void()>& beside);
     void paintLabels(const std::vector<TimelineShape>& shapes);
     [[nodiscard]] bool rowsTouch() const;
-    void fillShape(const TimelineShape& shape, const QBrush& hatch);
+    void fillShape(const TimelineShape& shape);
     void paintLabel(const TimelineShape& shape);
     [[nodiscard]] QRectF bodyOf(const TimelineShape& shape) const;
     [[nodiscard]] QColor colourOf(const TimelineShape& shape) const;

@@ -140,6 +140,8 @@ private slots:
         Desk desk(QStringList{});
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(dataFile("traces/kineto_amd.json"))});
+        QDragEnterEvent enter({20, 20}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&desk.window, &enter);
         QDropEvent drop(QPointF(20, 20), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         ++desk.actions;
         QApplication::sendEvent(&desk.window, &drop);
