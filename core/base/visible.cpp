@@ -27,7 +27,8 @@ std::string visible(std::string_view text, LineEnds ends) {
         const std::string_view bytes = before.substr(0, before.size() - text.size());
         if (code == kReplacementCharacter && bytes.size() == 1) {
             fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(bytes.front()));
-        } else if (!isShownAsEscape(code) || (code == '\n' && ends == LineEnds::Kept)) {
+        } else if (!isShownAsEscape(code) ||
+                   (ends == LineEnds::Kept && (code == '\n' || (code == '\r' && text.starts_with('\n'))))) {
             out += bytes;
         } else if (code == '\n' || code == '\r' || code == '\t') {
             out += code == '\n' ? "\\n" : code == '\r' ? "\\r" : "\\t";

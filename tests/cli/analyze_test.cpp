@@ -394,7 +394,7 @@ TEST(InfoCommand, PrintsNoControlCharactersOfForeignNames) {
         {"ph":"X","name":"n","cat":"x\u001b[31m","pid":1,"tid":1,"ts":0,"dur":1},{"ph":"E","name":"\u001bc","pid":1,"tid":1,"ts":0}])");
     const auto result = runProgram({"info", file.string()});
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_NE(result.out.find("a?]0;b?c"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find(R"(a\x1b]0;b\x07c)"), std::string::npos) << result.out;
     EXPECT_EQ((result.out + result.err).find('\x1b'), std::string::npos);
 }
 

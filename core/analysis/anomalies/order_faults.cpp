@@ -152,7 +152,7 @@ void reportDeparture(const AnomalyInput& input, std::size_t s, const Schedule& u
     }
 }
 
-/// "step 3: rank 2 lacks F3.1" or "… ran F3.1 twice", as assembleSteps() names the first of them.
+/// "step 3: rank 2 misses F3.1" or "… ran F3.1 twice", as assembleSteps() names the first of them.
 void reportIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     Anomaly anomaly;
     anomaly.severity = Severity::Serious;
@@ -168,7 +168,7 @@ void reportIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     }
     const bool twice = text.ends_with(" twice");
     anomaly.kind = twice ? AnomalyKind::DuplicateOp : AnomalyKind::MissingOp;
-    if (takeWord(text, " lacks ") || takeWord(text, " ran ")) anomaly.op = parseOpName(text.substr(0, text.find(' ')));
+    if (takeWord(text, " misses ") || takeWord(text, " ran ")) anomaly.op = parseOpName(text.substr(0, text.find(' ')));
     anomaly.seen.cases = static_cast<std::int64_t>(problem.count);
     anomaly.evidence = {{"steps", static_cast<double>(problem.count)}};
     anomaly.message = problem.count == 1

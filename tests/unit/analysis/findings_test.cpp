@@ -54,7 +54,7 @@ TEST(Findings, AllSlowOpsOfARankAreOne) {
     EXPECT_EQ(one.seen.latest, 0b100101000100101U) << "18, 16, 13, 9, 7 and 4";
     EXPECT_EQ(one.seen.since_first, 16);
     EXPECT_TRUE(one.seen.goes_on);
-    EXPECT_EQ(occurrenceText(one.seen).text().substr(0, 52),
+    EXPECT_EQ(occurrenceText(one.seen).text().substr(0, 56),
               "in 6 of the last 16 steps, since step 4, and continuing;");
     EXPECT_GT(one.cost, TimeNs{0});
     EXPECT_NEAR(static_cast<double>(one.seen.total.count()), 6 * static_cast<double>(one.cost.count()),

@@ -14,7 +14,7 @@ color = never
 [analyze]
 top = 3
 max-bubble = 20%
-summary = true
+json = true
 [aadiff plan]
 margin=12
 [thresholds]
@@ -69,9 +69,9 @@ std::vector<std::string> used(const std::vector<std::string>& words) {
 }
 
 TEST(ConfigFile, StandsForOptionsThatTheLineDoesNotGive) {
-    EXPECT_EQ(used({"analyze", "x"}), (std::vector<std::string>{"color", "top", "max-bubble", "summary", "threshold"}));
+    EXPECT_EQ(used({"analyze", "x"}), (std::vector<std::string>{"color", "top", "max-bubble", "json", "threshold"}));
     EXPECT_EQ(used({"analyze", "x", "--top", "5", "--color=always"}),
-              (std::vector<std::string>{"max-bubble", "summary", "threshold"}));
+              (std::vector<std::string>{"max-bubble", "json", "threshold"}));
     EXPECT_EQ(used({"info", "x"}), (std::vector<std::string>{"color"}));
     EXPECT_EQ(used({"analyze", "x", "--threshold", "cost.least=0.1"}).back(), "threshold") << "thresholds add up";
 }

@@ -99,7 +99,7 @@ TEST(DrawTrace, RefusesWhatCannotBeDrawn) {
     };
     EXPECT_THAT(messageOf({TimeNs{500}, TimeNs{500}}), HasSubstr("is empty"));
     EXPECT_THAT(messageOf({TimeNs{5000}, TimeNs{6000}}), HasSubstr("no slices between 5 µs and 6 µs"));
-    EXPECT_THAT(messageOf({TimeNs{0}, std::nullopt, 120}), HasSubstr("no room"));
+    EXPECT_THAT(messageOf({TimeNs{0}, std::nullopt, 120}), HasSubstr("is too small"));
     EXPECT_EQ(drawTrace(*trace, {TimeNs{-1}, TimeNs{5}}).error().kind, ErrorKind::Usage);
 }
 

@@ -234,7 +234,7 @@ TEST(Svg, RefusesWhatCannotBeDrawn) {
         const auto result = drawTimelines({&panel, 1}, options);
         return result.ok() ? std::string{} : result.error().message;
     };
-    EXPECT_THAT(message({.ranks = {Rank{2}}}), testing::HasSubstr("no rank 2"));
+    EXPECT_THAT(message({.ranks = {Rank{2}}}), testing::HasSubstr("rank 2 does not exist"));
     EXPECT_THAT(message({.from = TimeNs{5}, .to = TimeNs{5}}), testing::HasSubstr("empty"));
     EXPECT_THAT(message({.from = step.wall()}), testing::HasSubstr("empty"));
     EXPECT_THAT(message({.to = TimeNs::max()}), testing::HasSubstr("between 0 and"));
@@ -243,7 +243,7 @@ TEST(Svg, RefusesWhatCannotBeDrawn) {
     const StepTimeline nothing;
     const Panel without_ranks{nothing, "", ""};
     EXPECT_FALSE(drawTimelines({&without_ranks, 1}, {.to = TimeNs{1}}).ok());
-    EXPECT_THAT(message({.width = 90}), testing::HasSubstr("no room"));
+    EXPECT_THAT(message({.width = 90}), testing::HasSubstr("is too small"));
     EXPECT_EQ(message({}), "");
     EXPECT_FALSE(drawTimelines({}, {}).ok());
 }

@@ -144,7 +144,7 @@ TEST_P(UnpackTest, SaysOfEveryCutThatItIsOne) {
     for (std::size_t size = 4; size < packed.size(); ++size) {
         const auto out = unpacked(std::string_view(packed).substr(0, size));
         ASSERT_TRUE(out.ok()) << size;
-        EXPECT_THAT(out.value().fault, HasSubstr("cut off")) << size;
+        EXPECT_THAT(out.value().fault, HasSubstr("truncated")) << size;
         EXPECT_TRUE(out.value().cut_off) << size;
     }
 }

@@ -464,7 +464,7 @@ TEST(Network, OthersSendInTheOpenOnlyIfAsked) {
     const Result<StreamReceiver> open = StreamReceiver::open({{"0.0.0.0", 0}, "secret", "clock", {}});
     ASSERT_FALSE(open.ok());
     EXPECT_EQ(open.error().kind, ErrorKind::Usage);
-    EXPECT_THAT(open.error().text(), testing::HasSubstr("way: insecure"));
+    EXPECT_THAT(open.error().text(), testing::HasSubstr("in transit: insecure"));
     StreamReceiver::Options accepted{{"0.0.0.0", 0}, "secret", "clock", {}};
     accepted.insecure = true;
     EXPECT_TRUE(StreamReceiver::open(std::move(accepted)).ok());
@@ -649,7 +649,7 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
                               scratch.file("other.key") + " -out " + scratch.file("other") + " >/dev/null 2>&1";
     ASSERT_EQ(std::system(other.c_str()), 0);
     options.tls = net::TlsSettings::forConnecting(scratch.file("other"), "127.0.0.1").value();
-    EXPECT_THAT(problemOf(options), testing::HasSubstr("its certificate is refused: self-signed certificate"));
+    EXPECT_THAT(problemOf(options), testing::HasSubstr("its certificate was rejected: self-signed certificate"));
     StreamSender::Options to_the_open = in_the_open.sender();
     to_the_open.tls = net::TlsSettings::forConnecting(scratch.file("certificate"), "127.0.0.1").value();
     EXPECT_NE(problemOf(to_the_open), "");

@@ -165,7 +165,7 @@ TEST(Address, KnowsTheLoopback) {
     const Status refused = mustBeLoopback({"0.0.0.0", 9200}, "--trust FILE");
     ASSERT_FALSE(refused.ok());
     EXPECT_THAT(refused.error().text(), testing::HasSubstr("--trust FILE"));
-    EXPECT_THAT(refused.error().text(), testing::HasSubstr("way: insecure"));
+    EXPECT_THAT(refused.error().text(), testing::HasSubstr("in transit: insecure"));
 }
 
 TEST(Socket, NamesTheOtherEnd) {

@@ -35,7 +35,7 @@ TEST(NamePatterns, TakeFieldsOffNames) {
 }
 
 TEST(NamePatterns, SayWhatIsWrongWithThem) {
-    for (const auto& [text, what] : {std::pair<std::string, std::string>{"a{bogus}", "known are kind, microbatch"},
+    for (const auto& [text, what] : {std::pair<std::string, std::string>{"a{bogus}", "known fields: kind, microbatch"},
                                      {"a{rank", "missing }"},
                                      {"a[b", "not closed"},
                                      {"a]b", "] without ["},
@@ -140,8 +140,8 @@ TEST_F(Rules, ErrorsNameFilePlaceAndRemedy) {
            "has no micro-batch"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}"}]})", "has no kind"},
           {R"({"name": "x", "ops": [{"name": "a{oops}", "kind": "F"}]})", "rules[0], ops[0], name"},
-          {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "colour": 1})", "colour is not known"},
-          {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "rank": "dice"})", "rank is none of"},
+          {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "colour": 1})", "colour is not a known field"},
+          {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "rank": "dice"})", "rank is not one of"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "args": {"mb": "x"}})",
            "mb is not a field"},
           {R"({"name": "x")", "not valid JSON"}}) {

@@ -111,7 +111,7 @@ TEST(Report, ShowsEachReaderItsParts) {
     EXPECT_EQ(toText(document), "for a terminal\n");
     EXPECT_THAT(toHtml(document), Not(HasSubstr("terminal")));
     EXPECT_THAT(toHtml(document), HasSubstr("for a page"));
-    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"all":{"value":true}})");
+    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"schema_version":1,"all":{"value":true}})");
 }
 
 TEST(Report, ASectionWithNothingToShowHasNoHeading) {
@@ -121,7 +121,7 @@ TEST(Report, ASectionWithNothingToShowHasNoHeading) {
     section.add(Findings{"anomalies", {}});
     document.add(std::move(section));
     EXPECT_EQ(toText(document), "");
-    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"anomalies":[]})") << "programs see that there are none";
+    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"schema_version":1,"anomalies":[]})") << "programs see that there are none";
 }
 
 TEST(Report, SumsUpMatricesThatAreTooWideForATerminal) {

@@ -212,7 +212,7 @@ TEST(Scenario, TimesThatDoNotFitAreRefused) {
     const auto run = runWithSlowSecondRank();
     const auto model = runModel(run);
     const auto prediction =
-        predict(model.value(), run.schedule, scenario({"all=0.00001x", "all=0.00001x", "all=0.001x"}));
+        predict(model.value(), run.schedule, scenario({"all=0.00001x", "compute=0.00001x", "rank:1=0.001x"}));
     ASSERT_FALSE(prediction.ok());
     EXPECT_EQ(prediction.error().kind, ErrorKind::Usage);
 }

@@ -69,7 +69,7 @@ TEST(OpCosts, DamagedFilesAreRefusedWithThePlace) {
         {with("\"20us\", \"assumed\"", "\"-20us\", \"assumed\""), "forward[0].time"},
         {with("\"time\": \"1us\"", "\"tme\": \"1us\""), "backward[2].time is missing"},
         {with("\"op\": \"add\", ", ""), "backward[2].op is missing"},
-        {with("\"splittable\": true", "\"splitable\": true"), "forward[0].splitable is not known"},
+        {with("\"splittable\": true", "\"splitable\": true"), "forward[0].splitable is unknown"},
         {with("\"splittable\": true", "\"splittable\": 1"), "forward[0].splittable is 1"},
         {with("\"weight_grad\": \"20us\"", "\"weight_grad\": \"41us\""), "backward[0].weight_grad is longer"},
         {with("\"layers_per_stage\": 3", "\"layers_per_stage\": 0"), "layers_per_stage is 0"},
