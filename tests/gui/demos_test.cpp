@@ -174,10 +174,10 @@ private slots:
         };
         QVERIFY2(text("whatIfHeadline").contains(QStringLiteral(" per step (−")), qPrintable(text("whatIfHeadline")));
         const int typical = window.state().session()->step(window.state().step()).index;
-        QVERIFY2(text("whatIfNote").startsWith(QStringLiteral("Step %1 alone: ").arg(typical)),
+        QVERIFY2(text("whatIfNote").startsWith(QStringLiteral("Step %1 only: ").arg(typical)),
                  qPrintable(text("whatIfNote")));
         window.state().showStep(2);
-        QTRY_VERIFY(text("whatIfNote").startsWith(QLatin1String("Step 2 alone: ")));
+        QTRY_VERIFY(text("whatIfNote").startsWith(QLatin1String("Step 2 only: ")));
         // Eight layers on each stage; the last stage is slow and should have fewer.
         what_if.findChild<QLineEdit*>(QStringLiteral("whatIfLayers"))->setText(QStringLiteral("8"));
         auto* advise = what_if.findChild<QPushButton*>(QStringLiteral("whatIfAdvise"));

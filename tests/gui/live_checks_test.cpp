@@ -112,7 +112,7 @@ private slots:
         auto& table = *window.findChild<QTableWidget*>(QStringLiteral("checkMismatches"));
         QCOMPARE(table.rowCount(), 1);
         const QString headline = window.findChild<QLabel*>(QStringLiteral("aadiffHeadline"))->text();
-        QVERIFY2(headline.contains(QStringLiteral("8 checks, 1 of them")), qPrintable(headline));
+        QVERIFY2(headline.contains(QStringLiteral("8 checks, 1 with a difference")), qPrintable(headline));
     }
 
     void comeWhenTheirStepIsInView() {

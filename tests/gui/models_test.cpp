@@ -118,7 +118,7 @@ private slots:
         ReportTableModel model;
         model.show(std::move(table));
         QCOMPARE(model.columnCount(), 2);
-        QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("1.500 ms"));
+        QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("1.50 ms"));
         QCOMPARE(model.index(0, 1).data().toString(), QStringLiteral("25.0 %"));
     }
 

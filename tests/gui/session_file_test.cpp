@@ -140,12 +140,12 @@ private slots:
         row("a number for a file", trace.arg(QStringLiteral("{'files':[7]}")), "traces[0].files[0]");
         row("current",
             QStringLiteral("{'format':'bubblescope-session','version':1,'current':4,'traces':[{'files':['a']}]}"),
-            "current is not a place");
+            "current is not an index");
         row("step", view.arg(QStringLiteral("'step':-1")), "traces[0].view.step is -1");
         row("large step", view.arg(QStringLiteral("'step':18446744073709551615")), "traces[0].view.step");
         row("range", view.arg(QStringLiteral("'range_ns':[5,1]")), "traces[0].view.range_ns ends before");
         row("far range", view.arg(QStringLiteral("'range_ns':[0,9223372036854775807]")), "traces[0].view.range_ns[1]");
-        row("half a range", view.arg(QStringLiteral("'range_ns':[5]")), "traces[0].view.range_ns does not");
+        row("half a range", view.arg(QStringLiteral("'range_ns':[5]")), "traces[0].view.range_ns has no");
         row("kind", view.arg(QStringLiteral("'selected':{'kind':'dog'}")), "traces[0].view.selected.kind is 'dog'");
         row("order", view.arg(QStringLiteral("'rows':{'order':'up'}")), "traces[0].view.rows.order is 'up'");
         row("filter", view.arg(QStringLiteral("'rows':{'filter':'x'}")), "traces[0].view.rows.filter is not a filter");
