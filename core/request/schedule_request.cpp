@@ -126,14 +126,19 @@ Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
 
 Status ScheduleRequest::addLoss(CostModel& model) const {
     constexpr std::int64_t kMaxStages = 1'000'000;
-    const std::int64_t stages = std::int64_t{spec.pp} * chunks();
+    std::int64_t stages = std::int64_t{spec.pp} * chunks();
     if (order || !file.empty() || stages > kMaxStages) {
         return usageError(fmt::format("{} needs the schedule's sizes and at most a million stages", Field("loss")),
                           fmt::format("leave {} out", Field("loss")));
     }
-    const ScheduleFamily* const family = findScheduleFamily(spec.name);
-    if ((family == nullptr && !spec.name.empty()) || stages < 1) return {}; // the schedule reports the problem
-    const int pipelines = family == nullptr ? 1 : routes(family->placement);
+    int pipelines = 1;
+    if (!spec.name.empty()) {
+        const Result<Schedule> made = schedule(model); // some families have other chunks than they are asked for
+        if (!made.ok()) return {};                     // whoever makes the schedule reports the problem
+        stages = made.value().stages();
+        pipelines = routes(made.value().placement);
+    }
+    if (stages < 1) return {};
     model.stages.assign(static_cast<std::size_t>(stages), model.times);
     for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {
         OpTimes& last = model.stages[static_cast<std::size_t>(stages - k)];

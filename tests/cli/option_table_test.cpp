@@ -46,7 +46,9 @@ std::vector<OptionCase> optionCases(const ScratchFolder& scratch) {
         {{"--group-size", "3"}, {kTimes}},
         {{"--memory-limit", "5"}, {kTimes, {"--forward", "4ms", "--backward", "9ms", "--comm", "3ms"}}},
         {{"--memory-limit", "9"}, {kTimes, {"--forward", "9ms", "--backward", "9ms", "--comm", "3ms"}}},
-        {{"--activation-sizes", "9,1,8"}, {joined(kTimes, {"--memory-limit", "9"}), kTimes}},
+        {{"--activation-sizes", "9,1,8"},
+         {joined(kTimes, {"--memory-limit", "9"}), joined(kTimes, {"--memory-limit", "5"}), kTimes}},
+        {{"--activation-sizes", "9,8,1"}, {joined(kTimes, {"--memory-limit", "5"}), kTimes}},
         {{"--sequence-slices", "2"}, {kTimes}},
         {{"--bandwidth", "1GB/s"}, {joined(kTimes, {"--activation-bytes", "1GB"})}},
         {{"--activation-bytes", "9MB"}, {joined(kTimes, {"--bandwidth", "1GB/s"}), kTimes}},
@@ -88,7 +90,8 @@ std::string outcomeOf(const Words& base, const OptionCase& one) {
         const std::string family = base[2];
         const bool names_it = after.err.find(one.option.front()) != std::string::npos ||
                               after.err.find(family) != std::string::npos ||
-                              after.err.find("waits for") != std::string::npos; // a deadlock
+                              after.err.find("waits for") != std::string::npos || // a deadlock
+                              after.err.find("PyTorch does not run") != std::string::npos;
         if (after.exit_code == 2 || after.exit_code == 3)
             return names_it ? "refused" : "refused without a reason: " + after.err;
         worst = fmt::format("exit code {}: {}", after.exit_code, after.err);
@@ -118,11 +121,19 @@ TEST(OptionTable, EveryOptionIsUsedOrRefusedByEveryFamily) {
         const std::string name = base[2] + (base.size() > 7 ? "/" + base[6] : "");
         std::string used;
         std::string refused;
+        std::map<std::string, std::vector<std::string>> outcomes; // several values are tried of some options
         for (const OptionCase& one : options) {
             const std::string result = outcomeOf(base, one);
-            const std::string option = fmt::format(" {}", fmt::join(one.option, " "));
-            EXPECT_TRUE(result == "used" || result == "refused") << name << option << ": " << result;
-            (result == "used" ? used : refused) += option;
+            outcomes[one.option.front()].push_back(result);
+            (result == "used" ? used : refused) += fmt::format(" {}", fmt::join(one.option, " "));
+        }
+        for (const auto& [option, results] : outcomes) {
+            const bool some_use = std::ranges::find(results, "used") != results.end();
+            for (const std::string& result : results) {
+                const bool fine =
+                    result == "used" || result == "refused" || (some_use && result.starts_with("ignored"));
+                EXPECT_TRUE(fine) << name << " " << option << ": " << result;
+            }
         }
         fmt::print("{:<40} used:{}\n{:<40} refused:{}\n", name, used, "", refused);
     }
