@@ -95,14 +95,14 @@ namespace {
 
 Sentence partText(ActivityPart part) {
     switch (part) {
-    case ActivityPart::Time: return say("time");
-    case ActivityPart::Compute: return say("compute");
-    case ActivityPart::ExposedCommunication: return say("exposed communication");
-    case ActivityPart::HiddenCommunication: return say("communication behind compute");
-    case ActivityPart::Copies: return say("copies alone");
+    case ActivityPart::Time: return say(QT_TRANSLATE_NOOP("Comparison", "time"));
+    case ActivityPart::Compute: return say(QT_TRANSLATE_NOOP("Comparison", "compute"));
+    case ActivityPart::ExposedCommunication: return say(QT_TRANSLATE_NOOP("Comparison", "exposed communication"));
+    case ActivityPart::HiddenCommunication: return say(QT_TRANSLATE_NOOP("Comparison", "communication behind compute"));
+    case ActivityPart::Copies: return say(QT_TRANSLATE_NOOP("Comparison", "copies alone"));
     case ActivityPart::Idle: break;
     }
-    return say("idle");
+    return say(QT_TRANSLATE_NOOP("Comparison", "idle"));
 }
 
 QString ownerText(const ActivityChange& change) {
@@ -114,9 +114,13 @@ QString ownerText(const ActivityChange& change) {
 
 report::Table activityTable(const ActivityComparison& comparison) {
     using report::Align;
-    report::Table table("changes", {report::shown("device", Align::Left), report::shown("part", Align::Left),
-                                    report::shown("open trace"), report::shown("other trace"), report::shown("change"),
-                                    report::shown("share, open"), report::shown("share, other")});
+    report::Table table("changes", {report::shown(QT_TRANSLATE_NOOP("Comparison", "device"), Align::Left),
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "part"), Align::Left),
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "open trace")),
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "other trace")),
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "change")),
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "share, open")),
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "share, other"))});
     for (const ActivityChange& change : comparison.changes)
         table.row(report::Cell(ownerText(change).toStdString()), report::Cell(partText(change.part)), change.a,
                   change.b, report::Cell(change.b - change.a, report::Look::Delta),
