@@ -311,7 +311,7 @@ private slots:
         ComparePanel& panel = runs.panel;
         QVERIFY(state.reference()->changes != nullptr);
         const QString legend = child<QLabel>(panel, "compareDifferences").text();
-        const QString longer = QStringLiteral("▲&nbsp;%1 longer").arg(state.reference()->changes->count(OpChange::Longer));
+        const QString longer = QStringLiteral("▲ %1 longer").arg(state.reference()->changes->count(OpChange::Longer));
         QVERIFY2(legend.contains(longer), qPrintable(legend));
         child<QCheckBox>(panel, "compareBelow").setChecked(false);
         QVERIFY(child<QLabel>(panel, "compareDifferences").text().isEmpty());
