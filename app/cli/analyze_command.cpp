@@ -209,8 +209,8 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 }
 
 CommandResult analyze(AnalyzeArguments& options) {
-    if (options.json && options.html.empty() && (options.top || options.all))
-        return usageError("--json holds all findings", options.top ? "leave --top out" : "leave --all out");
+    if (options.json && options.html.empty() && options.top)
+        return usageError("--json holds all findings", "leave --top out");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());

@@ -76,7 +76,8 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
     if (watched.refused > 0)
         document.line(
             fmt::format("refused {} connection{} of other users", watched.refused, watched.refused == 1 ? "" : "s"));
-    fmt::print(stderr, "{}", report::toText(document));
+    const std::string text = report::toText(document);
+    std::fwrite(text.data(), 1, text.size(), stderr); // may fail without ending the job's recording
     if (options.report_file.empty()) return;
     ReplacingFile file(options.report_file);
     file.write(report::toJson(document) + "\n");

@@ -489,6 +489,9 @@ private slots:
         for (QAction* action : w.window.findChildren<QAction*>()) {
             if (action->shortcut() == QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E)) action->trigger();
         }
+        auto* figure = w.window.findChild<QDialog*>(QStringLiteral("figureDialog"));
+        QVERIFY(figure != nullptr);
+        figure->accept();
         auto* dialog = w.window.findChild<QFileDialog*>();
         QVERIFY(dialog != nullptr);
         w.outcome = SlowWindow::Outcome::Error;

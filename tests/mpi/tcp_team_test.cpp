@@ -103,7 +103,7 @@ TEST(TcpTeam, SaysWhoIsMissing) {
         if (rank == 2) return std::string("never came");
         return joined(jobOf(rank, 3, port), 2s, [](TcpTeam&) { return std::string("joined"); });
     });
-    EXPECT_NE(said[0].find("have not come to rank 0"), std::string::npos) << said[0];
+    EXPECT_NE(said[0].find("have not connected to rank 0"), std::string::npos) << said[0];
     EXPECT_NE(said[0].find(": 2"), std::string::npos) << said[0];
 }
 
