@@ -52,7 +52,7 @@ protected:
 
     int below(std::size_t limit) { return std::uniform_int_distribution<int>(0, static_cast<int>(limit) - 1)(random_); }
 
-    /// "col" op value, with a value that some row has, or one beside it; and the same of what the outer SELECT calls
+/// `"col" op value` with a value of some row or a near one, and the condition on the column as the outer SELECT names it.
     /// it.
     std::pair<std::string, std::string> condition(const Relation& table) {
         const Column& column = table.columns()[static_cast<std::size_t>(below(table.columns().size()))];
