@@ -134,7 +134,7 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
     int pipelines = 1;
     if (!spec.name.empty()) {
         const Result<Schedule> made = schedule(model); // some families have other chunks than they are asked for
-        if (!made.ok()) return {};                     // whoever makes the schedule reports the problem
+        if (!made.ok()) return {};                     // its generation reports the problem
         stages = made.value().stages();
         pipelines = routes(made.value().placement);
     }

@@ -52,8 +52,7 @@ protected:
 
     int below(std::size_t limit) { return std::uniform_int_distribution<int>(0, static_cast<int>(limit) - 1)(random_); }
 
-/// `"col" op value` with a value of some row or a near one, and the condition on the column as the outer SELECT names it.
-    /// it.
+    /// `"col" op value` with a value of some row or a near one, and the same condition for the outer SELECT.
     std::pair<std::string, std::string> condition(const Relation& table) {
         const Column& column = table.columns()[static_cast<std::size_t>(below(table.columns().size()))];
         const auto values = rowsOf(database_, fmt::format("SELECT \"{}\" FROM {}", column.name, table.name()));
