@@ -28,7 +28,8 @@ TEST(Visible, ShowsAnEscapeForWhatMovesHidesOrBreaksText) {
 }
 
 TEST(Visible, KeepsLineEndsOfWhatIsInLinesAlready) {
-    EXPECT_EQ(visible("one\ntwo\r\n", LineEnds::Kept), "one\ntwo\\r\n");
+    EXPECT_EQ(visible("one\ntwo\r\n", LineEnds::Kept), "one\ntwo\r\n");
+    EXPECT_EQ(visible("one\rtwo\n", LineEnds::Kept), "one\\rtwo\n");
 }
 
 TEST(Visible, IsWhatSentencesDocumentsAndTablesShowOfNames) {

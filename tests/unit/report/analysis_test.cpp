@@ -1,12 +1,16 @@
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/report/results/analysis.h"
 
+#include "core/report/document.h"
 #include "core/report/html.h"
 
 #include "tests/support/jittered_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 namespace bubblescope {
 namespace {
@@ -45,8 +49,14 @@ TEST(AnalysisPage, HoldsEverySectionAndTheReportsNumbers) {
     }
     const StepAnalysis& step = report.steps[report.typicalStep()];
     EXPECT_THAT(page, HasSubstr(formatTime(step.wall)));
+    const auto imbalance = [](const RankAccounting& rank) {
+        return rank.causes[static_cast<std::size_t>(Cause::Imbalance)];
+    };
+    TimeNs largest{0};
     for (const RankAccounting& rank : report.accounts[report.typicalStep()].ranks)
-        EXPECT_THAT(page, HasSubstr(formatTime(rank.causes[static_cast<std::size_t>(Cause::Imbalance)])));
+        largest = std::max(largest, TimeNs{std::abs(imbalance(rank).count())});
+    for (const RankAccounting& rank : report.accounts[report.typicalStep()].ranks)
+        EXPECT_THAT(page, HasSubstr(report::timeBeside(imbalance(rank), largest)));
     EXPECT_THAT(page, HasSubstr("rank 3, chunk 0: slow stage"));
     ASSERT_FALSE(report.anomalies.empty());
     EXPECT_THAT(page, HasSubstr(std::string(anomalyKindName(report.anomalies.front().kind))));
