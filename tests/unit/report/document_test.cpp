@@ -121,7 +121,8 @@ TEST(Report, ASectionWithNothingToShowHasNoHeading) {
     section.add(Findings{"anomalies", {}});
     document.add(std::move(section));
     EXPECT_EQ(toText(document), "");
-    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"schema_version":1,"anomalies":[]})") << "programs see that there are none";
+    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"schema_version":1,"anomalies":[]})")
+        << "programs see that there are none";
 }
 
 TEST(Report, SumsUpMatricesThatAreTooWideForATerminal) {

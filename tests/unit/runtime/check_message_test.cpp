@@ -104,7 +104,8 @@ TEST(CheckMessage, IsRefusedWhereAByteIsMissingOrOther) {
             damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
             const auto read = unpackMessage(damaged);
             ASSERT_FALSE(read.ok()) << "byte " << i;
-            EXPECT_THAT(read.error().text(), HasSubstr("a check from another process: its bytes differ from the sent ones"));
+            EXPECT_THAT(read.error().text(),
+                        HasSubstr("a check from another process: its bytes differ from the sent ones"));
         }
         const auto longer = unpackMessage(sealed(bytes + "x"));
         ASSERT_FALSE(longer.ok());
