@@ -1,3 +1,4 @@
+#include "core/base/visible.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
 #include "core/formats/perfetto/writer.h"
@@ -291,8 +292,8 @@ TEST_F(RoundTrip, CsvHasEverySlice) {
             const std::vector<std::string> expected{trace->files()[track.file].path.string(),
                                                     std::string(trace->text(track.process_name)),
                                                     std::string(trace->text(track.thread_name)),
-                                                    std::string(trace->category(slice)),
-                                                    std::string(trace->name(slice)),
+                                                    visible(trace->category(slice)),
+                                                    visible(trace->name(slice)),
                                                     std::to_string(trace->start(slice).count()),
                                                     std::to_string((trace->end(slice) - trace->start(slice)).count()),
                                                     rows[row][7],
