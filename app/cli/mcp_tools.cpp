@@ -1,6 +1,8 @@
 #include "app/cli/mcp_tools.h"
 
+#include "app/cli/output.h"
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/base/shell_word.h"
 #include "core/plan/search.h"
 #include "core/query/database.h"
 #include "core/report/json.h"
@@ -14,7 +16,6 @@
 #include "core/request/run_model_request.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -34,30 +35,6 @@ using mcp::Tool;
 using mcp::ToolAnswer;
 
 constexpr std::size_t kMostListed = 20; ///< findings, problems and the like per answer
-
-/// A word of a shell's line.
-std::string shellWord(const std::string& word) {
-    const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char letter) {
-        return std::isalnum(letter) != 0 ||
-               std::string_view("_./-+=:,@%").find(static_cast<char>(letter)) != std::string_view::npos;
-    });
-    if (plain) return word;
-    std::string quoted = "'";
-    for (const char letter : word) {
-        if (letter == '\'')
-            quoted += "'\\''";
-        else
-            quoted += letter;
-    }
-    return quoted + "'";
-}
-
-std::string commandLine(const std::vector<std::string>& words) {
-    std::string line = "bubblescope";
-    for (const std::string& word : words)
-        line += " " + shellWord(word);
-    return line;
-}
 
 /// Cuts long lists short and adds how many entries are left out.
 Json shortened(const Json& value) {
@@ -81,7 +58,7 @@ Json dataOf(const report::Section& document) {
 }
 
 ToolAnswer answered(std::string text, Json data, const std::vector<std::string>& words) {
-    const std::string command = commandLine(words);
+    const std::string command = shellLine(words);
     if (!text.ends_with('\n')) text += '\n';
     data["command"] = command;
     return {text + "Repeat: " + command + "\n", std::move(data)};
@@ -136,11 +113,8 @@ const Run& runOf(const OpenTrace& opened) {
 
 std::string problemLines(const std::vector<Diagnostic>& problems) {
     std::string text;
-    for (std::size_t i = 0; i < std::min(problems.size(), kMostListed); ++i) {
-        const Diagnostic& problem = problems[i];
-        text += fmt::format("problem: {}{}{}{}\n", problem.where.text(), problem.where.empty() ? "" : ": ",
-                            problem.message.text(), problem.count > 1 ? fmt::format(" ({} times)", problem.count) : "");
-    }
+    for (std::size_t i = 0; i < std::min(problems.size(), kMostListed); ++i)
+        text += "problem: " + problemText(problems[i]) + "\n";
     if (problems.size() > kMostListed) text += fmt::format("{} more problems\n", problems.size() - kMostListed);
     return text;
 }
@@ -233,16 +207,14 @@ Result<ToolAnswer> listFindings(Shelf& shelf, const Json& arguments) {
                     {"analyze", path, "--all"});
 }
 
-Result<ToolAnswer> whatIf(Shelf& /*shelf*/, const Json& arguments) {
-    RunModelRequest request;
+Result<ToolAnswer> whatIf(Shelf& shelf, const Json& arguments) {
+    const RunModelRequest request;
     const auto path = arguments["path"].get<std::string>();
-    request.files = {path};
     const auto changes = arguments.value("changes", std::vector<std::string>());
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(changes));
-    JobControl control;
-    BUBBLESCOPE_ASSIGN(Run loaded, loadRun({std::filesystem::path(path)}, control));
-    BUBBLESCOPE_ASSIGN(const AlignedRun run, alignedRun(std::move(loaded)));
-    BUBBLESCOPE_ASSIGN(const RunModel model, request.model(run.run, run.clocks));
+    BUBBLESCOPE_ASSIGN(const std::shared_ptr<const OpenTrace> opened, shelf.pipeline(path));
+    const Run& run = opened->diagnosed->run;
+    BUBBLESCOPE_ASSIGN(const RunModel model, request.model(run, opened->diagnosed->report.clocks));
     std::vector<std::string> words{"whatif", path};
     if (changes.empty()) {
         const report::Document study = report::studyDocument(model, studyStragglers(model));
@@ -250,8 +222,8 @@ Result<ToolAnswer> whatIf(Shelf& /*shelf*/, const Json& arguments) {
         data.erase("replay");
         return answered(report::toText(study), std::move(data), words);
     }
-    BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(run.run));
-    BUBBLESCOPE_ASSIGN(const Prediction prediction, predict(model, run.run.schedule, scenario, cut));
+    BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(run));
+    BUBBLESCOPE_ASSIGN(const Prediction prediction, predict(model, run.schedule, scenario, cut));
     for (const std::string& change : changes)
         words.insert(words.end(), {"--if", change});
     return answered(report::toText(report::predictionDocument(changes, prediction)),
@@ -370,8 +342,7 @@ std::vector<Tool> mcpTools() {
          on(compareTraces)},
         {"query", "Ask in SQL",
          "Rows of one SELECT over slices, ops, transfers, bubbles, findings, steps and devices; `SELECT * FROM "
-         "findings` "
-         "shows what there is.",
+         "finding` shows what there is.",
          objectOf({{"path", textArgument(kPathAbout)}, {"sql", textArgument("One SELECT of SQLite")}}, {"path", "sql"}),
          on(askInSql)},
         {"plan", "Plan a training run",

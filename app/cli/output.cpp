@@ -128,11 +128,14 @@ void printError(const Error& error) {
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+std::string problemText(const Diagnostic& problem) {
+    return fmt::format("{}{}{}{}", problem.where.text(), problem.where.empty() ? "" : ": ", problem.message.text(),
+                       problem.count > 1 ? fmt::format(" ({} times)", problem.count) : "");
+}
+
 void printProblems(const std::vector<Diagnostic>& problems) {
     for (const Diagnostic& problem : problems) {
-        printError(visible(fmt::format("{}{}{}{}", problem.where.text(), problem.where.empty() ? "" : ": ",
-                                       problem.message.text(),
-                                       problem.count > 1 ? fmt::format(" ({} times)", problem.count) : "")));
+        printError(visible(problemText(problem)));
     }
 }
 

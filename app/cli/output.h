@@ -22,6 +22,8 @@ void printText(std::string_view text);
 void printError(std::string_view text);
 void printError(const Error& error);
 
+/// "file, byte 12: events are left out (3 times)".
+[[nodiscard]] std::string problemText(const Diagnostic& problem);
 /// Data faults, on stderr.
 void printProblems(const std::vector<Diagnostic>& problems);
 

@@ -15,6 +15,12 @@ double real(std::int64_t number) {
     return static_cast<double>(number);
 }
 
+/// The exposed part of a collective over a rank's layers that overlaps with work; one layer's share has no work to
+/// overlap with.
+double exposed(double whole, double behind, int layers) {
+    return std::max(whole - behind, whole / std::max(1, layers));
+}
+
 } // namespace
 
 Seconds& Seconds::operator+=(const Seconds& other) {
@@ -135,13 +141,11 @@ StepEnd stepEnd(double parameters, const OpSeconds& once, int layers, const Layo
     const double sharers = layout.zero == Zero::None ? 1 : group.ranks;
     end.optimizer = parameters / sharers * kOptimizer / (cluster.device.memory_rate * cluster.memory_share);
     if (layout.zero == Zero::Weights) return end;
-    const auto exposed = [layers](double whole, double behind) {
-        return std::max(whole - behind, whole / std::max(1, layers));
-    };
     if (layout.zero != Zero::Gradients)
-        end.gradients = exposed(group.gather(kGradient * parameters), once.input_grad.all() + once.weight_grad.all());
+        end.gradients =
+            exposed(group.gather(kGradient * parameters), once.input_grad.all() + once.weight_grad.all(), layers);
     end.weights = exposed(group.gather((layout.zero == Zero::None ? kGradient : kElement) * parameters),
-                          layout.zero == Zero::None ? 0 : once.forward.all());
+                          layout.zero == Zero::None ? 0 : once.forward.all(), layers);
     return end;
 }
 
@@ -150,11 +154,8 @@ void addShards(OpSeconds& once, double parameters, int layers, const Layout& lay
     const Links group = dataLinks(cluster, layout);
     const double reduce = group.gather(kGradient * parameters);
     const double gather = layout.zero == Zero::Weights ? group.gather(kElement * parameters) : 0;
-    const auto beyond = [layers](double whole, double behind) {
-        return std::max(whole - behind, whole / std::max(1, layers));
-    };
-    once.forward.shards = beyond(gather, once.forward.all());
-    once.input_grad.shards = beyond(reduce + gather, once.input_grad.all() + once.weight_grad.all());
+    once.forward.shards = exposed(gather, once.forward.all(), layers);
+    once.input_grad.shards = exposed(reduce + gather, once.input_grad.all() + once.weight_grad.all(), layers);
 }
 
 } // namespace bubblescope::plan

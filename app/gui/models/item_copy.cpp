@@ -4,6 +4,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/rows.h"
 #include "core/analysis/anomalies/occurrence.h"
+#include "core/base/shell_word.h"
 
 #include <fmt/format.h>
 
@@ -11,28 +12,14 @@
 #include <QJsonObject>
 #include <QStringList>
 
-#include <algorithm>
-#include <cctype>
-
 namespace bubblescope::gui {
 
 namespace {
 
-/// One word of a POSIX shell.
-QString shellWord(const std::string& text) {
-    const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-        return std::isalnum(c) != 0 ||
-               std::string_view("/._-+=,@:").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (plain) return fromUtf8(text);
-    QString quoted = fromUtf8(text);
-    return QLatin1Char('\'') + quoted.replace(QLatin1Char('\''), QLatin1String("'\\''")) + QLatin1Char('\'');
-}
-
 QString filesOf(const Session& session) {
     QStringList words;
     for (const auto& file : session.run.files)
-        words << shellWord(std::filesystem::path(file).string());
+        words << fromUtf8(shellWord(std::filesystem::path(file).string()));
     return words.join(QLatin1Char(' '));
 }
 
@@ -155,7 +142,8 @@ QString copyAsCommand(const Session& session, const ItemRef& item) {
 QString commandThatAnalyzes(const Session& session, const Taught& taught) {
     QString command = QStringLiteral("bubblescope analyze %1").arg(filesOf(session));
     for (const RankRule& rule : taught.ranks)
-        command += QStringLiteral(" --rank-of %1").arg(shellWord(fmt::format("{}={}", rule.pattern, rule.rank)));
+        command +=
+            QStringLiteral(" --rank-of %1").arg(fromUtf8(shellWord(fmt::format("{}={}", rule.pattern, rule.rank))));
     if (!taught.family) return command;
     command += QStringLiteral(" --schedule %1").arg(fromUtf8(taught.family->name));
     const auto add = [&](const char* option, int size) {

@@ -1,6 +1,7 @@
 #include "app/gui/panels/list_field.h"
 
 #include "app/gui/language/text.h"
+#include "app/gui/panels/table_text.h"
 #include "app/gui/panels/widgets.h"
 #include "core/base/text.h"
 
@@ -14,7 +15,6 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -116,22 +116,14 @@ Result<std::int64_t> parseMilliseconds(const std::string& text) {
 }
 
 Result<std::int64_t> parseCount(const std::string& text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostCount)
-        return usageError(fmt::format("'{}' is not a count", text), "write a whole number of 1 or more");
-    return value;
+    if (const auto count = parseNumber<std::int64_t>(text); count && *count >= 1 && *count <= kMostCount) return *count;
+    return usageError(fmt::format("'{}' is not a count", text), "write a whole number of 1 or more");
 }
 
 QString listOfMilliseconds(const std::vector<TimeNs>& times) {
     QStringList parts;
-    for (const TimeNs time : times) {
-        QString part = QString::number(static_cast<double>(time.count()) / 1e6, 'f', 6);
-        while (part.endsWith(QLatin1Char('0')))
-            part.chop(1);
-        if (part.endsWith(QLatin1Char('.'))) part.chop(1);
-        parts << part;
-    }
+    for (const TimeNs time : times)
+        parts << plainNumber(static_cast<double>(time.count()) / 1e6);
     if (std::ranges::count(parts, parts.value(0)) == parts.size()) return parts.value(0);
     return parts.join(QStringLiteral(", "));
 }

@@ -92,14 +92,6 @@ const ShownUnit* unitOf(const QAbstractItemModel& model, int column) {
     return unit;
 }
 
-QString plainNumber(double value) {
-    QString text = QString::number(value, 'f', 6);
-    while (text.endsWith(QLatin1Char('0')))
-        text.chop(1);
-    if (text.endsWith(QLatin1Char('.'))) text.chop(1);
-    return text == QStringLiteral("-0") ? QStringLiteral("0") : text;
-}
-
 QString cellText(const QModelIndex& cell, const ShownUnit* unit) {
     const QString text = cell.data().toString();
     if (unit == nullptr) return text;
@@ -167,6 +159,14 @@ void save(QTableView& table, const QString& name) {
 }
 
 } // namespace
+
+QString plainNumber(double value) {
+    QString text = QString::number(value, 'f', 6);
+    while (text.endsWith(QLatin1Char('0')))
+        text.chop(1);
+    if (text.endsWith(QLatin1Char('.'))) text.chop(1);
+    return text == QStringLiteral("-0") ? QStringLiteral("0") : text;
+}
 
 QString tableText(const QAbstractItemModel& model, QChar separator) {
     return textOf(model, allRows(model), separator);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 // The causes of a period that is longer than its step: the time between steps, and occasional long steps.
@@ -136,6 +137,15 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
     Between unnamed;
     std::map<Rank, std::size_t> begins; // which rank begins the next step, in how many gaps
     const auto timelines = timelinesOf(input.run.steps);
+    const auto add = [&named](HostActivity activity, std::pair<int, Rank> place, const StepGap& gap,
+                              TimeNs cost) -> Between& {
+        Between& between = named[{activity, place}];
+        between.activity = activity;
+        std::tie(between.replica, between.rank) = place;
+        between.cases.add(gap.timeline, cost);
+        between.periods.push_back(static_cast<double>(gap.period.count()));
+        return between;
+    };
     for (const StepGap& gap : gaps) {
         const TimeNs optimizers = optimizersIn(input, gap, timelines.at(input.run.steps[gap.timeline].index));
         TimeNs most{0}; // host activity, which ranks do in parallel
@@ -145,25 +155,14 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
             for (const auto& [place, of_rank] : input.slices.activities) {
                 const TimeNs time = timeWithin(of_rank.of(activity), gap.time);
                 if (time <= TimeNs{0}) continue;
-                Between& between = named[{activity, place}];
-                between.activity = activity;
-                between.replica = place.first;
-                between.rank = place.second;
-                between.cases.add(gap.timeline, time);
-                between.periods.push_back(static_cast<double>(gap.period.count()));
+                add(activity, place, gap, time);
                 most = std::max(most, time);
             }
             for (const std::size_t s : timelines.at(gap.next_index)) {
                 const Within within = costWithin(input, s, activity);
                 if (within.cost <= TimeNs{0}) continue;
                 const std::pair place(input.run.steps[s].replica, within.rank);
-                Between& between = named[{activity, place}];
-                between.activity = activity;
-                between.replica = place.first;
-                between.rank = place.second;
-                between.cases.add(gap.timeline, within.cost);
-                between.in_steps += within.cost;
-                between.periods.push_back(static_cast<double>(gap.period.count()));
+                add(activity, place, gap, within.cost).in_steps += within.cost;
             }
         }
         const TimeNs left = gap.time.duration() - optimizers - most - told;
@@ -212,7 +211,7 @@ TimeNs growth(const AnomalyInput& input, const std::vector<std::size_t>& timelin
     return more;
 }
 
-/// What a finding of the time between steps costs within them.
+/// The cost within steps of a finding about the time between them.
 TimeNs inSteps(const Anomaly& anomaly) {
     const auto of = std::ranges::find(anomaly.evidence, kInSteps, &std::pair<std::string, double>::first);
     return of == anomaly.evidence.end() ? TimeNs{0} : TimeNs{static_cast<std::int64_t>(of->second)};

@@ -1,6 +1,7 @@
 #include "core/report/results/advice.h"
 
 #include "core/base/field.h"
+#include "core/base/shell_word.h"
 #include "core/base/text.h"
 #include "core/frameworks/layer_layout.h"
 #include "core/report/results/document_parts.h"
@@ -33,19 +34,6 @@ std::vector<std::string> adviceCommand(const std::vector<std::string>& run_words
         words.push_back(text);
     }
     return words;
-}
-
-/// For a shell.
-std::string shellLine(const std::vector<std::string>& words) {
-    std::string line = "bubblescope";
-    for (const std::string& word : words) {
-        const bool plain = word.find_first_of(" '\"\\$&|;<>()*?`~#") == std::string::npos;
-        std::string quoted;
-        for (const char c : word)
-            quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-        line += plain ? " " + word : " '" + quoted + "'";
-    }
-    return line;
 }
 
 Value::Object heldMemory(const HeldMemory& memory) {
