@@ -66,11 +66,14 @@ private:
     }
 
     [[nodiscard]] StepSource sourceOf(const std::vector<std::size_t>& list) const {
+        std::int64_t inside = 0;
+        std::int64_t outside = 0;
         for (const std::size_t i : list) {
             if (matches_[i].step) return StepSource::Stated;
-            if (!matches_[i].on_device && !marks_[matches_[i].file].steps.empty()) return StepSource::Marks;
+            if (!matches_[i].on_device) ++(stepAt(marks_[matches_[i].file], matches_[i].start) ? inside : outside);
         }
-        return StepSource::Counted;
+        // Ranges that hold few of the ops are named like steps, but are not.
+        return inside > 0 && inside >= outside ? StepSource::Marks : StepSource::Counted;
     }
 
     // ---- Steps ----
@@ -121,9 +124,9 @@ private:
         }
     }
 
-    /// Whether an op ran twice in a step.
+    /// Whether an op ran twice in a step. Ops without numbers do in any step, so there the marks must not repeat.
     [[nodiscard]] bool repeats(const std::vector<std::size_t>& list) const {
-        if (rule_.numbersMicrobatches()) return false;
+        if (rule_.numbersMicrobatches()) return repeatsMarks(list);
         std::vector<std::pair<std::int64_t, Identity>> all;
         for (const std::size_t i : list) {
             const bool counts = isOp(i) && !matches_[i].on_device && matches_[i].kind != OpKind::Optimizer;
@@ -131,6 +134,18 @@ private:
         }
         std::ranges::sort(all);
         return std::ranges::adjacent_find(all) != all.end();
+    }
+
+    /// Whether two marks around an owner's ops have the same number.
+    [[nodiscard]] bool repeatsMarks(const std::vector<std::size_t>& list) const {
+        std::map<std::int64_t, const Mark*> marks; // by number
+        for (const std::size_t i : list) {
+            if (matches_[i].on_device) continue;
+            const Mark* const mark = markAt(marks_[matches_[i].file], matches_[i].start);
+            if (mark != nullptr && marks.try_emplace(mark->index, mark).first->second->start != mark->start)
+                return true;
+        }
+        return false;
     }
 
     using Windows = std::map<std::int64_t, std::pair<TimeNs, TimeNs>>; ///< by step
@@ -210,7 +225,12 @@ private:
     /// The steps of an owner by the recurrence of its ops, numbered like those of the others at the same times.
     void recount(const Owner& owner, const Windows& others) {
         const std::vector<std::size_t>& list = owners_.at(owner);
-        countSteps(list);
+        if (!rule_.numbersMicrobatches())
+            countSteps(list);
+        else if (source_.at(owner) == StepSource::Counted)
+            divideEvenly(list, static_cast<std::int64_t>(others.size()));
+        else
+            countMarks(list);
         Windows own;
         include(own, list);
         const std::int64_t shift = shiftTo(others, own);
@@ -221,6 +241,22 @@ private:
                  say("step marks of rank {} are missing, repeated or different from other ranks'; matched its steps by "
                      "order and time",
                      owner.first));
+    }
+
+    /// The marks around an owner's ops in their order, whatever their numbers.
+    void countMarks(const std::vector<std::size_t>& list) {
+        std::map<TimeNs, std::int64_t> place;
+        for (const std::size_t i : list) {
+            const Mark* const mark = markAt(marks_[matches_[i].file], matches_[i].start);
+            if (mark != nullptr) place.try_emplace(mark->start, 0);
+        }
+        std::int64_t next = 0;
+        for (auto& [start, number] : place)
+            number = next++;
+        for (const std::size_t i : list) {
+            const Mark* const mark = markAt(marks_[matches_[i].file], matches_[i].start);
+            if (out_.step[i] && mark != nullptr) out_.step[i] = place.at(mark->start);
+        }
     }
 
     void reportOutside(const std::vector<std::size_t>& list) {
@@ -264,26 +300,30 @@ private:
             const std::int64_t flushes = flushesOf(list);
             if (flushes > 0) steps = steps == 0 ? flushes : std::min(steps, flushes);
         }
-        for (const auto& [owner, list] : owners_) {
-            std::map<Identity, std::int64_t> total;
-            for (const std::size_t i : list)
-                ++total[identityOf(i)];
-            std::map<Identity, std::int64_t> seen;
-            std::int64_t optimizers = 0;
-            bool worked = true; // since the last optimizer
-            for (const std::size_t i : list) {
-                const Identity identity = identityOf(i);
-                if (matches_[i].kind == OpKind::Optimizer) {
-                    optimizers += worked ? 1 : 0;
-                    worked = false;
-                    out_.step[i] = std::max<std::int64_t>(0, optimizers - 1);
-                    continue;
-                }
-                worked = worked || isOp(i);
-                const std::int64_t in_step =
-                    steps > 0 ? std::max<std::int64_t>(1, total[identity] / steps) : total[identity];
-                out_.step[i] = seen[identity]++ / in_step;
+        for (const auto& [owner, list] : owners_)
+            divideEvenly(list, steps);
+    }
+
+    /// The same number of each op in every step. Steps end with their optimizers.
+    void divideEvenly(const std::vector<std::size_t>& list, std::int64_t steps) {
+        std::map<Identity, std::int64_t> total;
+        for (const std::size_t i : list)
+            ++total[identityOf(i)];
+        std::map<Identity, std::int64_t> seen;
+        std::int64_t optimizers = 0;
+        bool worked = true; // since the last optimizer
+        for (const std::size_t i : list) {
+            const Identity identity = identityOf(i);
+            if (matches_[i].kind == OpKind::Optimizer) {
+                optimizers += worked ? 1 : 0;
+                worked = false;
+                out_.step[i] = std::max<std::int64_t>(0, optimizers - 1);
+                continue;
             }
+            worked = worked || isOp(i);
+            const std::int64_t in_step =
+                steps > 0 ? std::max<std::int64_t>(1, total[identity] / steps) : total[identity];
+            out_.step[i] = seen[identity]++ / in_step;
         }
     }
 

@@ -5,8 +5,10 @@
 #include "core/formats/perfetto/capture_names.h"
 #include "core/recognise/name_pattern.h"
 #include "core/recognise/raw_trace.h"
+#include "core/trace/step_marks.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 namespace bubblescope {
@@ -53,24 +55,28 @@ Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<ProfilerMarks> files(trace.files().size());
     readStatements(trace, files);
-    const StringId wanted = trace.strings().find("user_annotation");
-    if (wanted == 0) return files;
+    std::set<StringId> wanted;
+    for (const std::string_view category : {"user_annotation", "nvtx"}) {
+        if (const StringId id = trace.strings().find(category); id != 0) wanted.insert(id);
+    }
+    if (wanted.empty()) return files;
+    std::vector<std::map<std::size_t, std::vector<Mark>>> steps(files.size()); // per file, by kind
     StopCheck stop(raw.control());
     for (const Track& track : trace.tracks()) {
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             if (stop.requested()) return files; // unusable, see RawTrace::control()
-            if (trace.sliceCategories()[slice] != wanted) continue;
-            std::string_view name = trace.name(slice);
-            const Mark mark{0, trace.start(slice), trace.end(slice)};
-            if (name == "gloo:recv") {
-                files[track.file].receives.push_back(mark);
-            } else if (takeWord(name, "ProfilerStep#")) {
-                files[track.file].steps.push_back({takeNumber(name).value_or(0), mark.start, mark.end});
-            }
+            if (!wanted.contains(trace.sliceCategories()[slice])) continue;
+            const std::string_view name = trace.name(slice);
+            if (name == "gloo:recv")
+                files[track.file].receives.push_back({0, trace.start(slice), trace.end(slice)});
+            else if (const auto step = stepMarkNamed(name))
+                steps[track.file][step->kind].push_back({step->index, trace.start(slice), trace.end(slice)});
         }
     }
     const auto by_start = [](const Mark& a, const Mark& b) { return a.start < b.start; };
-    for (ProfilerMarks& marks : files) {
+    for (std::size_t file = 0; file < files.size(); ++file) {
+        ProfilerMarks& marks = files[file];
+        if (marks.steps.empty() && !steps[file].empty()) marks.steps = std::move(steps[file].begin()->second);
         std::stable_sort(marks.steps.begin(), marks.steps.end(), by_start);
         std::stable_sort(marks.receives.begin(), marks.receives.end(), by_start);
     }
@@ -94,11 +100,16 @@ std::map<Stage, int> statedLayers(std::string_view text) {
     return layers;
 }
 
-std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time) {
+const Mark* markAt(const ProfilerMarks& marks, TimeNs time) {
     const auto after = std::upper_bound(marks.steps.begin(), marks.steps.end(), time,
                                         [](TimeNs t, const Mark& step) { return t < step.start; });
-    if (after == marks.steps.begin() || time >= std::prev(after)->end) return std::nullopt;
-    return std::prev(after)->index;
+    if (after == marks.steps.begin() || time >= std::prev(after)->end) return nullptr;
+    return &*std::prev(after);
+}
+
+std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time) {
+    const Mark* const mark = markAt(marks, time);
+    return mark != nullptr ? std::optional(mark->index) : std::nullopt;
 }
 
 std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to) {
@@ -114,7 +125,9 @@ std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, Tim
 void tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log) {
     for (const TraceFile& file : files) {
         if (file.rank || file.format.empty() || files.size() < 2) continue;
-        log.add("unknown-rank", file.path.string(), say("files do not name their rank; ranks follow the file order"));
+        log.add("unknown-rank", file.path.string(),
+                file.process.empty() ? say("files do not name their rank; ranks follow the file order")
+                                     : say("processes do not name their rank; ranks follow the order of processes"));
     }
 }
 

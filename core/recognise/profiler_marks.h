@@ -26,7 +26,8 @@ struct Mark {
 
 /// The marks of PyTorch's profiler or of a framework's adapter in a file, by start.
 struct ProfilerMarks {
-    std::vector<Mark> steps;    ///< ProfilerStep#N; for an adapter, from its mark to the next one
+    /// The most specific kind of stepMarkNamed(); for an adapter, from its mark to the next one.
+    std::vector<Mark> steps;
     std::vector<Mark> receives; ///< gloo:recv: from the call to the arrival, across other scopes
     /// The statements of a recorded job's framework, see perfetto::kCaptureStates.
     std::map<std::string, std::string> stated;
@@ -36,7 +37,9 @@ struct ProfilerMarks {
 
 [[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw);
 
-/// The step that contains a time; nothing between steps.
+/// The mark of the step that contains a time; null between steps.
+[[nodiscard]] const Mark* markAt(const ProfilerMarks& marks, TimeNs time);
+/// Its number; nothing between steps.
 [[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);
 
 /// The last to end of the receives posted in [from, to].

@@ -58,6 +58,7 @@ private:
 
     void chooseCategories() {
         for (const std::string& category : rule_.categories) {
+            if (category.empty()) wanted_.insert(0); // slices without a category
             if (const StringId id = trace_.strings().find(category); id != 0) wanted_.insert(id);
             if (category == "user_annotation") mirrored_ = trace_.strings().find("gpu_user_annotation");
         }

@@ -103,14 +103,14 @@ constexpr std::string_view kBuiltinRules = R"json({"rules": [
 {"name": "Primus pipeline record", "categories": ["primus"], "args": {"step": "iteration"},
  "ops": [{"name": "F{microbatch}[.{chunk}]", "kind": "F"}, {"name": "B{microbatch}[.{chunk}]", "kind": "B"}]},
 
-{"name": "NVTX", "categories": ["nvtx"], "rank": "processes", "backward_splits": true,
+{"name": "NVTX", "categories": ["nvtx", "user_annotation", ""], "rank": "processes", "backward_splits": true,
  "ops": [{"name": "F{microbatch}[.{chunk}[.{sequence}]]", "kind": "F"},
          {"name": "B{microbatch}[.{chunk}[.{sequence}]]", "kind": "B"},
          {"name": "I{microbatch}[.{chunk}[.{sequence}]]", "kind": "I"},
          {"name": "W{microbatch}[.{chunk}[.{sequence}]]", "kind": "W"},
          {"name": "Optimizer", "kind": "O"}]},
 
-{"name": "Megatron ranges", "categories": ["nvtx", "user_annotation"], "rank": "processes",
+{"name": "Megatron ranges", "categories": ["nvtx", "user_annotation", ""], "rank": "processes",
  "ops": [{"name": "forward_step", "kind": "F"}, {"name": "backward_step", "kind": "B"},
          {"name": "optimizer", "kind": "O"}, {"name": "optimizer.step", "kind": "O"},
          {"name": "Optimizer.step#*", "kind": "O"}]}

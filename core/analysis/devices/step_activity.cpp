@@ -1,48 +1,23 @@
 #include "core/analysis/devices/step_activity.h"
 
 #include "core/base/text.h"
+#include "core/trace/step_marks.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
 namespace bubblescope {
 namespace {
 
-/// Prefixes of marks, the most specific first.
-constexpr std::array<std::string_view, 9> kMarks{
-    "ProfilerStep#", "training_step", "train_step", "TrainStep", "iteration", "Iteration", "iter", "step", "Step"};
-constexpr std::size_t kOfJax = kMarks.size();
-
-struct Named {
-    std::size_t kind = 0; ///< index in kMarks, or kOfJax
-    std::int64_t number = 0;
-};
-
-std::optional<Named> markIn(std::string_view name) {
-    for (std::size_t kind = 0; kind < kMarks.size(); ++kind) {
-        if (!name.starts_with(kMarks[kind])) continue;
-        std::string_view rest = name.substr(kMarks[kind].size());
-        rest.remove_prefix(std::min(rest.find_first_not_of(" _#:-="), rest.size()));
-        const auto number = wholeNumber(rest);
-        if (number) return Named{kind, *number};
-    }
-    return std::nullopt;
-}
-
-/// Ranges by users or frameworks, because other slices may be called "step 3" too.
-bool holdsMarks(std::string_view category) {
-    constexpr std::array<std::string_view, 4> kCategories{"user_annotation", "cpu_op", "nvtx", "ProfileStep"};
-    return std::ranges::find(kCategories, category) != kCategories.end();
-}
+constexpr std::size_t kOfJax = kStepMarkKinds;
 
 class MarkFinder {
 public:
     MarkFinder(const Trace& trace, const JobControl& control)
         : trace_(trace), stop_(control, 1U << 12), kind_of_name_(trace.strings().size()), found_(trace.files().size()) {
         for (StringId id = 0; id < kind_of_name_.size(); ++id)
-            kind_of_name_[id] = markIn(trace.strings().text(id));
+            kind_of_name_[id] = stepMarkNamed(trace.strings().text(id));
     }
 
     std::vector<std::vector<StepActivity>> find() {
@@ -75,19 +50,20 @@ private:
             auto named = kind_of_name_[trace_.sliceNames()[slice]];
             if (jax) {
                 const auto number = wholeNumber(trace_.name(slice));
-                named = number ? std::optional(Named{kOfJax, *number}) : std::nullopt;
-            } else if (named && (trace_.laneOf(slice, id) != LaneKind::Host || !holdsMarks(trace_.category(slice)))) {
+                named = number ? std::optional(StepMark{kOfJax, *number}) : std::nullopt;
+            } else if (named &&
+                       (trace_.laneOf(slice, id) != LaneKind::Host || !holdsStepMarks(trace_.category(slice)))) {
                 named.reset();
             }
             if (!named) continue;
             own[named->kind].push_back(
-                {named->number, trace_.start(slice), trace_.end(slice) - trace_.start(slice), {}});
+                {named->index, trace_.start(slice), trace_.end(slice) - trace_.start(slice), {}});
         }
     }
 
     const Trace& trace_;
     StopCheck stop_;
-    std::vector<std::optional<Named>> kind_of_name_;
+    std::vector<std::optional<StepMark>> kind_of_name_;
     std::map<TrackId, std::map<std::size_t, std::vector<StepActivity>>> rows_; ///< by thread, then kind
     std::vector<std::map<std::size_t, std::vector<StepActivity>>> found_;      ///< per file, by kind
 };

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/formats/chrome/decimal.h"
 #include "core/trace/args.h"
+#include "core/trace/processes.h"
 
 #include <fmt/format.h>
 
@@ -298,6 +299,7 @@ void EventSink::metadata(const Event& event) {
         return;
     }
     if (kind == "process_sort_index" || kind == "thread_sort_index") return takeOrder(event, kind.starts_with('p'));
+    if (kind == "process_labels") return takeLabels(event);
     const bool process = kind == "process_name";
     if (!process && kind != "thread_name") return;
     const auto value = findJsonArg(argsText(event), "name");
@@ -308,6 +310,15 @@ void EventSink::metadata(const Event& event) {
         process_names_[rowId(event.pid)] = id;
     else
         thread_names_[{rowId(event.pid), rowId(event.tid)}] = id;
+}
+
+/// Keeps labels that name a rank, because the process's name may not.
+void EventSink::takeLabels(const Event& event) {
+    const auto stated = findJsonArg(argsText(event), "labels");
+    const auto* const labels = stated ? std::get_if<std::string>(&*stated) : nullptr;
+    if (labels == nullptr) return;
+    const auto label = labelOfProcess(*labels);
+    if (label && label->rank) process_ranks_[rowId(event.pid)] = *label->rank;
 }
 
 void EventSink::takeOrder(const Event& event, bool process) {
@@ -415,7 +426,12 @@ bool EventSink::finish(const LoadProgress& progress) {
     const auto nameProcess = [this](TrackId id, RowId process) {
         const auto known = process_names_.find(process);
         const StringId own = process.is_text ? static_cast<StringId>(process.number) : 0;
-        builder_.track(id).process_name = known != process_names_.end() ? known->second : own;
+        const StringId name = known != process_names_.end() ? known->second : own;
+        builder_.track(id).process_name = name;
+        const auto rank = process_ranks_.find(process);
+        if (rank != process_ranks_.end() && !labelOfProcess(builder_.text(name)))
+            builder_.track(id).process_name =
+                builder_.intern(fmt::format("{} [rank {}]", builder_.text(name), rank->second));
         const auto order = process_orders_.find(process);
         if (order != process_orders_.end()) builder_.track(id).process_order = order->second;
     };

@@ -93,6 +93,7 @@ private:
     void async(const Event& event);
     void metadata(const Event& event);
     void takeOrder(const Event& event, bool process);
+    void takeLabels(const Event& event);
     [[nodiscard]] TrackId stateTrackFor(const Event& event);
     void counter(const Event& event);
     void counterValues(const Event& event, const std::string& name, const std::vector<Arg>& values, int depth);
@@ -122,6 +123,7 @@ private:
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     std::map<RowId, std::int32_t> process_orders_;
+    std::map<RowId, std::int32_t> process_ranks_; ///< as labels state them
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
         Row row; ///< as in the batch
