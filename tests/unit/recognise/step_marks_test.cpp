@@ -85,10 +85,11 @@ std::string zeroBubbleName(int, char kind, int microbatch) {
 class StepMarksOfNames : public StepMarks,
                          public testing::WithParamInterface<std::string (*)(int rank, char kind, int microbatch)> {};
 
-INSTANTIATE_TEST_SUITE_P(, StepMarksOfNames, testing::Values(&torchName, &rangeName, &zeroBubbleName),
-                         [](const auto& info) {
-                             return std::vector<std::string>{"Torch", "WithoutNumbers", "ZeroBubble"}[info.index];
-                         });
+std::string namesOf(const testing::TestParamInfo<std::string (*)(int, char, int)>& info) {
+    if (info.param == &rangeName) return "WithoutNumbers";
+    return info.param == &torchName ? "Torch" : "ZeroBubble";
+}
+INSTANTIATE_TEST_SUITE_P(Ops, StepMarksOfNames, testing::Values(&torchName, &rangeName, &zeroBubbleName), namesOf);
 
 TEST_P(StepMarksOfNames, NumberTheSteps) {
     writeJob([](int, int step) { return numbered(5 + step); }, GetParam());
