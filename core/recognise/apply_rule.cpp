@@ -44,7 +44,8 @@ class Applier {
 public:
     Applier(const RecognitionRule& rule, const RuleMatches& matches, const std::vector<ProfilerMarks>& marks,
             std::span<const TraceFile> files, DiagnosticLog& log)
-        : rule_(rule), matches_(matches.matches), marks_(marks), files_(files), mirrored_(matches.matches), log_(log),
+        : rule_(rule), matches_(matches.matches), owners_are_files_(matches.owners_are_files), marks_(marks),
+          files_(files), mirrored_(matches.matches), log_(log),
           numbers_(numberMatches(rule, matches, marks, files, log)) {}
 
     FoundOps apply() {
@@ -55,7 +56,7 @@ public:
         const auto tells = [](const std::optional<NamePattern>& pattern) {
             return pattern && pattern->count(RuleField::RankId) > 0;
         };
-        found_.owners_are_global = rule_.rank == RankSource::File && !tells(rule_.thread) && !tells(rule_.process) &&
+        found_.owners_are_global = owners_are_files_ && !tells(rule_.thread) && !tells(rule_.process) &&
                                    rule_.args[static_cast<std::size_t>(RuleField::RankId)].empty();
         numberOwners();
         std::set<std::uint32_t> on_host;
@@ -219,6 +220,7 @@ private:
 
     const RecognitionRule& rule_;
     const std::vector<RuleMatch>& matches_;
+    bool owners_are_files_;
     const std::vector<ProfilerMarks>& marks_;
     std::span<const TraceFile> files_;
     MirroredRanges mirrored_;

@@ -177,10 +177,10 @@ void fields(Wire& wire, GpuWork::Work& value) {
 /// The file index is set by the reader.
 template <class Wire>
 void fields(Wire& wire, RuleMatch& value) {
-    auto& [file, track, slice, name, start, end, pid, on_device, owner, replica, step, kind, transfer, microbatch,
-           chunk_or_stage, sequence, overlapped, device] = value;
-    wire(track, slice, name, pid, on_device, owner, replica, step, transfer, microbatch, chunk_or_stage, sequence,
-         overlapped, device);
+    auto& [file, track, slice, name, start, end, pid, on_device, spilled, owner, replica, step, kind, transfer,
+           microbatch, chunk_or_stage, sequence, overlapped, device] = value;
+    wire(track, slice, name, pid, on_device, spilled, owner, replica, step, transfer, microbatch, chunk_or_stage,
+         sequence, overlapped, device);
     wire.span(start, end);
     bool op = kind.has_value();
     wire(op);

@@ -3,6 +3,7 @@
 #include "core/base/job.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/raw_trace.h"
+#include "core/trace/processes.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,6 +14,8 @@
 
 namespace bubblescope {
 namespace {
+
+constexpr std::int64_t kNoRank = -2; ///< the owner of a process whose name does not state its rank
 
 /// Which of a rule's names a text matches.
 struct Spelled {
@@ -115,6 +118,7 @@ private:
             match.start = trace_.start(slice);
             match.end = trace_.end(slice);
             match.pid = track.pid;
+            match.spilled = track.spilled_from != kNoId;
             match.on_device = category == mirrored_ && mirrored_ != 0;
             match.owner = place->owner;
             match.replica = place->replica;
@@ -177,7 +181,10 @@ private:
         case RankSource::File: return raw_.rankOf(track.file);
         case RankSource::Process: return track.pid;
         case RankSource::Thread: return track.tid - 1;
-        case RankSource::Processes: // numbered when all are known
+        case RankSource::Processes: { // numbered when all are known
+            const auto label = labelOfProcess(trace_.text(track.process_name));
+            return label ? label->rank.value_or(kNoRank) : kNoRank;
+        }
         case RankSource::Names: break;
         }
         return 0;
@@ -257,24 +264,33 @@ bool hasOps(const RuleFinds& found) {
                                [](const RuleMatch& match) { return match.kind && *match.kind != OpKind::Optimizer; });
 }
 
-/// Processes in ascending order are the pipeline's ranks, unless their files state them. Returns whether that was a
-/// guess.
-bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile> files) {
+enum class RanksOf : std::uint8_t { Files, Processes, Guessed };
+
+/// Ranks are what files state, otherwise what all processes' names state. Otherwise processes in ascending order are
+/// the pipeline's ranks.
+RanksOf numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile> files) {
     using Process = std::pair<std::uint32_t, std::int64_t>;
     std::map<Process, std::int64_t> owners;
-    for (const RuleMatch& match : matches)
-        owners.emplace(Process(match.file, match.pid), 0);
+    bool files_state = true;
+    for (const RuleMatch& match : matches) {
+        owners.emplace(Process(match.file, match.pid), match.owner);
+        files_state = files_state && files[match.file].rank;
+    }
+    std::set<std::int64_t> named;
+    for (const auto& [process, owner] : owners) {
+        if (owner != kNoRank) named.insert(owner);
+    }
+    const bool names_state = named.size() == owners.size() && owners.size() > 1;
     std::int64_t next = 0;
-    bool guessed = false;
     for (auto& [process, owner] : owners) {
         const auto stated = files[process.first].rank;
-        guessed = guessed || (!stated && owners.size() > 1);
-        owner = stated ? *stated : next;
+        if (stated || !names_state) owner = stated ? *stated : next;
         ++next;
     }
     for (RuleMatch& match : matches)
         match.owner = owners.at(Process(match.file, match.pid));
-    return guessed;
+    if (files_state) return RanksOf::Files;
+    return names_state || owners.size() == 1 ? RanksOf::Processes : RanksOf::Guessed;
 }
 
 /// One process that runs its ops on several devices, as torchgpipe does, is as many ranks: in the order of files, their
@@ -304,6 +320,43 @@ bool divideByDevice(std::vector<RuleMatch>& matches) {
         rank = next++;
     for (RuleMatch& match : matches)
         match.owner = ranks.at({match.owner, deviceOf(match)});
+    return true;
+}
+
+/// A process whose threads run forwards at the same time holds a rank per thread, as programs that simulate a pipeline
+/// write them. (Backwards may run in a thread of their own, but all forwards of a rank run in one.)
+bool divideByThread(std::vector<RuleMatch>& matches) {
+    struct Thread {
+        std::int64_t owner = 0;
+        bool forwards = false;
+    };
+    std::map<std::uint64_t, Thread> threads; // by row
+    std::map<std::int64_t, TimeNs> busy_to;  // the end of the forwards so far, by owner
+    std::map<std::int64_t, std::uint64_t> latest;
+    bool concurrent = false;
+    for (const RuleMatch& match : matches) {
+        if (!match.kind || match.on_device) continue;
+        if (match.spilled) return false; // its row is not a thread
+        Thread& thread = threads[match.row()];
+        thread.owner = match.owner;
+        if (match.kind != OpKind::Forward) continue;
+        thread.forwards = true;
+        const auto [end, is_new] = busy_to.try_emplace(match.owner, match.end);
+        concurrent = concurrent || (!is_new && match.start < end->second && latest[match.owner] != match.row());
+        end->second = std::max(end->second, match.end);
+        latest[match.owner] = match.row();
+    }
+    const auto runsForwards = [](const auto& thread) { return thread.second.forwards; };
+    if (!concurrent || !std::ranges::all_of(threads, runsForwards)) return false;
+    std::map<std::pair<std::int64_t, std::uint64_t>, std::int64_t> ranks; // by owner so far, and thread
+    for (const auto& [row, thread] : threads)
+        ranks.emplace(std::pair(thread.owner, row), 0);
+    std::int64_t next = 0;
+    for (auto& [thread, rank] : ranks)
+        rank = next++;
+    for (RuleMatch& match : matches) {
+        if (const auto rank = ranks.find({match.owner, match.row()}); rank != ranks.end()) match.owner = rank->second;
+    }
     return true;
 }
 
@@ -364,19 +417,26 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     }
     std::ranges::stable_sort(all.matches, {}, &RuleMatch::start);
     numberReplicas(all.matches);
-    const bool guessed = rule.rank == RankSource::Processes && numberProcesses(all.matches, files);
-
-    const bool by_owner = rule.rank == RankSource::Processes || rule.rank == RankSource::File;
+    const bool by_process = rule.rank == RankSource::Processes;
+    const RanksOf ranks = by_process ? numberProcesses(all.matches, files) : RanksOf::Files;
     const std::string where = files.front().path.string();
-    if (by_owner && divideByDevice(all.matches)) {
+    const bool by_owner = by_process || rule.rank == RankSource::File;
+    const bool by_device = by_owner && divideByDevice(all.matches);
+    const bool by_thread = by_owner && !by_device && divideByThread(all.matches);
+    if (by_device) {
         log.add("devices-as-ranks", where,
                 say("one process runs ops on several devices; each device counts as a rank"));
     }
+    if (by_thread) {
+        log.add("threads-as-ranks", where,
+                say("threads of one process run ops at the same time; each thread counts as a rank"));
+    }
+    all.owners_are_files = by_owner && ranks == RanksOf::Files && !by_device && !by_thread;
     tellUnknownRanks(files, log);
     if (unlabelled > 0) {
         log.add("unlabelled-op", where, say("skipped slices named like ops without a micro-batch or step"), unlabelled);
     }
-    if (guessed) {
+    if (ranks == RanksOf::Guessed) {
         log.add("guessed-ranks", where,
                 say("ranges do not name their rank; processes in numerical order count as ranks"));
     }

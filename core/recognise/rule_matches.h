@@ -31,6 +31,7 @@ struct RuleMatch {
     TimeNs end{0};
     std::int64_t pid = 0;   ///< of its track
     bool on_device = false; ///< a range that the profiler mirrored onto a device
+    bool spilled = false;   ///< overlaps others of its thread, and is therefore on another track
     std::int64_t owner = 0;
     std::int64_t replica = 0;
     std::optional<std::int64_t> step;      ///< if the rule states it
@@ -59,6 +60,7 @@ struct RuleFinds {
 struct RuleMatches {
     std::vector<RuleMatch> matches; ///< by start; empty if none is an op
     StringPool names;
+    bool owners_are_files = false; ///< owners are the ranks of the files
 };
 /// `finds` has one entry for each of `files`. Counts omitted slices in the log: the first rank of a tensor-parallel
 /// group represents all.

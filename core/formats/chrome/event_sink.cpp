@@ -244,6 +244,14 @@ void EventSink::async(const Event& event) {
     }
 }
 
+/// Processes that a text identifies get numbers of their own, because everything later tells processes apart by number.
+std::int64_t EventSink::processNumber(RowId process) {
+    constexpr std::int64_t kFirst = 2'000'000'000; // above those of operating systems, and fits into 32 bits
+    if (!process.is_text) return process.number;
+    return text_processes_.try_emplace(process, kFirst + static_cast<std::int64_t>(text_processes_.size()))
+        .first->second;
+}
+
 TrackId EventSink::trackFor(const Event& event) {
     const Row row{event.pid, event.tid};
     RecentRow& recent =
@@ -252,8 +260,8 @@ TrackId EventSink::trackFor(const Event& event) {
     const Row own{rowId(event.pid), rowId(event.tid)};
     auto known = tracks_.find(own);
     if (known == tracks_.end()) {
-        const auto number = [](RowId id) { return id.is_text ? 0 : id.number; };
-        known = tracks_.emplace(own, builder_.addTrack(number(own.first), number(own.second))).first;
+        const std::int64_t thread = own.second.is_text ? 0 : own.second.number;
+        known = tracks_.emplace(own, builder_.addTrack(processNumber(own.first), thread)).first;
     }
     recent = {row, known->second};
     return known->second;
@@ -265,7 +273,7 @@ TrackId EventSink::asyncTrackFor(const Event& event) {
     const AsyncRow key{process, text(event.category), text(event.name)};
     auto known = async_tracks_.find(key);
     if (known == async_tracks_.end()) {
-        const TrackId track = builder_.addTrack(process.is_text ? 0 : process.number, 0);
+        const TrackId track = builder_.addTrack(processNumber(process), 0);
         builder_.track(track).may_overlap = true;
         known = async_tracks_.emplace(key, track).first;
     }
@@ -376,8 +384,7 @@ void EventSink::counterValues(const Event& event, const std::string& name, const
         if (text != nullptr && text->starts_with('{') && depth < kDeepestCounter) {
             counterValues(event, series, parseJsonArgs(*text), depth + 1);
         } else if (const auto value = numberOf(arg.value)) {
-            builder_.addCounter(event.pid.is_text ? 0 : event.pid.number, builder_.intern(series), timeOf(event),
-                                *value);
+            builder_.addCounter(processNumber(rowId(event.pid)), builder_.intern(series), timeOf(event), *value);
         } else {
             log_.add("no-number", EventPlace{where_, event.offset}.text(),
                      say("skipped counter values that are not numbers"));

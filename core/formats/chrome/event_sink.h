@@ -74,6 +74,7 @@ private:
 
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }
     [[nodiscard]] RowId rowId(RowId of_batch) const;
+    [[nodiscard]] std::int64_t processNumber(RowId process);
     [[nodiscard]] TrackId trackFor(const Event& event);
     [[nodiscard]] TrackId asyncTrackFor(const Event& event);
     [[nodiscard]] ArgSetId argsOf(const Event& event);
@@ -122,6 +123,7 @@ private:
     std::optional<SourceFiles> sources_; ///< if written by Bubblescope
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
+    std::map<RowId, std::int64_t> text_processes_; ///< their numbers
     std::map<RowId, std::int32_t> process_orders_;
     std::map<RowId, std::int32_t> process_ranks_; ///< as labels state them
     std::map<Row, std::int32_t> thread_orders_;
