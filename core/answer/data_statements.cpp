@@ -31,6 +31,12 @@ Sentence seeWhyItEnded() {
                "steps before it are analysed.");
 }
 
+Sentence seeWhyItWasKilled() {
+    return say(
+        "Look in the job's log and the kernel's (dmesg): SIGKILL often means that memory ran out. Only the complete "
+        "steps before it are analysed.");
+}
+
 Sentence copyAgain() {
     return say("If the job is still running or the file was copied, copy it again; otherwise find out why its process "
                "ended early.");
@@ -60,6 +66,7 @@ const DoubtKind* findDoubt(std::string_view kind) {
         DoubtKind{"absent-ranks", Severity::Notice, loadAllRanks},
         DoubtKind{"mixed-runs", Severity::Serious, loadOneRun},
         DoubtKind{"different-jobs", Severity::Serious, loadOneRun},
+        DoubtKind{"rank-killed", Severity::Serious, seeWhyItWasKilled},
         DoubtKind{"rank-ended", Severity::Serious, seeWhyItEnded},
         DoubtKind{"run-ended", Severity::Serious, seeWhyItEnded},
         DoubtKind{"unfinished", Severity::Serious, seeWhyItEnded},
@@ -76,17 +83,22 @@ const DoubtKind* findDoubt(std::string_view kind) {
     return found == kKinds.end() ? nullptr : found;
 }
 
+/// Whether another problem names the cause: of several problems with one cause, only that one is reported.
+bool isConsequence(std::string_view kind, const std::vector<Diagnostic>& problems) {
+    const auto holds = [&](std::string_view cause) {
+        return std::ranges::find(problems, cause, &Diagnostic::kind) != problems.end();
+    };
+    const bool is_end = kind == "unfinished" || kind == "truncated";
+    if (is_end && holds("rank-ended")) return true;
+    return (is_end || kind == "rank-ended" || kind == "unmatched-begin") && holds("rank-killed");
+}
+
 } // namespace
 
 std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems) {
-    const auto holds = [&](std::string_view kind) {
-        return std::ranges::find(problems, kind, &Diagnostic::kind) != problems.end();
-    };
     std::vector<Statement> out;
     for (const Diagnostic& problem : problems) {
-        // If several problems have one cause, report the one that names it.
-        const bool is_known = (problem.kind == "unfinished" || problem.kind == "truncated") && holds("rank-ended");
-        if (is_known) continue;
+        if (isConsequence(problem.kind, problems)) continue;
         const DoubtKind* const doubt = findDoubt(problem.kind);
         if (doubt == nullptr && !meansLostRecords(problem)) continue;
         Statement statement;

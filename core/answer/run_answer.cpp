@@ -192,7 +192,7 @@ bool isAmongProblems(AnomalyKind kind, const Answer& answer) {
     if (kind == AnomalyKind::LostRecords) return true;
     if (kind != AnomalyKind::MissingOp && kind != AnomalyKind::DuplicateOp) return false;
     return std::ranges::any_of(answer.statements, [](const Statement& statement) {
-        return statement.kind == "rank-ended" || statement.kind == "mixed-runs";
+        return statement.kind == "rank-ended" || statement.kind == "rank-killed" || statement.kind == "mixed-runs";
     });
 }
 

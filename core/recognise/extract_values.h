@@ -206,8 +206,8 @@ void fields(Wire& wire, Mark& value) {
 }
 template <class Wire>
 void fields(Wire& wire, ProfilerMarks& value) {
-    auto& [steps, receives, stated, is_captured, has_end] = value;
-    wire(steps, receives, stated, is_captured, has_end);
+    auto& [steps, receives, stated, is_captured, has_end, signal, ended] = value;
+    wire(steps, receives, stated, is_captured, has_end, signal, ended);
 }
 template <class Wire>
 void fields(Wire& wire, ComputeBlock& value) {

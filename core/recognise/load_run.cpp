@@ -4,6 +4,7 @@
 #include "core/formats/read_trace.h"
 #include "core/formats/source/mapped_file.h"
 #include "core/recognise/assemble.h"
+#include "core/recognise/ended_processes.h"
 #include "core/recognise/extractors.h"
 #include "core/recognise/match_schedule.h"
 #include "core/recognise/rule_matches.h"
@@ -186,16 +187,6 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
     }
 }
 
-/// If some processes of a recorded job exited normally, the others were killed.
-void reportKilledProcesses(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
-    if (std::ranges::none_of(marks, &ProfilerMarks::has_end)) return; // it may still be running
-    for (std::size_t file = 0; file < marks.size(); ++file) {
-        if (marks[file].is_captured && !marks[file].has_end && !marks[file].steps.empty())
-            log.add("unfinished", files[file].path.string(),
-                    say("the file has no end: its process was killed, or the file was truncated"));
-    }
-}
-
 /// Whether extracts keep what these rules find.
 Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules) {
     for (const TraceFile& file : raw.files()) {
@@ -214,7 +205,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     const std::span<const TraceFile> files = raw.files();
     BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
     BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, extract(raw, kProfilerMarks));
-    reportKilledProcesses(files, marks, log);
+    reportEndedProcesses(files, marks, log);
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, extract(raw, kNativeMarks));
     if (FoundOps native = mergeNativeMarks(std::move(native_marks), files, log); holdsOps(native)) {

@@ -15,6 +15,17 @@ namespace bubblescope {
 
 namespace {
 
+/// Takes what an instant of the recording library states about the end of its process.
+void readEnd(const Trace& trace, const Instant& instant, ProfilerMarks& file) {
+    file.is_captured = true;
+    const bool exited = trace.text(instant.name) == perfetto::kCaptureEnds;
+    const auto signal = trace.textArg(instant.args, perfetto::kCaptureSignal);
+    if (!exited && !signal) return;
+    file.has_end = file.has_end || exited;
+    file.signal = signal.value_or("");
+    file.ended = instant.time;
+}
+
 /// The instants of recorded jobs: marks of steps, and statements of their frameworks.
 void readStatements(const Trace& trace, std::vector<ProfilerMarks>& files) {
     const StringId pipeline = trace.strings().find(perfetto::kPipelineCategory);
@@ -25,8 +36,7 @@ void readStatements(const Trace& trace, std::vector<ProfilerMarks>& files) {
     for (const Instant& instant : trace.instants()) {
         const std::uint32_t file = trace.tracks()[instant.track].file;
         if (instant.category == capture && capture != 0) {
-            files[file].is_captured = true;
-            files[file].has_end = files[file].has_end || trace.text(instant.name) == perfetto::kCaptureEnds;
+            readEnd(trace, instant, files[file]);
         }
         if (instant.name == states && states != 0) {
             for (const Arg& arg : trace.args(instant.args)) {

@@ -33,6 +33,8 @@ struct ProfilerMarks {
     std::map<std::string, std::string> stated;
     bool is_captured = false; ///< `record` wrote the file
     bool has_end = false;     ///< its process exited normally
+    std::string signal;       ///< that ended its process; empty if there was none, or if unknown
+    TimeNs ended{0};          ///< when it exited, or when the signal ended it
 };
 
 [[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw);

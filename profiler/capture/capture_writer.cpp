@@ -235,12 +235,14 @@ Status CaptureWriter::resume(const EventMemory& memory) {
     return {};
 }
 
-Status CaptureWriter::finishResumed(TimeNs now) {
+Status CaptureWriter::finishResumed(TimeNs now, const std::string& signal) {
     if (!begun_) return {};
     BUBBLESCOPE_TRY(flush(now));
     countOpen();
     tellTotals(now);
-    file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureRecovered, {});
+    OwnedArgs args;
+    if (!signal.empty()) args.push_back({std::string(perfetto::kCaptureSignal), signal});
+    file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureRecovered, args);
     return file_.flush([] {});
 }
 

@@ -73,8 +73,9 @@ public:
     void keepCheckpoints(EventMemory& memory, const EventReader& reader);
     /// Continues the file of a process that has ended, from the checkpoint in its memory. Call it first.
     [[nodiscard]] Status resume(const EventMemory& memory);
-    /// The last flush of such a file: everything that the process began but will not end counts as unmatched.
-    [[nodiscard]] Status finishResumed(TimeNs now);
+    /// The last flush of such a file: everything that the process began but will not end counts as unmatched. `signal`:
+    /// the name of the signal that ended the process, or empty.
+    [[nodiscard]] Status finishResumed(TimeNs now, const std::string& signal);
     /// The name of the file in a checkpoint; empty if there is none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
     /// What the process has written, as it states itself: what is to be found in its files.

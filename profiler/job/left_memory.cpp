@@ -71,7 +71,7 @@ LeftByProcess leftByAccount(const WatcherLink::Account& account) {
     return left;
 }
 
-LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir) {
+LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir, const std::string& signal) {
     Header& header = memory.header();
     LeftByProcess left;
     if (!memory.isBegun()) return left;
@@ -79,6 +79,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     left.regular = header.ended.load() == 1;
     left.recorded = header.recordedAnything();
     left.message = bounded(header.message_bytes.load(), header.message);
+    left.signal = signal;
     left.stated = plausible(CaptureWriter::stated(memory));
     if (left.regular || !left.recorded) return left;
     left.gpu_unknown = header.on_devices.load() != 0;
@@ -106,7 +107,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     Status flushed = takeAll(writer, reader, now.monotonic, resumed);
     writer.counts().lost_in_rings = static_cast<std::int64_t>(header.lost_begins.load());
     writer.counts().not_written += left.stated_lost;
-    if (flushed.ok()) flushed = writer.finishResumed(now.monotonic);
+    if (flushed.ok()) flushed = writer.finishResumed(now.monotonic, signal);
     left.counts = writer.counts();
     left.written = flushed.ok();
     if (flushed.ok()) {

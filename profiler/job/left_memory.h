@@ -26,11 +26,14 @@ struct LeftByProcess {
     perfetto::CaptureCounts
         counts;          ///< including all losses; valid if something was recorded and it did not end normally
     std::string message; ///< why the process could not write, or why writing is impossible
+    std::string signal;  ///< that ended the process; empty if there was none, or if unknown
 };
 
 /// Writes what the process left into its file in `dir`, or into a new one if it had none. Call it once, when the
-/// process no longer records. The content of the memory is not trusted.
-[[nodiscard]] LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir);
+/// process no longer records. `signal`: the name of the signal that ended it, or empty. The content of the memory is
+/// not trusted.
+[[nodiscard]] LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir,
+                                            const std::string& signal = {});
 
 /// What a process stated of itself, which is not trusted either.
 [[nodiscard]] LeftByProcess leftByAccount(const WatcherLink::Account& account);

@@ -1,6 +1,7 @@
 #include "profiler/job/process_watcher.h"
 
 #include "core/base/process_info.h"
+#include "profiler/job/process_end.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -208,21 +209,24 @@ void ProcessWatcher::answer(const Descriptor& connection, int memory) {
 
 void ProcessWatcher::settle(Watched& watched) {
     watched.done = true;
+    const std::string signal = signalThatEnded(watched.pid, watched.process);
     if (watched.memory == nullptr) {
         LeftByProcess& left = left_.emplace_back();
         left.recorded = left.unwatched = true;
+        left.signal = signal;
         left.described.process = thisProcess(); // its host
         left.described.process.pid = watched.pid;
         left.described.process.program.clear();
         return;
     }
     try {
-        left_.push_back(writeWhatIsLeft(*watched.memory, dir_));
+        left_.push_back(writeWhatIsLeft(*watched.memory, dir_, signal));
     } catch (const std::exception& error) {
         LeftByProcess left;
         left.recorded = true;
         left.described.process.pid = watched.pid;
         left.message = error.what();
+        left.signal = signal;
         left_.push_back(std::move(left));
     }
     watched.memory.reset();

@@ -63,8 +63,11 @@ void readInstants(const Trace& trace, const std::map<std::uint32_t, Process>& of
         if (trace.text(instant.category) != CaptureFile::kCategory) continue;
         if (trace.text(instant.name) == perfetto::kCaptureTotals) takeTotals(trace, instant.args, process.counts);
         if (trace.text(instant.name) == perfetto::kCaptureEnds) process.account = CapturedProcess::Account::Own;
-        if (trace.text(instant.name) == perfetto::kCaptureRecovered)
+        if (trace.text(instant.name) == perfetto::kCaptureRecovered) {
             process.account = CapturedProcess::Account::Watcher;
+            if (const std::string signal = words(trace, instant.args, perfetto::kCaptureSignal); !signal.empty())
+                process.messages.push_back("ended by " + signal);
+        }
         if (trace.text(instant.name) == "message") process.messages.push_back(words(trace, instant.args, "message"));
     }
 }
@@ -144,6 +147,7 @@ void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes)
     process.account = Account::Watcher;
     process.counts = left.counts;
     if (!left.message.empty()) process.messages.push_back(left.message);
+    if (!left.signal.empty()) process.messages.push_back("ended by " + left.signal);
 }
 
 /// What processes state to have written, against what is there.

@@ -16,6 +16,8 @@ inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one at
 inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, for a process that exited normally
 /// The last one for a process that did not exit normally, whose remaining records `record` wrote.
 inline constexpr std::string_view kCaptureRecovered = "capture recovered";
+/// Its arg: the name of the signal that ended the process, such as SIGKILL; missing if there was none, or if unknown.
+inline constexpr std::string_view kCaptureSignal = "signal";
 /// Arg of the first one: the offset from the file's times to its host's wall clock, for aligning hosts.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 

@@ -1,12 +1,14 @@
 """Do the savings that Bubblescope promises come true? Plants a fault in a real job of PyTorch, Megatron-core or DeepSpeed,
 records it, reads the answer, applies the fix in the job, and measures again with the job's own clock.
 
-    promises.py --program build/release/app/cli/bubblescope --python VENV/bin/python [--only TEXT] [--write FILE]
+    promises.py --program build/release/app/cli/bubblescope --python VENV/bin/python [--only TEXT] [--keep FOLDER] [--write FILE]
 
 VENV holds torch, megatron-core and deepspeed. Each scenario takes about a minute. `--write` makes resources/benchmarks/promises.md.
+With `--keep`, traces and periods stay in FOLDER; what is there is not run again, so that another program can be asked about it.
 """
 
 import argparse
+import hashlib
 import json
 import pathlib
 import re
@@ -29,7 +31,6 @@ print(", ".join(f"{name} {version(name)}" for name in ("torch", "megatron-core",
 class Bench:
     def __init__(self, program, python, folder):
         self.program, self.python, self.folder = program, python, folder
-        self._periods = {}  # of jobs without a recording, by specification
 
     def _run(self, scenario, spec, prefix=()):
         torchrun = [self.python, "-m", "torch.distributed.run", "--nproc-per-node", str(scenario.ranks)]
@@ -40,17 +41,26 @@ class Bench:
             raise RuntimeError(f"the job failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return json.loads(line)
 
+    def _kept(self, scenario, spec, recorded, run):
+        """The periods of a job, and the folder for its trace; it is run unless it was before."""
+        key = json.dumps([scenario.job, scenario.ranks, spec, recorded], sort_keys=True)
+        folder = self.folder / hashlib.sha256(key.encode()).hexdigest()[:12]
+        stated = folder / "periods.json"
+        if not stated.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            stated.write_text(json.dumps(run(folder / "trace") | {"job": key}))
+        return json.loads(stated.read_text())["mean_ms" if scenario.mean else "median_ms"], folder / "trace"
+
     def period(self, scenario, spec):
-        key = json.dumps([scenario.job, scenario.ranks, spec], sort_keys=True)
-        if key not in self._periods:
-            self._periods[key] = self._run(scenario, spec)
-        return self._periods[key]["mean_ms" if scenario.mean else "median_ms"]
+        return self._kept(scenario, spec, False, lambda _: self._run(scenario, spec))[0]
 
     def record(self, scenario):
-        out = self.folder / "trace"
-        shutil.rmtree(out, ignore_errors=True)
-        period = self._run(scenario, scenario.before, [self.program, "record", "--out", str(out), "--"])
-        return out, period["mean_ms" if scenario.mean else "median_ms"]
+        def run(out):
+            return self._run(scenario, scenario.before, [self.program, "record", "--out", str(out), "--"])
+
+        period, trace = self._kept(scenario, scenario.before, True, run)
+        return trace, period
 
     def ask(self, *arguments):
         done = subprocess.run([self.program, *map(str, arguments), "--json"], capture_output=True, text=True)
@@ -149,7 +159,7 @@ def main():
     parser.add_argument("--program", required=True, type=pathlib.Path)
     parser.add_argument("--python", required=True, help="an interpreter with PyTorch")
     parser.add_argument("--only", default="", help="scenarios whose names contain this text")
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder for the last trace")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for traces and periods")
     parser.add_argument("--write", type=pathlib.Path, help="the page to make")
     given = parser.parse_args()
     versions = subprocess.run([given.python, "-c", VERSIONS], capture_output=True, text=True, check=True).stdout.strip()

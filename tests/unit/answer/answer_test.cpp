@@ -95,6 +95,10 @@ TEST(Answer, NamesOneOfSeveralProblemsWithOneCause) {
     ASSERT_EQ(statements.size(), 1U);
     EXPECT_EQ(statements.front().kind, "rank-ended");
     EXPECT_EQ(statementsOf({problem("truncated"), problem("corrupt")}).size(), 2U);
+    const auto killed = statementsOf(
+        {problem("unfinished"), problem("rank-killed"), problem("unmatched-begin"), problem("rank-ended")});
+    ASSERT_EQ(killed.size(), 1U);
+    EXPECT_EQ(killed.front().kind, "rank-killed");
 }
 
 TEST(Answer, PutsAMismatchBeforeASlowRank) {
