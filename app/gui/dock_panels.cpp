@@ -92,7 +92,7 @@ void DockPanels::build(const Sources& sources) {
                      anomalies_,
                      dock("accountingDock", tr("Accounting"), new AccountingPanel(state, themes, &window_)),
                      what_if_dock,
-                     dock("replicasDock", tr("Replicas"), new ReplicaPanel(state, themes, &window_)),
+                     dock("replicasDock", tr("Stragglers"), new ReplicaPanel(state, themes, &window_)),
                      dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_))};
     std::vector<QDockWidget*> tabs{devices_, live_};
     tabs.insert(tabs.end(), of_pipelines_.begin() + 1, of_pipelines_.end());

@@ -28,10 +28,12 @@ QToolBar* makeToolBar(MainWindow& window) {
     bar->setFloatable(false);
     bar->setIconSize({kIconSize, kIconSize});
     bar->setContextMenuPolicy(Qt::PreventContextMenu);
-    const auto add = [&](const QString& name, IconShape shape) {
+    bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    const auto add = [&](const QString& name, IconShape shape, const QString& word) {
         auto* action = window.findChild<QAction*>(name);
         action->setIcon(drawnIcon(shape));
         action->setIconVisibleInMenu(false);
+        action->setIconText(word);
         const QString keys = action->shortcut().toString(QKeySequence::NativeText);
         const QString text = plainMenuText(action->text());
         action->setToolTip(keys.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, keys));
@@ -41,21 +43,21 @@ QToolBar* makeToolBar(MainWindow& window) {
         button->setFocusPolicy(Qt::TabFocus);
         button->setAccessibleName(text);
     };
-    add(QStringLiteral("openFiles"), IconShape::Open);
+    add(QStringLiteral("openFiles"), IconShape::Open, ToolBarText::tr("Open"));
     bar->addSeparator();
-    add(commandActionName(Command::FitAll), IconShape::Fit);
-    add(commandActionName(Command::Undo), IconShape::Back);
-    add(commandActionName(Command::Redo), IconShape::Forward);
-    add(commandActionName(Command::Search), IconShape::Search);
-    add(QStringLiteral("measure"), IconShape::Measure);
+    add(commandActionName(Command::FitAll), IconShape::Fit, ToolBarText::tr("Fit"));
+    add(commandActionName(Command::Undo), IconShape::Back, ToolBarText::tr("Undo"));
+    add(commandActionName(Command::Redo), IconShape::Forward, ToolBarText::tr("Redo"));
+    add(commandActionName(Command::Search), IconShape::Search, ToolBarText::tr("Search"));
+    add(QStringLiteral("measure"), IconShape::Measure, ToolBarText::tr("Measure"));
     bar->addSeparator();
-    add(QStringLiteral("flow-transfers"), IconShape::Arrows);
-    add(QStringLiteral("flow-path"), IconShape::CriticalPath);
-    add(QStringLiteral("ideal"), IconShape::Ideal);
+    add(QStringLiteral("flow-transfers"), IconShape::Arrows, ToolBarText::tr("Transfers"));
+    add(QStringLiteral("flow-path"), IconShape::CriticalPath, ToolBarText::tr("Critical path"));
+    add(QStringLiteral("ideal"), IconShape::Ideal, ToolBarText::tr("Ideal"));
     bar->addSeparator();
-    add(QStringLiteral("compareWith"), IconShape::Compare);
-    add(QStringLiteral("openLive"), IconShape::Live);
-    add(QStringLiteral("runSchedule"), IconShape::Run);
+    add(QStringLiteral("compareWith"), IconShape::Compare, ToolBarText::tr("Compare"));
+    add(QStringLiteral("openLive"), IconShape::Live, ToolBarText::tr("Watch"));
+    add(QStringLiteral("runSchedule"), IconShape::Run, ToolBarText::tr("Run"));
     return bar;
 }
 

@@ -1,10 +1,12 @@
 #include "app/gui/charts/bar_chart.h"
+#include "app/gui/charts/heat_map.h"
 #include "app/gui/charts/step_chart.h"
 #include "app/gui/theme/theme.h"
 #include "tests/gui/gui_tests.h"
 
 #include <QApplication>
 #include <QHelpEvent>
+#include <QImage>
 #include <QSignalSpy>
 #include <QTest>
 #include <QToolTip>
@@ -228,6 +230,35 @@ private slots:
         QCOMPARE(chosen.back(), QVariantList{4});
         QTest::keyClick(&chart, Qt::Key_End);
         QCOMPARE(chosen.back(), QVariantList{7});
+    }
+
+    /// Values that differ by little have colours that do, whatever is slow, and a key says what they stand for.
+    void coloursOfAHeatMapAreContinuous() {
+        ThemeManager themes;
+        HeatMap map(themes);
+        map.resize(500, 140);
+        using Cell = HeatMap::Cell;
+        const auto slow = [](double value) { return Cell{Cell::State::Slow, value, {}, {}}; };
+        map.setScale(QStringLiteral("1.00"), QStringLiteral("1.36"));
+        map.setCells({QStringLiteral("Rank 0")}, {QString(), QString(), QString(), QString()},
+                     {slow(0), slow(0.49), slow(0.51), slow(1)});
+        const QImage picture = map.grab().toImage();
+        const auto colour = [&](int column) { return picture.pixelColor(map.cellRect(0, column).center().toPoint()); };
+        const auto distance = [](const QColor& a, const QColor& b) {
+            return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue());
+        };
+        QCOMPARE(colour(3), themes.theme().bad);
+        QVERIFY(distance(colour(1), colour(2)) < 20);
+        QVERIFY(distance(colour(0), colour(3)) > 100);
+        // The key below runs from the colour of the best to that of the worst.
+        const int below = static_cast<int>(map.cellRect(0, 0).bottom()) + 16;
+        int best = 0;
+        int worst = 0;
+        for (int x = 0; x < picture.width(); ++x) {
+            best += picture.pixelColor(x, below) == colour(0);
+            worst += picture.pixelColor(x, below) == colour(3);
+        }
+        QVERIFY(best > 0 && worst > 0);
     }
 
     void anEmptyStepChartTakesClicks() {

@@ -2,6 +2,7 @@
 #include "app/gui/manual_window.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/recent_files.h"
+#include "app/gui/panels/advice_table.h"
 #include "app/gui/panels/anomaly_panel.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
@@ -180,15 +181,14 @@ private slots:
         QTRY_VERIFY(text("whatIfNote").startsWith(QLatin1String("Step 2 only: ")));
         // Eight layers on each stage; the last stage is slow and should have fewer.
         what_if.findChild<QLineEdit*>(QStringLiteral("whatIfLayers"))->setText(QStringLiteral("8"));
-        auto* advise = what_if.findChild<QPushButton*>(QStringLiteral("whatIfAdvise"));
-        advise->click();
-        QTRY_VERIFY_WITH_TIMEOUT(advise->menu() != nullptr, 20000);
-        const auto actions = advise->menu()->actions();
-        const auto split = std::find_if(actions.begin(), actions.end(), [](const QAction* action) {
-            return action->text().startsWith(QLatin1String("layers="));
-        });
-        QVERIFY(split != actions.end());
-        (*split)->trigger();
+        auto* advices = what_if.findChild<AdviceTable*>();
+        what_if.findChild<QPushButton*>(QStringLiteral("whatIfAdvise"))->click();
+        QTRY_VERIFY_WITH_TIMEOUT(advices->rowCount() > 0, 20000);
+        int split = 0;
+        while (split < advices->rowCount() && !advices->changeAt(split).startsWith(QLatin1String("layers=")))
+            ++split;
+        QVERIFY(split < advices->rowCount());
+        emit advices->cellActivated(split, 0);
         QVERIFY(answered.wait());
         QCOMPARE(what_if.changes().size(), std::size_t{1});
         QVERIFY(what_if.changes().front().starts_with("layers="));

@@ -6,6 +6,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/panels/aadiff_panel.h"
+#include "app/gui/panels/advice_table.h"
 #include "app/gui/panels/whatif_panel.h"
 #include "core/schedule/schedule_files.h"
 #include "tests/gui/gui_tests.h"
@@ -133,18 +134,41 @@ private slots:
         // Opening the panel is enough.
         QSignalSpy advised(&panel, &WhatIfPanel::advised);
         QVERIFY(advised.wait(60000));
-        auto& advise = child<QPushButton>(panel, "whatIfAdvise");
-        QVERIFY(advise.menu() != nullptr && !advise.menu()->isEmpty());
-        QVERIFY(child<QLabel>(panel, "whatIfNote").text().contains(advise.menu()->defaultAction()->text()));
+        auto& advices = child<AdviceTable>(panel, "whatIfAdvices");
+        QVERIFY(advices.isVisible());
+        QVERIFY(advices.rowCount() > 0);
+        // The first row is what would help most, and no row is in the syntax of options.
+        const auto model = runModel(state.session()->run).value();
+        TimeNs before{0};
+        for (int row = 0; row < advices.rowCount(); ++row) {
+            const QString change = advices.changeAt(row);
+            std::vector<std::string> texts;
+            for (const QString& text : change.split(QLatin1Char(' ')))
+                texts.push_back(text.toStdString());
+            const Scenario scenario = parseScenario(texts).value();
+            const Prediction prediction = predict(model, state.session()->run.schedule, scenario).value();
+            QVERIFY(prediction.predicted() >= before);
+            before = prediction.predicted();
+            QCOMPARE(advices.item(row, AdviceTable::StepColumn)->text(), shortTime(prediction.predicted()));
+            QVERIFY(!advices.item(row, AdviceTable::ChangeColumn)->text().contains(QLatin1Char('=')));
+        }
         QSignalSpy answered(&panel, &WhatIfPanel::answered);
-        advise.menu()->actions().front()->trigger();
+        emit advices.cellActivated(0, 0);
         QVERIFY(!panel.changes().empty());
         QVERIFY(answered.wait());
+        QVERIFY(!advices.isVisible());
+        const QString headline = child<QLabel>(panel, "whatIfHeadline").text();
+        QVERIFY2(headline.startsWith(shortTime(model.step_time)) && headline.endsWith(QLatin1String(" %)")),
+                 qPrintable(headline));
+        QVERIFY(child<QLabel>(panel, "whatIfKey").text().contains(QStringLiteral("bubble&nbsp;saved")));
+        // Back to the list.
+        child<QPushButton>(panel, "whatIfAdvise").click();
+        QVERIFY(advices.isVisible());
+        QVERIFY(panel.changes().empty());
         // Suggestions for other layers are dropped.
         child<QLineEdit>(panel, "whatIfLayers").setText(QStringLiteral("8"));
-        QVERIFY(advise.menu() == nullptr && advise.isEnabled());
-        state.setSession(nullptr);
-        QVERIFY(advise.menu() == nullptr);
+        QCOMPARE(advices.rowCount(), 0);
+        QVERIFY(child<QPushButton>(panel, "whatIfAdvise").isEnabled());
     }
 
     void explorerShowsOrderMemoryAndFormulas() {

@@ -236,6 +236,29 @@ private slots:
         QCOMPARE(ops, 3);
     }
 
+    /// Columns that wide ops share with a narrow bubble between them, or a narrow op with wide bubbles around it,
+    /// belong to one of them: stacks of their shares would be notches in the edges.
+    void edgesAmongWideItemsAreSharp() {
+        for (const auto& [ops, gap] :
+             {std::pair(20, TimeNs{20}), std::pair(20, TimeNs{50}), std::pair(6, TimeNs{80'000})}) {
+            const SessionPtr session = denseSession(ops, gap);
+            const RowLayout rows(session->lanes, kHeight);
+            double covered = 0;
+            double end = 0;
+            std::vector<TimelineShape> shapes =
+                buildShapes({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter});
+            std::ranges::sort(shapes, {}, [](const TimelineShape& shape) { return shape.rect.left(); });
+            for (const TimelineShape& shape : shapes) {
+                QVERIFY(shape.item);
+                QCOMPARE(shape.rect.height(), double(rows.bands().front().height));
+                QCOMPARE(shape.rect.left(), end);
+                end = shape.rect.right();
+                covered += shape.rect.width();
+            }
+            QCOMPARE(covered, kWidth);
+        }
+    }
+
     /// Ops of one to three pixels: what is drawn of each kind is its exact share, at any zoom.
     void narrowOpsAreDrawnInTheirShares() {
         for (const double width : {300.0, 700.0, 1000.0}) {

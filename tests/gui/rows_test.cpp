@@ -8,6 +8,7 @@
 #include "app/gui/panels/replica_panel.h"
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "core/analysis/whatif/run_model.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
@@ -274,6 +275,9 @@ private slots:
         panel.show();
         QVERIFY(studied.wait());
         QVERIFY2(panel.headline().contains(QLatin1String("(S)")), qPrintable(panel.headline()));
+        // One baseline: the step that the header shows.
+        QVERIFY2(panel.headline().contains(shortTime(runModel(bench.state.session()->run).value().step_time)),
+                 qPrintable(panel.headline()));
         QSignalSpy asked(&bench.state, &ViewState::rankRequested);
         QTest::mouseClick(&panel.map(), Qt::LeftButton, {}, panel.map().cellRect(2, 1).center().toPoint());
         QCOMPARE(bench.state.selection(), (ItemRef{ItemKind::Op, 3, 2, 0}));
@@ -448,14 +452,18 @@ private slots:
         bar->setValue(bar->maximum());
         QVERIFY(s.view.rowRect(3).bottom() < s.view.viewport()->height() - QFontMetrics(s.view.font()).height());
         s.state.measure({});
-        // For the selection: in the ruler. The margin above the ops stays as it is.
+        // For the selection: beside the time labels. Steps and the margin above the ops stay as they are.
         bar->setValue(0);
         const QRect margin(kHeaderWidth + 6, kRulerHeight + 1, 120, 4);
         const QImage before = s.view.viewport()->grab(margin).toImage();
-        const QImage ruler = s.view.viewport()->grab(QRect(kHeaderWidth, 0, 200, kStepBandHeight)).toImage();
+        const QRect steps(kHeaderWidth, 0, s.view.viewport()->width() - kHeaderWidth, kStepBandHeight);
+        const QRect ticks = steps.translated(0, kStepBandHeight);
+        const QImage steps_before = s.view.viewport()->grab(steps).toImage();
+        const QImage ticks_before = s.view.viewport()->grab(ticks).toImage();
         s.state.select({ItemKind::Bubble, s.state.step(), 3, 0});
         QCOMPARE(s.view.viewport()->grab(margin).toImage(), before);
-        QVERIFY(s.view.viewport()->grab(QRect(kHeaderWidth, 0, 200, kStepBandHeight)).toImage() != ruler);
+        QCOMPARE(s.view.viewport()->grab(steps).toImage(), steps_before);
+        QVERIFY(s.view.viewport()->grab(ticks).toImage() != ticks_before);
     }
 
     void theWindowFiltersAndGroups() {

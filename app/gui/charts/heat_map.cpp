@@ -18,6 +18,14 @@ constexpr int kMinCellSize = 15;
 constexpr int kTallestCell = 30;
 constexpr int kMaxCellWidth = 64;
 constexpr int kHeatMargin = 10;
+constexpr int kScaleHeight = 26;
+constexpr int kScaleWidth = 120;
+
+/// The colour between two, for a share from 0 to 1 of the second.
+QColor between(const QColor& from, const QColor& to, double share) {
+    const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a + (b - a) * share)); };
+    return {mix(from.red(), to.red()), mix(from.green(), to.green()), mix(from.blue(), to.blue())};
+}
 
 } // namespace
 
@@ -28,19 +36,34 @@ HeatMap::HeatMap(ThemeManager& themes, QWidget* parent) : QWidget(parent), theme
 }
 
 QSize HeatMap::sizeHint() const {
-    return {320, kHeader + static_cast<int>(rows_.size()) * 22 + kHeatMargin};
+    return {320, kHeader + static_cast<int>(rows_.size()) * 22 + kHeatMargin + scaleHeight()};
+}
+
+int HeatMap::scaleHeight() const {
+    return best_.isEmpty() ? 0 : kScaleHeight;
+}
+
+void HeatMap::setScale(QString best, QString worst) {
+    best_ = std::move(best);
+    worst_ = std::move(worst);
+    update();
+}
+
+void HeatMap::setColumnAxis(QString name) {
+    column_axis_ = std::move(name);
+    update();
 }
 
 void HeatMap::setCells(QStringList rows, QStringList columns, std::vector<Cell> cells) {
     rows_ = std::move(rows);
     columns_ = std::move(columns);
     cells_ = std::move(cells);
-    setMinimumHeight(kHeader + static_cast<int>(rows_.size()) * kMinCellSize);
+    setMinimumHeight(kHeader + static_cast<int>(rows_.size()) * kMinCellSize + scaleHeight());
     update();
 }
 
 int HeatMap::rowNameWidth() const {
-    int widest = 0;
+    int widest = fontMetrics().horizontalAdvance(column_axis_);
     for (const QString& row : rows_)
         widest = std::max(widest, fontMetrics().horizontalAdvance(row));
     return widest + 2 * kHeatMargin;
@@ -50,8 +73,8 @@ QRectF HeatMap::cellRect(int row, int column) const {
     const int left = rowNameWidth();
     const double wide =
         std::min<double>(kMaxCellWidth, (width() - left - double{kHeatMargin}) / static_cast<double>(columns_.size()));
-    const double high =
-        std::clamp<double>((height() - kHeader - 4.0) / static_cast<double>(rows_.size()), kMinCellSize, kTallestCell);
+    const double high = std::clamp<double>(
+        (height() - kHeader - scaleHeight() - 4.0) / static_cast<double>(rows_.size()), kMinCellSize, kTallestCell);
     const double x = std::round(left + column * wide);
     const double y = std::round(kHeader + row * high);
     return {x, y, std::round(left + (column + 1) * wide) - x - 1, std::round(kHeader + (row + 1) * high) - y - 1};
@@ -61,6 +84,7 @@ QColor HeatMap::colour(const Cell& cell) const {
     const Theme& theme = themes_.theme();
     if (cell.state == Cell::State::Empty) return theme.header;
     if (cell.state == Cell::State::Bad) return theme.bad;
+    if (cell.state == Cell::State::Slow) return between(theme.fill(Role::Forward, 100, 101), theme.bad, cell.value);
     // The later, the paler; one hue, so that lightness alone is the scale.
     return theme.fill(Role::Forward, static_cast<int>(std::lround(cell.value * 100)), 101);
 }
@@ -71,6 +95,7 @@ void HeatMap::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), theme.timeline);
     if (rows_.isEmpty() || columns_.isEmpty()) return;
     painter.setPen(theme.text_dim);
+    painter.drawText(QRect(kHeatMargin, 0, rowNameWidth(), kHeader), Qt::AlignLeft | Qt::AlignVCenter, column_axis_);
     for (int column = 0; column < columns_.size(); ++column) {
         const QRectF cell = cellRect(0, column);
         if (fontMetrics().horizontalAdvance(columns_[column]) <= cell.width() + 1)
@@ -91,6 +116,23 @@ void HeatMap::paintEvent(QPaintEvent*) {
             painter.drawText(box, Qt::AlignCenter, cell.text);
         }
     }
+    if (!best_.isEmpty()) paintScale(painter);
+}
+
+/// The continuous scale between its two ends.
+void HeatMap::paintScale(QPainter& painter) const {
+    const QRectF last = cellRect(static_cast<int>(rows_.size()) - 1, 0);
+    const double top = std::round(last.bottom()) + 8;
+    const QRectF left(last.left(), top, fontMetrics().horizontalAdvance(best_), kScaleHeight - 12);
+    const QRectF bar(left.right() + 6, top, kScaleWidth, left.height());
+    Cell cell{Cell::State::Slow, 0, {}, {}};
+    for (int x = 0; x < kScaleWidth; ++x) {
+        cell.value = static_cast<double>(x) / (kScaleWidth - 1);
+        painter.fillRect(QRectF(bar.left() + x, bar.top(), 1, bar.height()), colour(cell));
+    }
+    painter.setPen(themes_.theme().text_dim);
+    painter.drawText(left, Qt::AlignCenter, best_);
+    painter.drawText(QRectF(bar.right() + 6, top, width(), bar.height()), Qt::AlignLeft | Qt::AlignVCenter, worst_);
 }
 
 int HeatMap::indexAt(const QPointF& position) const {

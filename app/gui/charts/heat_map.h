@@ -7,6 +7,8 @@
 
 #include <vector>
 
+class QPainter;
+
 namespace bubblescope::gui {
 
 /// A table of cells, each coloured by a value between 0 and 1 and with a text.
@@ -17,14 +19,18 @@ public:
     explicit HeatMap(ThemeManager& themes, QWidget* parent = nullptr);
 
     struct Cell {
-        enum class State : std::uint8_t { Empty, Bad, Value };
+        enum class State : std::uint8_t { Empty, Bad, Value, Slow };
         State state = State::Empty;
-        double value = 0; ///< 0 (best) to 1
+        double value = 0; ///< 0 (best) to 1; of Slow cells the worst, in the colour of what is bad
         QString text;
         QString explanation;
     };
     /// `cells` are row by row.
     void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
+    /// The key of Slow cells, below them: the best and the worst value. Empty: none.
+    void setScale(QString best, QString worst);
+    /// What the columns count, above the names of the rows.
+    void setColumnAxis(QString name);
     [[nodiscard]] QRectF cellRect(int row, int column) const;
     [[nodiscard]] QSize sizeHint() const override;
 
@@ -40,11 +46,16 @@ private:
     [[nodiscard]] int rowNameWidth() const;
     [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside
     [[nodiscard]] QColor colour(const Cell& cell) const;
+    [[nodiscard]] int scaleHeight() const;
+    void paintScale(QPainter& painter) const;
 
     ThemeManager& themes_;
     QStringList rows_;
     QStringList columns_;
     std::vector<Cell> cells_;
+    QString best_;
+    QString worst_;
+    QString column_axis_;
 };
 
 } // namespace bubblescope::gui

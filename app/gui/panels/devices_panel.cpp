@@ -114,13 +114,11 @@ void DevicesPanel::addLegend() {
         for (const BarPart& part : bar.parts)
             used.insert(part.piece);
     }
-    QStringList entries;
+    std::vector<std::pair<QColor, QString>> entries;
     for (const int piece : used)
-        entries << QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2")
-                       .arg(pieceTone(themes_.theme(), piece).name(),
-                            pieceName(piece).toHtmlEscaped().replace(QLatin1Char(' '), QLatin1String("&nbsp;")));
-    legend_->setText(entries.isEmpty() ? tr("This trace contains neither device work nor host calls.")
-                                       : entries.join(QStringLiteral(" &nbsp; ")));
+        entries.emplace_back(pieceTone(themes_.theme(), piece), pieceName(piece));
+    legend_->setText(entries.empty() ? tr("This trace contains neither device work nor host calls.")
+                                     : colourKey(entries));
 }
 
 QString DevicesPanel::toolTipOf(int bar, int part) const {

@@ -12,6 +12,14 @@
 
 namespace bubblescope::gui {
 
+namespace {
+
+QString factor(double value) {
+    return QString::number(value, 'f', 2);
+}
+
+} // namespace
+
 ReplicaPanel::ReplicaPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), headline_(new QLabel(this)), map_(new HeatMap(themes, this)),
       fill_(new FillWhenVisible(*this, [this] { start(); })) {
@@ -46,57 +54,59 @@ void ReplicaPanel::start() {
     if (!state_.pipeline()) return;
     headline_->setText(tr("Computing …"));
     job_.start(
-        [session = state_.pipeline()](JobControl&) -> Result<StragglerStudy> {
+        [session = state_.pipeline()](JobControl&) -> Result<Studied> {
             BUBBLESCOPE_ASSIGN(const RunModel model,
                                runModel(session->run, session->report.selection, session->report.clocks.bound()));
-            return studyStragglers(model);
+            return Studied{studyStragglers(model), model.step_time};
         },
-        [this](const Result<StragglerStudy>& study) {
-            if (study.ok()) {
-                showStudy(study.value());
+        [this](const Result<Studied>& studied) {
+            if (studied.ok()) {
+                showStudy(studied.value());
             } else {
-                headline_->setText(sentence(errorText(study.error())));
+                headline_->setText(sentence(errorText(studied.error())));
             }
-            emit studied();
+            emit this->studied();
         });
 }
 
-void ReplicaPanel::showStudy(const StragglerStudy& study) {
+void ReplicaPanel::showStudy(const Studied& studied) {
+    const Lanes& lanes = state_.pipeline()->lanes;
+    showHeadline(studied, static_cast<int>(lanes.rankCount() * lanes.replicas().size()));
+    showWorkers(studied.study);
+}
+
+/// From the step that the header shows to the one with equal op times, and who explains the difference.
+void ReplicaPanel::showHeadline(const Studied& studied, int workers) {
+    const StragglerStudy& study = studied.study;
+    QStringList text{tr("A step takes %1; with no late starts %2, and with equal op times as well %3 (S = %4).")
+                         .arg(shortTime(studied.step), shortTime(study.fit.simulated), shortTime(study.ideal),
+                              factor(study.slowdown))};
+    const auto blame = [&](const QString& who, double share, const char* symbol) {
+        text << tr("At average speed, %1 would recover %2 of the loss (%3 = %4).")
+                    .arg(who, share < 1 ? percent(share) : tr("all"), QLatin1String(symbol), factor(share));
+    };
+    if (study.slowdown < kAttributedSlowdown) {
+        text << tr("This loss is too small to attribute.");
+    } else {
+        const auto slowest = static_cast<int>(study.slowest.size());
+        if (study.m_w)
+            blame(slowest == 1 ? tr("the slowest of %1 workers").arg(workers)
+                               : tr("the slowest %2 of %1 workers").arg(workers).arg(slowest),
+                  *study.m_w, "M_W");
+        if (study.m_s) blame(tr("the last stage"), *study.m_s, "M_S");
+    }
+    headline_->setText(text.join(QLatin1Char(' ')));
+}
+
+void ReplicaPanel::showWorkers(const StragglerStudy& study) {
     const Lanes& lanes = state_.pipeline()->lanes;
     const auto ranks = static_cast<int>(lanes.rankCount());
     const auto replicas = static_cast<int>(lanes.replicas().size());
-    const auto factor = [](double value) { return QString::number(value, 'f', 3); };
-    QString text = tr("%1 × slower than with equal op times (S): a step would take %2 instead of %3.")
-                       .arg(factor(study.slowdown), shortTime(study.ideal), shortTime(study.fit.simulated));
-    const QChar space(QLatin1Char(' '));
-    if (study.slowdown < kAttributedSlowdown) {
-        text += space + tr("This loss is too small to attribute.");
-    } else {
-        const auto slowest = static_cast<int>(study.slowest.size());
-        if (study.m_w) {
-            const QString share = percent(*study.m_w);
-            text +=
-                space + (slowest == 1
-                             ? tr("The slowest of %1 workers causes %2 of it (M_W).").arg(ranks * replicas).arg(share)
-                             : tr("The slowest %3 of %1 workers cause %2 of it (M_W).")
-                                   .arg(ranks * replicas)
-                                   .arg(share)
-                                   .arg(slowest));
-        }
-        if (study.m_s) text += space + tr("The last stage causes %1 of it (M_S).").arg(percent(*study.m_s));
-        if (std::max(study.m_w.value_or(0), study.m_s.value_or(0)) > 1)
-            text += space + tr("More than 100 %: the slow ones raise the mean, so the others are faster than it.");
-    }
-    headline_->setText(text);
-
-    // Every worker may be slower than ideal: the colour compares them with one another.
-    double least = study.slowdown;
-    double most = 1;
+    // The scale begins at the ideal and is never finer than what counts as straggling, so that noise looks like noise.
+    double most = kStragglingSlowdown;
     for (const std::vector<double>& replica : study.workers) {
-        for (const double slowdown : replica) {
-            least = std::min(least, slowdown);
+        for (const double slowdown : replica)
             most = std::max(most, slowdown);
-        }
     }
     QStringList rows;
     QStringList columns;
@@ -110,14 +120,9 @@ void ReplicaPanel::showStudy(const StragglerStudy& study) {
             const auto at = static_cast<std::size_t>(replica);
             if (at < study.workers.size() && static_cast<std::size_t>(rank) < study.workers[at].size()) {
                 const double slowdown = study.workers[at][static_cast<std::size_t>(rank)];
-                const bool slowest = slowdown >= kStragglingSlowdown &&
-                                     std::ranges::any_of(study.slowest, [&](const StragglerStudy::Worker& worker) {
-                                         return worker.rank.value == rank && worker.replica == lanes.replicas()[at];
-                                     });
-                cell.state = slowest ? HeatMap::Cell::State::Bad : HeatMap::Cell::State::Value;
-                // The slower, the darker.
-                cell.value = most > least ? std::clamp((most - slowdown) / (most - least), 0.0, 1.0) : 1;
-                cell.text = QString::number(slowdown, 'f', 2);
+                cell.state = HeatMap::Cell::State::Slow;
+                cell.value = std::clamp((slowdown - 1) / (most - 1), 0.0, 1.0);
+                cell.text = factor(slowdown);
                 cell.explanation = tr("Rank %1 of replica %2: makes an otherwise ideal job %3 × slower")
                                        .arg(rank)
                                        .arg(columns[replica], factor(slowdown));
@@ -125,6 +130,9 @@ void ReplicaPanel::showStudy(const StragglerStudy& study) {
             cells.push_back(std::move(cell));
         }
     }
+    map_->setColumnAxis(replicas > 1 ? tr("Replica") : QString());
+    if (replicas == 1) columns.front() = tr("slowdown");
+    map_->setScale(tr("%1 (ideal)").arg(factor(1)), tr("%1 × slower").arg(factor(most)));
     map_->setCells(std::move(rows), std::move(columns), std::move(cells));
 }
 

@@ -30,7 +30,14 @@ signals:
 
 private:
     void start();
-    void showStudy(const StragglerStudy& study);
+    /// A study, and the typical step that the rest of the window shows.
+    struct Studied {
+        StragglerStudy study;
+        TimeNs step{0};
+    };
+    void showStudy(const Studied& studied);
+    void showHeadline(const Studied& studied, int workers);
+    void showWorkers(const StragglerStudy& study);
     void goTo(int rank, int replica);
 
     ViewState& state_;

@@ -182,6 +182,9 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     figures_[FindingFigure].box->setObjectName(QStringLiteral("findingFigure"));
     figures_[FindingFigure].box->setCursor(Qt::PointingHandCursor);
     figures_[FindingFigure].box->installEventFilter(this);
+    QFont link = figures_[FindingFigure].value->font();
+    link.setUnderline(true);
+    figures_[FindingFigure].value->setFont(link);
     // The only text of variable length: it takes the remaining room and never widens the window.
     figures_[FindingFigure].box->layout()->setAlignment(figures_[FindingFigure].value, {});
     figures_[FindingFigure].value->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -336,6 +339,8 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
         if (anomaly.replica && state_.pipeline()->lanes.replicas().size() > 1)
             shown = tr("%1, replica %2").arg(shown).arg(*anomaly.replica);
     }
+    if (!anomalies.empty() && anomalies.front().cost > TimeNs{0})
+        shown = tr("%1: %2").arg(shown, shortTime(anomalies.front().cost));
     if (anomalies.size() > 1) shown = tr("%1 and %2 more").arg(shown).arg(anomalies.size() - 1);
     finding_ = shown;
     set(figures_[FindingFigure], tr("Finding"), shown, messages.join(QStringLiteral("\n\n")));

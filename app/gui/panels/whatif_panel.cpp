@@ -2,6 +2,7 @@
 
 #include "app/gui/charts/bar_chart.h"
 #include "app/gui/language/text.h"
+#include "app/gui/panels/advice_table.h"
 #include "app/gui/panels/widgets.h"
 #include "core/families/registry.h"
 
@@ -12,13 +13,13 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSlider>
 #include <QSpinBox>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -31,6 +32,10 @@ constexpr int kChangeRole = Qt::UserRole; ///< role of a list item: the change i
 
 enum Value : int { Usual, Steady, Faster, Slower };
 enum BarPiece : int { Remains, Saved, Added };
+
+QColor pieceOf(const Theme& theme, int piece) {
+    return piece == Remains ? theme.fill(Role::Bubble) : piece == Saved ? theme.good : theme.bad;
+}
 
 /// `known`, or a new model of the session.
 Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& known) {
@@ -184,7 +189,11 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
         advice_job_.cancel();
         forgetAdvice();
     });
-    connect(advise_, &QPushButton::clicked, this, &WhatIfPanel::suggest);
+    connect(advise_, &QPushButton::clicked, this, [this] {
+        removeChanges();
+        showQuestion();
+        if (advices_->rowCount() == 0) suggest();
+    });
 }
 
 QWidget* WhatIfPanel::buildResult() {
@@ -205,16 +214,12 @@ QWidget* WhatIfPanel::buildResult() {
     note_->setWordWrap(true);
     chart_ = new BarChart(themes_, result);
     chart_->setAccessibleName(tr("Bubble of each rank, before and after"));
-    chart_->setLook(
-        [](const Theme& theme, int piece) {
-            return piece == Remains ? theme.fill(Role::Bubble) : piece == Saved ? theme.good : theme.bad;
-        },
-        [this](int bar, int) {
-            const Prediction::RankBubble& rank = answer_->prediction.ranks[static_cast<std::size_t>(bar)];
-            return tr("Bubble of rank %1: %2 now, %3 with the change")
-                .arg(rank.rank.value)
-                .arg(exactTime(rank.before), exactTime(rank.after));
-        });
+    chart_->setLook(pieceOf, [this](int bar, int) {
+        const Prediction::RankBubble& rank = answer_->prediction.ranks[static_cast<std::size_t>(bar)];
+        return tr("Bubble of rank %1: %2 now, %3 with the change")
+            .arg(rank.rank.value)
+            .arg(exactTime(rank.before), exactTime(rank.after));
+    });
     auto* head = new QHBoxLayout;
     head->setContentsMargins(12, 0, 12, 0);
     head->addWidget(headline_, 1);
@@ -224,9 +229,30 @@ QWidget* WhatIfPanel::buildResult() {
     notes->setContentsMargins(12, 0, 12, 0);
     notes->addWidget(note_);
     column->addLayout(notes);
-    column->addWidget(chart_, 1);
+    auto* bubbles = new QWidget(result);
+    QVBoxLayout* inner = tightColumn(*bubbles);
+    key_ = new QLabel(bubbles);
+    key_->setObjectName(QStringLiteral("whatIfKey"));
+    key_->setContentsMargins(12, 4, 12, 6);
+    inner->addWidget(chart_, 1);
+    inner->addWidget(key_);
+    advices_ = new AdviceTable(result);
+    shown_ = new QStackedWidget(result);
+    shown_->addWidget(advices_);
+    shown_->addWidget(bubbles);
+    column->addWidget(shown_, 1);
+    showKey();
+    connect(&themes_, &ThemeManager::changed, this, &WhatIfPanel::showKey);
+    connect(advices_, &AdviceTable::chosen, this, &WhatIfPanel::askFor);
     connect(reference_, &QCheckBox::toggled, this, &WhatIfPanel::showReference);
     return result;
+}
+
+void WhatIfPanel::showKey() {
+    const Theme& theme = themes_.theme();
+    key_->setText(colourKey({{pieceOf(theme, Remains), tr("bubble that remains")},
+                             {pieceOf(theme, Saved), tr("bubble saved")},
+                             {pieceOf(theme, Added), tr("bubble added")}}));
 }
 
 void WhatIfPanel::showSession() {
@@ -293,14 +319,19 @@ void WhatIfPanel::addChange(const QString& change) {
 
 void WhatIfPanel::askFor(const QString& change) {
     fill_->fillNow(); // a deferred fill would discard the question
+    removeChanges();
+    addChange(change);
+}
+
+void WhatIfPanel::removeChanges() {
     list_->clear();
+    list_->hide();
     const QSignalBlocker no_target(target_);
     const QSignalBlocker no_schedule(schedule_);
     const QSignalBlocker no_chunks(vpp_);
     target_->setCurrentIndex(0);
     schedule_->setCurrentIndex(0);
     vpp_->setValue(0);
-    addChange(change);
 }
 
 std::vector<std::string> WhatIfPanel::changes() const {
@@ -334,16 +365,8 @@ void WhatIfPanel::ask() {
         return;
     }
     const std::vector<std::string> changes = this->changes();
-    if (changes.empty()) {
-        answer_.reset();
-        headline_->setText(tr("Step time if …"));
-        note_->setText(tr("Choose what to change; the run is replayed with it. Times are means over all steps."));
-        chart_->setBars({});
-        reference_->setChecked(false);
-        reference_->setEnabled(false);
-        job_.cancel();
-        return;
-    }
+    if (changes.empty()) return showQuestion();
+    shown_->setCurrentIndex(1);
     job_.start(
         [session = state_.pipeline(), known = model_, changes, layers = layers(),
          step = state_.step()](JobControl&) -> Result<Answer> {
@@ -354,6 +377,19 @@ void WhatIfPanel::ask() {
             return Answer{std::move(model), std::move(answer)};
         },
         [this](Result<Answer> result) { finish(std::move(result)); });
+}
+
+/// Without a change there is no answer, but there are suggestions.
+void WhatIfPanel::showQuestion() {
+    job_.cancel();
+    answer_.reset();
+    chart_->setBars({});
+    reference_->setChecked(false);
+    reference_->setEnabled(false);
+    shown_->setCurrentIndex(0);
+    headline_->setText(tr("What would help most"));
+    note_->setText(tr("Choose a suggestion or your own change; the run is replayed with it. Step times are of the "
+                      "typical step."));
 }
 
 void WhatIfPanel::finish(Result<Answer> result) {
@@ -390,7 +426,8 @@ QString WhatIfPanel::stepText() const {
 void WhatIfPanel::showNumbers(const Prediction& prediction) {
     headline_->setText(tr("%1 → %2 per step (%3 ± %4)")
                            .arg(shortTime(prediction.step), shortTime(prediction.predicted()),
-                                percentDelta(prediction.relativeChange()), shortTime(prediction.bar.time)));
+                                percentDelta(prediction.relativeChange()),
+                                percent(fractionOf(prediction.bar.time, prediction.step))));
     QStringList notes;
     if (const QString step = stepText(); !step.isEmpty()) notes << step;
     if (prediction.schedule)
@@ -432,7 +469,6 @@ void WhatIfPanel::suggest() {
         [this](Result<Advice> advice) { showAdvice(std::move(advice)); });
 }
 
-/// Suggestions become the button's menu; choosing one evaluates it.
 void WhatIfPanel::showAdvice(Result<Advice> advice) {
     forgetAdvice();
     if (!advice.ok()) {
@@ -441,32 +477,13 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
         note_->setText(tr("None of the %Ln tried order(s) gains half a percent.", nullptr,
                           static_cast<int>(advice.value().tried)));
     } else {
-        auto* menu = new QMenu(advise_);
-        for (const Suggestion& suggestion : advice.value().suggestions) {
-            QStringList texts;
-            for (const std::string& text : suggestion.texts)
-                texts << fromUtf8(text);
-            const QString change = texts.join(QLatin1Char(' '));
-            QString text = tr("%1: %2 per step (%3)")
-                               .arg(change, shortTime(suggestion.prediction.predicted()),
-                                    percentDelta(suggestion.prediction.relativeChange()));
-            const bool recommended = &suggestion == &advice.value().suggestions[advice.value().recommended];
-            if (recommended) text = tr("%1, recommended: %2").arg(text, translated(advice.value().why));
-            QAction* const action = menu->addAction(text, this, [this, change] { askFor(change); });
-            if (recommended) menu->setDefaultAction(action);
-        }
-        advise_->setMenu(menu);
-        advise_->setText(tr("What would help most (%1)").arg(menu->actions().size()));
-        if (changes().empty()) note_->setText(tr("What would help most: %1").arg(menu->defaultAction()->text()));
+        advices_->show(advice.value(), state_.pipeline()->run.schedule.vpp);
     }
     emit advised();
 }
 
 void WhatIfPanel::forgetAdvice() {
-    if (QMenu* menu = advise_->menu()) {
-        advise_->setMenu(nullptr);
-        menu->deleteLater();
-    }
+    advices_->clear();
     advise_->setEnabled(true);
     advise_->setText(tr("What would help most?"));
 }

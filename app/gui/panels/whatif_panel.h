@@ -23,10 +23,12 @@ class QListWidget;
 class QPushButton;
 class QSlider;
 class QSpinBox;
+class QStackedWidget;
 class QVBoxLayout;
 
 namespace bubblescope::gui {
 
+class AdviceTable;
 class BarChart;
 class FillWhenVisible;
 
@@ -37,8 +39,8 @@ struct WhatIfModel {
 };
 using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
 
-/// How long a step would take under chosen changes. The result appears as soon as changes are chosen, and on the
-/// timeline as a reference.
+/// How long a step would take under chosen changes. Before one is chosen, a list of those that help most; afterwards
+/// the result, also on the timeline as a reference.
 class WhatIfPanel : public QWidget {
     Q_OBJECT
 
@@ -71,11 +73,14 @@ private:
     void showSlider();
     [[nodiscard]] QString currentChange() const;
     void addChange(const QString& change);
+    void removeChanges();
     void ask();
+    void showQuestion();
     void finish(Result<Answer> result);
     void showNumbers(const Prediction& prediction);
     [[nodiscard]] QString stepText() const;
     void showReference();
+    void showKey();
     void suggest();
     void showAdvice(Result<Advice> advice);
     void forgetAdvice();
@@ -110,7 +115,10 @@ private:
     QLabel* headline_ = nullptr;
     QLabel* note_ = nullptr;
     QCheckBox* reference_ = nullptr;
+    QStackedWidget* shown_ = nullptr; ///< the suggestions, or the bubbles with the changes
+    AdviceTable* advices_ = nullptr;
     BarChart* chart_ = nullptr;
+    QLabel* key_ = nullptr; ///< the chart's colours
 };
 
 } // namespace bubblescope::gui

@@ -144,6 +144,14 @@ QVBoxLayout* tightColumn(QWidget& widget) {
     return column;
 }
 
+QString colourKey(const std::vector<std::pair<QColor, QString>>& entries) {
+    QStringList texts;
+    for (const auto& [colour, name] : entries)
+        texts << QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2")
+                     .arg(colour.name(), name.toHtmlEscaped().replace(QLatin1Char(' '), QLatin1String("&nbsp;")));
+    return texts.join(QStringLiteral(" &nbsp; "));
+}
+
 void styleTable(QTableView& table) {
     auto* style = new RoomyStyle;
     style->setParent(&table);

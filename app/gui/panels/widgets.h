@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QColor>
 #include <QLabel>
 #include <QObject>
 #include <QPainter>
@@ -7,6 +8,8 @@
 #include <QString>
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 class QDockWidget;
 class QDoubleSpinBox;
@@ -86,6 +89,9 @@ private:
 
 /// A column for a widget's parts, without margins or space between them.
 [[nodiscard]] QVBoxLayout* tightColumn(QWidget& widget);
+
+/// Colours with their names, as rich text for a label.
+[[nodiscard]] QString colourKey(const std::vector<std::pair<QColor, QString>>& entries);
 
 /// The common look of tables: roomy cells, no grid, whole rows selected.
 void styleTable(QTableView& table);

@@ -149,8 +149,8 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
-        // In the ruler, so that it does not cover a row.
-        QRectF box(end + 2, 1 - kRulerHeight, width, kStepBandHeight - 2);
+        // Beside the time labels, so that it covers neither a row nor a step.
+        QRectF box(end + 2, kStepBandHeight - kRulerHeight + 1, width, kStepBandHeight - 2);
         if (box.right() > f_.plot.width()) box.moveRight(end - 2);
         p_.setClipping(false);
         p_.fillRect(box, f_.theme.header);
@@ -334,8 +334,14 @@ void FlowPainter::paintPath(const Path& path, const QColor& colour) {
         if (inSight(at)) drawArrow(p_, at, colour, 1.8);
     }
     p_.setRenderHint(QPainter::Antialiasing, false);
-    if (!path.caption.isEmpty()) paintCaption(path.caption, colour);
+    if (!path.caption.isEmpty()) paintCaption(path.caption, colour, causeLeft(path));
     p_.restore();
+}
+
+double FlowPainter::causeLeft(const Path& path) const {
+    const auto cause = std::ranges::find(path.stretches, true, &Stretch::cause);
+    if (cause == path.stretches.end()) return 0;
+    return std::clamp(f_.geometry.scale.x(cause->range.begin), 0.0, static_cast<double>(f_.plot.width()));
 }
 
 void FlowPainter::paintMismatches() {
@@ -396,17 +402,20 @@ void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<Track
     p_.restore();
 }
 
-void FlowPainter::paintCaption(const QString& caption, const QColor& colour) {
+void FlowPainter::paintCaption(const QString& caption, const QColor& colour, double anchor) {
     const QFontMetricsF metrics(f_.font);
     const double height = captionPitch(f_.font) - 4;
     const double width = std::min(metrics.horizontalAdvance(caption) + 16, f_.plot.width() - 8.0);
     const int place = captions_++;
     if (f_.pinned) return; // the scrolled part draws it
-    // Where it does not cover a row: below the rows, or in the ruler if there is room.
+    // Where it covers no row: below the rows, or in the ruler, above what it is about. The time labels can be missed
+    // for a moment; the steps are what one clicks next, so they are covered last.
     constexpr int kInRuler = 2;
     QRectF box(6, f_.plot.height() - (height + 4) * (place + 1), width, height);
     if (edge_ == Qt::TopEdge && place < kInRuler) {
-        box = {6, place * kStepBandHeight - kRulerHeight + 1.0, width, kStepBandHeight - 2.0};
+        const double left = std::clamp(anchor, 6.0, std::max(6.0, f_.plot.width() - width - 2));
+        box = {left, place == 0 ? kStepBandHeight - kRulerHeight + 1.0 : 1.0 - kRulerHeight, width,
+               kStepBandHeight - 2.0};
     } else if (edge_ == Qt::TopEdge) {
         box.moveTop(f_.caption_top + (height + 4) * (place - kInRuler) + 4);
     }

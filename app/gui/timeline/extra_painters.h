@@ -63,8 +63,10 @@ private:
     [[nodiscard]] QColor colour(Arrow::Kind kind) const;
     void paintStretch(const Stretch& stretch, const QColor& colour);
     void paintTooMany(std::size_t arrows);
-    /// Places the caption next to those painted before.
-    void paintCaption(const QString& caption, const QColor& colour);
+    /// Places the caption next to those painted before. `anchor`: where in the plot what it is about lies.
+    void paintCaption(const QString& caption, const QColor& colour, double anchor = 0);
+    /// The left edge of the cause at the end of a path, in pixels of the plot; 0 if it is not in sight.
+    [[nodiscard]] double causeLeft(const Path& path) const;
 
     QPainter& p_;
     const TimelineFrame& f_;

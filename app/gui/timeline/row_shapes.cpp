@@ -123,7 +123,7 @@ public:
     void build() {
         constexpr std::array kinds{LaneKind::Bubble, LaneKind::ReplicaWait, LaneKind::Compute};
         std::array<std::vector<WideSpan>, kinds.size()> wide;
-        for (std::size_t i = 0; i < kinds.size(); ++i)
+        for (std::size_t i = kinds.size(); i-- > 0;) // ops first, see isAlone()
             share(kinds[i], wide[i]);
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             LaneBuilder shapes(in_, line_, kinds[i], band_.top(), band_.height(), out_.ops);
@@ -154,6 +154,22 @@ private:
         double right = 0;
     };
 
+    /// Whether a narrow span lies among wide ones. Then its edges are sharp as well: a column that shows the shares of
+    /// its two neighbours would look like a notch in them.
+    [[nodiscard]] bool isAlone(LaneKind kind, const std::vector<Span>& spans, std::size_t i) const {
+        const double left = x(spans[i].start);
+        const double right = x(spans[i].end);
+        if (kind != LaneKind::Compute) {
+            const std::size_t end = std::min(columns_, column(std::floor(right)) + 1);
+            for (std::size_t at = column(std::floor(left)); at < end; ++at) {
+                if (shared_[at]) return false;
+            }
+            return true;
+        }
+        return right - left >= 1 && (i == 0 || left - x(spans[i - 1].end) >= kOwnFrom) &&
+               (i + 1 == spans.size() || x(spans[i + 1].start) - right >= kOwnFrom);
+    }
+
     /// Finds the wide spans of a lane; the columns of the others become shared.
     void share(LaneKind kind, std::vector<WideSpan>& wide) {
         const Lane& lane = in_.session.lanes.lane(static_cast<std::size_t>(line_), kind);
@@ -163,7 +179,7 @@ private:
         while (i < spans.size() && spans[i].start < in_.scale.range.end) {
             const double left = x(spans[i].start);
             double right = x(spans[i].end);
-            if (isWide(left, right)) {
+            if (isWide(left, right) || isAlone(kind, spans, i)) {
                 wide.push_back({&spans[i++], left, right});
                 continue;
             }

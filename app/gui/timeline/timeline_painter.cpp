@@ -119,18 +119,31 @@ void TimelinePainter::paintNames() {
     p_.save();
     p_.setClipRect(column);
     if (rows.compact()) CompactRowPainter(p_, f_).paintNames(column);
+    const bool words = fitsBubbleWords();
     for (int row = 0; row < rows.rowCount() && !rows.compact() && f_.session.hasSteps(); ++row) {
         if (rows.isHeader(row)) continue;
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
         const QRect area(0, top, kHeaderWidth - 1, rows.heightOf(row));
         if (!area.intersects(column)) continue;
-        paintRankHeader(row, area);
+        paintRankHeader(row, area, words);
         p_.fillRect(QRect(0, area.bottom(), kHeaderWidth, 1), f_.theme.line);
     }
     p_.restore();
 }
 
-void TimelinePainter::paintRankHeader(int row, const QRect& area) {
+/// Whether every row has room for the word "bubble" next to its name: all rows are written alike.
+bool TimelinePainter::fitsBubbleWords() const {
+    const RowLayout& rows = f_.geometry.rows;
+    int widest = 0;
+    for (int row = 0; row < rows.rowCount() && f_.session.hasSteps(); ++row) {
+        if (rows.isHeader(row)) continue;
+        widest = std::max(widest, QFontMetrics(bold_).horizontalAdvance(lineName(f_.session, rows.lineAt(row))));
+    }
+    const QString word = TimelineText::tr("bubble %1").arg(percent(1));
+    return widest + QFontMetrics(small_).horizontalAdvance(word) + 4 <= kHeaderWidth - 1 - kNameLeft - 8;
+}
+
+void TimelinePainter::paintRankHeader(int row, const QRect& area, bool words) {
     const LaneBand& compute = f_.geometry.rows.bands().front();
     const QRect box(area.left() + kNameLeft, area.top() + compute.top, area.width() - kNameLeft - 8, compute.height);
     const int line_number = f_.geometry.rows.lineAt(row);
@@ -156,11 +169,8 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, name);
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    // The full caption if there is room next to the name.
-    const QString word = TimelineText::tr("bubble %1").arg(percent(bubble));
-    const int room = text.width() - QFontMetrics(bold_).horizontalAdvance(name) - 4;
-    const bool fits = QFontMetrics(small_).horizontalAdvance(word) <= room;
-    p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, fits ? word : percent(bubble));
+    p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter,
+                words ? TimelineText::tr("bubble %1").arg(percent(bubble)) : percent(bubble));
     if (!tall) return;
     // The bubble's share as a bar, as the caption states it.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);

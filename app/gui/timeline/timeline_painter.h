@@ -68,7 +68,8 @@ private:
     void paintStepBand();
     void paintHeader();
     void paintNames();
-    void paintRankHeader(int row, const QRect& area);
+    [[nodiscard]] bool fitsBubbleWords() const;
+    void paintRankHeader(int row, const QRect& area, bool words);
     void paintGroups();
     void paintLineNames();
     void paintPins();

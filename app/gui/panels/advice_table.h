@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/optimize/advice/advise.h"
+
+#include <QTableWidget>
+
+namespace bubblescope::gui {
+
+/// Suggested changes, the shortest step first, each with its gain and what speaks against it.
+class AdviceTable : public QTableWidget {
+    Q_OBJECT
+
+public:
+    explicit AdviceTable(QWidget* parent = nullptr);
+
+    enum Column { ChangeColumn, StepColumn, GainColumn, CatchColumn, ColumnCount };
+
+    /// `chunks`: of the run per rank. The recommended change is bold.
+    void show(const Advice& advice, int chunks);
+    void clear();
+    /// The change of a row in the syntax of `whatif --if`.
+    [[nodiscard]] QString changeAt(int row) const;
+
+signals:
+    void chosen(const QString& change);
+};
+
+} // namespace bubblescope::gui
