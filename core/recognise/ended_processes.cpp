@@ -3,7 +3,9 @@
 #include "core/base/sentence.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace bubblescope {
@@ -30,17 +32,33 @@ Sentence endOf(const ProfilerMarks& first, const std::string& signal_of_others) 
     return say("exited after its last step; others were then ended by {}", signal_of_others);
 }
 
-void reportFirstEnd(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
+/// Whether launchers do not end the other processes with such a signal.
+bool isCause(const std::string& signal) {
+    return !signal.empty() && signal != "SIGTERM" && signal != "SIGINT" && signal != "SIGHUP";
+}
+
+/// The index of the rank that ended first; nothing if none has ended. `record` notes a killed process only when it
+/// next runs, and processes that were connected to it may exit before that.
+std::optional<std::size_t> firstToEnd(std::span<const ProfilerMarks> marks) {
+    constexpr TimeNs kNotedLate = std::chrono::seconds(1);
     std::optional<std::size_t> first;
-    std::string signal;
+    std::optional<std::size_t> killed;
     for (std::size_t file = 0; file < marks.size(); ++file) {
         const bool has_ended = marks[file].has_end || !marks[file].signal.empty();
         if (!isOfRank(marks[file]) || !has_ended) continue;
-        if (!first || marks[file].ended < marks[*first].ended) first = file;
-        if (signal.empty()) signal = marks[file].signal;
+        const auto isEarlier = [&](const auto& than) { return !than || marks[file].ended < marks[*than].ended; };
+        if (isEarlier(first)) first = file;
+        if (isCause(marks[file].signal) && isEarlier(killed)) killed = file;
     }
-    if (signal.empty()) return;
-    log.add("rank-killed", nameOf(files[*first]), endOf(marks[*first], signal));
+    return killed && marks[*killed].ended - kNotedLate <= marks[*first].ended ? killed : first;
+}
+
+void reportFirstEnd(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
+    const auto ended =
+        std::ranges::find_if(marks, [](const ProfilerMarks& file) { return isOfRank(file) && !file.signal.empty(); });
+    if (ended == marks.end()) return;
+    const std::size_t first = *firstToEnd(marks);
+    log.add("rank-killed", nameOf(files[first]), endOf(marks[first], ended->signal));
 }
 
 } // namespace

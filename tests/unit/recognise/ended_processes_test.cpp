@@ -51,6 +51,14 @@ TEST(EndedProcesses, NamesARankThatExitedBeforeTheLauncherEndedTheOthers) {
     EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: exited in step 12; others were then ended by SIGTERM"));
 }
 
+TEST(EndedProcesses, NamesAKilledRankThoughItsEndWasNotedAfterExitsOfOthers) {
+    const auto texts = reported({rankThat("", TimeNs{2500}, true), rankThat("SIGSEGV", TimeNs{2600})});
+    EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: ended by SIGSEGV in step 12"));
+    const TimeNs much_later = TimeNs{2500} + std::chrono::seconds(30);
+    EXPECT_THAT(reported({rankThat("", TimeNs{2500}, true), rankThat("SIGKILL", much_later)}),
+                ElementsAre("rank-killed: rank 0: exited in step 12; others were then ended by SIGKILL"));
+}
+
 TEST(EndedProcesses, ReportsNothingIfAllRanksExited) {
     EXPECT_THAT(reported({rankThat("", TimeNs{2600}, true), rankThat("", TimeNs{2500}, true)}), ElementsAre());
 }
