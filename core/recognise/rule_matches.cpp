@@ -324,15 +324,16 @@ bool divideByDevice(std::vector<RuleMatch>& matches) {
 }
 
 /// A process whose threads run forwards at the same time holds a rank per thread, as programs that simulate a pipeline
-/// write them. (Backwards may run in a thread of their own, but all forwards of a rank run in one.)
+/// write them. (Backwards may run in a thread of their own, but the forwards of a rank's chunk run in one.)
 bool divideByThread(std::vector<RuleMatch>& matches) {
     struct Thread {
         std::int64_t owner = 0;
         bool forwards = false;
     };
-    std::map<std::uint64_t, Thread> threads; // by row
-    std::map<std::int64_t, TimeNs> busy_to;  // the end of the forwards so far, by owner
-    std::map<std::int64_t, std::uint64_t> latest;
+    std::map<std::uint64_t, Thread> threads;             // by row
+    using Chunk = std::pair<std::int64_t, std::int64_t>; // owner and chunk
+    std::map<Chunk, TimeNs> busy_to;                     // the end of its forwards so far
+    std::map<Chunk, std::uint64_t> latest;               // the row of the latest
     bool concurrent = false;
     for (const RuleMatch& match : matches) {
         if (!match.kind || match.on_device) continue;
@@ -341,10 +342,11 @@ bool divideByThread(std::vector<RuleMatch>& matches) {
         thread.owner = match.owner;
         if (match.kind != OpKind::Forward) continue;
         thread.forwards = true;
-        const auto [end, is_new] = busy_to.try_emplace(match.owner, match.end);
-        concurrent = concurrent || (!is_new && match.start < end->second && latest[match.owner] != match.row());
+        const Chunk chunk(match.owner, match.chunk_or_stage);
+        const auto [end, is_new] = busy_to.try_emplace(chunk, match.end);
+        concurrent = concurrent || (!is_new && match.start < end->second && latest[chunk] != match.row());
         end->second = std::max(end->second, match.end);
-        latest[match.owner] = match.row();
+        latest[chunk] = match.row();
     }
     const auto runsForwards = [](const auto& thread) { return thread.second.forwards; };
     if (!concurrent || !std::ranges::all_of(threads, runsForwards)) return false;
@@ -422,7 +424,7 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     const std::string where = files.front().path.string();
     const bool by_owner = by_process || rule.rank == RankSource::File;
     const bool by_device = by_owner && divideByDevice(all.matches);
-    const bool by_thread = by_owner && !by_device && divideByThread(all.matches);
+    const bool by_thread = by_process && !by_device && divideByThread(all.matches);
     if (by_device) {
         log.add("devices-as-ranks", where,
                 say("one process runs ops on several devices; each device counts as a rank"));
