@@ -97,7 +97,7 @@ def _load():
         entry.restype, entry.argtypes = result, arguments
     if library.bubblescope_aadiff_version() != VERSION:
         raise AadiffError(f"{name} has version {library.bubblescope_aadiff_version()} of the interface, this file "
-                          f"version {VERSION}: take both from one Bubblescope")
+                          f"version {VERSION}: use both from the same Bubblescope version")
     return library
 
 
@@ -207,7 +207,7 @@ class Task:
         return False
 
     def compare(self, tensor, value):
-        """Whether the digest equals that of the first execution."""
+        """True if the digest equals that of the first execution."""
         return _call("checked", self._session, ctypes.byref(self._raw), tensor.encode(), value, self.start_ns,
                      self.end_ns) == 0
 
@@ -227,7 +227,7 @@ class _Running:
         _call("computed", self._session, ctypes.byref(self._op), layer, tensor.encode(), value)
 
     def wanted(self, layer):
-        """Whether the layer will be computed again in this step, so that its inputs must be kept."""
+        """True if the layer will be computed again in this step, so that its inputs must be kept."""
         return _call("wanted", self._session, ctypes.byref(self._op), layer) == 1
 
 
@@ -238,7 +238,7 @@ class Session:
                  backward_ns=0, input_grad_ns=0, weight_grad_ns=0, margin=0.0, latency_ns=0, directory=None,
                  device=None, replica=0, dp=1, tensor_rank=0, tp=1, order=None, layers=None, kinds=None, kept_bytes=None,
                  room_bytes=None, event=None, forward_again=False):
-        """`order`: of all ranks, as PyTorch's schedule files have it. `layers`: of each chunk, instead of
+        """`order`: the order of all ranks, as in PyTorch's schedule files. `layers`: the layers of each chunk, instead of
         layers_per_stage. `event`: the address of a function that takes each check. `forward_again`: computing a
         backward again begins with its forward."""
         array = lambda type, values: None if values is None else (type * len(values))(*values)
@@ -267,7 +267,7 @@ class Session:
                 for task in tasks]
 
     def withdraw(self, op, layer):
-        """Drops a check from planned(), as if it were not planned in this step."""
+        """Drops a planned check, as if it had not been planned for this step."""
         _call("withdraw", self._session, ctypes.byref(self._op(*op)), layer)
 
     @contextlib.contextmanager
@@ -323,12 +323,12 @@ class Session:
         return Task(self._session, raw) if _call("ask", self._session, free_ns, ctypes.byref(raw)) == 1 else None
 
     def tasks(self, free_ns=0):
-        """All computations that fit into the bubble, one by one."""
+        """All computations that fit into the bubble, one after another."""
         while (task := self.ask(free_ns)) is not None:
             yield task
 
     def difference(self, first, second, element_type):
-        """Records where the tensors of the latest mismatch differ; both contiguous, in host memory, of equal size."""
+        """Records where the tensors of the latest mismatch differ. Both must be contiguous, in host memory and of equal size."""
         (a, size, keep_a), (b, other, keep_b) = _address(first), _address(second)
         if size != other:
             raise ValueError("the tensors differ in size")

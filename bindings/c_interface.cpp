@@ -430,7 +430,7 @@ int bubblescope_aadiff_count(bubblescope_aadiff* session, bubblescope_aadiff_cou
         out.skipped = now.checks.skipped;
         out.units = now.units;
         out.units_covered = now.covered;
-        BUBBLESCOPE_TRY(give(out, counts, "the counts argument"));
+        BUBBLESCOPE_TRY(give(out, counts, "the argument for the counts"));
         return 0;
     });
 }

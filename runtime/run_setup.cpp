@@ -221,7 +221,7 @@ double lossOf(const std::vector<double>& shares) {
 Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes) {
     const auto other = std::ranges::find_if(hashes, [&](std::uint64_t hash) { return hash != hashes.front(); });
     if (other == hashes.end()) return hashes.front();
-    return runError(fmt::format("copies of the model have diverged: {:016x} and {:016x}", hashes.front(), *other));
+    return runError(fmt::format("the replicas' weights have diverged: {:016x} and {:016x}", hashes.front(), *other));
 }
 
 Result<std::uint64_t> digestOf(const TrainedStages& stages, int routes, int tensor_ranks) {

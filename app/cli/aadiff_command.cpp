@@ -86,7 +86,7 @@ std::int64_t checksIn(const RankPlan& rank) {
 /// For people.
 report::Table planTable(const AadiffStudy& study) {
     using report::shown;
-    report::Table table({}, {shown("rank"), shown("idle"), shown("checked a step"), shown("checks a step"),
+    report::Table table({}, {shown("rank"), shown("idle"), shown("checked per step"), shown("checks per step"),
                              shown("units"), shown("never"), shown("steps to all")});
     const AadiffPlan& plan = study.plan();
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
@@ -109,7 +109,7 @@ std::string compareText(const AadiffStudy& study) {
     };
     std::string out = line("as executed", study.as_executed) + line("with slack used", study.with_slack);
     out += study.retiming()
-               ? "Ops are delayed within their slack: the step takes equally long, and its idle time is gathered."
+               ? "Ops are delayed within their slack: idle time is gathered, and the step does not get longer."
                : "Ops run as early as possible: delaying them gains nothing.";
     return out;
 }
@@ -277,7 +277,7 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
         .showDefault();
     command
         .addOption("--margin", options->margin,
-                   "Safety margin: how much longer than its op a check may take without delaying the step, in percent")
+                   "Safety margin in percent: a check may take this much longer than its op without delaying the step")
         .typeName("PERCENT")
         .range(0.0, 1000.0)
         .showDefault();

@@ -86,8 +86,8 @@ Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& optio
     const bool needs_all = recognises || options.memory.hasModel() || diagnosis.clocks != ClockUse::Auto;
     if (always && needs_all)
         return usageError(
-            "--in-parts always cannot read a trace in another way, estimate memory or set clocks",
-            "leave --in-parts out, or --rules, --rank-of, --mesh, --schedule, --memory-model and --clocks");
+            "--in-parts always cannot be combined with options for reading, memory or clocks",
+            "omit --in-parts, or omit --rules, --rank-of, --mesh, --schedule, --memory-model and --clocks");
     if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
         return std::optional<DiagnosedRun>();
     WindowLimits limits;
@@ -163,7 +163,7 @@ Status addModelUse(report::Document& document, const Run& run, const std::vector
         request.devices = static_cast<int>(std::max<std::size_t>(1, devices));
     BUBBLESCOPE_ASSIGN(const std::optional<ModelUse> use, request.use(run));
     if (!use) return {};
-    if (!typical) return usageError("MFU needs steps, and this trace states none");
+    if (!typical) return usageError("MFU needs steps, and this trace has none");
     document.add(report::modelUseSection(typical->duration, *use));
     return {};
 }
@@ -210,7 +210,7 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 
 CommandResult analyze(AnalyzeArguments& options) {
     if (options.json && options.html.empty() && options.top)
-        return usageError("--json holds all findings", "leave --top out");
+        return usageError("--json contains all findings", "leave --top out");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());

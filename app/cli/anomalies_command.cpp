@@ -67,7 +67,7 @@ void addAnomaliesCommand(Command app, Action& action) {
         app.addCommand("anomalies", "List the kinds of findings that analyze reports, and their thresholds");
     const auto options = std::make_shared<AnomaliesArguments>();
     command.examples({"anomalies", "anomalies --thresholds"});
-    command.addFlag("--thresholds", options->thresholds, "The thresholds, with their units, in place of the kinds");
+    command.addFlag("--thresholds", options->thresholds, "List the thresholds and their units instead of the kinds");
     command.addFlag("--markdown", options->markdown, "As a table in Markdown").rare();
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] {

@@ -19,7 +19,7 @@ struct AttachArguments {
 CommandResult attach(const AttachArguments& options) {
     std::error_code error;
     if (!std::filesystem::is_directory(options.dir, error))
-        return inputError(options.dir, "there is no such folder", "name the folder given to `bubblescope env --out`");
+        return inputError(options.dir, "does not exist", "name the folder given to `bubblescope env --out`");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport captured,
                        watchLoad(control, [&] { return profiler::reportCapture(options.dir, control); }));

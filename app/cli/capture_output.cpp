@@ -87,13 +87,14 @@ void CaptureCommandOptions::addTo(const Command& command) {
                     "Low overhead: NVTX ranges, NCCL, and only the first and last kernel of each op");
     command.addOption("--record", kinds_, "What to record: nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
-    command.addFlag("--no-python", no_python_, "Do not hook into Python processes: ops get no names from frameworks");
+    command.addFlag("--no-python", no_python_,
+                    "Do not hook into Python processes; ops then have no names from frameworks");
     command.addFlag("--python-ranges", python_ranges_,
                     "Take ops from the job's own bubblescope_ranges calls, not from its framework");
     command.addFlag("--aadiff", aadiff_, "While ranks wait, recompute their results and compare the bits");
     command
         .addOption("--aadiff-margin", aadiff_margin_,
-                   "Safety margin: how much longer than its op a check may take without delaying the step, in percent")
+                   "Safety margin in percent: a check may take this much longer than its op without delaying the step")
         .range(0.0, 1000.0)
         .typeName("PERCENT")
         .showDefault();
@@ -106,14 +107,14 @@ void CaptureCommandOptions::addTo(const Command& command) {
         .range(0.0, 100.0)
         .typeName("PERCENT")
         .showDefault();
-    command.addOption("--steps", steps_, "Only these steps, such as 10-20 or 10-").typeName("STEPS");
+    command.addOption("--steps", steps_, "Record only these steps, such as 10-20 or 10-").typeName("STEPS");
     command.addOption("--step-name", step_name_, "A step begins at ranges or marks whose names start with this")
         .typeName("TEXT");
     command.addOption("--delay", delay_, "Start recording this long after a process's first event").typeName("TIME");
     command.addOption("--duration", duration_, "Stop recording after this time").typeName("TIME");
     command.addOption("--size", size_, "Size limit per process (2GiB); beyond it, the oldest part is dropped")
         .typeName("BYTES");
-    command.addOption("--capture", more_, "Further options of the library: flush=100ms,buffer=256MiB").typeName("LIST");
+    command.addOption("--capture", more_, "More options of the library: flush=100ms,buffer=256MiB").typeName("LIST");
 }
 
 Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
@@ -131,7 +132,8 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
     if (no_python_ && python_ranges_) return usageError("--no-python and --python-ranges cannot be combined");
     if (no_python_) options.python = false;
     if (python_ranges_) options.python = options.python_ranges = true;
-    if (aadiff_ && !options.python) return usageError("--aadiff needs the adapters of frameworks in Python processes");
+    if (aadiff_ && !options.python)
+        return usageError("--aadiff works only through the framework adapters in Python processes");
     if (aadiff_ && python_ranges_)
         return usageError("--aadiff and --python-ranges cannot be combined",
                           "add checks to your own framework with bubblescope_aadiff.py");
@@ -188,7 +190,7 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
         for (const std::string& line : captured.log)
             document.line(line);
     } else {
-        document.line(fmt::format("Look at it with: bubblescope analyze {}", dir));
+        document.line(fmt::format("To analyse it: bubblescope analyze {}", dir));
     }
     Value::Object slices;
     for (const auto& [category, count] : captured.slices)

@@ -71,7 +71,7 @@ void CheckOptions::add(Command command, bool always) {
     checks(command
                .addOption(
                    "--aadiff-margin", margin_,
-                   "Safety margin: how much longer than its op a check may take without delaying the step, in percent")
+                   "Safety margin in percent: a check may take this much longer than its op without delaying the step")
                .range(0.0, 1000.0)
                .typeName("PERCENT")
                .showDefault());

@@ -216,7 +216,7 @@ public:
         for (const auto& [app, of] : of_) {
             if (app->parsed()) BUBBLESCOPE_TRY(prepare(of, to_standard_output));
         }
-        if (to_standard_output > 1) return usageError("only one output can be -, which is standard output");
+        if (to_standard_output > 1) return usageError("only one output can be - (standard output)");
         if (to_standard_output == 1) reserveStandardOutput();
         return {};
     }
@@ -241,14 +241,14 @@ private:
                             const std::vector<std::string>& endings) {
         if (name == kStandardOutput) {
             if (kind == OutputKind::File) return {};
-            return usageError(fmt::format("{} writes a folder, which standard output cannot be", option),
-                              "name a folder");
+            return usageError(fmt::format("{} writes a folder, which cannot go to standard output", option),
+                              "give a folder name");
         }
         const bool fits =
             std::ranges::any_of(endings, [&](const std::string& ending) { return name.ends_with(ending); });
         if (endings.empty() || fits || std::filesystem::path(name).extension().empty()) return {};
-        return usageError(fmt::format("{} {}: the name states another format", option, name),
-                          fmt::format("end it in {}", fmt::join(endings, ", ")));
+        return usageError(fmt::format("{} {}: the file name has the extension of another format", option, name),
+                          fmt::format("end the name in {}", fmt::join(endings, ", ")));
     }
 
     std::map<CLI::App*, Of> of_; // the options that refer to these values

@@ -26,7 +26,7 @@ void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalO
     const Command app = line.root();
     app.needsCommand(); // and no more than one: files may have the names of commands
     line.addToEvery([&terminal](Command command) { addTerminalOptions(command, terminal); });
-    app.commandGroup("Look at a run");
+    app.commandGroup("Inspect a run");
     addAnalyzeCommand(app, action);
     addWhatIfCommand(app, action);
     addAdviseCommand(app, action);
@@ -57,7 +57,7 @@ void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalO
     addOverlapCommand(app, action);
     addFillCommand(app, action);
     addValidateCommand(app, action);
-    app.commandGroup("Find your way");
+    app.commandGroup("Help and setup");
     addHelpCommand(app, action, line);
     addDemoCommand(app, action);
     addConfigCommand(app, action, config);

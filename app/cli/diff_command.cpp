@@ -46,7 +46,7 @@ CommandResult diff(const DiffArguments& options) {
 
 void addDiffCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and at which significance");
+        app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and whether it is significant");
     const auto options = std::make_shared<DiffArguments>();
     command.examples({"diff before after", "diff before after --fail-on slower"});
     command.addOption("A", options->a, "A trace file or folder: the run before").required();

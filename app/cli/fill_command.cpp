@@ -200,7 +200,7 @@ CommandResult answer(const FillArguments& options, std::span<const StepTimeline*
 
 CommandResult fillTrace(const FillArguments& options) {
     if (options.schedule.timed())
-        return usageError("a trace has the times of its own ops", "leave times out, or name no files");
+        return usageError("a trace contains the times of its ops", "omit the times, or give no files");
     LoadOptions known;
     if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
     BUBBLESCOPE_ASSIGN(Run loaded, loadWatched(options.files, known));
@@ -216,7 +216,7 @@ CommandResult fillTrace(const FillArguments& options) {
 
 CommandResult fillSchedule(const FillArguments& options) {
     if (!options.steps.empty())
-        return usageError("--step and --replica choose from a trace, and no file is named", "leave them out");
+        return usageError("--step and --replica select from a trace, but no file is given", "leave them out");
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(planned.schedule, planned.costs));
     const StepTimeline* const only = &step;
@@ -237,7 +237,7 @@ void addFillCommand(Command app, Action& action) {
     command.optionGroup("Cost of a piece");
     command
         .addOption("--margin", options->margin,
-                   "Safety margin: how much longer than stated a piece of work may take, in percent (10)")
+                   "Safety margin in percent: a piece of work may take this much longer than stated (10)")
         .typeName("PERCENT")
         .range(0.0, 1000.0);
     command.addParsed("--latency", options->fill.latency, parseTime, "Cost of starting a piece (10us)")
@@ -272,7 +272,7 @@ void addFillCommand(Command app, Action& action) {
         .needs(bandwidth)
         .group(group);
     const Option side =
-        command.addOption("--side-job", options->side_job, "Kernel lengths of another job, such as 120us, one a line")
+        command.addOption("--side-job", options->side_job, "Kernel lengths of another job, such as 120us, one per line")
             .typeName("FILE")
             .group(group);
     command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "Memory per rank of that job")

@@ -64,7 +64,7 @@ void addHelpCommand(Command app, Action& action, const CommandLine& line) {
     const Command command = app.addCommand("help", "Print the help of a command");
     const auto options = std::make_shared<HelpArguments>();
     command.addOption("COMMAND", options->words, "The command, such as analyze or aadiff plan");
-    command.addFlag("--all", options->all, "With all options");
+    command.addFlag("--all", options->all, "Include all options");
     command.addOption("--man-pages", options->man_pages, "Write a man page per command to this folder instead")
         .typeName("FOLDER")
         .rare();

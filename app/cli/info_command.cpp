@@ -164,7 +164,7 @@ CommandResult info(const InfoArguments& options) {
 
 void addInfoCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("info", "List what trace files hold: format, ranks, slices, busy time, problems");
+        app.addCommand("info", "List the contents of trace files: format, ranks, slices, busy time, problems");
     command.examples({"info trace.json.gz", "info my-run --json"});
     const auto options = std::make_shared<InfoArguments>();
     command.addOption("FILES", options->files, "Trace files or folders; - is standard input").required();

@@ -16,8 +16,8 @@ void addMeshOptions(Command command, RecogniseRequest& request) {
                             .rare();
     command
         .addOption("--mesh-order", request.mesh_order,
-                   "Numbering of its ranks: torchtitan (default), megatron, or the axes from fastest to slowest, such "
-                   "as tp-cp-ep-dp-pp")
+                   "Rank numbering of the job: torchtitan (default), megatron, or the axes from fastest to slowest, "
+                   "such as tp-cp-ep-dp-pp")
         .typeName("ORDER")
         .needs(mesh)
         .group("How to read the trace")

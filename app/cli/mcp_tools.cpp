@@ -328,7 +328,7 @@ std::vector<Tool> mcpTools() {
          on(listFindings)},
         {"whatif", "Predict a change",
          "The step time with changes, such as rank:3=usual, link:2-3=2x, comm=0, stage:7=-20%, schedule=zb-v, "
-         "microbatches=16; without changes what stragglers cost.",
+         "microbatches=16. Without changes, the cost of stragglers.",
          objectOf({{"path", textArgument(kPathAbout)},
                    {"changes",
                     {{"type", "array"},
@@ -351,7 +351,7 @@ std::vector<Tool> mcpTools() {
          objectOf({{"model", textArgument("A known model, such as llama3-8b")},
                    {"gpu", textArgument("A known device, such as h100")},
                    {"gpus", {{"type", "integer"}, {"description", "Number of devices"}}},
-                   {"global_batch", {{"type", "integer"}, {"description", "Sequences of a step"}}}},
+                   {"global_batch", {{"type", "integer"}, {"description", "Sequences per step"}}}},
                   {"model", "gpu", "gpus", "global_batch"}),
          on(planFor)},
     };

@@ -19,16 +19,16 @@ void addModelSizeOptions(Command command, ModelRequest& request, Listed listed) 
     number("--layers", request.layers, "Transformer layers");
     number("--hidden", request.hidden, "Hidden size");
     number("--heads", request.heads, "Attention heads");
-    number("--kv-heads", request.kv_heads, "Heads of keys and values (as many as heads)");
+    number("--kv-heads", request.kv_heads, "Key and value heads (same as heads)");
     number("--ffn", request.ffn, "Feed-forward size (4 x hidden)");
     number("--sequence", request.sequence, "Tokens per sequence");
-    number("--vocabulary", request.vocabulary, "Words (0: neither embedding nor head)");
+    number("--vocabulary", request.vocabulary, "Vocabulary size (0: neither embedding nor head)");
 }
 
 void addModelUseOptions(Command command, ModelUseRequest& request) {
     command.optionGroup("Model FLOPs utilisation");
     addModelSizeOptions(command, request.model, Listed::InFullHelp);
-    command.addOption("--global-batch", request.global_batch, "Sequences of a step, of all replicas")
+    command.addOption("--global-batch", request.global_batch, "Sequences per step, over all replicas")
         .typeName("N")
         .positive()
         .rare();
@@ -36,7 +36,7 @@ void addModelUseOptions(Command command, ModelUseRequest& request) {
         .typeName("NAME")
         .suggests(deviceNames())
         .rare();
-    command.addOption("--tflops", request.teraflops, "Peak of a device, in place of its name")
+    command.addOption("--tflops", request.teraflops, "Peak FLOP rate of a device, instead of its name")
         .typeName("TFLOPS")
         .range(0.001, 1e6)
         .rare();

@@ -138,10 +138,10 @@ private:
         constexpr TimeNs kReturns = live::StreamReceiver::kReturns;
         for (const live::StreamReceiver::SenderNews& sender : receiver_->takeNews(analyzer_, monitorNow(), kReturns)) {
             if (sender.back) {
-                printError(fmt::format("the sender {} is back", sender.name));
+                printError(fmt::format("sender {} has reconnected", sender.name));
                 continue;
             }
-            printError(fmt::format("the sender {} ({}) has been gone for 5 s: {}; {} of its streams did not end",
+            printError(fmt::format("sender {} ({}) has been disconnected for 5 s: {}; {} of its streams did not end",
                                    sender.name, sender.address,
                                    sender.reason.empty() ? "it closed the connection" : sender.reason, sender.streams));
         }
@@ -156,17 +156,16 @@ private:
         bytes_ = bytes;
         if (now - grew_ < patience_) return {};
         if (!receiver_ && analyzer_.capturedEnded() && captured_.isSettled())
-            return runError(analyzer_.info() ? "the job has ended, and its recording cannot be read any more"
+            return runError(analyzer_.info() ? "the job has ended, and its recording can no longer be read"
                                              : "the job has ended, and no pipeline was found in its recording",
-                            captured_.problem().empty() ? "look at it with `bubblescope analyze`"
-                                                        : captured_.problem());
+                            captured_.problem().empty() ? "open it with `bubblescope analyze`" : captured_.problem());
         const std::vector<std::filesystem::path> silent = follower_.unstated(analyzer_);
         constexpr std::string_view kSilent = "does not name a rank of a run: it is empty, or damaged at its beginning";
         if (!receiver_ && silent.size() == follower_.files()) {
             if (silent.empty())
                 return inputError(options_.folders.front(),
                                   fmt::format("the folder did not appear within {}", formatTime(patience_)),
-                                  "give the folder where the run records, or give a longer --patience");
+                                  "give the folder that the run records into, or give a longer --patience");
             return inputError(silent.front().string(), std::string(kSilent), "record the run again");
         }
         if (!reported_silent_) {
@@ -292,7 +291,7 @@ private:
 
 CommandResult monitor(MonitorArguments& options) {
     if (options.folders.empty() && options.streams.listen.empty())
-        return usageError("nothing to watch", "give the folders where the run records, or --listen");
+        return usageError("nothing to watch", "give the folders that the run records into, or --listen");
     if (!options.streams.forward.empty() && !options.streams.listen.empty())
         return usageError("--listen and --forward cannot be combined",
                           "send every host's folder to the monitor that shows the run");
@@ -352,7 +351,7 @@ void addMonitorCommand(Command app, Action& action) {
     const Option alert =
         command
             .addOption("--alert", options->alert,
-                       "Run this command on a new anomaly, a mismatch of a check, or a rank that is late or gone")
+                       "Run this command for each new anomaly, mismatched check, and late or lost rank")
             .typeName("COMMAND");
     command
         .addParsed("--alert-interval", options->alert_interval, parseTime,

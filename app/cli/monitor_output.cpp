@@ -103,7 +103,7 @@ std::string headline(const LiveAnalyzer& analyzer) {
     if (info.dp > 1) line += fmt::format(", {} replicas", info.dp);
     if (info.tp > 1) line += fmt::format(", {} ranks per stage", info.tp);
     if (info.source == "capture" && !info.backend.empty()) line += "; " + info.backend;
-    if (!info.faults.empty()) line += fmt::format("; faults planted: {}", info.faults);
+    if (!info.faults.empty()) line += fmt::format("; injected faults: {}", info.faults);
     const std::optional<ModelUse> use = analyzer.use();
     const auto last = std::find_if(analyzer.steps().rbegin(), analyzer.steps().rend(),
                                    [](const LiveStep& step) { return step.complete; });
@@ -167,7 +167,7 @@ std::string stepsText(const LiveAnalyzer& analyzer, std::size_t most) {
     const auto& steps = analyzer.steps();
     const bool losses = std::ranges::any_of(steps, [](const LiveStep& step) { return step.values.loss.has_value(); });
     report::Table table({}, {shown("step"), shown("time"), shown("bubble"), shown("closed form"), shown("loss"),
-                             shown("checks"), shown("besides the schedule", report::Align::Left)});
+                             shown("checks"), shown("beyond the schedule", report::Align::Left)});
     table.columns[4].hidden = !losses;
     const std::size_t from = steps.size() > most ? steps.size() - most : 0;
     for (std::size_t i = from; i < steps.size(); ++i)
@@ -205,7 +205,7 @@ std::string capturedText(const LiveAnalyzer& analyzer) {
     tell(counts.dropped, "lost by the ranks");
     tell(counts.undelivered, "not received");
     tell(counts.damaged, "damaged");
-    tell(counts.torn, "damaged places");
+    tell(counts.torn, "damaged parts");
     tell(counts.late, "late");
     tell(counts.duplicates, "twice");
     tell(counts.bad, "impossible");

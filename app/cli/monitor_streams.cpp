@@ -31,7 +31,7 @@ void StreamOptions::add(Command command) {
                                           "Receive streams from other hosts at HOST:PORT, or from this machine at PORT")
                                .typeName("ADDRESS")
                                .group(heading);
-    addForward(command, "Show nothing; send the folders' contents to the monitor at this address");
+    addForward(command, "Send the folders' contents to the monitor at this address instead of showing them");
     command
         .addOption("--keep", keep,
                    "With --listen: keep received traces of recorded jobs in this folder (default: only while they are "
@@ -63,7 +63,7 @@ void StreamOptions::addForward(Command command, const std::string& about) {
         .typeName("FILE")
         .group(heading);
     command
-        .addFlag("--insecure", insecure, "Send beyond this machine without TLS: others can read the records in transit")
+        .addFlag("--insecure", insecure, "Send to other machines without TLS: others can read the records in transit")
         .group(heading);
     command
         .addOption("--trust", trust,
@@ -159,7 +159,7 @@ private:
         const TimeNs since = monitorNow() - connected_at_.value_or(began_);
         const TimeNs most = connected_at_ ? kReturning * patience_ : patience_;
         if (since >= most)
-            return runError(fmt::format("no collector took the connection within {}", formatTime(most)),
+            return runError(fmt::format("no collector accepted the connection within {}", formatTime(most)),
                             "check that one listens at that address, or give a longer --patience");
         if (since >= kSilent && reported_.empty() && !std::exchange(told_silent_, true))
             printError(fmt::format("the collector does not answer; waiting {} for it", formatTime(most)));

@@ -13,7 +13,7 @@ namespace bubblescope::cli {
 void OrderOutput::add(Command command) {
     command
         .addOutput("--out", out_, OutputKind::File,
-                   "Write the order: as PyTorch's CSV where the name ends in .csv, else as JSON", {".csv", ".json"})
+                   "Write the order: as PyTorch's CSV if the name ends in .csv, otherwise as JSON", {".csv", ".json"})
         .typeName("FILE");
     command
         .addOption("--for", framework_,
@@ -37,8 +37,9 @@ Result<std::optional<OrderSetup>> OrderOutput::write(const LoweredSchedule& lowe
     std::string text;
     if (setup && setup->takes_file) {
         if (out_.ends_with(".json"))
-            return usageError(fmt::format("--for {} writes PyTorch's CSV, and {} states JSON", framework_, out_),
-                              "end the name in .csv");
+            return usageError(
+                fmt::format("--for {} writes PyTorch's CSV, but the name {} is for JSON", framework_, out_),
+                "end the name in .csv");
         BUBBLESCOPE_ASSIGN(text, scheduleToCsv(lowered.order));
     } else if (std::filesystem::path(out_).extension() == ".csv") {
         BUBBLESCOPE_ASSIGN(text, scheduleToCsv(lowered));
@@ -62,7 +63,7 @@ void addSetup(report::Section& document, const std::optional<OrderSetup>& setup)
     }
     report::Value::Object settings;
     document.line(fmt::format("{} {}:", setup->framework,
-                              setup->takes_file ? "runs this order with" : "makes this order itself, with"));
+                              setup->takes_file ? "runs this order with" : "generates this order itself, with"));
     for (const OrderSetup::Setting& setting : setup->settings) {
         const bool option = setting.name.starts_with("--");
         document.line(fmt::format("  {}{}{}", setting.name, option ? " " : ": ", setting.value));

@@ -82,7 +82,7 @@ std::string headText(const OverlapStudy& study) {
     const OpCosts& costs = study.costs;
     std::string out = costs.name.empty() ? std::string{} : costs.name + "\n";
     out += fmt::format("  {} layers per stage; the all-reduce stream has {} priority", costs.layers,
-                       costs.rules.high_priority ? "the higher" : "the compute stream's");
+                       costs.rules.high_priority ? "a higher" : "the compute stream's");
     if (costs.rules.cut_time.count() > 0) out += fmt::format("; each cut costs {}", formatTime(costs.rules.cut_time));
     return out + fmt::format("\n  forward   {}\n  backward  {}\n", layerText(costs.forward, costs.layers),
                              layerText(costs.backward, costs.layers));
@@ -109,7 +109,7 @@ report::Table stepTable(const OverlapStudy& study) {
     using report::shown;
     report::Table table(
         {}, {shown(fmt::format("a step, p = {}, m = {}", study.pp, study.microbatches), report::Align::Left),
-             shown("1F1B's warm-up"), shown("gain"), shown("hidden of B"), shown("deeper warm-up"), shown("gain"),
+             shown("1F1B warm-up"), shown("gain"), shown("hidden of B"), shown("deeper warm-up"), shown("gain"),
              shown("hidden of B")});
     table.indent = 0;
     const StudyEntry& none = study.entries.front();
@@ -132,9 +132,9 @@ report::Table stepTable(const OverlapStudy& study) {
 
 std::string legendText() {
     return report::wrapped(
-        "  ", "Hidden: the share of the all-reduce time of the backward (B) and the forward (F) during which the "
-              "compute stream is busy. 1F1B's warm-up, which Paddle's pass keeps, has p−s forwards on rank s; the "
-              "deeper one has 2(p−s−1)+1, so each input arrives before its pair begins.");
+        "  ", "Hidden: the share of all-reduce time that overlaps compute, for the backward (B) and the forward (F). "
+              "The 1F1B warm-up, which Paddle's pass keeps, runs p−s forwards on rank s. The deeper warm-up runs "
+              "2(p−s−1)+1, so each input arrives before its forward-backward pair starts.");
 }
 
 std::string timesText(const std::vector<TimeNs>& times) {
@@ -147,7 +147,7 @@ std::string timesText(const std::vector<TimeNs>& times) {
 
 /// The reason why the cutting rule stopped.
 std::string stopText(const PairStudy& pair, const OpCosts& costs) {
-    if (pair.stop == CutStop::ForwardUsedUp) return "no forward op is left to overlap with";
+    if (pair.stop == CutStop::ForwardUsedUp) return "no forward op remains to overlap with";
     if (pair.stop == CutStop::None) return "nothing is cut";
     const Operators& forward = pair.plans.pair.of(Pass::Forward);
     const Operator& op = forward[static_cast<std::size_t>(pair.stopped_at)];
@@ -202,14 +202,14 @@ std::string stepText(const StepRun& run, std::string_view order) {
 std::string explanationText(const OverlapStudy& study, std::string_view variant) {
     const StudyEntry& entry = study.of(variant);
     const PairStudy& pair = entry.pair;
-    std::string out = fmt::format("Why {} hides no more ({})\n", variant, pair.variant.title);
+    std::string out = fmt::format("What limits {} ({})\n", variant, pair.variant.title);
     out += exposuresText(pair, study.costs);
-    out += stepText(entry.paddle_order, "1F1B's warm-up");
+    out += stepText(entry.paddle_order, "1F1B warm-up");
     if (pair.cuts() > 0 && study.pp > 1) {
         const TimeNs gradient = pair.pair.ends[kBackward];
         out += report::wrapped(
-            "  ", fmt::format("There a pair's forward gets its input only when the backward has ended, {} after the "
-                              "pair's start. Its first piece is due {} after the start, so the pairs wait.",
+            "  ", fmt::format("With this warm-up, a pair's forward gets its input only when the backward has ended, {} "
+                              "after the pair's start. Its first piece is due {} after the start, so the pairs wait.",
                               formatTime(gradient), formatTime(forwardStart(pair))));
     }
     return out + stepText(entry.deeper_order, "the deeper warm-up");

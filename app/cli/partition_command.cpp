@@ -81,7 +81,7 @@ Result<std::string> frameworkText(const PartitionArguments& options, const Parti
     const LayerLayout layout = layoutOf(partition, kinds);
     if (options.framework == "megatron") {
         if (placement != Placement::Loop)
-            return usageError("Megatron-core has loop placement only", "leave --placement out");
+            return usageError("Megatron-core supports only loop placement", "leave --placement out");
         BUBBLESCOPE_ASSIGN(const std::string text, layoutToMegatron(layout, pp));
         return fmt::format("--pipeline-model-parallel-layout '{}'", text);
     }
@@ -149,9 +149,11 @@ Status checkRule(const PartitionArguments& options) {
         return usageError(fmt::format("{} has no effect on a split by rule", unused),
                           "add --layer-times FILE, or give --pp, --vpp and --placement alone");
     const bool stated = !options.layout.empty() || !options.parts.empty();
-    if (stated && options.layers) return usageError("--layout and --parts state the layers", "leave --layers out");
+    if (stated && options.layers)
+        return usageError("--layout and --parts already give the layers", "leave --layers out");
     if (stated && (options.first_less != 0 || options.last_less != 0))
-        return usageError("--layout and --parts state each stage's layers", "leave --first-less and --last-less out");
+        return usageError("--layout and --parts already give each stage's layers",
+                          "leave --first-less and --last-less out");
     return {};
 }
 
@@ -289,12 +291,10 @@ void addPartitionCommand(Command app, Action& action) {
     const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers per rank, a,b,…")
                                 .typeName("LIST")
                                 .delimiter(',');
-    command
-        .addOption("--first-less", options->first_less, "How many fewer layers the first stage gets, for the embedding")
+    command.addOption("--first-less", options->first_less, "Layers to take off the first stage, for the embedding")
         .typeName("N")
         .excludes(per_rank);
-    command
-        .addOption("--last-less", options->last_less, "How many fewer layers the last stage gets, for the output head")
+    command.addOption("--last-less", options->last_less, "Layers to take off the last stage, for the output head")
         .typeName("N")
         .excludes(per_rank);
     command.addOption("--placement", options->placement, "loop or v (loop)").typeName("NAME");

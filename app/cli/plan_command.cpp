@@ -36,7 +36,7 @@ CommandResult planRun(const PlanArguments& options) {
     if (!space.tp.empty() || !space.cp.empty() || !space.pp.empty() || !space.microbatch.empty() ||
         !options.request.recompute.empty() || !options.request.zero.empty())
         return usageError("a trace has its own parallelism, recomputation and size of micro-batches",
-                          "limit schedules and chunks alone, or plan without a trace");
+                          "limit only schedules and chunks, or plan without a trace");
     BUBBLESCOPE_ASSIGN(plan::Space choices, options.request.choices());
     choices.plans = static_cast<std::size_t>(options.plans);
     BUBBLESCOPE_ASSIGN(const double peak, peakSeconds(options.request));
@@ -82,22 +82,22 @@ void addClusterOptions(Command command, ClusterRequest& request) {
     };
     size("--gpu-memory", request.memory, "Memory of a device");
     size("--reserve", request.reserved, "Memory that a plan leaves free for contexts and buffers (4GiB)");
-    teraflops("--tflops", request.teraflops, "Peak of dense products in 16 bits");
-    teraflops("--tflops-fp8", request.teraflops_fp8, "Peak of dense products in 8-bit floating point");
-    rate("--memory-bandwidth", request.memory_rate, "Rate of the device's memory");
-    rate("--link-bandwidth", request.link, "Between the devices of a host, per device and direction");
-    rate("--network-bandwidth", request.network, "Between hosts, per device and direction");
+    teraflops("--tflops", request.teraflops, "Peak rate of dense 16-bit matrix products");
+    teraflops("--tflops-fp8", request.teraflops_fp8, "Peak rate of dense matrix products in 8-bit floating point");
+    rate("--memory-bandwidth", request.memory_rate, "Memory bandwidth of a device");
+    rate("--link-bandwidth", request.link, "Bandwidth between the devices of a host, per device and direction");
+    rate("--network-bandwidth", request.network, "Bandwidth between hosts, per device and direction");
     command
         .addOption("--tp-overlap", request.tensor_overlap,
-                   "Share of tensor-parallel communication that runs behind products (0)")
+                   "Share of tensor-parallel communication that overlaps matrix products (0)")
         .typeName("PERCENT")
         .range(0.0, 100.0)
         .rare();
-    command.addFlag("--fp8", request.fp8, "Products of the layers in 8-bit floating point");
+    command.addFlag("--fp8", request.fp8, "Compute the layers' matrix products in 8-bit floating point");
 }
 
 void addSpaceOptions(Command command, PlanRequest& request) {
-    command.optionGroup("Choices, where they are not free");
+    command.optionGroup("Limits on the choices");
     const auto list = [&](const char* name, std::vector<int>& value, const char* about) {
         command.addOption(name, value, about).typeName("N,…").delimiter(',');
     };
@@ -111,7 +111,7 @@ void addSpaceOptions(Command command, PlanRequest& request) {
                    fmt::format("Schedules ({})", fmt::join(plan::defaultSchedules(), ",")))
         .typeName("NAME,…")
         .delimiter(',');
-    command.addOption("--recompute", request.recompute, "What backwards recompute: none, full (both are tried)")
+    command.addOption("--recompute", request.recompute, "Activation recomputation: none or full (both are tried)")
         .typeName("NAME,…")
         .delimiter(',')
         .oneOf({"none", "full"});
@@ -131,7 +131,7 @@ void addPlanCommand(Command app, Action& action) {
                       "plan --from my-run --schedule 1f1b,interleaved,zb-v"});
     command.optionGroup("Model");
     addModelSizeOptions(command, options->request.model);
-    command.addOption("--global-batch", options->request.global_batch, "Sequences of a step, of all replicas")
+    command.addOption("--global-batch", options->request.global_batch, "Sequences per step, over all replicas")
         .typeName("N")
         .positive();
     command.optionGroup("Measured times");
@@ -149,7 +149,7 @@ void addPlanCommand(Command app, Action& action) {
     command.optionGroup("Output");
     command.addOption("--plans", options->plans, "How many plans to print (10)").typeName("N").range(1, 1000);
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--csv", options->csv, "The plans alone, as CSV").excludes(json).excludes(from);
+    command.addFlag("--csv", options->csv, "Print only the plans, as CSV").excludes(json).excludes(from);
     command.onParsed([&action, options] { action = [options] { return findPlan(*options); }; });
 }
 

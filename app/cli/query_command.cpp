@@ -189,7 +189,8 @@ void addQueryCommand(Command app, Action& action) {
     command.addOption("--file", options->query_file, "Read the query from this file").typeName("FILE");
     command.addFlag("--tables", options->tables, "List the tables and their columns");
     command
-        .addParsed("--time-limit", options->time_limit, parseTime, "The query ends then, with exit code 4 (no limit)")
+        .addParsed("--time-limit", options->time_limit, parseTime,
+                   "Time limit of the query, which then ends with exit code 4 (no limit)")
         .typeName("TIME");
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "As a list of objects");

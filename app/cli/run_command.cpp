@@ -116,7 +116,7 @@ Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] b
     return usageError(fmt::format("unknown backend '{}'", name_), "use --backend cpu or cuda");
 #else
     return usageError(fmt::format("this build has no backend '{}'", name_),
-                      "use --backend cpu; cuda is there where the CUDA toolkit was found");
+                      "use --backend cpu; cuda needs a build with the CUDA toolkit");
 #endif
 }
 
@@ -152,7 +152,7 @@ Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
     if (name == "mpi" && !severalProcesses(team))
         return usageError("--transport mpi needs one process per rank", "start it with mpirun -n RANKS");
     if (name == "inproc" && severalProcesses(team))
-        return usageError("--transport inproc needs all ranks in one process", "start one process alone");
+        return usageError("--transport inproc needs all ranks in one process", "start a single process");
     return {};
 }
 
@@ -327,7 +327,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .typeName("N");
     command
         .addOption("--inject", options->faults,
-                   "Plant a fault, such as slow:rank=2,factor=1.3 or link:0>1,latency=2ms; may be repeated")
+                   "Inject a fault, such as slow:rank=2,factor=1.3 or link:0>1,latency=2ms; may be repeated")
         .typeName("FAULT")
         .repeatable();
     command

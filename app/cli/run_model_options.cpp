@@ -22,7 +22,7 @@ void addRunModelOptions(Command command, RunModelRequest& request) {
         .rare();
     command
         .addOption("--max-error", request.max_error,
-                   "Give no answer if the replay deviates more than this from the measured steps (any)")
+                   "Make no prediction if the replay deviates more than this from the measured steps (any)")
         .typeName("PERCENT")
         .range(0.0, 1e6)
         .rare();

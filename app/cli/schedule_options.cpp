@@ -94,7 +94,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
     common(inputs
                .text(
                    Field("flavor"), [](ScheduleRequest& into, const std::string& text) { into.spec.flavor = text; },
-                   "Framework whose order to use, where they differ")
+                   "Framework whose order to use, if frameworks differ")
                .typeName("NAME")
                .suggests(flavorNames())
                .excludes(file)
@@ -111,7 +111,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
     inputs
         .count(
             Field("memory_limit"), [](ScheduleRequest& into, int limit) { into.spec.memory_limit = limit; },
-            "Most activations of a rank, in forward ops of one chunk (zb-v, zb-auto)")
+            "Limit of activations per rank, counted in forward ops of one chunk (zb-v, zb-auto)")
         .typeName("N")
         .excludes(file)
         .group(group)

@@ -183,8 +183,9 @@ void addSearchCommand(Command app, Action& action) {
     addTransferOptions(command, options->request.schedule);
     const Option limit =
         command
-            .addOption("--memory-limit", options->request.search.activations,
-                       "Activations a rank may hold, in forward ops of one chunk; one for all, or one per rank")
+            .addOption(
+                "--memory-limit", options->request.search.activations,
+                "Limit of activations per rank, counted in forward ops of one chunk; one for all, or one per rank")
             .typeName("N,…")
             .delimiter(',');
     const Option model =
@@ -192,7 +193,9 @@ void addSearchCommand(Command app, Action& action) {
             .addOption("--memory-model", options->request.memory_model, "Tensor sizes of the model's layers, as JSON")
             .typeName("FILE")
             .excludes(limit);
-    command.addOption("--memory-preset", options->request.memory_preset, "Those of a known model, such as llama3-8b")
+    command
+        .addOption("--memory-preset", options->request.memory_preset,
+                   "Tensor sizes of a known model, such as llama3-8b")
         .typeName("MODEL")
         .suggests(modelPresetNames())
         .excludes(limit)

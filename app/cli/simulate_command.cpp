@@ -255,10 +255,9 @@ void addSimulateCommand(Command app, Action& action) {
     addScheduleOptions(command, options->schedule, Listed::Always, &options->axes);
     addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
-        .addOption(
-            "--times-of", options->times_of,
-            "What the times are of: one op, or a rank's whole part of the model, of which an op of v chunks takes "
-            "1/v (op; rank where schedules or chunks are compared)")
+        .addOption("--times-of", options->times_of,
+                   "The times are per op, or per rank: for its whole part of the model, of which an op takes 1/v with "
+                   "v chunks (op; rank if schedules or chunks are compared)")
         .typeName("op|rank")
         .oneOf({"op", "rank"})
         .group("Times (with a unit: 5ms, 800us, 0.5s)");
@@ -278,8 +277,8 @@ void addSimulateCommand(Command app, Action& action) {
         command.addOutput(name, file, OutputKind::File, about, {ending}).typeName("FILE").group("Tables and figures");
     };
     table("--csv", options->csv, "Write a row per schedule as CSV; - is standard output", ".csv");
-    table("--latex", options->latex, "The same as a LaTeX table", ".tex");
-    table("--markdown", options->markdown, "The same as a Markdown table", ".md");
+    table("--latex", options->latex, "Write these rows as a LaTeX table", ".tex");
+    table("--markdown", options->markdown, "Write these rows as a Markdown table", ".md");
     command
         .addOutput("--figure", options->figure, OutputKind::File,
                    "Draw bubble rate, makespan and memory, over the first option with several numbers: .svg or .pdf",
@@ -291,7 +290,7 @@ void addSimulateCommand(Command app, Action& action) {
     addQueueOptions(command, options->queues);
     command
         .addFlag("--communication-choices", options->choices,
-                 "List the choices of receives and communicators that cannot hang, and what they cost")
+                 "List the choices of receives and communicators that cannot hang, and their costs")
         .group("Sends, receives and weights")
         .rare();
     addWeightTimeOptions(command, options->weights);

@@ -34,7 +34,7 @@ void addTransferOptions(Command command, ScheduleRequest& request, std::vector<S
         .add(
             Field("gradient_bytes"), parseBytes,
             [](ScheduleRequest& into, std::int64_t size) { into.transfers.gradient_bytes = size; },
-            "Size of the gradients between two stages (same)")
+            "Size of the gradients between two stages (same as the activations)")
         .typeName("SIZE")
         .group(group)
         .rare();

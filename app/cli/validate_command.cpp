@@ -84,11 +84,11 @@ void addValidateCommand(Command app, Action& action) {
     const auto options = std::make_shared<ValidateArguments>();
     command.addOption("FILE", options->file, "The order: JSON from `schedule --json`, or PyTorch's CSV").required();
     command.examples({"validate order.json", "validate order.csv --communicators one"});
-    command.addOption("--memory-limit", options->memory_limit, "Limit of activations per rank, in forward ops")
+    command.addOption("--memory-limit", options->memory_limit, "Limit of activations per rank, counted in forward ops")
         .typeName("N");
     addMemoryOptions(command, options->memory);
     command.addFlag("--part", options->part,
-                    "The file holds only a part of a step: do not report missing ops and transfers");
+                    "The file contains only part of a step: do not report missing ops and transfers");
     addSendModeOption(command, options->sends);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);

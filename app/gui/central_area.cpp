@@ -183,10 +183,10 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     };
     const bool steps = session->hasSteps();
     const bool slice = item.kind == ItemKind::Slice;
-    addFollow("itemConsumer", slice ? tr("Follow its arrow &onward") : tr("Go to the op that &uses it"),
+    addFollow("itemConsumer", slice ? tr("Follow its arrow f&orward") : tr("Go to the op that &uses it"),
               Command::Consumer, consumer(*session, item));
     addFollow("itemProducer",
-              !slice  ? tr("Go to the op that &made it")
+              !slice  ? tr("Go to the op that produce&d it")
               : steps ? tr("Go to its &op")
                       : tr("Follow its arrow &back"),
               Command::Producer, producer(*session, item));
@@ -206,16 +206,17 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
         notes->addHere();
     });
     if (slice && !steps && !session->isBeginning())
-        entries.add("itemExample", tr("&Name ops like this"), [this, item] {
+        entries.add("itemExample", tr("&Name ops by this slice"), [this, item] {
             teach(false);
             teach_->setExample(static_cast<SliceId>(item.index));
         });
-    entries.add("itemTable", tr("Table of what runs in its &time"),
+    entries.add("itemTable", tr("Table of slices in its &time range"),
                 [this, range = session->range(item), tracks = tracksOf(*session, item)] {
                     from_.state.measure(range, tracks);
                     emit timeline_->timeRangeChosen();
                 });
-    if (session->raw.any()) entries.add("itemStacks", tr("Stac&ks in it"), [this] { emit stacksRequested(); });
+    if (session->raw.any())
+        entries.add("itemStacks", tr("Call stac&ks in this range"), [this] { emit stacksRequested(); });
     entries.add("itemSame", tr("&Find similar"),
                 [search = search_, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
     entries.addSeparator();

@@ -156,7 +156,7 @@ Status exportView(TimelineView& view, const QString& name, const PictureFrame& f
             return usageError("TikZ does not support rows drawn pixel by pixel",
                               "zoom in, show fewer rows, or choose PDF");
     } else {
-        return usageError(fmt::format("'{}' does not imply a picture format", name.toStdString()),
+        return usageError(fmt::format("the picture format cannot be determined from '{}'", name.toStdString()),
                           "end the file's name with .png, .svg, .pdf or .tex");
     }
     QSaveFile file(name);

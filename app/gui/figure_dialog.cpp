@@ -12,8 +12,8 @@ namespace bubblescope::gui {
 
 FigureDialog::FigureDialog(const QString& title, const QString& subtitle, QWidget* parent)
     : QDialog(parent), subtitle_(subtitle), width_(new QDoubleSpinBox(this)), format_(new QComboBox(this)),
-      white_(new QCheckBox(tr("White ground"), this)), legend_(new QCheckBox(tr("Legend"), this)),
-      figures_(new QCheckBox(tr("Figures of the step below the title"), this)), title_(new QLineEdit(title, this)) {
+      white_(new QCheckBox(tr("White background"), this)), legend_(new QCheckBox(tr("Legend"), this)),
+      figures_(new QCheckBox(tr("Show the step's figures below the title"), this)), title_(new QLineEdit(title, this)) {
     setObjectName(QStringLiteral("figureDialog"));
     setWindowTitle(tr("Export the timeline"));
     format_->setObjectName(QStringLiteral("figureFormat"));

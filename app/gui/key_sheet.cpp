@@ -82,14 +82,15 @@ void KeySheet::collect(const QList<QAction*>& actions, const QString& group) {
 void KeySheet::addMouse() {
     const QString mouse = tr("Mouse");
     const auto add = [&](const QString& keys, const QString& text) { entries_.push_back({mouse, keys, text}); };
-    add(tr("Wheel"), tr("Zoom at the pointer, or scroll: View, Mouse wheel"));
-    add(tr("Ctrl+Wheel"), tr("The other of the two; over the names, changes the row height"));
+    add(tr("Wheel"), tr("Zoom at the pointer, or scroll (choose in View > Mouse wheel)"));
+    add(tr("Ctrl+Wheel"),
+        tr("Zooms or scrolls, whichever the wheel alone does not; over the names, changes the row height"));
     add(tr("Shift+Wheel"), tr("Earlier, later"));
     add(tr("Drag"), tr("Move the view"));
     add(tr("Shift+Drag"), tr("Select a time range, from edge to edge of ops"));
     add(tr("Drag on the ruler"), tr("Select a time range"));
     add(tr("Click"), tr("Select; on a step number: show that step; on a rank: unfold it"));
-    add(tr("Double click"), tr("Zoom to what was clicked"));
+    add(tr("Double click"), tr("Zoom to the clicked item"));
     add(tr("Right click"), tr("Actions for an op, bubble, transfer or rank"));
 }
 

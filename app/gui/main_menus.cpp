@@ -281,8 +281,8 @@ void MenuBuilder::addWheel(QMenu& view) {
                          [action, wheel](TimelineView::Wheel chosen) { action->setChecked(chosen == wheel); });
         group->addAction(action);
     };
-    add(TimelineView::Wheel::Zooms, "wheel-zooms", tr("&Zooms, and scrolls with Ctrl"));
-    add(TimelineView::Wheel::Scrolls, "wheel-scrolls", tr("&Scrolls, and zooms with Ctrl, as in Perfetto"));
+    add(TimelineView::Wheel::Zooms, "wheel-zooms", tr("&Zooms; with Ctrl scrolls"));
+    add(TimelineView::Wheel::Scrolls, "wheel-scrolls", tr("&Scrolls; with Ctrl zooms, as in Perfetto"));
 }
 
 void MenuBuilder::addPanels(QMenu& view) {
@@ -305,7 +305,7 @@ void MenuBuilder::addThemes(QMenu& view) {
         action->setObjectName(QStringLiteral("theme-") + themeKey(choice));
         group->addAction(action);
     };
-    add(ThemeChoice::System, tr("As the &system"));
+    add(ThemeChoice::System, tr("Same as &system"));
     add(ThemeChoice::Light, tr("&Light"));
     add(ThemeChoice::Dark, tr("&Dark"));
     add(ThemeChoice::HighContrast, tr("High &contrast"));
@@ -325,7 +325,7 @@ void MenuBuilder::addLanguages(QMenu& view) {
         action->setObjectName(QStringLiteral("language-") + languageKey(language));
         group->addAction(action);
     };
-    add(Language::System, tr("As the &system"));
+    add(Language::System, tr("Same as &system"));
     // Language names are not translated, so that users find their own in any language.
     add(Language::English, QStringLiteral("English"));
     add(Language::Chinese, QStringLiteral("简体中文"));

@@ -124,7 +124,7 @@ void MainWindow::build() {
     tools_ = makeToolBar(*this);
     if (!languages_.hasFont())
         centre_->message().showInEnglish(
-            runError("No font here has Chinese letters",
+            runError("No installed font has Chinese characters",
                      "install one, such as Noto Sans CJK (Debian package fonts-noto-cjk), and restart"));
 }
 
@@ -400,7 +400,7 @@ void MainWindow::copyCommand() {
 void MainWindow::askAboutSession(const QString& file) {
     auto* const box =
         new QMessageBox(QMessageBox::Question, tr("Open session"),
-                        tr("Close the open traces, or open the session next to them?"), QMessageBox::Cancel, this);
+                        tr("Close the open traces, or open the session alongside them?"), QMessageBox::Cancel, this);
     box->setObjectName(QStringLiteral("sessionQuestion"));
     box->setAttribute(Qt::WA_DeleteOnClose);
     const auto add = [&](const char* name, const QString& text, TraceTabs::SessionPlace place) {
@@ -408,7 +408,7 @@ void MainWindow::askAboutSession(const QString& file) {
         button->setObjectName(QString::fromLatin1(name));
         connect(button, &QPushButton::clicked, this, [this, file, place] { tabs_.openSession(file, place); });
     };
-    add("sessionBeside", tr("Open &next to them"), TraceTabs::SessionPlace::BesideTabs);
+    add("sessionBeside", tr("Open &alongside"), TraceTabs::SessionPlace::BesideTabs);
     add("sessionInstead", tr("&Close them"), TraceTabs::SessionPlace::InsteadOfTabs);
     box->open();
 }

@@ -43,7 +43,7 @@ void PreferencesDialog::build() {
     auto* const form = new QFormLayout(this);
     Preferences& to = preferences_;
     addChoice<ThemeChoice>(*form, "preferTheme", tr("Theme"),
-                           {{ThemeChoice::System, tr("As the system")},
+                           {{ThemeChoice::System, tr("Same as system")},
                             {ThemeChoice::Light, tr("Light")},
                             {ThemeChoice::Dark, tr("Dark")},
                             {ThemeChoice::HighContrast, tr("High contrast")},
@@ -51,22 +51,22 @@ void PreferencesDialog::build() {
                             {ThemeChoice::ColourBlindDark, tr("For colour-blind people, dark")}},
                            to.theme(), [&to](ThemeChoice choice) { to.chooseTheme(choice); });
     addChoice<Language>(*form, "preferLanguage", tr("Language"),
-                        {{Language::System, tr("As the system")},
+                        {{Language::System, tr("Same as system")},
                          {Language::English, QStringLiteral("English")},
                          {Language::Chinese, QStringLiteral("简体中文")}},
                         to.language(), [&to](Language choice) { to.chooseLanguage(choice); });
     auto* const size = new QSpinBox(this);
     size->setObjectName(QStringLiteral("preferFontSize"));
     size->setRange(5, 32);
-    size->setSpecialValueText(tr("As the system"));
+    size->setSpecialValueText(tr("Same as system"));
     size->setSuffix(tr(" pt"));
     size->setValue(to.fontSize() == 0 ? size->minimum() : to.fontSize());
     connect(size, &QSpinBox::valueChanged, this,
             [&to, size](int points) { to.chooseFontSize(points == size->minimum() ? 0 : points); });
     form->addRow(tr("Font size"), size);
     addChoice<TimeView::Wheel>(*form, "preferWheel", tr("Mouse wheel"),
-                               {{TimeView::Wheel::Zooms, tr("Zooms, and scrolls with Ctrl")},
-                                {TimeView::Wheel::Scrolls, tr("Scrolls, and zooms with Ctrl, as in Perfetto")}},
+                               {{TimeView::Wheel::Zooms, tr("Zooms; with Ctrl scrolls")},
+                                {TimeView::Wheel::Scrolls, tr("Scrolls; with Ctrl zooms, as in Perfetto")}},
                                to.wheel(), [&to](TimeView::Wheel choice) { to.chooseWheel(choice); });
     addChoice<StepShownFirst>(*form, "preferFirstStep", tr("Step shown first"),
                               {{StepShownFirst::Typical, tr("The typical one")},

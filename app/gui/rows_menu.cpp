@@ -62,10 +62,10 @@ void addOrders(QMenu& menu, ViewState& state) {
                                   {[order](const RowChoice& rows) { return rows.order == order; },
                                    [order](RowChoice& rows, bool) { rows.order = order; }}));
     };
-    add(RowOrder::Rank, RowsMenuText::tr("In order of &ranks"));
-    add(RowOrder::Mesh, RowsMenuText::tr("In order of mesh c&oordinates"));
+    add(RowOrder::Rank, RowsMenuText::tr("By &rank"));
+    add(RowOrder::Mesh, RowsMenuText::tr("By mesh c&oordinates"));
     add(RowOrder::Bubble, RowsMenuText::tr("Largest &bubble first"));
-    add(RowOrder::Hand, RowsMenuText::tr("By h&and (Ctrl+Up and Ctrl+Down move)"));
+    add(RowOrder::Hand, RowsMenuText::tr("M&anual (move rows with Ctrl+Up and Ctrl+Down)"));
 }
 
 void addGroups(QMenu& menu, ViewState& state) {

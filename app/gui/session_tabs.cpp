@@ -26,7 +26,7 @@ Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
         if (!trace.session->hasSteps()) session.traces.back().view = {}; // its clock is another
     }
     if (session.traces.empty())
-        return usageError(tr("No trace is open to save a session of").toStdString(),
+        return usageError(tr("There is no open trace to save in a session").toStdString(),
                           tr("open a trace first").toStdString());
     session.docks = docks.toBase64().toStdString();
     return writeSession(file.toStdString(), session);

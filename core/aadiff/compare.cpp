@@ -230,7 +230,7 @@ void findCaveats(const DigestedRun& a, const DigestedRun& b, Naming& naming, Dig
     const int dp_a = replicasOf(a);
     const int dp_b = replicasOf(b);
     if (differ(dp_a, dp_b, "replicas: {}",
-               "gradients are summed in other groups, so weights differ in their last bits")) {
+               "gradients are summed in different groups, so weights differ in their last bits")) {
         naming.replicas_apart = false;
         const std::int64_t samples_a = std::int64_t{dp_a} * microbatchesOf(a);
         const std::int64_t samples_b = std::int64_t{dp_b} * microbatchesOf(b);
@@ -239,14 +239,14 @@ void findCaveats(const DigestedRun& a, const DigestedRun& b, Naming& naming, Dig
         differ(microbatchesOf(a), microbatchesOf(b), "micro-batches: {}", "the steps use different data");
     }
     if (differ(slicesOf(a), slicesOf(b), "slices of a sequence: {}",
-               "the slices do not match, and gradients are summed in other groups"))
+               "the slices do not match, and gradients are summed in different groups"))
         result.equal_before_optimizer = false;
     if (differ(tensorRanksOf(a), tensorRanksOf(b), "tensor ranks: {}",
-               "each layer sums other parts, so the last bits differ everywhere"))
+               "each layer sums different parts, so the last bits differ everywhere"))
         result.equal_before_optimizer = false;
     if (a.info && b.info) {
         differ(routes(a.info->placement), routes(b.info->placement), "pipelines that hold the model: {}",
-               "gradients are summed in other groups, so weights differ in their last bits");
+               "gradients are summed in different groups, so weights differ in their last bits");
     } else {
         result.caveats.push_back("the files do not describe the runs, so it is unknown whether bits should be equal");
     }

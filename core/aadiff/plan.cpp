@@ -419,7 +419,7 @@ Status checkLimits(const Schedule& schedule, const PlanLimits& limits) {
             fmt::format("layers given for {} stages, but the schedule has {}", limits.layers.size(), stages));
     }
     if (wrong(limits.kept_bytes.size(), stages) || wrong(limits.spare_bytes.size(), schedule.ranks.size()))
-        return usageError("memory given for another number of stages or ranks than the schedule has");
+        return usageError("the memory sizes are for a different number of stages or ranks than the schedule has");
     return {};
 }
 

@@ -28,7 +28,7 @@ Sentence loadOneRun() {
 
 Sentence seeWhyItEnded() {
     return say("Find the cause: a killed process, an error in the job's log, or a truncated file. Only the complete "
-               "steps before it are analysed.");
+               "steps before that point are analysed.");
 }
 
 Sentence seeWhyItWasKilled() {
@@ -57,7 +57,7 @@ Sentence seeProblems() {
 
 Sentence seeWhereItStood() {
     return say("If the job hung, it hung there: check what that slice waits for. Otherwise the recording ended before "
-               "the slice.");
+               "the slice did.");
 }
 
 const DoubtKind* findDoubt(std::string_view kind) {

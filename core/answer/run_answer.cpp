@@ -51,7 +51,7 @@ Sentence actionAgainst(Cause cause) {
     case Cause::Slowdown:
         return say("Look for a cause that slows all ops of a step: clock rate, power, or another job on the machine.");
     case Cause::Jitter:
-        return say("Look for ops that take longer than usual, and when: 'bubblescope analyze {}' lists all.",
+        return say("Look for ops that take longer than usual, and note when: 'bubblescope analyze {}' lists all ops.",
                    optionOf(Field("csv")));
     case Cause::Gaps: return say("Make the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
     case Cause::Communication:

@@ -14,7 +14,7 @@ constexpr std::int64_t kMaxLayers = 1'000'000;
 
 Status readBytes(const Json& object, const std::string& key, const InputPlace& place, std::int64_t& value) {
     BUBBLESCOPE_ASSIGN(const auto bytes, bytesField(object, key, place));
-    if (bytes.value_or(0) > kMaxBytes) return place.at(key).error("is beyond an exbibyte");
+    if (bytes.value_or(0) > kMaxBytes) return place.at(key).error("exceeds an exbibyte");
     value = bytes.value_or(value);
     return {};
 }

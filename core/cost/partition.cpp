@@ -93,7 +93,7 @@ Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order) {
     if (costs.stages.size() != order.ranks.size()) {
         return usageError(fmt::format("times are given for {} stages, and there are {} ranks", costs.stages.size(),
                                       order.ranks.size()),
-                          "give one set of times per rank, of all its part of the model");
+                          "give one set of times per rank, for its whole part of the model");
     }
     CostModel result = costs;
     result.times = scaled(costs.times, 1, chunksOfModel(order));

@@ -134,7 +134,7 @@ constexpr std::array<DemoTrace, 3> kDemos{{
     {"slow-last-stage", "A slow last stage",
      "The output head makes the last of four stages 60 % slower: all ranks wait for it. A better split of the layers "
      "would recover that time."},
-    {"checked-zb-h1", "ZB-H1 that checks itself",
+    {"checked-zb-h1", "Self-checking ZB-H1",
      "Rank 1 is slow, and A/A checks recompute ops in the bubbles: one check found a flipped bit."},
 }};
 

@@ -54,7 +54,7 @@ Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
     const int k = spec.sequence_slices;
     BUBBLESCOPE_TRY(requireOneChunk(spec));
     if (k < 1 || k > kMaxSequenceSlices) {
-        return usageError(fmt::format("{} is not a number of sequence slices", k),
+        return usageError(fmt::format("{} is not a valid number of sequence slices", k),
                           fmt::format("give 1 to {}", kMaxSequenceSlices));
     }
     constexpr int kMaxUnits = 100'000'000; // upper limit for the ops of a schedule on all ranks

@@ -95,14 +95,15 @@ Status checkSizes(const ScheduleSpec& spec) {
         return usageError("the number of micro-batches is missing",
                           fmt::format("give {}", Field("microbatches").is("M")));
     if (spec.pp < 1)
-        return usageError(fmt::format("{} is not a number of ranks", Field("pp").is(spec.pp)), "give 1 or more");
+        return usageError(fmt::format("{} is not a valid number of ranks", Field("pp").is(spec.pp)), "give 1 or more");
     if (spec.microbatches < 1) {
         return usageError(
-            fmt::format("{} is not a number of micro-batches", Field("microbatches").is(spec.microbatches)),
+            fmt::format("{} is not a valid number of micro-batches", Field("microbatches").is(spec.microbatches)),
             "give 1 or more");
     }
     if (spec.vpp < 1)
-        return usageError(fmt::format("{} is not a number of chunks", Field("vpp").is(spec.vpp)), "give 1 or more");
+        return usageError(fmt::format("{} is not a valid number of chunks", Field("vpp").is(spec.vpp)),
+                          "give 1 or more");
     const std::int64_t chunks = std::int64_t{spec.pp} * spec.vpp;
     if (chunks > kMaxOps / spec.microbatches / 2) {
         return usageError("the schedule would have more than 200 million ops",
@@ -110,8 +111,8 @@ Status checkSizes(const ScheduleSpec& spec) {
     }
     const ActivationSizes& sizes = spec.sizes;
     if (sizes.input_grad < 0 || sizes.weight_grad < 1 || sizes.forward != sizes.input_grad + sizes.weight_grad) {
-        return usageError(
-            "the two gradients together must free what a forward allocates, the weight gradient a part of it");
+        return usageError("the two gradients must together free everything that a forward allocates, and the weight "
+                          "gradient must free part of it");
     }
     return {};
 }

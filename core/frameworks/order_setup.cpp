@@ -110,7 +110,7 @@ Result<OrderSetup> megatronSetup(const Schedule& schedule) {
     const bool interleaved = schedule.name == "interleaved" && schedule.flavor == "megatron";
     const bool overlapped = schedule.name == "interleaved-overlap";
     if (schedule.name != "1f1b" && !interleaved && !overlapped) {
-        return usageError(fmt::format("Megatron-core does not read order files; it only makes 1f1b, interleaved "
+        return usageError(fmt::format("Megatron-core does not read order files; it generates only 1f1b, interleaved "
                                       "(megatron) and interleaved-overlap, not {}",
                                       orderName(schedule)),
                           fmt::format("use one of these, or change the split of the layers with 'partition {}'",
@@ -134,7 +134,7 @@ Result<OrderSetup> deepSpeedSetup(const Schedule& schedule) {
     setup.framework = peoplesName(Framework::DeepSpeed);
     if (schedule.name != "1f1b" || schedule.vpp != 1) {
         return usageError(
-            fmt::format("DeepSpeed's pipeline engine does not read order files; it only makes 1f1b, not {}",
+            fmt::format("DeepSpeed's pipeline engine does not read order files; it generates only 1f1b, not {}",
                         orderName(schedule)),
             fmt::format("use 1f1b, or change the split of the layers with 'partition {}'",
                         optionOf(Field("for"), "deepspeed")));

@@ -62,7 +62,8 @@ private:
                 continue;
             }
             if (op.overlapped && graph_.partner(i) == kNoOp) {
-                add("pair", i, say("{} is half of an overlapped pair without its other half next to it", describe(i)));
+                add("pair", i,
+                    say("{} is half of an overlapped pair, but its other half is not next to it", describe(i)));
             }
             const OpIndex first = graph_.find(op.kind, op.microbatch, graph_.stage(i), op.sequence);
             if (first != i) {

@@ -50,10 +50,10 @@ public:
         };
         add("truncated", streams_.cutStreams(),
             say("the file ends inside a packet, as after a crash; everything before was read"));
-        add("corrupt", counts.torn, say("no packet where one should follow; searched for the next one"));
+        add("corrupt", counts.torn, say("expected a packet but found other data; skipped to the next packet"));
         add("bad-packet", counts.damaged, say("skipped packets that cannot be decoded"));
         add("dropped", counts.dropped, say("ranks dropped records"));
-        add("bad-event", counts.bad, say("skipped records with invalid numbers or of another run"));
+        add("bad-event", counts.bad, say("skipped records with invalid numbers or from another run"));
         add("late-records", counts.late, say("skipped records that arrived after their step was complete"));
         for (const Diagnostic& fault : faults_.entries())
             log.add(fault.kind, fault.where, fault.message, fault.count);

@@ -130,14 +130,14 @@ void addCapture(Page& page, const LiveAnalyzer& analyzer) {
     const LiveCounts counts = analyzer.counts();
     page.single("pp_capture_records_total", "counter", "Received slices.", "", counts.slices);
     page.single("pp_capture_bytes_total", "counter", "Received bytes.", "", counts.bytes);
-    page.metric("pp_capture_dropped_records_total", "counter", "Records that belong to no step, by reason.");
+    page.metric("pp_capture_dropped_records_total", "counter", "Records that do not belong to any step, by reason.");
     page.value("reason=\"ring\"", counts.dropped);
     page.value("reason=\"unheard\"", counts.undelivered);
     page.value("reason=\"damaged\"", counts.damaged);
     page.value("reason=\"late\"", counts.late);
     page.value("reason=\"bad\"", counts.bad);
     page.value("reason=\"duplicate\"", counts.duplicates);
-    page.single("pp_capture_torn_total", "counter", "Damaged places in streams.", "", counts.torn);
+    page.single("pp_capture_torn_total", "counter", "Damaged parts of streams.", "", counts.torn);
     const Latency& latency = analyzer.latency();
     if (latency.count() == 0) return;
     page.metric("pp_capture_latency_seconds", "gauge", "Delay from the end of an op to its arrival.");

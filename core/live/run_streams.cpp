@@ -317,7 +317,7 @@ void RunStreams::onCheck(const RecordOwner& owner, SeenCheck check) {
     const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", owner.rank, owner.replica)
                                           : fmt::format("rank {}", owner.rank);
     const std::string what = fmt::format("{} ({})", check.name, verdictName(check.verdict));
-    report(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: {} does not agree", who, what));
+    report(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: {} is mismatched", who, what));
     if (open) open_checks_.addMismatch(check.step, {who, what});
 }
 

@@ -230,7 +230,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         break;
     case net::Frame::Kind::Welcome:
         if (!applicant_->trusts(frame)) {
-            refused_ = runError("the other side does not know the token", "check the address");
+            refused_ = runError("the other side does not have the token", "check the address");
             refused_->where = options_.address.text();
             break;
         }

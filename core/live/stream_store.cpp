@@ -42,7 +42,8 @@ Status StreamStore::feed(File& file, const std::string& sender, const std::strin
     if (file.unwanted) return {};
     if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
         if (beginnings_ + bytes.size() > kMaxBeginnings) {
-            giveUp(file, fmt::format("{}: {} does not identify itself, like many streams", sender, name));
+            giveUp(file, fmt::format("{}: {} does not identify itself, and too many other streams do not either",
+                                     sender, name));
             return {};
         }
         file.beginning += bytes;

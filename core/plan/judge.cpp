@@ -87,8 +87,8 @@ Status checkFit(const Problem& problem, const Layout& layout) {
     const auto& layers = layout.layers_per_stage;
     const auto sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
     if (static_cast<int>(layers.size()) != layout.stages() || sum != problem.shape.layers)
-        return usageError(fmt::format("{} layers in {} stages, where the model has {} and the pipeline {}", sum,
-                                      layers.size(), problem.shape.layers, layout.stages()),
+        return usageError(fmt::format("{} layers in {} stages, but the model has {} layers and the pipeline {} stages",
+                                      sum, layers.size(), problem.shape.layers, layout.stages()),
                           "correct the split of the layers");
     if (layout.zero >= Zero::Gradients && layout.pp > 1)
         return usageError("ZeRO 2 and 3 are for one pipeline rank", "use ZeRO 1");

@@ -58,7 +58,7 @@ void addSharding(Settings& settings, const Layout& layout) {
 LaunchSettings megatron(const Layout& layout, const Problem& problem) {
     Settings settings("Megatron-core");
     if (layout.schedule != "1f1b" && layout.schedule != "interleaved")
-        return std::move(settings).refuse("it makes 1f1b and interleaved alone");
+        return std::move(settings).refuse("it generates only 1f1b and interleaved");
     settings.add("--tensor-model-parallel-size", layout.tp);
     if (layout.tp > 1) settings.add("--sequence-parallel");
     settings.addIf(layout.cp > 1, "--context-parallel-size", layout.cp);
@@ -118,8 +118,8 @@ LaunchSettings torchtitan(const Layout& layout, const Problem& problem) {
 
 LaunchSettings deepSpeed(const Layout& layout) {
     Settings settings("DeepSpeed");
-    if (layout.schedule != "1f1b") return std::move(settings).refuse("it makes 1f1b alone");
-    if (layout.cp > 1) return std::move(settings).refuse("it has no ring of keys and values");
+    if (layout.schedule != "1f1b") return std::move(settings).refuse("it generates only 1f1b");
+    if (layout.cp > 1) return std::move(settings).refuse("it has no ring attention");
     settings.addIf(layout.tp > 1, "tensor_parallel.autotp_size", layout.tp);
     if (layout.pp > 1) {
         settings.add("PipelineModule num_stages", layout.pp);
@@ -135,8 +135,8 @@ LaunchSettings deepSpeed(const Layout& layout) {
 LaunchSettings paddle(const Layout& layout) {
     Settings settings("Paddle");
     const bool known = layout.schedule == "1f1b" || layout.schedule == "interleaved";
-    if (!known) return std::move(settings).refuse("its trainer has options for 1f1b and interleaved alone");
-    if (!even(layout)) return std::move(settings).refuse("its trainer deals layers evenly");
+    if (!known) return std::move(settings).refuse("its trainer has options only for 1f1b and interleaved");
+    if (!even(layout)) return std::move(settings).refuse("its trainer distributes layers evenly");
     settings.add("--tensor_parallel_degree", layout.tp);
     settings.addIf(layout.tp > 1, "--sequence_parallel", 1);
     settings.addIf(layout.cp > 1, "--context_parallel_degree", layout.cp);

@@ -249,10 +249,10 @@ Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space) {
     std::vector<Layout> all = Layouts(judge, space).all();
     if (all.empty())
         return usageError(fmt::format("no layout of {} devices divides this model, its {} layers and a batch of {} "
-                                      "sequences as asked for",
+                                      "sequences under these options",
                                       judge.problem().cluster.devices, judge.problem().shape.layers,
                                       judge.problem().global_batch),
-                          "leave more open, or choose a batch that more replicas divide");
+                          "fix fewer options, or choose a batch that more numbers of replicas divide");
     return all;
 }
 

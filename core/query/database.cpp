@@ -129,8 +129,8 @@ Error Database::errorOf(std::string_view sql, int offset) const {
     auto at = offset < 0 ? std::string_view::npos : static_cast<std::size_t>(offset);
     if (message.starts_with(kNoTable)) at = sql.find(std::string_view(message).substr(kNoTable.size())); // none else
     const bool writes = denied_ || message.ends_with("may not be modified");
-    Error error =
-        writes ? usageError("a query may only read", "give one SELECT") : usageError(message, hintFor(message));
+    Error error = writes ? usageError("a query may only read", "write a single SELECT statement")
+                         : usageError(message, hintFor(message));
     error.where = at == std::string_view::npos ? "query" : "query, " + placeIn(sql, at);
     return error;
 }
@@ -138,7 +138,7 @@ Error Database::errorOf(std::string_view sql, int offset) const {
 Result<Database::Statement> Database::prepared(std::string_view sql) {
     constexpr std::size_t kLongest = 1'000'000; // bytes, SQLite's own limit
     if (sql.size() > kLongest || sql.find('\0') != std::string_view::npos)
-        return usageError("the query is longer than 1 MB or contains a zero byte", "give one SELECT");
+        return usageError("the query is longer than 1 MB or contains a zero byte", "write a single SELECT statement");
     read_.clear();
     denied_ = false;
     sqlite3_stmt* made = nullptr;
@@ -152,7 +152,7 @@ Result<Database::Statement> Database::prepared(std::string_view sql) {
         return errorOf(sql, -1);
 #endif
     }
-    if (statement == nullptr) return usageError("the query is empty", "give a SELECT");
+    if (statement == nullptr) return usageError("the query is empty", "write a SELECT statement");
     if (sqlite3_stmt_readonly(made) == 0 || sqlite3_column_count(made) == 0) {
         denied_ = true;
         return errorOf(sql, -1);
@@ -164,7 +164,7 @@ Result<Database::Statement> Database::prepared(std::string_view sql) {
     const Statement next(second);
     read_ = read;
     if (more != SQLITE_OK || next != nullptr) {
-        Error error = usageError("more than one statement", "give one SELECT");
+        Error error = usageError("more than one statement", "write a single SELECT statement");
         error.where = "query, " + placeIn(sql, used);
         return error;
     }

@@ -353,7 +353,7 @@ private:
             const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
             if (!missing) return false;
             op.kind = *missing;
-            fault = say("rank {} misses {}", rank.value, opName(op));
+            fault = say("rank {} is missing {}", rank.value, opName(op));
             return true;
         });
         return fault;

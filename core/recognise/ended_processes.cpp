@@ -70,7 +70,7 @@ void reportEndedProcesses(std::span<const TraceFile> files, std::span<const Prof
         const bool is_open = !marks[file].has_end && marks[file].signal.empty();
         if (isOfRank(marks[file]) && is_open)
             log.add("unfinished", files[file].path.string(),
-                    say("the file has no end: its process was killed, or the file was truncated"));
+                    say("the file has no end mark: its process was killed, or the file was truncated"));
     }
 }
 

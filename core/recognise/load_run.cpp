@@ -270,7 +270,7 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
             return inputError(where,
                               fmt::format("the trace has {}, which the given schedule cannot have: {}",
                                           sizesText(observed), made.error().message),
-                              "name another schedule, or leave it out and see what is found");
+                              "name another schedule, or omit it to have the schedule detected");
         BUBBLESCOPE_ASSIGN(given, made);
     }
     const auto sizes = [](const Schedule& schedule) {

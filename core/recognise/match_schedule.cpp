@@ -216,8 +216,9 @@ std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedul
     for (const StepTimeline& step : steps) {
         if (executedOrder(step).ranks == observed.ranks) continue;
         ++others;
-        log.add("order-changes", say("step {}", step.index),
-                say("steps have another order of ops than the first step; the first determines the schedule"));
+        log.add(
+            "order-changes", say("step {}", step.index),
+            say("some steps run their ops in a different order than the first step, which determines the schedule"));
     }
     return others;
 }

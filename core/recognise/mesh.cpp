@@ -43,7 +43,7 @@ Result<std::vector<MeshAxis>> parseOrder(std::string_view text) {
     }
     std::erase(order, MeshAxis::Expert);
     if (order.size() + 1 != kMeshAxisNames.size()) {
-        return usageError(fmt::format("mesh order '{}' misses an axis", text), "give each of tp, cp, dp and pp");
+        return usageError(fmt::format("mesh order '{}' lacks an axis", text), "give each of tp, cp, dp and pp");
     }
     return order;
 }
@@ -207,7 +207,7 @@ Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, s
         if (mesh) {
             const auto place = mesh->placeOf(rank);
             if (!place) {
-                return inputError(of.path.string(), fmt::format("rank {} lies outside of the mesh", rank),
+                return inputError(of.path.string(), fmt::format("rank {} is outside the mesh", rank),
                                   fmt::format("give the sizes of the whole job with {}", Field("mesh")));
             }
             by_mesh.ranks[rank] = *place;

@@ -57,9 +57,9 @@ std::optional<RuleField> ruleFieldFrom(std::string_view name) {
 
 Result<NamePattern> NamePattern::parse(std::string_view text, const std::string& where) {
     const auto wrong = [&](std::size_t at, std::string_view what) {
-        return inputError(where, fmt::format("pattern '{}', character {}: {}", text, at + 1, what),
-                          "patterns are text with {field}, [parts that may be missing] and *; \\ before one of these "
-                          "takes it as it is");
+        return inputError(
+            where, fmt::format("pattern '{}', character {}: {}", text, at + 1, what),
+            "patterns are text with {field}, [optional parts] and *; \\ before one of these makes it literal");
     };
     if (text.size() > kLongest)
         return inputError(where, fmt::format("a pattern of {} characters", text.size()),

@@ -159,7 +159,7 @@ void reportMissingEnd(const std::vector<NativeMarks>& marks, std::span<const Tra
         const bool open = std::ranges::any_of(marks[file].owners, [&](const auto& owner) { return !ended[owner]; });
         if (open)
             log.add("unfinished", files[file].path.string(),
-                    say("the file has no end: its process was killed, or the file was truncated"));
+                    say("the file has no end mark: its process was killed, or the file was truncated"));
     }
 }
 

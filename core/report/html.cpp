@@ -216,10 +216,10 @@ private:
     void writeZoom() {
         const ZoomTimeline* const zoom = std::exchange(zoom_, nullptr);
         if (zoom == nullptr || zoom->steps.empty()) return;
-        out_ += fmt::format("<div class=\"zoom\" data-label=\"{}\">\n<p>{}</p>\n<noscript><p>A timeline to zoom into "
-                            "needs JavaScript, which this browser does not run.</p></noscript>\n"
-                            "<script type=\"application/json\">{}</script>\n</div>\n",
-                            escapeXml(zoom->description), escapeXml(zoom->note), zoomData(*zoom));
+        out_ += fmt::format(
+            "<div class=\"zoom\" data-label=\"{}\">\n<p>{}</p>\n<noscript><p>The zoomable timeline needs JavaScript, "
+            "which this browser does not run.</p></noscript>\n<script type=\"application/json\">{}</script>\n</div>\n",
+            escapeXml(zoom->description), escapeXml(zoom->note), zoomData(*zoom));
     }
 
     void write(const Drawing& drawing) {

@@ -176,8 +176,8 @@ for (const box of document.querySelectorAll(".zoom")) {
     if (item === hovered || (item && hovered && item.start === hovered.start && item.row === hovered.row)) return;
     hovered = item;
     tip.textContent = item ? [item.kind + " " + item.name, step.rows[item.row].name, time(item.length),
-                              "from " + time(item.start) + " on"].join(" · ")
-                           : "Ctrl and the wheel, or + and −, zoom; drag or the arrow keys move.";
+                              "starts at " + time(item.start)].join(" · ")
+                           : "Zoom with Ctrl+wheel or + and −; move by dragging or with the arrow keys.";
     draw();
   };
   const choose = index => {
@@ -233,7 +233,7 @@ for (const box of document.querySelectorAll(".zoom")) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   choose(0);
   hover(-2, -2);
-  tip.textContent = "Ctrl and the wheel, or + and −, zoom; drag or the arrow keys move.";
+  tip.textContent = "Zoom with Ctrl+wheel or + and −; move by dragging or with the arrow keys.";
 }
 )js";
 

@@ -45,7 +45,7 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
         BUBBLESCOPE_ASSIGN(made.device, deviceNamed(device));
     } else {
         if (!memory || !teraflops || !memory_rate || !link || !network)
-            return usageError("no device is given", "name a known one, or give its memory, its rates and its links");
+            return usageError("no device given", "name a known one, or give its memory, its rates and its links");
         made.device.name = made.device.title = "custom";
         made.device.product_share = made.device.product_share_fp8 = 0.8;
         made.device.measured = false;
@@ -87,7 +87,7 @@ Result<plan::Space> PlanRequest::choices() const {
         const ScheduleFamily* const family = findScheduleFamily(name);
         if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", name));
         if (family->placement == Placement::Bidirectional)
-            return usageError(fmt::format("{} holds two copies of the model, which plans do not", family->name),
+            return usageError(fmt::format("{} holds two copies of the model, which plans do not support", family->name),
                               "choose another schedule");
         name = family->name;
     }

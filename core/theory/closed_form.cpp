@@ -37,7 +37,7 @@ Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedu
 
 Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages()))
-        return usageError("per-stage times must name every stage");
+        return usageError("per-stage times must cover every stage");
     if (schedule.pp == 1 && costs.comm.count() > 0) { // a single rank sends nothing
         CostModel free = costs;
         free.comm = TimeNs{0};

@@ -340,7 +340,7 @@ bool Capture::write(CaptureWriter& writer, TimeNs now, Flush what) {
         const std::size_t size = std::min(why.size(), header.message.size());
         std::copy_n(why.data(), size, header.message.data());
         header.message_bytes = static_cast<std::uint32_t>(size);
-        const std::string message = "the recording waits in memory: " + why;
+        const std::string message = "the recording is kept in memory: " + why;
         writer.addMessage(message);
         log(message);
         told_ = std::move(why);

@@ -86,7 +86,7 @@ Result<TcpJob> tcpJobOf(const Environment& environment) {
         BUBBLESCOPE_TRY(readSlurm(environment, job));
         if (environment("MASTER_ADDR") != nullptr) BUBBLESCOPE_TRY(readMaster(environment, job));
     } else {
-        return usageError("this process does not know its rank in the job",
+        return usageError("this process's rank in the job is unknown",
                           "start one process per rank with torchrun --no-python or srun, or with mpirun if this "
                           "program was built with MPI");
     }

@@ -118,7 +118,7 @@ Result<TeamSocket> joinOnce(const TcpJob& job, const JoiningRank& who, net::Cloc
     BUBBLESCOPE_ASSIGN(const net::Frame answer, read());
     again = false;
     if (answer.kind == net::Frame::Kind::Refused)
-        return usageError(rootOf(job) + " does not let rank " + std::to_string(who.rank) + " in: " + answer.text);
+        return usageError(rootOf(job) + " does not admit rank " + std::to_string(who.rank) + " in: " + answer.text);
     if (!applicant.trusts(answer))
         return runError(rootOf(job) + " does not have the job's secret",
                         "another program listens there; set BUBBLESCOPE_PORT to use another port");

@@ -224,7 +224,7 @@ TEST(ConvertCommand, SaysWhatItCannotDo) {
     const ScratchFolder folder;
     const ProgramResult unknown = runProgram({"convert", smallTrace(), folder.file("a.xyz.gz")});
     EXPECT_EQ(unknown.exit_code, 2);
-    EXPECT_THAT(unknown.err, HasSubstr("does not imply a format"));
+    EXPECT_THAT(unknown.err, HasSubstr("the format cannot be determined"));
     EXPECT_EQ(runProgram({"convert", smallTrace(), folder.file("no/folder/a.json")}).exit_code, 3);
     EXPECT_EQ(runProgram({"convert", folder.file("missing.json"), folder.file("a.json")}).exit_code, 3);
 }

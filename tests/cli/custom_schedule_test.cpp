@@ -105,7 +105,7 @@ TEST(CustomSchedule, UnsoundOrdersAreToldInWords) {
         {"cycle.json",
          R"({"ranks":[[["F",0,0],["B",0,0],["F",1,0],["B",1,0]],[["F",1,0],["F",0,0],["B",1,0],["B",0,0]]]})",
          "B0.0 on rank 0 waits for B0.0 on rank 1; F1.0 on rank 1 waits for F1.0 on rank 0"},
-        {"pair.json", R"({"ranks":[[["F",0,0,"o"],["B",0,0]]]})", "without its other half"},
+        {"pair.json", R"({"ranks":[[["F",0,0,"o"],["B",0,0]]]})", "its other half is not next to it"},
     };
     for (const Damage& damage : files) {
         const std::string file = scratch.write(damage.name, damage.text).string();

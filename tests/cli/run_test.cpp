@@ -163,7 +163,7 @@ TEST(RunCommand, PlantsFaultsAndSaysSo) {
     EXPECT_GT(2 * ranks[1]["busy_ns"].get<std::int64_t>(), 3 * ranks[0]["busy_ns"].get<std::int64_t>());
 
     const auto text = runProgram({"analyze", scratch.file("trace")});
-    EXPECT_NE(text.out.find("Planted faults: slow:rank=1,factor=2"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("Injected faults: slow:rank=1,factor=2"), std::string::npos) << text.out;
 }
 
 TEST(RunCommand, SaysWhereAFaultIsWrong) {

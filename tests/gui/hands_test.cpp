@@ -133,8 +133,8 @@ private slots:
             keys += action->shortcuts();
         for (const CommandInfo& info : commandTable())
             QVERIFY2(keys.contains(commandKeys(info).front()), info.text);
-        // Languages and themes may both be "As the system".
-        texts.removeAll(QStringLiteral("As the system"));
+        // Languages and themes may both be "Same as system".
+        texts.removeAll(QStringLiteral("Same as system"));
         QCOMPARE(texts.removeDuplicates(), 0);
     }
 

@@ -151,7 +151,7 @@ private slots:
         QTRY_COMPARE(watched.stepsSeen(), 8);
         QVERIFY(watched.window.state().session() == session);
         QVERIFY(watched.window.state().range().range() == frozen);
-        QCOMPARE(follow.text(), QStringLiteral("Follow (2 newer)"));
+        QCOMPARE(follow.text(), QStringLiteral("Follow (2 new steps)"));
 
         follow.click();
         QVERIFY(live.following());

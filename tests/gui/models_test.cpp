@@ -144,7 +144,7 @@ private slots:
         QCOMPARE(valueOf(text, QStringLiteral("Rank")), QStringLiteral("1"));
         QCOMPARE(valueOf(text, QStringLiteral("Step")), QStringLiteral("1"));
         QCOMPARE(valueOf(text, QStringLiteral("Start in step")), QStringLiteral("40.000 ms"));
-        QCOMPARE(valueOf(text, QStringLiteral("Waited before")), QStringLiteral("20.000 ms"));
+        QCOMPARE(valueOf(text, QStringLiteral("Wait before it")), QStringLiteral("20.000 ms"));
         QCOMPARE(valueOf(text, QStringLiteral("Lateness")), QStringLiteral("missing"));
         QVERIFY(oneLine(*session, {ItemKind::Op, 1, 1, 3}).contains(QLatin1String("40.000 ms")));
     }

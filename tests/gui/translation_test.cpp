@@ -158,7 +158,7 @@ QSet<QString> errorTexts() {
           << QStringLiteral("correct the sizes");
     // From live::checkFolders(), the only error of its folder that the app shows.
     texts << QStringLiteral("neither the folder nor the one above it exists")
-          << QStringLiteral("give the folder where the run records");
+          << QStringLiteral("give the folder that the run records into");
     // From Database::hintFor().
     texts << QStringLiteral("did you mean '{}'?") << QStringLiteral("the tables are {}");
     // From sniff.h.

@@ -200,7 +200,7 @@ class Failures(unittest.TestCase):
             self.assertEqual(isinstance(raised.exception, bs.InputError), code == 3)
 
     def test_name_keywords(self):
-        with self.assertRaisesRegex(bs.UsageError, r"vpp=0 is not a number of chunks"):
+        with self.assertRaisesRegex(bs.UsageError, r"vpp=0 is not a valid number of chunks"):
             bs.schedule("1f1b", pp=4, microbatches=8, vpp=0)
         with self.assertRaisesRegex(bs.UsageError, r"\(leave vpp out, or use interleaved\)"):
             bs.schedule("1f1b", pp=4, microbatches=8, vpp=2)

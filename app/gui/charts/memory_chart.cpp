@@ -75,9 +75,9 @@ void MemoryChart::paintEvent(QPaintEvent*) {
         painter.drawText(QRectF(0, y - 10, kLeft - 6, 20), Qt::AlignRight | Qt::AlignVCenter, QLocale().toString(tick));
     }
     painter.setPen(theme.text_dim);
-    painter.drawText(
-        QRectF(area.left(), 0, area.width(), kTitle), Qt::AlignLeft | Qt::AlignVCenter,
-        tr("Activations held, in forward ops of one chunk; rank 0 dark, rank %1 light").arg(ranks_.size() - 1));
+    painter.drawText(QRectF(area.left(), 0, area.width(), kTitle), Qt::AlignLeft | Qt::AlignVCenter,
+                     tr("Activations held, counted in forward ops of one chunk; dark: rank 0, light: rank %1")
+                         .arg(ranks_.size() - 1));
     painter.drawText(QRectF(area.left(), area.bottom() + 2, area.width(), 18), Qt::AlignRight | Qt::AlignVCenter,
                      shortTime(end_));
     painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), theme.line);

@@ -93,7 +93,7 @@ void ComparisonTable::mark() {
         for (int column = 0; column < columnCount(); ++column) {
             QTableWidgetItem* const cell = item(row, column);
             cell->setForeground(other ? themes_.theme().text_dim : themes_.theme().text);
-            cell->setToolTip(other ? tr("Made with other inputs than the shown schedule: its times are not comparable")
+            cell->setToolTip(other ? tr("Its inputs differ from those of the schedule shown: times are not comparable")
                                    : QString());
         }
     }

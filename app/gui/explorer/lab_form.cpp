@@ -142,9 +142,9 @@ void LabForm::addSizes(QFormLayout& form) {
     microbatches_ = fields.count("explorerMicrobatches", tr("Micro-batches m"), 1, 4096, 8);
     vpp_ = fields.count("explorerVpp", tr("Chunks per rank v"), 1, 64, 1);
     memory_limit_ = new ListField(form, "explorerMemory", tr("Activation limit"), parseCount, themes_);
-    memory_limit_->setPlaceholder(tr("as usual"));
-    memory_limit_->setToolTip(tr("Activations a rank may hold, in forward ops of one chunk: one number, or one per "
-                                 "rank. Only some schedules and the search use it."));
+    memory_limit_->setPlaceholder(tr("default"));
+    memory_limit_->setToolTip(tr("Most activations that a rank may hold, counted in forward ops of one chunk: one "
+                                 "number, or one per rank. Used only by some schedules and by the search."));
 }
 
 void LabForm::addTimes(QFormLayout& form) {
@@ -158,7 +158,7 @@ void LabForm::addTimes(QFormLayout& form) {
     forward_ = add("explorerForward", tr("Forward"));
     input_grad_ = add("explorerInputGrad", tr("Backward, input"));
     weight_grad_ = add("explorerWeightGrad", tr("Backward, weights"));
-    auto* const from = new QPushButton(tr("&Take times…"), form.parentWidget());
+    auto* const from = new QPushButton(tr("&Import times…"), form.parentWidget());
     from->setObjectName(QStringLiteral("explorerTake"));
     auto* const menu = new QMenu(from);
     QAction* const trace = menu->addAction(tr("From the open trace"));
@@ -184,7 +184,7 @@ void LabForm::addTransfers(QFormLayout& form) {
     comm_->setToolTip(tr("Latency of a transfer between two ranks, in ms or with a unit"));
     auto* const more = new QToolButton(form.parentWidget());
     more->setObjectName(QStringLiteral("explorerTransfers"));
-    more->setText(tr("More on transfers"));
+    more->setText(tr("More transfer settings"));
     more->setCheckable(true);
     more->setAutoRaise(true);
     more->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);

@@ -69,7 +69,7 @@ QWidget* ScheduleExplorer::buildForm() {
     problem_->setWordWrap(true);
     problem_->hide();
     column->addWidget(problem_);
-    search_ = new QPushButton(tr("&Search the shortest order"), panel);
+    search_ = new QPushButton(tr("&Search for the shortest order"), panel);
     search_->setObjectName(QStringLiteral("explorerSearch"));
     gap_ = new QLabel(panel);
     gap_->setObjectName(QStringLiteral("explorerGap"));
@@ -262,7 +262,7 @@ void ScheduleExplorer::endSearch() {
     news_timer_.stop();
     news_.reset();
     enough_.reset();
-    search_->setText(tr("&Search the shortest order"));
+    search_->setText(tr("&Search for the shortest order"));
     search_->setEnabled(true);
     gap_->hide();
 }

@@ -69,7 +69,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     alert_->setMinimumWidth(kMinAlertWidth);
     alert_->setCursor(Qt::PointingHandCursor);
     alert_->installEventFilter(this);
-    follow_ = addButton("liveFollow", {}, tr("Keep the newest step at the right; moving the view stops that"));
+    follow_ = addButton("liveFollow", {}, tr("Keep the newest step at the right; moving the view turns this off"));
     follow_->setCheckable(true);
     open_ = addButton("liveOpen", tr("Open recording"), tr("Open everything recorded so far as a trace"));
     stop_run_ = addButton("liveStopRun", {}, tr("The run ends after the current step"));
@@ -144,7 +144,7 @@ void LiveBar::refresh() {
     const LiveAlert* const worst = snapshot ? worstOpen(*snapshot) : nullptr;
     message_ = worst != nullptr                          ? alertText(*worst, *snapshot)
                : snapshot && !snapshot->problems.empty() ? translatedText(snapshot->problems.front())
-               : !any && live_.active()                  ? tr("Nothing was recorded yet")
+               : !any && live_.active()                  ? tr("Nothing recorded yet")
                                                          : QString();
     alert_->setToolTip(message_);
     elideAlert();
@@ -161,7 +161,7 @@ void LiveBar::refreshFollow() {
     follow_->setVisible(live_.active());
     follow_->setChecked(live_.following());
     const auto behind = live_.following() ? 0 : live_.stepsBehind();
-    follow_->setText(behind > 0 ? tr("Follow (%1 newer)").arg(behind) : tr("Follow"));
+    follow_->setText(behind > 0 ? tr("Follow (%1 new steps)").arg(behind) : tr("Follow"));
 }
 
 QString LiveBar::text() const {

@@ -25,7 +25,7 @@ LiveDialog::LiveDialog(QWidget* parent)
                              this);
     intro->setWordWrap(true);
 
-    auto* files = new QGroupBox(tr("Folders where the run records"), this);
+    auto* files = new QGroupBox(tr("Folders that the run records into"), this);
     folder_->setObjectName(QStringLiteral("liveFolder"));
     folder_->setAccessibleName(tr("Folder"));
     folder_->setPlaceholderText(tr("Type a folder, or choose one"));
@@ -33,8 +33,8 @@ LiveDialog::LiveDialog(QWidget* parent)
     auto* add = new QPushButton(tr("Add another"), files);
     add->setObjectName(QStringLiteral("liveAddFolder"));
     folders_->setObjectName(QStringLiteral("liveFolders"));
-    folders_->setAccessibleName(tr("Folders where the run records"));
-    folders_->setToolTip(tr("Delete removes one"));
+    folders_->setAccessibleName(tr("Folders that the run records into"));
+    folders_->setToolTip(tr("Press Delete to remove one"));
     folders_->setMaximumHeight(5 * fontMetrics().lineSpacing());
     folders_->installEventFilter(this);
     folders_->hide(); // most runs have a single folder
@@ -46,7 +46,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     in_files->addLayout(row);
     in_files->addWidget(folders_);
 
-    auto* network = new QGroupBox(tr("Or an address to which hosts send (monitor --forward)"), this);
+    auto* network = new QGroupBox(tr("Or an address that hosts send to (monitor --forward)"), this);
     listen_->setObjectName(QStringLiteral("liveListen"));
     listen_->setAccessibleName(tr("Listen at"));
     listen_->setPlaceholderText(QStringLiteral("127.0.0.1:9200"));
@@ -61,10 +61,10 @@ LiveDialog::LiveDialog(QWidget* parent)
     certificate_->setObjectName(QStringLiteral("liveCertificate"));
     certificate_->setAccessibleName(tr("Certificate"));
     certificate_->setPlaceholderText(tr("None: nothing is encrypted"));
-    certificate_->setToolTip(tr("A file (PEM) that senders trust; records are then encrypted with TLS"));
+    certificate_->setToolTip(tr("PEM file that senders trust; encrypts records with TLS"));
     key_->setObjectName(QStringLiteral("liveKey"));
     key_->setAccessibleName(tr("Its private key"));
-    key_->setToolTip(tr("A file (PEM) that only you can read"));
+    key_->setToolTip(tr("PEM file that only you can read"));
     keep_->setObjectName(QStringLiteral("liveKeep"));
     keep_->setAccessibleName(tr("Keep recordings in"));
     keep_->setPlaceholderText(tr("Not kept: deleted when watching ends"));
@@ -167,7 +167,7 @@ QWidget* LiveDialog::withChooser(QLineEdit& line, bool folder) {
 }
 
 void LiveDialog::chooseFolder() {
-    auto* dialog = new QFileDialog(this, tr("Folders where the run records"));
+    auto* dialog = new QFileDialog(this, tr("Folders that the run records into"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);

@@ -95,15 +95,15 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
     addLine(counts.dropped, LiveText::tr("Dropped by the ranks"));
     addLine(counts.undelivered, LiveText::tr("Sent but not received"));
     addLine(counts.damaged, LiveText::tr("Damaged"));
-    addLine(counts.torn, LiveText::tr("Damaged places in files"));
-    addLine(counts.late, LiveText::tr("Late: their step was over"));
+    addLine(counts.torn, LiveText::tr("Damaged parts of files"));
+    addLine(counts.late, LiveText::tr("Late: arrived after their step ended"));
     addLine(counts.duplicates, LiveText::tr("Duplicates, ignored"));
     addLine(counts.bad, LiveText::tr("Invalid values"));
     if (snapshot.latency.p99 > TimeNs{0})
         lines << LiveText::tr("Ops arrive %1 after their end, 99 % of them within %2")
                      .arg(shortTime(snapshot.latency.median), shortTime(snapshot.latency.p99));
     if (snapshot.checks.planned() > 0)
-        lines << LiveText::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
+        lines << LiveText::tr("Checks in bubbles: %1 of %2 done, %3 mismatched")
                      .arg(number(snapshot.checks.equal + snapshot.checks.mismatch), number(snapshot.checks.planned()),
                           number(snapshot.checks.mismatch));
     if (!snapshot.address.empty())
@@ -136,7 +136,7 @@ int beganAt(const LiveAlert& alert) {
 QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     switch (alert.kind) {
     case LiveAlert::Kind::Mismatch: return LiveText::tr("check mismatch");
-    case LiveAlert::Kind::SenderLost: return LiveText::tr("sender %1 is gone").arg(fromUtf8(alert.sender.name));
+    case LiveAlert::Kind::SenderLost: return LiveText::tr("sender %1 disconnected").arg(fromUtf8(alert.sender.name));
     case LiveAlert::Kind::RankLate:
     case LiveAlert::Kind::RankGone:
         return LiveText::tr("%1 is %2").arg(liveRankText(alert.rank, snapshot), rankStateText(alert.rank.state));
@@ -153,7 +153,7 @@ QString senderText(const live::StreamReceiver::SenderNews& sender) {
     const QString reason =
         sender.reason.empty() ? LiveText::tr("it closed the connection") : translatedText(sender.reason);
     const QString left = LiveText::tr("%Ln of its streams did not end", nullptr, static_cast<int>(sender.streams));
-    return LiveText::tr("Sender %1 (%2) is gone: %3; %4")
+    return LiveText::tr("Sender %1 (%2) disconnected: %3; %4")
         .arg(fromUtf8(sender.name), fromUtf8(sender.address), reason, left);
 }
 
@@ -170,7 +170,7 @@ QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     QString text = sentence(liveRankText(alert.rank, snapshot));
     const QString state = rankStateText(alert.rank.state);
     text = alert.rank.step < 0 ? LiveText::tr("%1 is %2").arg(text, state)
-                               : LiveText::tr("%1 is %2 since step %3").arg(text, state).arg(alert.rank.step);
+                               : LiveText::tr("%1 has been %2 since step %3").arg(text, state).arg(alert.rank.step);
     return alert.rank.reason.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.reason));
 }
 
@@ -238,7 +238,7 @@ QVariant LiveAlertModel::data(const QModelIndex& index, int role) const {
     if (role != Qt::DisplayRole && (role != Qt::ToolTipRole || index.column() != TextColumn)) return {};
     switch (index.column()) {
     case StepColumn: return alert.step;
-    case SeverityColumn: return isOpen(alert) ? severityText(severityOf(alert)) : tr("over");
+    case SeverityColumn: return isOpen(alert) ? severityText(severityOf(alert)) : tr("resolved");
     default: break;
     }
     QString text = alertText(alert, *snapshot_);

@@ -191,7 +191,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
     connect(&live_, &LiveController::parkedChanged, fill_, &FillWhenVisible::markStale);
     connect(alert_table_, &QTableView::activated, this, [this](const QModelIndex& index) { goToAlert(index.row()); });
     connect(strip_, &LiveStepChart::stepGone, this,
-            [this](int number) { emit note(tr("Only time and bubbles of step %1 are stored").arg(number)); });
+            [this](int number) { emit note(tr("Only the times and bubbles of step %1 are stored").arg(number)); });
     refresh();
 }
 
@@ -215,7 +215,7 @@ void LivePanel::refresh() {
 void LivePanel::goToAlert(int row) {
     const LiveAlert& alert = alerts_->at(row);
     const int step = beganAt(alert);
-    if (!live_.showStep(step)) return emit note(tr("Only time and bubbles of step %1 are stored").arg(step));
+    if (!live_.showStep(step)) return emit note(tr("Only the times and bubbles of step %1 are stored").arg(step));
     if (alert.anomaly) goTo(state_, *alert.anomaly);
 }
 

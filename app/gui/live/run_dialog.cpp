@@ -119,7 +119,7 @@ QWidget* RunDialog::buildSchedule() {
 }
 
 QWidget* RunDialog::buildFaults() {
-    auto* group = new QGroupBox(tr("Faults to plant"), this);
+    auto* group = new QGroupBox(tr("Faults to inject"), this);
     auto* column = new QVBoxLayout(group);
     fault_ = new QComboBox(group);
     fault_->setObjectName(QStringLiteral("runFault"));
@@ -129,7 +129,7 @@ QWidget* RunDialog::buildFaults() {
     };
     kind(tr("A rank becomes slow"), "slow:rank=2,factor=1.5,from=10");
     kind(tr("An op takes longer"), "op:F3,rank=1,add=5ms");
-    kind(tr("Ops vary"), "jitter:rank=*,sigma=3%");
+    kind(tr("Op times vary"), "jitter:rank=*,sigma=3%");
     kind(tr("A link is slow"), "link:0>1,latency=2ms");
     kind(tr("A transfer is delayed"), "stall:1>2,step=15,for=50ms");
     kind(tr("A rank pauses"), "pause:rank=1,step=15,op=B0,for=30ms");
@@ -142,9 +142,9 @@ QWidget* RunDialog::buildFaults() {
     row->addWidget(add);
     faults_ = new QListWidget(group);
     faults_->setObjectName(QStringLiteral("runFaults"));
-    faults_->setAccessibleName(tr("Faults to plant"));
+    faults_->setAccessibleName(tr("Faults to inject"));
     faults_->setToolTip(
-        tr("Double click or F2 to edit; Delete removes. The manual's page on running has all of them."));
+        tr("Double-click or press F2 to edit, Delete to remove. The manual's page on running lists all faults."));
     faults_->installEventFilter(this);
     auto* hint = new QLabel(tr("Edit a fault with F2, remove it with Delete."), group);
     hint->setWordWrap(true);
@@ -246,8 +246,9 @@ void RunDialog::showEstimate(Result<TimeNs> step) {
     const bool good = step.ok() && named && free;
     if (good) {
         const TimeNs all = step.value() * steps_->value();
-        estimate_->setText(tr("At these times a step takes %1 plus the optimizer; all steps take at least %2.")
-                               .arg(shortTime(step.value()), shortTime(all)));
+        estimate_->setText(
+            tr("With these times, a step takes %1 plus the optimizer; all steps together take at least %2.")
+                .arg(shortTime(step.value()), shortTime(all)));
     } else {
         palette.setColor(QPalette::WindowText, themes_.theme().bad);
         estimate_->setText(!step.ok() ? sentence(fromUtf8(step.error().text()))

@@ -327,7 +327,8 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
         return int(Qt::AlignVCenter | (index.column() == What ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ToolTipRole && index.column() == What) return measureText(change.key);
     if (role == Qt::ToolTipRole && index.column() == ChangeColumn && change.chance)
-        return ComparisonText::tr("95 % between %1 and %2").arg(timeDelta(change.low), timeDelta(change.high));
+        return ComparisonText::tr("95 % confidence interval: %1 to %2")
+            .arg(timeDelta(change.low), timeDelta(change.high));
     return {};
 }
 

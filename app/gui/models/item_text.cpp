@@ -190,11 +190,11 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
     }
     addTimes(out, session, item);
     addOpLikes(out, session, item);
-    out.facts.push_back({ItemText::tr("Waited before"), exactTime(waitBefore(session, item)),
+    out.facts.push_back({ItemText::tr("Wait before it"), exactTime(waitBefore(session, item)),
                          ItemText::tr("Idle time of the rank between its previous op and this one.")});
     if (const TimeNs lateness = step.detailsOf(op).lateness; lateness != TimeNs{0})
         out.facts.push_back({ItemText::tr("Lateness"), exactTime(lateness),
-                             ItemText::tr("How much later the op really ended than on the emulated device clock.")});
+                             ItemText::tr("Delay of the op's real end behind its end on the emulated device clock.")});
     addKernels(out, session, item);
     return out;
 }
@@ -228,7 +228,7 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     addTimes(out, session, item);
     addBubbleLikes(out, session, item);
     out.facts.push_back({ItemText::tr("Position (as executed)"), exactTime(account.executed[position]),
-                         ItemText::tr("All bubbles of this rank at this position, as they were executed.")});
+                         ItemText::tr("All bubbles of this rank at this position, as executed.")});
     if (analysis.positionsKnown()) {
         const TimeNs observed = account.observed[position];
         out.facts.push_back({ItemText::tr("Position (consolidated)"), exactTime(observed),
@@ -266,8 +266,8 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     }
     out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value), {}});
     if (collective) {
-        out.facts.push_back(
-            {ItemText::tr("Stage"), number(span.stage.value), ItemText::tr("Its ranks sum their parts.")});
+        out.facts.push_back({ItemText::tr("Stage"), number(span.stage.value),
+                             ItemText::tr("The ranks of this stage add up their partial results.")});
     } else {
         out.facts.push_back(
             {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("The stage that consumes it.")});
@@ -302,7 +302,7 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);
     if (op && session.range(op).contains(session.range(item).begin))
         out.facts.push_back(
-            {ItemText::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemText::tr("[ goes there.")});
+            {ItemText::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemText::tr("Press [ to go there.")});
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
         if (out.facts.size() == kMaxArgs) break;
         out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
@@ -327,7 +327,8 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     out.title = ItemText::tr("%1 of %2: %3")
                     .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
     addPlace(out, session, item);
-    out.facts.push_back({ItemText::tr("Layer"), number(check.layer), ItemText::tr("Counted over the whole model.")});
+    out.facts.push_back(
+        {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
     if (!check.tensor.empty()) out.facts.push_back({ItemText::tr("Tensor"), fromUtf8(check.tensor), {}});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
@@ -369,8 +370,8 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const FormComparison comparison = compareWithForm(session.analysis(item.step), bubble);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
-    return {ItemText::tr("%1 · form %2").arg(own, form), own + QLatin1Char('\n') + ItemText::tr("form %1").arg(form),
-            own};
+    return {ItemText::tr("%1 · closed form %2").arg(own, form),
+            own + QLatin1Char('\n') + ItemText::tr("closed form %1").arg(form), own};
 }
 
 } // namespace

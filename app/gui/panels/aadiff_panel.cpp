@@ -106,7 +106,7 @@ HeatMap::Cell CheckResults::cellOf(const CoverageMap::Cell& cell) {
         return {HeatMap::Cell::State::Bad, 0, QStringLiteral("≠ %1").arg(cell.counts.mismatched), counts};
     if (cell.covered == 0)
         return {HeatMap::Cell::State::Empty, 0, cell.not_yet > 0 ? tr("not yet") : tr("never"),
-                tr("Unknown, not verified: no part of it was checked.") + QLatin1Char(' ') + counts};
+                tr("Not verified: no part of it was checked.") + QLatin1Char(' ') + counts};
     const double fraction = static_cast<double>(cell.covered) / cell.units;
     return {HeatMap::Cell::State::Value, 1 - fraction, QStringLiteral("%1/%2").arg(cell.covered).arg(cell.units),
             counts};
@@ -191,7 +191,7 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     margin_->setRange(0, 200);
     margin_->setValue(10);
     margin_->setSuffix(tr(" % margin"));
-    margin_->setToolTip(tr("How much longer than its op a check may take without delaying the step"));
+    margin_->setToolTip(tr("Extra time that a check may take beyond its op without delaying the step"));
     map_->setObjectName(QStringLiteral("aadiffCoverage"));
     map_->setAccessibleName(tr("Steps until each op is checked, by rank"));
     table_->setObjectName(QStringLiteral("aadiffSlots"));
@@ -278,7 +278,7 @@ void AadiffPanel::finish(Result<CheckPlan> plan) {
         const QString soon = plan_->full ? tr("all within %1 steps").arg(*plan_->full)
                                          : tr("at most %1 of them").arg(percent(plan_->coverable));
         const QString could =
-            tr("Checks can use %2 of the %1 idle time per step. They cover each op of each chunk: %3.")
+            tr("Checks can use %2 of the %1 of idle time per step. Coverage of each op of each chunk: %3.")
                 .arg(shortTime(plan_->idle), shortTime(plan_->checked), soon);
         headline_->setText(results_->any() ? could : tr("No op of this run was checked.") + QLatin1Char(' ') + could);
         headline_->setToolTip(headline_->text());

@@ -238,9 +238,10 @@ void AccountingPanel::describe() {
     QStringList notes;
     for (const Sentence& note : accountingNotes(account))
         notes << tr("%1.").arg(sentence(translated(note)));
-    const QString text = tr("Step %1: %2; with only the schedule's own bubble, %3. Click a piece to see its place.")
-                             .arg(state_.pipeline()->step(state_.step()).index)
-                             .arg(shortTime(state_.pipeline()->analysis(state_.step()).wall), shortTime(account.ideal));
+    const QString text =
+        tr("Step %1: %2; with only the schedule's own bubble, %3. Click a segment to see where it occurs.")
+            .arg(state_.pipeline()->step(state_.step()).index)
+            .arg(shortTime(state_.pipeline()->analysis(state_.step()).wall), shortTime(account.ideal));
     note_->setText(text);
     note_->setToolTip((QStringList(text) + notes).join(QLatin1Char('\n')));
 }
@@ -259,12 +260,12 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
                        .arg(sentence(pieceText(piece)).toHtmlEscaped(), exactTime(time),
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
-    if (!piece) return text + QStringLiteral("<br>") + tr("After the end of the rank's own step; not part of it.");
+    if (!piece) return text + QStringLiteral("<br>") + tr("After the rank's own step has ended; not part of the step.");
     if (piece->kind != AccountPiece::Kind::Cause) return text;
     for (const WaterfallStep& step : state_.pipeline()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
         if (step.cause == piece->cause)
             text += QStringLiteral("<br>") +
-                    tr("Without only this, the step would take %1 less.").arg(exactTime(step.without));
+                    tr("Without this alone, the step would be %1 shorter.").arg(exactTime(step.without));
     }
     return text;
 }

@@ -117,7 +117,7 @@ void AnomalyPanel::addActions() {
         table_->insertAction(table_actions, action);
     };
     add("findingGo", tr("&Zoom to it"), [this](const Anomaly&) { go(); });
-    add("findingAsk", tr("What &if it were gone"),
+    add("findingAsk", tr("What &if it were removed"),
         [this](const Anomaly& anomaly) { emit whatIfRequested(changeFor(*state_.pipeline(), anomaly)); });
     add("findingText", tr("Copy as &text"),
         [](const Anomaly& anomaly) { QApplication::clipboard()->setText(copyAsText(anomaly)); });

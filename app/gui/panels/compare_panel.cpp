@@ -40,8 +40,8 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     headline_->setTextFormat(Qt::PlainText);
     choose_->setObjectName(QStringLiteral("compareChoose"));
     below_->setObjectName(QStringLiteral("compareBelow"));
-    below_->setToolTip(tr("Shows the other run's step of the same number below each visible step, or else its typical "
-                          "step, rank by rank"));
+    below_->setToolTip(tr("Below each visible step, shows the other run's step with the same number, rank by rank, or "
+                          "its typical step if there is none"));
     align_->setObjectName(QStringLiteral("compareAlign"));
     align_->setToolTip(tr("Move the step below so that the selected op begins at the same time in both runs"));
     choose_->setMenu(new QMenu(choose_));
@@ -51,7 +51,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     table_->setModel(sorted_);
     table_->setTextElideMode(Qt::ElideMiddle); // names differ at both ends
     kinds_->setObjectName(QStringLiteral("compareKinds"));
-    kinds_->setAccessibleName(tr("Changes in"));
+    kinds_->setAccessibleName(tr("Kind of change"));
     // In the order of ChangeFilter::Kind.
     kinds_->addItems({tr("All changes"), tr("Ops"), tr("Transfers"), tr("Idle time"), tr("Stages")});
     words_->setObjectName(QStringLiteral("compareWords"));

@@ -45,7 +45,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     bar->addWidget(save_);
 
     table_->setObjectName(QStringLiteral("rangeTable"));
-    table_->setAccessibleName(tr("Content of the time range"));
+    table_->setAccessibleName(tr("Contents of the time range"));
     sorted_->setSourceModel(model_);
     sorted_->setSortRole(RangeTableModel::kSortRole);
     table_->setModel(sorted_);
@@ -87,7 +87,7 @@ void RangePanel::fill() {
     if (!any) {
         job_.cancel();
         model_->show({}, TimeNs{0}, groups_->currentText());
-        title_->setText(tr("Drag on the ruler to select a time range, or with Shift over the ops"));
+        title_->setText(tr("Drag on the ruler, or hold Shift and drag over the ops, to select a time range"));
         emit filled();
         return;
     }

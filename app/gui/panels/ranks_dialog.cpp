@@ -44,7 +44,7 @@ RanksDialog::RanksDialog(const Session& session, std::vector<RankRule> stated, Q
     text->setWordWrap(true);
     table_->setObjectName(QStringLiteral("ranksTable"));
     table_->setAccessibleName(tr("Ranks of files"));
-    table_->setHorizontalHeaderLabels({tr("File"), tr("Process"), tr("Rank comes from"), tr("Rank")});
+    table_->setHorizontalHeaderLabels({tr("File"), tr("Process"), tr("Source of the rank"), tr("Rank")});
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*table_);
     const std::span<const TraceFile> files = session.run.inputs();

@@ -123,7 +123,7 @@ void RowsBar::listReplicas() {
     if (!several) return;
     const std::vector<int>& all = state_.session()->lanes.replicas();
     replicas_->addItem(tr("All %1 replicas").arg(all.size()));
-    replicas_->addItem(tr("Replicas folded"));
+    replicas_->addItem(tr("Folded replicas"));
     replicas_->addItem(tr("Slowest replica"));
     replicas_->addItem(tr("Median replica"));
     for (const int replica : all)
@@ -163,7 +163,7 @@ void RowsBar::showResult() {
         facts, [&](const RowFacts& fact) { return filter.value().accepts(fact.rank, fact.place); });
     const QString axes = axesText(rowSpread(facts));
     const QString count = tr("%1 of %2 rows").arg(shown).arg(facts.size());
-    result_->setText(axes.isEmpty() ? count : tr("%1 (the mesh: %2)").arg(count, axes));
+    result_->setText(axes.isEmpty() ? count : tr("%1 (mesh: %2)").arg(count, axes));
 }
 
 void RowsBar::apply(const QString& filter) {

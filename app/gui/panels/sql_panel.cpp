@@ -191,7 +191,7 @@ void SqlPanel::clear() {
     read_.clear();
     model_->show(report::DataTable(std::vector<report::DataColumn>()));
     run_->setEnabled(state_.session() != nullptr);
-    status_->setText(tr("Double-click a row to go to its slice or time. The page SQL of the manual lists the tables."));
+    status_->setText(tr("Double-click a row to go to its slice or time. The manual's page on SQL lists the tables."));
 }
 
 ItemRef SqlPanel::sliceIn(int row) const {

@@ -137,7 +137,7 @@ void StepsPanel::showActivity(const Session& session) {
         curve.colour = [role](const Theme& theme) { return theme.fill(role); };
         return curve;
     };
-    Curve compute = part(tr("Compute, mean of the devices"), Role::Forward);
+    Curve compute = part(tr("Compute, mean over devices"), Role::Forward);
     Curve exposed = part(tr("Exposed communication"), Role::Send);
     Curve idle = part(tr("Idle time"), Role::Bubble);
     std::vector<int> numbers;
@@ -171,7 +171,7 @@ void StepsPanel::showSession() {
     const std::vector<int>& replicas = session.lanes.replicas();
     const auto& steps = session.report.selection.steps();
     if (replicas.size() > 1) {
-        walls.title = tr("%1: the slowest replica, and each of %2").arg(walls.title).arg(replicas.size());
+        walls.title = tr("%1: the slowest replica, and all %2 replicas").arg(walls.title).arg(replicas.size());
         walls.data.from_zero = true; // the other replicas are faster
         walls.lines.assign(replicas.size(), std::vector<double>(steps.size(), kUnknown));
         rates.lines = walls.lines;

@@ -323,7 +323,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     QString paced;
     if (run.info && run.info->source == "run") paced = run.info->paced ? tr("yes") : tr("no");
     set(figures_[PacedFigure], tr("Paced"), paced,
-        tr("Whether ops lasted their nominal times on an emulated device clock."));
+        tr("If yes, ops last their nominal times on an emulated device clock."));
     refreshFindings(session.report.anomalies);
 }
 
@@ -376,7 +376,7 @@ void SummaryBar::refreshStep(const Session& session) {
     QString rate = percent(analysis.rates.over_makespan);
     QString explanation = tr("Idle share of all ranks' time in step %1.").arg(number);
     if (analysis.form) {
-        rate = tr("%1 (form %2)").arg(rate, percent(analysis.form->bubble_rate));
+        rate = tr("%1 (closed form %2)").arg(rate, percent(analysis.form->bubble_rate));
         explanation +=
             QLatin1Char('\n') +
             tr("In brackets: the closed form, bubble per rank %1.").arg(fromUtf8(analysis.form->bubble_expression));
@@ -384,7 +384,7 @@ void SummaryBar::refreshStep(const Session& session) {
         explanation += QLatin1Char('\n') + tr("No closed form: %1.").arg(translatedText(analysis.form_note));
         if (analysis.at_least)
             explanation += QLatin1Char('\n') +
-                           tr("At these op times the step takes at least %1.").arg(exactTime(*analysis.at_least));
+                           tr("With these op times, a step takes at least %1.").arg(exactTime(*analysis.at_least));
     }
     set(figures_[RateFigure], tr("Bubble rate"), rate, explanation);
 

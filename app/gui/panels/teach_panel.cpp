@@ -198,8 +198,8 @@ QWidget* TeachPanel::namesPage() {
 QWidget* TeachPanel::schedulePage() {
     auto* page = new QWidget(this);
     auto* column = new QVBoxLayout(page);
-    auto* lead = new QLabel(tr("Specify which schedule was run. The order of computations and transfers then shows "
-                               "which block is which op. Empty sizes are taken from the trace."),
+    auto* lead = new QLabel(tr("Specify the schedule that was run. The order of computations and transfers then "
+                               "identifies the op of each block. Sizes that you leave empty are taken from the trace."),
                             page);
     lead->setWordWrap(true);
     column->addWidget(lead);

@@ -95,8 +95,8 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     value_ = new QComboBox(this);
     value_->setObjectName(QStringLiteral("whatIfValue"));
     value_->setAccessibleName(tr("How it changes"));
-    value_->addItems({tr("takes as long as its equals"), tr("has constant times, without jitter"), tr("is faster"),
-                      tr("is slower")});
+    value_->addItems(
+        {tr("takes as long as its peers"), tr("has constant times, without jitter"), tr("is faster"), tr("is slower")});
     // Long names must not take the result's room.
     for (QComboBox* box : {target_, value_}) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -113,9 +113,9 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     add_->setToolTip(tr("Keep this change and add another"));
     list_ = new QListWidget(this);
     list_->setObjectName(QStringLiteral("whatIfChanges"));
-    list_->setAccessibleName(tr("Changes; Delete removes one"));
+    list_->setAccessibleName(tr("Changes; press Delete to remove one"));
     list_->setFixedHeight(2 * fontMetrics().height() + 8); // two changes; more are scrolled
-    list_->setToolTip(tr("Double-click removes a change"));
+    list_->setToolTip(tr("Double-click a change to remove it"));
 
     auto* what = new QHBoxLayout;
     what->addWidget(new QLabel(tr("If"), this));
@@ -154,7 +154,7 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     schedule_ = new QComboBox(this);
     schedule_->setObjectName(QStringLiteral("whatIfSchedule"));
     schedule_->setAccessibleName(tr("Schedule"));
-    schedule_->addItem(tr("as it ran"));
+    schedule_->addItem(tr("as run"));
     for (const ScheduleFamily& family : scheduleFamilies()) {
         const QString name = fromUtf8(std::string(family.name));
         schedule_->addItem(name, name);
@@ -167,15 +167,15 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     vpp_->setObjectName(QStringLiteral("whatIfVpp"));
     vpp_->setAccessibleName(tr("Chunks per rank"));
     vpp_->setRange(0, 16);
-    vpp_->setSpecialValueText(tr("as it ran"));
+    vpp_->setSpecialValueText(tr("as run"));
     layers_ = new QLineEdit(this);
     layers_->setObjectName(QStringLiteral("whatIfLayers"));
-    layers_->setAccessibleName(tr("Layers of each stage, as run"));
-    layers_->setPlaceholderText(tr("unknown; such as 9,9,9,5, or 9 for all"));
+    layers_->setAccessibleName(tr("Layers per stage, as run"));
+    layers_->setPlaceholderText(tr("unknown; for example 9,9,9,5, or 9 for all stages"));
     advise_ = new QPushButton(tr("What would help most?"), this);
     advise_->setObjectName(QStringLiteral("whatIfAdvise"));
-    advise_->setToolTip(
-        tr("Tries all schedules, chunk and micro-batch numbers, and splits of the layers if they are known"));
+    advise_->setToolTip(tr("Tries all schedules and numbers of chunks and micro-batches, and also splits of the layers "
+                           "if the layers are known"));
     auto* form = new QFormLayout;
     form->addRow(tr("Schedule"), schedule_);
     form->addRow(tr("Chunks per rank"), vpp_);
@@ -395,7 +395,7 @@ void WhatIfPanel::showQuestion() {
 void WhatIfPanel::finish(Result<Answer> result) {
     if (!result.ok()) {
         answer_.reset();
-        headline_->setText(tr("No answer"));
+        headline_->setText(tr("No prediction"));
         note_->setText(sentence(errorText(result.error())));
         chart_->setBars({});
         reference_->setEnabled(false);
@@ -434,7 +434,7 @@ void WhatIfPanel::showNumbers(const Prediction& prediction) {
         notes << tr("It would run %1 with v = %2.")
                      .arg(fromUtf8(prediction.schedule->name))
                      .arg(prediction.schedule->vpp);
-    notes << tr("On steps not used to fit it, the replay is %1 off.").arg(percent(prediction.check.error()));
+    notes << tr("On steps that it was not fitted to, the replay is off by %1.").arg(percent(prediction.check.error()));
     note_->setText(notes.join(QLatin1Char(' ')));
     std::vector<Bar> bars;
     for (const Prediction::RankBubble& rank : prediction.ranks) {
@@ -474,8 +474,8 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
     if (!advice.ok()) {
         note_->setText(sentence(errorText(advice.error())));
     } else if (advice.value().suggestions.empty()) {
-        note_->setText(tr("None of the %Ln tried order(s) gains half a percent.", nullptr,
-                          static_cast<int>(advice.value().tried)));
+        note_->setText(
+            tr("Tried %Ln order(s); none saves 0.5 % or more.", nullptr, static_cast<int>(advice.value().tried)));
     } else {
         advices_->show(advice.value(), state_.pipeline()->run.schedule.vpp);
     }

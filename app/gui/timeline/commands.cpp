@@ -23,8 +23,9 @@ constexpr std::array kCommands{
                 QT_TRANSLATE_NOOP("TimelineCommands", "Show the whole trace")},
     CommandInfo{
         Command::FitStep, {Qt::CTRL | Qt::Key_1}, QT_TRANSLATE_NOOP("TimelineCommands", "Show the current step")},
-    CommandInfo{
-        Command::Focus, {Qt::Key_F}, QT_TRANSLATE_NOOP("TimelineCommands", "Centre the selection; again: fit it")},
+    CommandInfo{Command::Focus,
+                {Qt::Key_F},
+                QT_TRANSLATE_NOOP("TimelineCommands", "Centre the selection; press again to fit it")},
     CommandInfo{Command::ZoomToSelection,
                 {Qt::Key_Z},
                 QT_TRANSLATE_NOOP("TimelineCommands", "Zoom to the time range or the selection")},
@@ -33,7 +34,7 @@ constexpr std::array kCommands{
                 QT_TRANSLATE_NOOP("TimelineCommands", "Back: undo the last zoom or change of rows")},
     CommandInfo{Command::Redo,
                 {Qt::ALT | Qt::Key_Right, Qt::CTRL | Qt::SHIFT | Qt::Key_Z, Qt::CTRL | Qt::Key_Y},
-                QT_TRANSLATE_NOOP("TimelineCommands", "Forward: repeat what Back undid")},
+                QT_TRANSLATE_NOOP("TimelineCommands", "Forward: redo what Back undid")},
     CommandInfo{Command::NextOp, {Qt::Key_Period}, QT_TRANSLATE_NOOP("TimelineCommands", "Next op on the rank")},
     CommandInfo{Command::PreviousOp, {Qt::Key_Comma}, QT_TRANSLATE_NOOP("TimelineCommands", "Previous op on the rank")},
     CommandInfo{Command::Consumer,

@@ -25,7 +25,8 @@ OverviewBar::OverviewBar(ViewState& state, ThemeManager& themes, QWidget* parent
     : QWidget(parent), state_(state), themes_(themes) {
     setObjectName(QStringLiteral("overviewStrip"));
     setAccessibleName(tr("Overview of the run"));
-    setToolTip(tr("The whole run: how busy the ranks are; hatched: idle within steps. Drag the frame."));
+    setToolTip(tr("Overview of the whole run: how busy the ranks are (hatched: idle within steps). Drag the frame to "
+                  "move the view."));
     setAttribute(Qt::WA_OpaquePaintEvent);
     setMouseTracking(true);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);

@@ -1,4 +1,4 @@
-"""Results: the command line's documents as dicts, which print as text and are drawn in notebooks."""
+"""Results: the command line's documents, as dicts that print as text and are drawn in notebooks."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ import sys
 
 
 def main() -> int:
-    """Becomes the program `bubblescope`, with the arguments of this process."""
+    """Replaces this process with the program `bubblescope`, with the same arguments."""
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "bubblescope")
     if not os.path.exists(program):
-        print(f"bubblescope: {program} is not there: only wheels bring the command line along", file=sys.stderr)
+        print(f"bubblescope: {program} not found: only wheels include the command line", file=sys.stderr)
         return 3
     os.execv(program, [program, *sys.argv[1:]])
 

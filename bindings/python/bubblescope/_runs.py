@@ -47,7 +47,7 @@ class Step:
 class Run:
     """A loaded trace with its recognised pipeline and diagnosis. Immutable. Notebooks draw its typical step.
 
-    A trace without a pipeline has only `document`, `summary`, slices() and the tables of its devices; all else raises
+    A trace without a pipeline has only `document`, `summary`, slices() and the tables of its devices; everything else raises
     InputError with the reason."""
 
     def __init__(self, handle: _core.RunHandle) -> None:
@@ -87,7 +87,7 @@ class Run:
 
     def steps(self) -> _core.Table:
         """One row per step and replica: step, replica, status, start_ns, wall_ns, bubble_rate, expected_bubble_rate,
-        forward_median_ns, backward_median_ns; and what the framework of a recorded job states of it: loss, tokens, samples,
+        forward_median_ns, backward_median_ns; and, for recorded jobs whose framework reports them, loss, tokens, samples and
         sequence_length."""
         return self._handle.table("steps")
 
@@ -110,8 +110,8 @@ class Run:
         return self._handle.slices(category)
 
     def query(self, sql: str) -> _core.Table:
-        """The rows of a SELECT about slice, flow, counter, step, op, bubble and more, as `bubblescope query` prints them.
-        Ctrl+C ends it. A UsageError names the place in the query."""
+        """The rows of a SELECT over slice, flow, counter, step, op, bubble and other tables, as `bubblescope query` prints
+        them. Ctrl+C ends it. A UsageError names the position of the error in the query."""
         return self._handle.query(sql)
 
     def step(self, index: Optional[int] = None, replica: int = 0) -> Step:
@@ -120,8 +120,8 @@ class Run:
 
     @takes(ModelKeywords)
     def whatif(self, *changes: str, **options: Any) -> Answer:
-        """The duration of the steps with other times: "rank:2=usual", "link:2-3=2x", "comm=0", "schedule=zb-v". Several
-        changes add up. Without changes, the causes that make the step slow. Ctrl+C ends it."""
+        """Predicts the step time with changes: "rank:2=usual", "link:2-3=2x", "comm=0", "schedule=zb-v"; several apply
+        together. Without changes, reports what makes the step slow. Ctrl+C ends it."""
         return Answer(self._handle.whatif(list(changes), options))
 
     @takes(AdviseKeywords)
@@ -135,7 +135,7 @@ class Run:
         return Answer(_core.diff(self._handle, after._handle, options))
 
     def to_html(self) -> str:
-        """The report as one page, with pictures."""
+        """The report as one HTML page, with pictures."""
         return self._handle.html()
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class Run:
 def load(*paths: Path, progress: Optional[Callable[[int, int], Any]] = None, **options: Any) -> Run:
     """Loads traces, files or folders of them, finds their pipeline and diagnoses it, as `bubblescope analyze` does.
 
-    Other Python threads keep running. `progress` is called with the read and total bytes (0 if unknown); an exception in
+    Other Python threads keep running. `progress` is called with the bytes read and the total (0 if unknown); an exception in
     it, or Ctrl+C, stops loading.
     """
     if not paths:
@@ -168,7 +168,6 @@ def load(*paths: Path, progress: Optional[Callable[[int, int], Any]] = None, **o
 
 @takes(DiffKeywords)
 def diff(before: "Union[Run, Path]", after: "Union[Run, Path]", /, **options: Any) -> Answer:
-    """Compares two runs, or the arguments of load(), op by op: the changes, their size, and how certain it is that they
-    are not due to chance."""
+    """Compares two runs (or paths, which are loaded first) op by op: the changes, their size and their significance."""
     a, b = (each if isinstance(each, Run) else load(each) for each in (before, after))
     return Answer(_core.diff(a._handle, b._handle, options))

@@ -1,4 +1,4 @@
-"""Makes, simulates, validates and searches schedules."""
+"""Creates, simulates, validates and searches schedules."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Schedule", "Simulation", "SearchResult", "schedule", "simulate", "fo
 class Schedule(dict):  # type: ignore[type-arg]
     """An order of ops on every rank.
 
-    As a dict it is a document: of schedule() what `bubblescope schedule --json` prints, with "ranks"; of Run.schedule
-    the part "schedule" of the run's document. In a notebook it draws its step.
+    As a dict, it is a document. schedule() returns what `bubblescope schedule --json` prints, with "ranks"; Run.schedule
+    returns the "schedule" part of the run's document. In a notebook, it is drawn as a step.
     """
 
     def __init__(self, document: "dict[str, Any]", order: _core.Order) -> None:
@@ -62,7 +62,7 @@ class Schedule(dict):  # type: ignore[type-arg]
 
 
 class Simulation(Answer):
-    """The output of `bubblescope simulate --json`. In a notebook it draws its step."""
+    """The output of `bubblescope simulate --json`. In a notebook, it is drawn as a step."""
 
     def __init__(self, step: _core.SimulatedStep) -> None:
         super().__init__(step.answer())
@@ -110,7 +110,7 @@ def _scheduled(of: "Union[str, Schedule, None]", options: "dict[str, Any]") -> "
 
 @takes(ScheduleKeywords)
 def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
-    """Makes a schedule: a family's order for pp ranks and microbatches, or the order of a schedule_file.
+    """Creates a schedule: a family's order for pp ranks and microbatches, or the order of a schedule_file.
 
     Times are integer nanoseconds, a datetime.timedelta, or a string with a unit, "1.5ms"; sizes are bytes or "32MiB".
     """

@@ -1,4 +1,4 @@
-"""The errors that this package raises. The texts are those of the command line, with keywords for options."""
+"""The errors that this package raises. Messages are those of the command line, with keywords in place of options."""
 
 __all__ = ["Error", "UsageError", "InputError", "RunError", "Cancelled"]
 
@@ -31,8 +31,8 @@ class InputError(Error):
 
 
 class RunError(Error):
-    """A started run failed; the command line exits with 4."""
+    """A run started but failed; the command line exits with 4."""
 
 
 class Cancelled(Error):
-    """The work was stopped."""
+    """The work was stopped before it finished."""

@@ -259,8 +259,8 @@ const Schedule& plannedOrder(const Run& run) {
 std::vector<Sentence> accountingNotes(const StepAccounting& account) {
     std::vector<Sentence> notes;
     if (account.estimated_transfers > 0) {
-        notes.push_back(say("{} of {} transfers are not recorded: each counts as the shortest lag of its link, the "
-                            "rest as a late start",
+        notes.push_back(say("{} of {} transfers were not recorded: each is assumed to take its link's shortest lag, "
+                            "and any further delay counts as a late start",
                             account.estimated_transfers, account.estimated_transfers + account.recorded_transfers));
     }
     if (!account.planned_order)

@@ -56,11 +56,11 @@ Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {
                         {"layer", static_cast<double>(check.layer)},
                         {"tensor_rank", static_cast<double>(check.tensor_rank)},
                         {"checks_done", static_cast<double>(coverage.of(check.kind).done())},
-                        {"checked_share_ratio", coverage.replayedFraction()}};
+                        {"checked_share", coverage.replayedFraction()}};
     if (check.difference) {
-        anomaly.evidence.emplace_back("differing", static_cast<double>(check.difference->differing));
+        anomaly.evidence.emplace_back("differing_elements", static_cast<double>(check.difference->differing));
         anomaly.evidence.emplace_back("elements", static_cast<double>(check.difference->elements));
-        anomaly.evidence.emplace_back("first_index", static_cast<double>(check.difference->first));
+        anomaly.evidence.emplace_back("first_differing_index", static_cast<double>(check.difference->first));
         if (check.difference->ulp) anomaly.evidence.emplace_back("ulp", static_cast<double>(*check.difference->ulp));
     }
     anomaly.message =
@@ -69,7 +69,7 @@ Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {
     if (const std::optional<Rank> sender = senderOf(input.run, check)) {
         anomaly.peer = sender;
         anomaly.message +=
-            say(" Rank {} sent it: the sender, the receiver or the link between them changed it.", sender->value);
+            say(" Rank {} sent it: the sender, the receiver or the link between them corrupted it.", sender->value);
     }
     if (mismatches.count > 1) {
         anomaly.message += say(" It is the first of {} such mismatches; the last is in step {}.", mismatches.count,
@@ -111,15 +111,16 @@ void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
     anomaly.evidence = {{"units", static_cast<double>(total)},
                         {"not_yet", static_cast<double>(not_yet)},
                         {"never", static_cast<double>(never)},
-                        {"aborted", static_cast<double>(replays.aborted)},
+                        {"abandoned", static_cast<double>(replays.aborted)},
                         {"skipped", static_cast<double>(replays.skipped)}};
     anomaly.message =
         say("of {} work units, {} not checked in {}: {} planned but abandoned, {} never planned. Their results are "
             "unverified.",
             total, sayCounted("{} is", "{} are", static_cast<std::uint64_t>(never + not_yet)),
             sayCounted("{} step", "{} steps", static_cast<std::uint64_t>(coverage.steps)), not_yet, never);
-    anomaly.suggestion = say("More steps cover more; 'bubblescope aadiff plan' shows how many steps full coverage "
-                             "takes, and what never fits into the bubbles. Smaller layers fit more bubbles.");
+    anomaly.suggestion =
+        say("Run more steps for more coverage; 'bubblescope aadiff plan' shows how many steps full coverage takes, and "
+            "which ops never fit into the bubbles. Smaller layers fit into more bubbles.");
     found.push_back(std::move(anomaly));
 }
 

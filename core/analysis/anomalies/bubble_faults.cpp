@@ -55,9 +55,10 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
         say("ranks idle {} ({:.1f} % of a step) longer than the closed form at these op times (median of {}).",
             formatTime(*excess), 100 * share, sayCounted("{} step", "{} steps", shares.size()));
     const bool caused = std::ranges::any_of(found, [](const Anomaly& a) { return a.cost > TimeNs{0}; });
-    anomaly.suggestion = caused
-                             ? say("The findings with a cost are its causes.")
-                             : say("Causes are unequal ops, transfers and waits: compare stages and transfer times.");
+    anomaly.suggestion =
+        caused
+            ? say("The findings with a cost are its causes.")
+            : say("The causes are unequal ops, transfers and waits: compare the stages' times and the transfer times.");
     found.push_back(std::move(anomaly));
 }
 

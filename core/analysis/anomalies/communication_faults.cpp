@@ -95,7 +95,7 @@ void findExposedCommunication(const AnomalyInput& input, Anomalies& found) {
             say(" Without activation transfers it would be {} shorter, without gradient transfers {}.",
                 formatTime(std::max(TimeNs{0}, activations)), formatTime(std::max(TimeNs{0}, gradients)));
     if (inside > TimeNs{0})
-        anomaly.message += say(" On the rank with the most, collectives inside ops take {}.", formatTime(inside));
+        anomaly.message += say(" Collectives inside ops take up to {} per rank.", formatTime(inside));
     if (const auto link = dearestLink(step, costs); link && input.worthReporting(link->cost, typical)) {
         anomaly.evidence.emplace_back("link_from", static_cast<double>(link->from.value));
         anomaly.evidence.emplace_back("link_to", static_cast<double>(link->to.value));
@@ -148,8 +148,8 @@ void findGradientExchange(const AnomalyInput& input, Anomalies& found) {
     anomaly.message = say("the gradient exchange takes {} ({:.1f} % of pipeline plus exchange): no rank computes "
                           "between the pipeline's end and the optimizers' start.",
                           formatTime(anomaly.cost), 100 * statistics::median(shares));
-    anomaly.suggestion = say("Exchange gradients in parts as soon as a stage has run its last backward: that fits into "
-                             "the cool-down's bubbles.");
+    anomaly.suggestion = say("Exchange gradients in parts as soon as a stage has run its last backward: the exchange "
+                             "then fits into the cool-down's bubbles.");
     found.push_back(std::move(anomaly));
 }
 

@@ -106,11 +106,11 @@ Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, An
     if (samples.replicas() > 1) anomaly.replica = shown.replica;
     anomaly.when = TimeInterval{shown.begin, shown.end};
     anomaly.evidence = {{"forward_backward_correlation", ties.forward_backward},
-                        {"ranks_correlation", ties.ranks},
-                        {"spread_ratio", ties.spread},
+                        {"correlation_over_ranks", ties.ranks},
+                        {"relative_spread", ties.spread},
                         {"longest_ratio", *longest},
                         {"longest_microbatch", static_cast<double>(longest - levels[worst.slowest].begin())},
-                        {"chance", chance}};
+                        {"p_value", chance}};
     const Sentence where = samples.replicas() > 1 ? say("all {} replicas", samples.replicas()) : say("all ranks");
     anomaly.message = say("micro-batches have unequal lengths: their forward and backward times correlate (r = {:.2f}) "
                           "on {}, and in step {} the longest, micro-batch {}, takes {:.2f} × the usual time; with "
@@ -118,7 +118,7 @@ Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, An
                           ties.forward_backward, where, shown.index, longest - levels[worst.slowest].begin(), *longest,
                           formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, worst.slowest));
     anomaly.suggestion = say("Balance the input: cut or pack sequences so that all micro-batches of all replicas hold "
-                             "equal work. Attention grows with the square of the sequence length.");
+                             "equal work. Attention time grows with the square of the sequence length.");
     found.push_back(std::move(anomaly));
     return levels;
 }

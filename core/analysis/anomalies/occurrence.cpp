@@ -113,8 +113,8 @@ Sentence occurrenceText(const Occurrence& seen) {
 Sentence certaintyText(const Anomaly& anomaly) {
     constexpr double kLeast = 1e-9; // smaller probabilities are shown as a bound
     for (const auto& [name, value] : anomaly.evidence) {
-        if (name == "chance" && value <= kLeast) return say("p < 1e-9 by noise alone");
-        if (name == "chance") return say("p = {:.2g} by noise alone", value);
+        if (name == "p_value" && value <= kLeast) return say("p < 1e-9 under noise alone");
+        if (name == "p_value") return say("p = {:.2g} under noise alone", value);
         if (name == "probability") return say("confidence {:.1f} %", std::floor(1000 * value) / 10);
     }
     switch (anomaly.kind) {
@@ -127,7 +127,7 @@ Sentence certaintyText(const Anomaly& anomaly) {
     case AnomalyKind::MemoryAboveEstimate:
     case AnomalyKind::AadiffMismatch:
     case AnomalyKind::AadiffUnchecked: return say("recorded in the trace");
-    default: return say("measured, if the trace's times are right");
+    default: return say("measured, assuming that the trace's times are right");
     }
 }
 

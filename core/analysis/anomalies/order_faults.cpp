@@ -31,7 +31,7 @@ AnomalyKind kindOf(const std::string& problem) {
 
 Sentence suggestionOf(AnomalyKind kind) {
     if (kind == AnomalyKind::MissingOp)
-        return say("If the job went on, the record was lost: use larger buffers, or record fewer categories.");
+        return say("If the job continued, the record was lost: use larger buffers, or record fewer categories.");
     if (kind == AnomalyKind::DuplicateOp)
         return say("Check that no file was loaded twice and that each op is annotated once.");
     return say("Check the annotations, and the clocks if the files come from several hosts.");
@@ -139,7 +139,7 @@ void reportDeparture(const AnomalyInput& input, std::size_t s, const Schedule& u
             anomaly.severity = input.worthReporting(longer, s) ? input.severityOf(longer, s) : Severity::Notice;
             const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
             anomaly.evidence = {{"index", static_cast<double>(index)},
-                                {"step_longer_ns", static_cast<double>(longer.count())}};
+                                {"extra_step_time_ns", static_cast<double>(longer.count())}};
             anomaly.message =
                 say("in step {}, rank {} ran {} as op {}; the other steps run {} there. The step took {}.", step.index,
                     r, opName(*seen), index, opName(*expected),

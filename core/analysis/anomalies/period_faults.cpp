@@ -279,7 +279,7 @@ void findLongSteps(const AnomalyInput& input, Anomalies& found) {
     anomaly.severity = input.severityOf(anomaly.meanCost(), input.typicalStep());
     anomaly.step = all[places.front()].index;
     anomaly.evidence = {{"long_steps", static_cast<double>(places.size())},
-                        {"longer_ns", static_cast<double>(longer.count())},
+                        {"extra_time_ns", static_cast<double>(longer.count())},
                         {"typical_ns", static_cast<double>(typical.count())}};
     const std::string time = formatTime(anomaly.cost);
     const auto every = rhythmOf(numbers);

@@ -29,13 +29,13 @@ void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
     anomaly.severity = Severity::Notice; // it happens once
     anomaly.step = input.selection.steps().front().index;
     input.setSeen(anomaly, cases);
-    anomaly.evidence = {{"longer_ns", static_cast<double>(longer.count())},
+    anomaly.evidence = {{"extra_time_ns", static_cast<double>(longer.count())},
                         {"warm_up_steps", static_cast<double>(count)},
                         {"typical_ns", typical}};
-    anomaly.message = say("warm-up takes {}, in total {} longer than typical steps, the time of {:.1f} typical steps.",
+    anomaly.message = say("warm-up takes {}, in total {} longer than typical steps, or {:.1f} typical steps.",
                           sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
-    anomaly.suggestion = say("It occurs once per start. If jobs start often, keep compiled kernels and autotuning "
-                             "results, and allocate before the first step. Record later steps.");
+    anomaly.suggestion = say("This happens once per start. If jobs start often, cache compiled kernels and autotuning "
+                             "results, and allocate memory before the first step. Record later steps.");
     found.push_back(std::move(anomaly));
 }
 
@@ -80,9 +80,9 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
                 formatTime(TimeNs{static_cast<std::int64_t>(change.after)}), steps[change.at],
                 longer ? say("{:.1f} % more", 100 * (ratio - 1)) : say("{:.1f} % less", 100 * (1 - ratio)),
                 formatTime(TimeNs{static_cast<std::int64_t>(change.before)}));
-        anomaly.suggestion = longer
-                                 ? say("Check which rank, link or op changed then. If all did, check the input sizes.")
-                                 : say("No action needed, unless the step time should be constant.");
+        anomaly.suggestion =
+            longer ? say("Check which rank, link or op changed at that point. If all did, check the input sizes.")
+                   : say("No action needed, unless the step time should be constant.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -106,7 +106,7 @@ void reportSkew(const AnomalyInput& input, Anomalies& found) {
     anomaly.rank = worst->rank;
     if (worst->replica != 0) anomaly.replica = worst->replica;
     anomaly.evidence = {{"offset_ns", static_cast<double>(worst->fit.offset.count())},
-                        {"bound_ns", static_cast<double>(worst->fit.bound.count())},
+                        {"error_bound_ns", static_cast<double>(worst->fit.bound.count())},
                         {"drift_ppm", worst->fit.drift * 1e6},
                         {"residual_ns", static_cast<double>(clocks.residual.count())}};
     anomaly.message = say("the clock of rank {} is {} (± {}) off the first rank's; all times were aligned to one clock "
@@ -130,10 +130,10 @@ void reportSteps(const AnomalyInput& input, Anomalies& found) {
         anomaly.rank = clock.rank;
         if (clock.replica != 0) anomaly.replica = clock.replica;
         anomaly.when = TimeInterval{step.at - step.within, step.at + step.within};
-        anomaly.evidence = {{"size_ns", static_cast<double>(step.size.count())},
+        anomaly.evidence = {{"change_ns", static_cast<double>(step.size.count())},
                             {"at_ns", static_cast<double>(step.at.count())},
-                            {"within_ns", static_cast<double>(step.within.count())},
-                            {"bound_ns", static_cast<double>(clock.fit.bound.count())}};
+                            {"time_error_ns", static_cast<double>(step.within.count())},
+                            {"error_bound_ns", static_cast<double>(clock.fit.bound.count())}};
         anomaly.message =
             say("the clock of rank {} was changed by {} during the run, at {} (± {}); times before and after were "
                 "aligned separately.",
@@ -168,14 +168,14 @@ void reportCausality(const AnomalyInput& input, const TransferSamples& transfers
     anomaly.severity = Severity::Serious;
     anomaly.evidence = {{"transfers", static_cast<double>(count)},
                         {"worst_ns", static_cast<double>(worst.count())},
-                        {"bound_ns", static_cast<double>(bound.count())}};
+                        {"error_bound_ns", static_cast<double>(bound.count())}};
     anomaly.message =
         say("{}; the worst is on rank {} from rank {} in step {}: {} early (clock error: {}).",
             count == 1 ? say("a receive ends before its send starts")
                        : say("{} receives end before their sends start", count),
             anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
     anomaly.suggestion =
-        say("Align the clocks ({}). If they were aligned, sends and receives in the trace are matched wrongly.",
+        say("Align the clocks ({}). If they are already aligned, the trace pairs sends and receives wrongly.",
             optionOf(Field("clocks"), "align"));
     found.push_back(std::move(anomaly));
 }
@@ -218,11 +218,11 @@ void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
         anomaly.kind = AnomalyKind::MemoryAboveEstimate;
         anomaly.severity = Severity::Warning;
         anomaly.rank = Rank{*global};
-        anomaly.evidence = {{"peak_bytes", peak}, {"estimate_bytes", estimate}, {"ratio", peak / estimate}};
+        anomaly.evidence = {{"peak_bytes", peak}, {"estimated_bytes", estimate}, {"ratio", peak / estimate}};
         anomaly.message = say("rank {} peaks at {:.0f} bytes, {:.2f} × its estimate of {:.0f}.", *global, peak,
                               peak / estimate, estimate);
-        anomaly.suggestion = say("Check the sizes in the memory model; it does not cover fragmentation and buffers of "
-                                 "the communication library.");
+        anomaly.suggestion = say("Check the sizes in the memory model. It does not include fragmentation or the "
+                                 "communication library's buffers.");
         found.push_back(std::move(anomaly));
     }
 }

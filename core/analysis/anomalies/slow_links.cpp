@@ -43,7 +43,7 @@ Anomaly describe(const AnomalyInput& input, AnomalyKind kind, const LinkKey& lin
     anomaly.evidence = {{"transfer_ns", time},
                         {"usual_ns", usual},
                         {"ratio", time / std::max(1.0, usual)},
-                        {"clock_bound_ns", static_cast<double>(input.clocks.bound().count())}};
+                        {"clock_error_bound_ns", static_cast<double>(input.clocks.bound().count())}};
     return anomaly;
 }
 
@@ -66,7 +66,7 @@ void tell(Anomaly& anomaly, double time, double usual, std::optional<double> oth
     anomaly.suggestion =
         say("Check this direction of the link: its adapter, cable and switch port, other traffic, and its route.");
     if (other_way) {
-        anomaly.evidence.emplace_back("back_ns", *other_way);
+        anomaly.evidence.emplace_back("reverse_ns", *other_way);
         anomaly.message = say("transfers between rank {} and rank {} take {} one way and {} the other (median link: "
                               "{}); at the median the step would be {} shorter ({:.1f} %).",
                               from, to, timeText(time), timeText(*other_way), timeText(usual), cost, 100 * share);
@@ -128,7 +128,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
         if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
         input.setLasting(anomaly);
-        anomaly.evidence.emplace_back("chance", chance);
+        anomaly.evidence.emplace_back("p_value", chance);
         const std::optional<double> other_way = both ? std::optional(typical(links.at(back))) : std::nullopt;
         tell(anomaly, typical(transfers), usual, other_way, of_two, input.fraction(cost, s));
         found.push_back(std::move(anomaly));
@@ -182,7 +182,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
         Anomaly anomaly =
             describe(input, AnomalyKind::DegradingLink, candidate.link, s, candidate.after, candidate.before, cost);
         input.setLasting(anomaly, input.run.steps[candidate.late].index);
-        anomaly.evidence.emplace_back("chance", corrected[candidate.place]);
+        anomaly.evidence.emplace_back("p_value", corrected[candidate.place]);
         anomaly.message = say("transfers from rank {} to rank {} took {} in the first third of the steps and {} in the "
                               "last ({:.1f} ×); unchanged, step {} would be {} shorter ({:.1f} %).",
                               anomaly.rank->value, anomaly.peer->value,

@@ -176,8 +176,8 @@ WorstOp worstOf(const AnomalyInput& input, const OpSamples& samples, const OpRow
     out.anomaly.evidence = {{"duration_ns", samples.duration(slowest)},
                             {"usual_ns", static_cast<double>(out.usual.count())},
                             {"ratio", out.ratio},
-                            {"deviations", slow.deviations},
-                            {"chance", slow.chance},
+                            {"standard_deviations", slow.deviations},
+                            {"p_value", slow.chance},
                             {"ops", static_cast<double>(slow.samples.size())}};
     // The halves of a pair are slow together; which of them caused it is unknown.
     out.name = opName(worst.op);
@@ -221,8 +221,8 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const Usua
                               "{} shorter ({:.1f} %).",
                               *anomaly.step, worst.name, who, took, worst.ratio, formatTime(worst.usual), more,
                               formatTime(anomaly.cost), share);
-        anomaly.suggestion = say("A single case can be chance (garbage collection, a page fault, another process). If "
-                                 "it recurs, check what else ran on that host at that time.");
+        anomaly.suggestion = say("A single case may be a coincidence (garbage collection, a page fault, another "
+                                 "process). If it recurs, check what else ran on that host at that time.");
         return anomaly;
     }
     anomaly.message = say("{} of {} are sometimes slow ({} times); such a step is {} longer ({:.1f} %). The worst, {} "

@@ -150,11 +150,11 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, std::size_t s
     input.setLasting(anomaly);
     anomaly.evidence = {{"chunk", slow.chunk.value},
                         {"stage", slow.stage.value},
-                        {"work_ns", slow.work / microbatches},
-                        {"median_stage_work_ns", slow.usual() / microbatches},
+                        {"stage_time_ns", slow.work / microbatches},
+                        {"median_stage_time_ns", slow.usual() / microbatches},
                         {"ratio", slow.ratio},
                         {"excess_per_step_ns", excess},
-                        {"chance", slow.chance}};
+                        {"p_value", slow.chance}};
     const Sentence place =
         last ? say("rank {}, chunk {} (stage {}, the last)", slow.rank.value, slow.chunk.value, slow.stage.value)
              : say("rank {}, chunk {} (stage {})", slow.rank.value, slow.chunk.value, slow.stage.value);

@@ -123,7 +123,7 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         Anomaly& anomaly = slowdown->anomaly;
         anomaly.replica = key.first;
         input.setLasting(anomaly);
-        anomaly.evidence = {{"ratio", ratio}, {"chance", chance}};
+        anomaly.evidence = {{"ratio", ratio}, {"p_value", chance}};
         anomaly.message = say("{} takes {:.2f} × as long as its peers in the other replicas for the same ops; at their "
                               "speed its step would be {} shorter ({:.1f} %).",
                               nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(anomaly.cost),
@@ -231,7 +231,7 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         anomaly.replica = key.first;
         anomaly.cost = cost;
         input.setLasting(anomaly);
-        anomaly.evidence = {{"ratio", ratio}, {"chance", chance}};
+        anomaly.evidence = {{"ratio", ratio}, {"p_value", chance}};
         anomaly.message =
             say("{} computes {:.2f} × as long as its peers in the other replicas, which wait for it in collectives "
                 "inside their ops, so all ops look equally long; at their speed a step would be {} shorter ({:.1f} %).",
@@ -412,7 +412,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         anomaly.rank = Rank{r};
         anomaly.cost = cost;
         input.setLasting(anomaly);
-        anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
+        anomaly.evidence = {{"ratio", ratio}, {"p_value", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
         const double share = 100 * input.fraction(cost, input.typicalStep());
         anomaly.message = pp > 2 ? say("rank {} is slow in all {} chunks: its ops take {:.2f} × as long as other "
                                        "ranks'; at their speed the step would be {} shorter ({:.1f} %).",

@@ -23,7 +23,7 @@ Matching howToMatch(const Schedule& a, const Schedule& b) {
 Sentence matchingNote(Matching matching, const Schedule& a, const Schedule& b) {
     if (matching == Matching::ByRank) {
         if (a.microbatches == b.microbatches) return {};
-        return say("m is {} in one run and {} in the other: step times and idle times measure different work",
+        return say("m is {} in one run and {} in the other, so step times and idle times measure different work",
                    a.microbatches, b.microbatches);
     }
     const auto shape = [](const Schedule& s) {

@@ -120,7 +120,7 @@ Result<Schedule> givenOrder(const RunModel& run, const PipelineChange& change) {
     const Schedule& order = *change.order;
     if (!change.schedule.empty() || change.vpp || change.microbatches || change.split > 1)
         return usageError("a schedule file defines its own sizes",
-                          "combine it with no other change of the pipeline than layers");
+                          "of the pipeline's other changes, only layers can be combined with it");
     if (order.pp != run.pp || order.microbatches != run.microbatches) {
         return usageError(
             fmt::format("the schedule file is for {} ranks and {} micro-batches, but the run has {} and {}", order.pp,
@@ -140,7 +140,7 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     const bool same_sizes = (!change.vpp || *change.vpp == run.vpp) && microbatches * change.split == run.microbatches;
     if (change.schedule.empty() && same_sizes) return order;
     if (change.schedule.empty() && findScheduleFamily(order.name) == nullptr) {
-        return usageError("the run's order does not match a known schedule, so its form for other sizes is unknown",
+        return usageError("the run's order does not match a known schedule, so the order for other sizes is unknown",
                           "choose one with schedule=NAME");
     }
     ScheduleSpec spec;

@@ -168,7 +168,7 @@ Result<TimedGraph> RunGraphBuilder::finish(const std::string& where, StepEnd end
     if (out.graph.nodes_.size() != count) {
         const auto stuck = std::ranges::find(position, kNoNode) - position.begin();
         const RunNode& node = nodes_[static_cast<std::size_t>(stuck)];
-        return inputError(where, fmt::format("ops wait for each other in a circle, among them a {} of rank {}",
+        return inputError(where, fmt::format("ops wait for each other in a cycle, including a {} of rank {}",
                                              runOpInfo(node.op).name, node.rank.value));
     }
 

@@ -149,8 +149,8 @@ Status checkError(const RunModel& run, std::optional<double> most) {
         fmt::format(
             "no prediction: the replay differs from the measured steps by {:.1f} %, more than the accepted {:g} %",
             100 * run.check.error(), 100 * *most),
-        fmt::format("skip unusual steps by selecting the others with {}, or accept more with {}", Field("step"),
-                    Field("max_error")));
+        fmt::format("skip unusual steps by selecting the others with {}, or accept a larger error with {}",
+                    Field("step"), Field("max_error")));
 }
 
 TimeNs Prediction::change() const {

@@ -463,7 +463,7 @@ bool Reader::mendEvent(std::optional<std::size_t> border) {
     batch.events.front().offset = begin;
     batch.flaws = {};
     log_.add("mended-event", EventPlace{where_, begin}.text(),
-             say("repaired events that are not valid JSON, by guessing"));
+             say("repaired events that are not valid JSON; their content is a guess"));
     add(batch, false);
     scanner_.moveTo(begin + mended->end);
     return true;

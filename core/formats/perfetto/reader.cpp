@@ -177,7 +177,7 @@ void Reader::reportEnd(PacketBatch::End end) {
     switch (end) {
     case PacketBatch::End::Whole: break;
     case PacketBatch::End::NoPacket:
-        log_.add("corrupt", here(), say("no packet where one should follow; the rest was skipped"));
+        log_.add("corrupt", here(), say("expected a packet but found other data; skipped the rest"));
         break;
     case PacketBatch::End::BadLength:
         log_.add("corrupt", here(), say("unreadable length of a packet; the rest was skipped"));
@@ -446,7 +446,7 @@ void Reader::addCategory(StringId category) {
     if (!joined_) categories_ = builder_.text(event_.category);
     const std::string_view name = builder_.text(category);
     if (categories_.size() + name.size() >= kLongest)
-        return log_.add("many-categories", here(), say("some event categories are not shown: too many"));
+        return log_.add("many-categories", here(), say("there are too many event categories; some are not shown"));
     categories_ += ',';
     categories_ += name;
     joined_ = true;

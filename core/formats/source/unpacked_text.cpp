@@ -75,7 +75,8 @@ Status reportFault(const Unpacked& unpacked, const std::string& where, Diagnosti
     if (unpacked.fault.empty()) return {};
     const Sentence place = say("{}, byte {}", where, unpacked.fault_at);
     if (unpacked.bytes.size() == 0)
-        return inputError(place.text(), unpacked.fault, "copy the file again, or from where it was written");
+        return inputError(place.text(), unpacked.fault,
+                          "copy the file again, or copy it from where it was first written");
     log.add(unpacked.cut_off ? "truncated" : "corrupt", place,
             unpacked.cut_off ? say("the compressed data are truncated; everything before was read")
                              : say("the compressed data are damaged; everything before was read"));

@@ -299,13 +299,14 @@ void recommend(Advice& advice) {
     };
     const auto found = std::ranges::find_if(advice.suggestions, fits);
     if (found == advice.suggestions.end()) {
-        advice.why =
-            say("it is the shortest; all need more memory or two copies of the model, or no framework supports them");
+        advice.why = say("it is the shortest; every order needs more memory, needs two copies of the model, or is "
+                         "supported by no framework");
         return;
     }
     advice.recommended = static_cast<std::size_t>(found - advice.suggestions.begin());
-    advice.why = advice.recommended == 0 ? say("it is the shortest, needs no more memory, and a framework supports it")
-                                         : say("it is the shortest supported by a framework that needs no more memory");
+    advice.why = advice.recommended == 0
+                     ? say("it is the shortest, needs no more memory, and a framework supports it")
+                     : say("it is the shortest that a framework supports and that needs no more memory");
 }
 
 /// Adds the orders that were searched; the second, with another split, only if that makes the step shorter.

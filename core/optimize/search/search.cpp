@@ -502,7 +502,7 @@ private:
     }
 
     [[nodiscard]] Error nothingRuns() const {
-        return inputError("search", "every tried order deadlocks with these sends, or exceeds the memory",
+        return inputError("search", "every order tried deadlocks with these sends, or exceeds the memory",
                           fmt::format("allow more memory, or use {} or batched", Field("sends").is("async")));
     }
 

@@ -101,7 +101,7 @@ void addLargerMicrobatches(Section& document, const Advice& advice) {
         document.paragraph(
             "", fmt::format("Fewer, larger micro-batches cannot be predicted from a trace with one size. With {} "
                             "micro-batches of twice the size, the step gets shorter if ops take less than {:.2f} × "
-                            "their current time; it then holds {:.2f} activations.",
+                            "their current time; the fullest rank then holds {:.2f} activations.",
                             advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
         data = Value::Object{{"microbatches", advice.larger->microbatches},
                              {"break_even_op_time", advice.larger->break_even},
@@ -125,7 +125,7 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
         table.rows.back().emplace_back(frameworks);
         table.rows.back().emplace_back("");
     };
-    row(observed, "", advice.present, "as it ran", "");
+    row(observed, "", advice.present, "as run", "");
     for (const Suggestion& suggestion : advice.suggestions) {
         row(suggestion.prediction.predicted(),
             fmt::format("{:+.1f} % ± {:.1f}", 100 * suggestion.prediction.relativeChange(),
@@ -186,7 +186,7 @@ void addSearchedOrders(Section& document, const Advice& advice, bool orders_writ
     document.data("split_adds_ns", advice.split_adds);
     if (any && !orders_written)
         document.paragraph("",
-                           fmt::format("`{}` writes the found orders as PyTorch's CSV.", Field("orders").is("FOLDER")));
+                           fmt::format("`{}` writes the orders found as PyTorch's CSV.", Field("orders").is("FOLDER")));
 }
 
 } // namespace
@@ -208,7 +208,7 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
     document.data("no_orders", advice.no_orders.empty() ? Value() : Value(advice.no_orders));
     if (advice.suggestions.empty()) {
         document.data("split_adds_ns", {});
-        document.line("None is predicted to save half a percent.");
+        document.line("None is predicted to save 0.5 % or more.");
         addReplayCheck(document, model.check);
         addLargerMicrobatches(document, advice);
         return document;
@@ -219,10 +219,10 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
     document.paragraph("",
                        fmt::format("Recommended: {}; {}.", fmt::join(advice.suggestions[advice.recommended].texts, " "),
                                    advice.why.text()));
-    document.paragraph(
-        "", std::string("Activations are those of the fullest rank, in units of what its whole share of the model "
-                        "keeps for a micro-batch as recorded. Smaller micro-batches and chunks are assumed to be as "
-                        "efficient as large ones; real devices are slightly less efficient."));
+    document.paragraph("",
+                       std::string("Activations: the peak on the fullest rank; 1 is what its whole share of the model "
+                                   "keeps for one recorded micro-batch. Smaller micro-batches and chunks are assumed "
+                                   "to be as efficient as large ones; real devices are slightly less efficient."));
     addReplayCheck(document, model.check);
     addMovedWork(document, advice);
     addSearchedOrders(document, advice, orders_written);

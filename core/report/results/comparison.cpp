@@ -146,8 +146,8 @@ void addStep(Section& document, const RunComparison& result) {
         document.line(text + ", untested");
         return;
     }
-    document.line(
-        fmt::format("{}, 95 % between {} and {}", text, formatTimeDelta(step.low), formatTimeDelta(step.high)));
+    document.line(fmt::format("{}, 95 % confidence interval: {} to {}", text, formatTimeDelta(step.low),
+                              formatTimeDelta(step.high)));
     document.line(result.step_changed ? fmt::format("  changed (p = {:.2g})", *step.chance)
                                       : std::string("  no significant change"));
 }

@@ -114,10 +114,10 @@ Section waterfallSection(const StepAccounting& account, TimeNs wall, bool people
     Section section;
     section.key = "ladder";
     section.heading = "Causes of the longer step";
-    section.note = "cumulative; in isolation; if removed";
+    section.note = "adds: cumulative; alone: in isolation; if removed: time saved";
     section.data("ideal_ns", account.ideal);
     Table table("causes", {data("cause"), shown("", Align::Left), column("adds_ns", "adds"),
-                           column("alone_ns", "alone"), column("without_ns", "gone, saves")});
+                           column("alone_ns", "alone"), column("without_ns", "if removed")});
     if (people)
         table.row(absent(), "ideal step", Cell(account.ideal).withBar(fractionOf(account.ideal, wall)), absent(),
                   absent());
@@ -224,7 +224,7 @@ Table blameRanking(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     Table table("ranking",
                 {shown("cause", Align::Left), data("kind"), data("rank"), column("count", "times"),
                  column("excess_ns", "excess"), column("waits_ns", "waits caused"), shown("mostly", Align::Left),
-                 column("saves_ns", "step saves"), data("bubble_saved_ns"), data("peer"), data("chunk"), data("op")});
+                 column("saves_ns", "step gain"), data("bubble_saved_ns"), data("peer"), data("chunk"), data("op")});
     for (const RootCause& cause : blame.ranking) {
         const auto most = std::ranges::max_element(cause.idle);
         table.row(rootCauseName(step, diagnosis, cause), rootCauseKindName(cause.kind), cause.rank, cause.count,

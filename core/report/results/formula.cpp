@@ -113,8 +113,8 @@ Value formulaPeaks(const ClosedForm& form) {
 }
 
 std::string quotedWords(const ClosedForm& form) {
-    if (form.quoted.empty()) return "\nNo formulas are quoted elsewhere for this schedule.";
-    std::string out = "\nQuoted elsewhere";
+    if (form.quoted.empty()) return "\nNo published formulas are quoted for this schedule.";
+    std::string out = "\nPublished formulas";
     for (const QuotedForm& quoted : form.quoted) {
         const bool at_position = quoted.quantity == Quantity::PositionBubble;
         out += fmt::format("\n  {} ({})\n    {}: {}", quoted.name, quoted.source,

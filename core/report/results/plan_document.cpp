@@ -185,11 +185,11 @@ void addLaunchLines(Document& document, const plan::Problem& problem, const Plan
 
 void addSearchLines(Document& document, const plan::SearchResult& found) {
     std::string text =
-        fmt::format("Judged {} of {} layouts; {} do not fit", found.judged, found.considered, found.too_large);
+        fmt::format("Evaluated {} of {} layouts; {} do not fit", found.judged, found.considered, found.too_large);
     if (found.ruled_out_from)
         text += fmt::format("; {} were ruled out, since none takes less than {}", found.ruled_out,
                             formatTime(*found.ruled_out_from));
-    document.paragraph("", fmt::format("{}. Even without a limit of memory no layout takes less than {}.", text,
+    document.paragraph("", fmt::format("{}. Even without a memory limit, no layout takes less than {}.", text,
                                        formatTime(found.bound)));
 }
 
@@ -278,8 +278,8 @@ Document calibratedDocument(const RunModel& run, const Schedule& order, const pl
     document.data("plans", std::move(plans));
     document.data("judged", found.judged);
     document.add(std::move(table));
-    document.paragraph("", fmt::format("Judged {} choices on the run's mean times. Smaller micro-batches are taken to "
-                                       "need proportionally less time.",
+    document.paragraph("", fmt::format("Evaluated {} choices on the run's mean times. Smaller micro-batches are "
+                                       "assumed to take proportionally less time.",
                                        found.judged));
     std::string command = fmt::format("whatif {}", fmt::join(words, " "));
     for (const std::string& text : found.plans.front().texts)

@@ -50,7 +50,7 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
                               placementName(found.schedule.placement), formatTime(found.makespan),
                               found.proven ? "proven optimal"
                                            : fmt::format("{} above the lower bound", formatPercent(found.gap(), 2))));
-    document.paragraph("", fmt::format("Bound {}: {}.", formatTime(found.bound), found.reason.text()));
+    document.paragraph("", fmt::format("Lower bound {}: {}.", formatTime(found.bound), found.reason.text()));
     if (found.best_family) {
         const TimeNs change = found.makespan - found.best_family->makespan;
         document.line(fmt::format("Best named schedule: {}, {}; this order is {} {}",
@@ -59,7 +59,7 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
                                   formatPercent(std::abs(fractionOf(change, found.best_family->makespan))),
                                   change > TimeNs{0} ? "longer" : "shorter"));
     } else {
-        document.line("Best named schedule: none has these sizes and fits into the memory");
+        document.line("Best named schedule: none supports these sizes and fits into memory");
     }
     if (found.noisy) {
         document.line(fmt::format("Under noise: mean {}, 95 of 100 steps take up to {}",
@@ -91,8 +91,8 @@ void addRecordedOrder(Document& document, const std::optional<RecordedOrder>& re
                                         {"simulated_ns", recorded->simulated},
                                         {"replay_error", recorded->error}});
     const TimeNs change = found.makespan - recorded->simulated;
-    document.paragraph("", fmt::format("A recorded step takes {}; its order takes {} with the mean op times. The found "
-                                       "order changes that by {:+.1f} %; the replay error is {}. Activations are "
+    document.paragraph("", fmt::format("A recorded step takes {}; its order takes {} with the mean op times. The order "
+                                       "found changes that by {:+.1f} %; the replay error is {}. Activations are "
                                        "limited to each rank's recorded maximum, unless an option sets a limit.",
                                        formatTime(recorded->observed), formatTime(recorded->simulated),
                                        100 * fractionOf(change, recorded->simulated), formatPercent(recorded->error)));

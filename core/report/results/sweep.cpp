@@ -106,8 +106,7 @@ std::string opMeaning(const Schedule& schedule, const CostModel& costs) {
     if (chunks == 1) return {};
     const OpTimes times = usualTimes(costs);
     return fmt::format(
-        "An op is of one of a rank's {} chunks: forward {} and backward {}, so {} and {} per micro-batch "
-        "and rank.",
+        "Each op covers one of a rank's {} chunks: forward {} and backward {}, so {} and {} per micro-batch and rank.",
         chunks, formatTime(times.forward), formatTime(times.backward), formatTime(chunks * times.forward),
         formatTime(chunks * times.backward));
 }
@@ -172,12 +171,13 @@ Document sweepDocument(std::span<const SweptRun> runs, std::span<const SweepAxis
     });
     Document document;
     if (chunks_of_times == 1)
-        document.line("Equal work: times are of a rank's whole part of the model; with v chunks an op takes 1/v.\n");
+        document.line("Equal work: times are for a rank's whole part of the model; with v chunks an op takes 1/v.\n");
     else if (chunks_of_times)
-        document.line(fmt::format("Equal work: times are of an op of {} chunks per rank; other ops take their share.\n",
-                                  *chunks_of_times));
+        document.line(fmt::format(
+            "Equal work: times are for ops with {} chunks per rank, and are scaled for other numbers of chunks.\n",
+            *chunks_of_times));
     else if (differ)
-        document.line("Times are of one op, so of one chunk: a rank with more chunks does more work.\n");
+        document.line("Times are per op, so per chunk: a rank with more chunks does more work.\n");
     document.add(sweepTable(runs, axes));
     std::set<std::string> unused;
     for (const SweptRun& run : runs)
@@ -189,7 +189,7 @@ Document sweepDocument(std::span<const SweptRun> runs, std::span<const SweepAxis
         if (!run.run) continue;
         const std::string chart = textChart(run.run->step);
         document.line(fmt::format("\n{}\n{}", orderName(run.run->schedule),
-                                  chart.empty() ? "too wide for a chart to scale"
+                                  chart.empty() ? "too wide for a chart drawn to scale"
                                                 : chart.substr(0, chart.size() - 1))); // a line ends by itself
     }
     return document;

@@ -139,7 +139,7 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
         line(fmt::format("  also explains the trace: {}", fmt::join(how.alternatives, ", ")));
     if (run.places) line(fmt::format("Mesh: {} (by {})", placeText(run.places->sizes), run.places->source));
     if (run.info && run.info->source == "run") line(pacingText(run));
-    if (run.info && !run.info->faults.empty()) line(fmt::format("Planted faults: {}", run.info->faults));
+    if (run.info && !run.info->faults.empty()) line(fmt::format("Injected faults: {}", run.info->faults));
 }
 
 Section clocksSection(const RunClocks& clocks) {

@@ -37,7 +37,8 @@ void addVerdict(Section& document, const StragglerStudy& study) {
                                        "so stragglers cost {} of the time.",
                                        formatTime(study.ideal), study.slowdown, formatPercent(study.waste)));
     if (study.slowdown < kAttributedSlowdown || !study.m_w || !study.m_s) {
-        document.paragraph("", fmt::format("Below S = {} the loss is too small to attribute.", kAttributedSlowdown));
+        document.paragraph("",
+                           fmt::format("With S below {}, the loss is too small to attribute.", kAttributedSlowdown));
         return;
     }
     const auto explains = [](double fraction) { return fraction > kExplains ? "explains" : "does not explain"; };
@@ -48,9 +49,9 @@ void addVerdict(Section& document, const StragglerStudy& study) {
                         *study.m_w, explains(*study.m_w)));
     if (std::max(*study.m_s, *study.m_w) > 1)
         document.paragraph(
-            "", "More than 100 % is possible: slow ones raise the mean, so the others can be faster than it.");
+            "", "More than 100 % is possible: slow workers raise the mean, so the others can be faster than the mean.");
     if (study.slowdown < kStragglingSlowdown)
-        document.paragraph("", fmt::format("Below S = {} a job has no stragglers.", kStragglingSlowdown));
+        document.paragraph("", fmt::format("A job with S below {} has no stragglers.", kStragglingSlowdown));
 }
 
 Section opTypesSection(const StragglerStudy& study) {
@@ -196,7 +197,7 @@ void addReplayError(Section& section, const ReplayCheck& check) {
                                 formatTime(longest.observed));
         }
         if (check.estimated_transfers > 0)
-            text += fmt::format(" The trace misses {} of {} transfers.", check.estimated_transfers, check.transfers);
+            text += fmt::format(" The trace lacks {} of {} transfers.", check.estimated_transfers, check.transfers);
         if (check.unrecorded > kWorthNaming / 2)
             text += fmt::format(" The trace does not record why ops start late ({} of the time).",
                                 formatPercent(check.unrecorded));

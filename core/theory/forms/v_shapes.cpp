@@ -41,7 +41,7 @@ int vMinUnits(int p) {
 Status requireEqualTimes(const Schedule& schedule, const OpTimes& t, int least) {
     if (!equalTimes(t)) {
         return usageError(fmt::format("{}'s closed form holds for t_f = t_i = t_w", schedule.name),
-                          "give such times, or use `bubblescope simulate`");
+                          "give times that meet one of these conditions, or use `bubblescope simulate`");
     }
     if (schedule.microbatches < least) {
         return usageError(fmt::format("{}'s closed form holds for {} or more micro-batches on {} ranks", schedule.name,
@@ -115,7 +115,7 @@ Result<ClosedForm> v1F1BForm(const Schedule& schedule, const CostModel& costs) {
     const std::int64_t m = schedule.microbatches;
     if (t.backward != 2 * t.forward) {
         return usageError("v-1f1b's closed form holds for t_b = 2·t_f",
-                          "give such times, or use `bubblescope simulate`");
+                          "give times that meet one of these conditions, or use `bubblescope simulate`");
     }
     const auto form = [&](std::int64_t units, const std::string& bubble, const std::string& where) {
         return makespanForm(schedule, costs, (6 * m + units) * t.forward, bubble, "6·m·t_f + " + bubble,

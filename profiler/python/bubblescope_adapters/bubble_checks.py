@@ -161,7 +161,7 @@ class BubbleChecks:
                 layer.left_out.add(kind)
                 backwards.setdefault((layer.stage, kind), []).append(layer.number)
         for (stage, kind), numbers in sorted(backwards.items()):
-            events.message("%slayers %s of stage %d is not checked in bubbles: there was none for its trial"
+            events.message("%slayers %s of stage %d is not checked in bubbles: none was free for its trial"
                            % (_BACKWARDS[kind], ", ".join(str(number) for number in numbers), stage))
 
     def _refuse_gradients(self, layer, why):
@@ -229,7 +229,7 @@ class BubbleChecks:
         units = self._session.counts()["units"]
         layers = sum([layer is not None for of_chunk in self._layers for layer in of_chunk])
         events.message(
-            "checks in bubbles begin on rank %d: %d kinds of ops of %d of %d layers; its waits hold up to %d checks a step"
+            "checks in bubbles begin on rank %d: %d kinds of ops of %d of %d layers; its waits fit up to %d checks per step"
             % (self._pipeline.rank, units, layers, sum(map(len, self._layers)), planned)
         )
 
@@ -527,7 +527,7 @@ class BubbleChecks:
             work.close()
         except Exception as problem:  # noqa: BLE001: the job matters more than its checks
             self._failed = True
-            events.message("there are no more checks in bubbles: %s: %s" % (type(problem).__name__, problem))
+            events.message("checks in bubbles have stopped: %s: %s" % (type(problem).__name__, problem))
         self._random = False
 
     def _announce(self):
@@ -615,6 +615,6 @@ class BubbleChecks:
         repetitions = [kept.layer.repeat(kept, task.kind).get(name, []) for _ in range(2)]
         verdict = self._session.repeated([digest(results) for results in repetitions])
         events.message(
-            "step %d, layer %d of stage %d (%s), micro-batch %d: computing its %s again gave other bits (%s)"
+            "step %d, layer %d of stage %d (%s), micro-batch %d: computing its %s again gave different bits (%s)"
             % (events.steps.number, task.layer, kept.layer.stage, kept.layer.name, task.microbatch, name, verdict)
         )

@@ -47,7 +47,7 @@ class Checks:
             return function(*args)
         except Exception as problem:  # noqa: BLE001: the job matters more than its checks
             self.running = None
-            events.message("there are no more checks in bubbles: %s: %s" % (type(problem).__name__, problem))
+            events.message("checks in bubbles have stopped: %s: %s" % (type(problem).__name__, problem))
             return 0
 
     def begin(self, key, describe):

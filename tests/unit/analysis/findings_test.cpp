@@ -251,7 +251,7 @@ TEST(Findings, ALongWarmUp) {
     const auto found = ofKind(analyzeRun(with(4)), AnomalyKind::LongWarmUp);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0].severity, Severity::Notice);
-    EXPECT_NEAR(evidenceOf(found[0], "longer_ns"), 3 * evidenceOf(found[0], "typical_ns"),
+    EXPECT_NEAR(evidenceOf(found[0], "extra_time_ns"), 3 * evidenceOf(found[0], "typical_ns"),
                 0.1 * evidenceOf(found[0], "typical_ns"));
     EXPECT_TRUE(ofKind(analyzeRun(with(1.8)), AnomalyKind::LongWarmUp).empty()) << "not long";
 }

@@ -64,9 +64,9 @@ TEST(EndedProcesses, ReportsNothingIfAllRanksExited) {
 }
 
 TEST(EndedProcesses, ReportsAFileWithoutEndIfItsSignalIsUnknown) {
-    EXPECT_THAT(reported({rankThat("", TimeNs{2600}, true), rankThat("", TimeNs{0})}),
-                ElementsAre("unfinished: rank1: the file has no end: its process was killed, or the file was "
-                            "truncated"));
+    EXPECT_THAT(
+        reported({rankThat("", TimeNs{2600}, true), rankThat("", TimeNs{0})}),
+        ElementsAre("unfinished: rank1: the file has no end mark: its process was killed, or the file was truncated"));
     EXPECT_THAT(reported({rankThat("", TimeNs{0}), rankThat("", TimeNs{0})}), ElementsAre()) << "may still be running";
 }
 

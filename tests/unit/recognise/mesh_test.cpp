@@ -82,7 +82,7 @@ TEST_F(MeshTraces, UsersMeshTellsReplicasAndTensorRanks) {
 
     const auto small = load("pp=2,dp=2");
     ASSERT_FALSE(small.ok());
-    EXPECT_THAT(small.error().text(), HasSubstr("outside of the mesh"));
+    EXPECT_THAT(small.error().text(), HasSubstr("outside the mesh"));
 }
 
 TEST_F(MeshTraces, ProcessGroupsTellPlaces) {
