@@ -335,6 +335,18 @@ private slots:
             }
             QCOMPARE(all, kinds);
         }
+        // Shares of what excludes each other add up, of all ranks and of one.
+        panel.groups().setCurrentIndex(static_cast<int>(RangeGroup::Kind));
+        for (const int rank : {0, 3}) {
+            panel.ranks().setCurrentIndex(rank);
+            QSignalSpy filled(&panel, &RangePanel::filled);
+            QVERIFY(filled.wait());
+            double shares = 0;
+            for (int at = 0; at < panel.model().rowCount(); ++at)
+                shares +=
+                    panel.model().index(at, RangeTableModel::ShareColumn).data(RangeTableModel::kSortRole).toDouble();
+            QVERIFY2(std::abs(shares - 1) < 1e-9, qPrintable(QString::number(shares)));
+        }
         // Z zooms to it; a click on the ruler ends it.
         desk.view().setFocus();
         QTest::keyClick(&desk.view(), Qt::Key_Z);

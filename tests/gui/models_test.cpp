@@ -3,13 +3,16 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/report_table_model.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/panels/details_panel.h"
 #include "core/report/results/document_parts.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAbstractItemModelTester>
 #include <QFont>
+#include <QLabel>
 #include <QTest>
+#include <QToolButton>
 
 #include <algorithm>
 #include <random>
@@ -146,7 +149,39 @@ private slots:
         QCOMPARE(valueOf(text, QStringLiteral("Start in step")), QStringLiteral("40.000 ms"));
         QCOMPARE(valueOf(text, QStringLiteral("Wait before it")), QStringLiteral("20.000 ms"));
         QCOMPARE(valueOf(text, QStringLiteral("Lateness")), QStringLiteral("missing"));
-        QVERIFY(oneLine(*session, {ItemKind::Op, 1, 1, 3}).contains(QLatin1String("40.000 ms")));
+        // The status line has what matters, without the details.
+        const QString line = oneLine(*session, {ItemKind::Op, 1, 1, 3});
+        QVERIFY(line.contains(QLatin1String("20.000 ms")) && !line.contains(QLatin1String("40.000 ms")));
+    }
+
+    /// The cause and the excess come first, what they are compared with is folded.
+    void detailsBeginWithTheCause() {
+        const SessionPtr session = sampleSession();
+        const ItemRef bubble{ItemKind::Bubble, 1, 3, 0};
+        (void)session->diagnosis(1);
+        ThemeManager themes;
+        ViewState state;
+        DetailsPanel panel(state, themes);
+        panel.resize(400, 500);
+        panel.show();
+        state.setSession(session);
+        // Nothing is selected yet: the step.
+        QCOMPARE(panel.title(), QStringLiteral("Step %1").arg(session->step(state.step()).index));
+        QCOMPARE(panel.value(QStringLiteral("Duration")), exactTime(session->analysis(state.step()).wall));
+        state.select(bubble);
+        const ItemDescription text = describe(*session, bubble);
+        QCOMPARE(text.facts.at(0).name, QStringLiteral("Attributed to"));
+        QCOMPARE(text.facts.at(1).name, QStringLiteral("Duration"));
+        QCOMPARE(text.facts.at(2).name, QStringLiteral("Excess over closed form"));
+        const auto shown = [&](const char* name) {
+            for (const QLabel* label : panel.findChildren<QLabel*>()) {
+                if (label->text() == QLatin1String(name)) return label->isVisible();
+            }
+            return false;
+        };
+        QVERIFY(shown("Attributed to") && !shown("Expression"));
+        panel.findChild<QToolButton*>(QStringLiteral("detailsMore"))->click();
+        QVERIFY(shown("Expression"));
     }
 
     void transfersAreFollowedThereAndBack() {

@@ -274,7 +274,7 @@ private slots:
         QSignalSpy studied(&panel, &ReplicaPanel::studied);
         panel.show();
         QVERIFY(studied.wait());
-        QVERIFY2(panel.headline().contains(QLatin1String("(S)")), qPrintable(panel.headline()));
+        QVERIFY2(panel.headline().contains(QLatin1String("(S = ")), qPrintable(panel.headline()));
         // One baseline: the step that the header shows.
         QVERIFY2(panel.headline().contains(shortTime(runModel(bench.state.session()->run).value().step_time)),
                  qPrintable(panel.headline()));

@@ -5,6 +5,7 @@
 #include "app/gui/models/op_kernels.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/models/similar_items.h"
 #include "core/aadiff/mismatch.h"
 
 #include <QCoreApplication>
@@ -54,17 +55,26 @@ void addPlace(ItemDescription& out, const Session& session, const ItemRef& item)
     out.facts.push_back({ItemText::tr("Step"), step, {}});
 }
 
-void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
+void addDuration(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const bool open = item.kind == ItemKind::Slice && session.run.trace->isOpen(session.slice(item));
+    const QString duration = exactTime(session.range(item).length());
+    out.facts.push_back(
+        {ItemText::tr("Duration"), open ? ItemText::tr("%1 (never ended)").arg(duration) : duration, {}});
+}
+
+void addEnds(ItemDescription& out, const Session& session, const ItemRef& item) {
     const TimeRange range = session.range(item);
     const TimeNs origin = session.originOf(item.step);
     const bool steps = session.hasSteps();
     out.facts.push_back(
-        {steps ? ItemText::tr("Start in step") : ItemText::tr("Start"), exactTime(range.begin - origin), {}});
-    out.facts.push_back({steps ? ItemText::tr("End in step") : ItemText::tr("End"), exactTime(range.end - origin), {}});
-    const bool open = item.kind == ItemKind::Slice && session.run.trace->isOpen(session.slice(item));
-    const QString duration = exactTime(range.length());
+        {steps ? ItemText::tr("Start in step") : ItemText::tr("Start"), exactTime(range.begin - origin), {}, true});
     out.facts.push_back(
-        {ItemText::tr("Duration"), open ? ItemText::tr("%1 (never ended)").arg(duration) : duration, {}});
+        {steps ? ItemText::tr("End in step") : ItemText::tr("End"), exactTime(range.end - origin), {}, true});
+}
+
+void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
+    addDuration(out, session, item);
+    addEnds(out, session, item);
 }
 
 /// Idle time of the rank directly before an op: since the previous op, or since the begin of the step.
@@ -93,86 +103,18 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
                          ItemText::tr("Kernels, copies and memsets that began during the op. The longest are named.")});
     for (const OpKernels::Named& each : kernels.longest) {
         out.facts.push_back({elided(each.name), ItemText::tr("%1, %2 times").arg(exactTime(each.total)).arg(each.count),
-                             QString::fromUtf8(each.name.data(), static_cast<qsizetype>(each.name.size()))});
+                             QString::fromUtf8(each.name.data(), static_cast<qsizetype>(each.name.size())), true});
     }
 }
 
-/// The durations of similar items, and the position of this item among them.
-void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const QString& what) {
-    constexpr std::size_t kFewest = 3;
-    constexpr std::size_t kBars = 16;
-    if (likes.size() < kFewest) return;
-    std::ranges::sort(likes);
-    const auto at = [&](double part) {
-        return likes[static_cast<std::size_t>(part * static_cast<double>(likes.size() - 1))];
-    };
-    const TimeNs median = at(0.5);
-    if (median <= TimeNs{0}) return;
+/// Where in the model an op belongs.
+void addStage(ItemDescription& out, const StepTimeline& step, const Op& op, int rank) {
+    if (op.kind == OpKind::Optimizer) return;
+    out.facts.push_back({ItemText::tr("Micro-batch"), number(op.microbatch.value), {}});
+    if (step.vpp > 1) out.facts.push_back({ItemText::tr("Chunk"), number(op.chunk.value), {}});
     out.facts.push_back(
-        {ItemText::tr("Compared with similar ops"),
-         ItemText::tr("%1 × the median of %2")
-             .arg(ratioText(static_cast<double>(own.count()) / static_cast<double>(median.count())), shortTime(median)),
-         what});
-    out.facts.push_back({ItemText::tr("p1 to p99"),
-                         ItemText::tr("%1 to %2, %Ln in total", nullptr, static_cast<int>(likes.size()))
-                             .arg(shortTime(at(0.01)), shortTime(at(0.99))),
-                         what});
-    // A histogram of one line; ▼ comes before the bar of this item.
-    const TimeNs low = likes.front();
-    const TimeNs span = likes.back() - low;
-    if (span <= TimeNs{0}) return;
-    std::array<std::size_t, kBars> bars{};
-    const auto barOf = [&](TimeNs time) {
-        const double part = static_cast<double>((time - low).count()) / static_cast<double>(span.count());
-        return std::min(kBars - 1, static_cast<std::size_t>(std::max(0.0, part) * static_cast<double>(kBars)));
-    };
-    for (const TimeNs time : likes)
-        ++bars[barOf(time)];
-    const std::size_t most = *std::ranges::max_element(bars);
-    QString text;
-    for (std::size_t i = 0; i < kBars; ++i) {
-        constexpr char16_t kLowest = 0x2581; // one eighth
-        if (i == barOf(own)) text += QChar(0x25BC);
-        text += bars[i] == 0 ? QChar(0x00B7) : QChar(static_cast<char16_t>(kLowest + (bars[i] * 7) / most));
-    }
-    out.facts.push_back(
-        {ItemText::tr("Histogram"), text,
-         ItemText::tr("From %1 to %2; ▼ marks this one.").arg(shortTime(low), shortTime(likes.back()))});
-}
-
-/// Ops of the same kind and chunk on the same rank of the same replica, in all steps.
-void addOpLikes(ItemDescription& out, const Session& session, const ItemRef& item) {
-    const TimelineOp& op = session.op(item);
-    const int line = session.lanes.lineOf(item);
-    std::vector<TimeNs> likes;
-    for (int place = 0; place < session.stepCount(); ++place) {
-        const auto& ranks = session.step(place).ranks;
-        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
-            continue;
-        for (const TimelineOp& other : ranks[static_cast<std::size_t>(item.rank)]) {
-            if (other.op.kind == op.op.kind && other.op.chunk == op.op.chunk && other.op.overlapped == op.op.overlapped)
-                likes.push_back(other.duration());
-        }
-    }
-    addLikes(out, std::move(likes), op.duration(),
-             ItemText::tr("Ops of the same kind and chunk on this rank, in all steps."));
-}
-
-/// Bubbles at the same position of the same rank, in all steps.
-void addBubbleLikes(ItemDescription& out, const Session& session, const ItemRef& item) {
-    const Bubble& bubble = session.bubble(item);
-    const int line = session.lanes.lineOf(item);
-    std::vector<TimeNs> likes;
-    for (int place = 0; place < session.stepCount(); ++place) {
-        const auto& ranks = session.analysis(place).bubbles;
-        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
-            continue;
-        for (const Bubble& other : ranks[static_cast<std::size_t>(item.rank)]) {
-            if (other.position == bubble.position) likes.push_back(other.duration());
-        }
-    }
-    addLikes(out, std::move(likes), bubble.duration(),
-             ItemText::tr("Bubbles at the same position of this rank, in all steps."));
+        {ItemText::tr("Stage"), number(step.stageOf(Rank(rank), op.chunk).value),
+         ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
 }
 
 ItemDescription describeOp(const Session& session, const ItemRef& item) {
@@ -180,22 +122,17 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
     const TimelineOp& op = session.op(item);
     ItemDescription out;
     out.title = ItemText::tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
-    addPlace(out, session, item);
-    if (op.op.kind != OpKind::Optimizer) {
-        out.facts.push_back({ItemText::tr("Micro-batch"), number(op.op.microbatch.value), {}});
-        if (step.vpp > 1) out.facts.push_back({ItemText::tr("Chunk"), number(op.op.chunk.value), {}});
-        out.facts.push_back(
-            {ItemText::tr("Stage"), number(step.stageOf(Rank(item.rank), op.op.chunk).value),
-             ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
-    }
-    addTimes(out, session, item);
-    addOpLikes(out, session, item);
+    addDuration(out, session, item);
+    addSimilarOps(out, session, item);
     out.facts.push_back({ItemText::tr("Wait before it"), exactTime(waitBefore(session, item)),
                          ItemText::tr("Idle time of the rank between its previous op and this one.")});
     if (const TimeNs lateness = step.detailsOf(op).lateness; lateness != TimeNs{0})
         out.facts.push_back({ItemText::tr("Lateness"), exactTime(lateness),
                              ItemText::tr("Delay of the op's real end behind its end on the emulated device clock.")});
+    addPlace(out, session, item);
+    addStage(out, step, op.op, item.rank);
     addKernels(out, session, item);
+    addEnds(out, session, item);
     return out;
 }
 
@@ -204,7 +141,8 @@ QString comparisonNote(const StepAnalysis& analysis, const FormComparison& compa
     case FormComparison::Kind::NoForm:
         return analysis.form_note.empty() ? ItemText::tr("This schedule has no closed form here.")
                                           : ItemText::tr("No closed form: %1.").arg(translatedText(analysis.form_note));
-    case FormComparison::Kind::NotInForm: return ItemText::tr("The closed form has no bubble at this position.");
+    case FormComparison::Kind::NotInForm:
+        return ItemText::tr("The closed form assumes equal op times and has no bubble at this position.");
     case FormComparison::Kind::Several:
         return ItemText::tr("Several bubbles share this position; the closed form is for their sum.");
     case FormComparison::Kind::Moved:
@@ -215,40 +153,58 @@ QString comparisonNote(const StepAnalysis& analysis, const FormComparison& compa
     return {};
 }
 
+/// Who made a rank wait.
+void addCause(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const std::optional<AttributedBubble> blamed = attributionOf(session, item);
+    if (!blamed && !session.lacksDiagnosis(item.step)) return;
+    out.facts.push_back(
+        {ItemText::tr("Attributed to"),
+         blamed ? causeText(session, item.step, *blamed) : ItemText::tr("not determined yet"),
+         ItemText::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
+}
+
+/// A position's idle time, and what the closed form says of it.
+void addForm(ItemDescription& out, const StepAnalysis& analysis, int rank, Position at,
+             const FormComparison& comparison) {
+    const std::size_t position = positionIndex(at);
+    const RankAccount& account = analysis.ranks[static_cast<std::size_t>(rank)];
+    const bool known = analysis.positionsKnown();
+    const TimeNs observed = account.observed[position];
+    if (known) {
+        out.facts.push_back({ItemText::tr("Excess over closed form"), timeDelta(observed - comparison.expected),
+                             ItemText::tr("Idle time of this rank at this position, less the closed form.")});
+        out.facts.push_back({ItemText::tr("Closed form"), exactTime(comparison.expected),
+                             ItemText::tr("Idle time that the schedule requires here if all ops of a kind take their "
+                                          "typical time.")});
+    }
+    out.facts.push_back({ItemText::tr("Position (as executed)"), exactTime(account.executed[position]),
+                         ItemText::tr("All bubbles of this rank at this position, as executed."), true});
+    if (known) {
+        out.facts.push_back({ItemText::tr("Position (consolidated)"), exactTime(observed),
+                             ItemText::tr("This rank and position after consolidation: ops are moved within their "
+                                          "slack, so idle time gathers where the closed form counts it."),
+                             true});
+        if (comparison.form != nullptr)
+            out.facts.push_back({ItemText::tr("Expression"), fromUtf8(comparison.form->expression),
+                                 fromUtf8(comparison.form->domain), true});
+    }
+    if (account.replay > TimeNs{0})
+        out.facts.push_back({ItemText::tr("Checked share of the rank's bubble"), exactTime(account.replay),
+                             ItemText::tr("The part with checks; the rest is idle."), true});
+}
+
 ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     const StepAnalysis& analysis = session.analysis(item.step);
     const Bubble& bubble = session.bubble(item);
     const FormComparison comparison = compareWithForm(analysis, bubble);
-    const std::size_t position = positionIndex(bubble.position);
-    const RankAccount& account = analysis.ranks[static_cast<std::size_t>(item.rank)];
-
     ItemDescription out;
     out.title = ItemText::tr("Bubble %1").arg(positionText(analysis, bubble.position));
+    addCause(out, session, item);
+    addDuration(out, session, item);
+    addForm(out, analysis, item.rank, bubble.position, comparison);
+    addSimilarBubbles(out, session, item);
     addPlace(out, session, item);
-    addTimes(out, session, item);
-    addBubbleLikes(out, session, item);
-    out.facts.push_back({ItemText::tr("Position (as executed)"), exactTime(account.executed[position]),
-                         ItemText::tr("All bubbles of this rank at this position, as executed.")});
-    if (analysis.positionsKnown()) {
-        const TimeNs observed = account.observed[position];
-        out.facts.push_back({ItemText::tr("Position (consolidated)"), exactTime(observed),
-                             ItemText::tr("This rank and position after consolidation: ops are moved within their "
-                                          "slack, so idle time gathers where the closed form counts it.")});
-        out.facts.push_back({ItemText::tr("Closed form"), exactTime(comparison.expected), {}});
-        if (comparison.form != nullptr)
-            out.facts.push_back(
-                {ItemText::tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain)});
-        out.facts.push_back({ItemText::tr("Excess over closed form"), timeDelta(observed - comparison.expected), {}});
-    }
-    if (account.replay > TimeNs{0})
-        out.facts.push_back({ItemText::tr("Checked share of the rank's bubble"), exactTime(account.replay),
-                             ItemText::tr("The part with checks; the rest is idle.")});
-    const std::optional<AttributedBubble> blamed = attributionOf(session, item);
-    if (blamed || session.lacksDiagnosis(item.step))
-        out.facts.push_back(
-            {ItemText::tr("Attributed to"),
-             blamed ? causeText(session, item.step, *blamed) : ItemText::tr("not determined yet"),
-             ItemText::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
+    addEnds(out, session, item);
     out.note = comparisonNote(analysis, comparison);
     return out;
 }
@@ -266,8 +222,8 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     }
     out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value), {}});
     if (collective) {
-        out.facts.push_back({ItemText::tr("Stage"), number(span.stage.value),
-                             ItemText::tr("The ranks of this stage add up their partial results.")});
+        out.facts.push_back(
+            {ItemText::tr("Stage"), number(span.stage.value), ItemText::tr("The ranks of this stage add up their partial results.")});
     } else {
         out.facts.push_back(
             {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("The stage that consumes it.")});
@@ -327,8 +283,7 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     out.title = ItemText::tr("%1 of %2: %3")
                     .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
     addPlace(out, session, item);
-    out.facts.push_back(
-        {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
+    out.facts.push_back({ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
     if (!check.tensor.empty()) out.facts.push_back({ItemText::tr("Tensor"), fromUtf8(check.tensor), {}});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
@@ -370,8 +325,8 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const FormComparison comparison = compareWithForm(session.analysis(item.step), bubble);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
-    return {ItemText::tr("%1 · closed form %2").arg(own, form),
-            own + QLatin1Char('\n') + ItemText::tr("closed form %1").arg(form), own};
+    return {ItemText::tr("%1 · closed form %2").arg(own, form), own + QLatin1Char('\n') + ItemText::tr("closed form %1").arg(form),
+            own};
 }
 
 } // namespace
@@ -436,8 +391,9 @@ QString sharesText(const RoleTimes& shares, TimeNs length) {
 QString oneLine(const Session& session, const ItemRef& item) {
     const ItemDescription text = describe(session, item);
     QStringList parts{text.title};
-    for (const Fact& fact : text.facts)
-        parts << QStringLiteral("%1 %2").arg(fact.name, fact.value);
+    for (const Fact& fact : text.facts) {
+        if (!fact.detail) parts << QStringLiteral("%1 %2").arg(fact.name, fact.value);
+    }
     return parts.join(QStringLiteral("   "));
 }
 

@@ -17,6 +17,7 @@ struct Fact {
     QString name;
     QString value;
     QString explanation; ///< for a tooltip; may be empty
+    bool detail = false; ///< folded in the details view, and left out of tooltips and the status line
 };
 
 struct ItemDescription {

@@ -37,22 +37,24 @@ QString laneText(LaneKind lane) {
 /// Adds up the items in the range.
 class RangeSum {
 public:
-    RangeSum(const Session& session, const TimeRange& range, std::stop_token stop)
-        : session_(session), range_(range), stop_(std::move(stop)) {}
+    RangeSum(const Session& session, const TimeRange& range, std::stop_token stop, std::optional<int> only)
+        : session_(session), range_(range), stop_(std::move(stop)), first_(only.value_or(0)),
+          end_(only ? *only + 1 : static_cast<int>(session.lanes.lineCount())) {}
 
     void addLanes(RangeGroup group) {
-        for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
+        for (int line = first_; line < end_; ++line) {
             addLane(line, LaneKind::Compute, group);
             if (group != RangeGroup::Kind) continue;
             for (const LaneKind kind : {LaneKind::Bubble, LaneKind::Check, LaneKind::Send, LaneKind::Receive,
                                         LaneKind::Wait, LaneKind::Collective, LaneKind::ReplicaWait})
                 addLane(line, kind, group);
         }
+        if (group == RangeGroup::Kind) addRest();
     }
 
     void addSlices(const std::vector<TrackId>& tracks) {
         if (!session_.raw.any()) return;
-        for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
+        for (int line = first_; line < end_; ++line) {
             for (const RawLane& lane : session_.raw.of(line)) {
                 if (stop_.stop_requested()) return;
                 if (tracks.empty() || std::ranges::binary_search(tracks, lane.track)) addLane(line, lane);
@@ -73,6 +75,18 @@ public:
     }
 
 private:
+    /// What is neither op nor idle time of a step, so that the shares add up.
+    void addRest() {
+        TimeNs rest = range_.length() * (end_ - first_);
+        for (const auto& [name, row] : named_)
+            rest -= row.beside ? TimeNs{0} : row.total;
+        if (rest <= TimeNs{0}) return;
+        RangeRow row;
+        row.name = RangeText::tr("outside steps");
+        row.total = rest;
+        named_[row.name] = std::move(row);
+    }
+
     /// The slices of a name.
     struct Sum {
         std::size_t count = 0;
@@ -125,6 +139,7 @@ private:
             const QString name = kind == LaneKind::Compute ? nameOf(item, line, group) : laneText(kind);
             RangeRow& row = named_[name];
             row.name = name;
+            row.beside = kind != LaneKind::Compute && kind != LaneKind::Bubble && kind != LaneKind::ReplicaWait;
             ++row.count;
             row.total += shared;
             if (own.length() <= row.longest) continue;
@@ -152,6 +167,8 @@ private:
     const Session& session_;
     TimeRange range_;
     std::stop_token stop_;
+    int first_; ///< line
+    int end_;
     std::map<QString, RangeRow> named_;
     std::unordered_map<StringId, Sum> sums_;
     RangeTable table_;
@@ -160,8 +177,8 @@ private:
 } // namespace
 
 RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
-                      const std::vector<TrackId>& tracks, std::stop_token stop) {
-    RangeSum sum(session, range, std::move(stop));
+                      const std::vector<TrackId>& tracks, std::stop_token stop, std::optional<int> only) {
+    RangeSum sum(session, range, std::move(stop), only);
     if (group == RangeGroup::Kernel) {
         sum.addSlices(tracks);
     } else {
@@ -193,7 +210,12 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole)
         return QVariant::fromValue<int>((index.column() == NameColumn ? Qt::AlignLeft : Qt::AlignRight) |
                                         Qt::AlignVCenter);
+    if (role == Qt::ToolTipRole && row.beside && index.column() == ShareColumn)
+        return tr("Runs beside ops and bubbles, so it has no share of its own");
     if (role != Qt::DisplayRole && !sorts) return {};
+    if (row.count == 0 && index.column() != NameColumn && index.column() != TotalColumn &&
+        index.column() != ShareColumn)
+        return {};
     const auto time = [sorts](TimeNs value) {
         return sorts ? QVariant(static_cast<qlonglong>(value.count())) : QVariant(exactTime(value));
     };
@@ -209,6 +231,7 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
     case LongestColumn: return time(row.longest);
     default: break;
     }
+    if (row.beside) return {};
     const double share =
         whole_ > TimeNs{0} ? static_cast<double>(row.total.count()) / static_cast<double>(whole_.count()) : 0;
     return sorts ? QVariant(share) : QVariant(percent(share));

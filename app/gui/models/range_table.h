@@ -6,6 +6,7 @@
 #include <QString>
 
 #include <cstddef>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct RangeRow {
     TimeNs self{0};        ///< of slices: without the time of slices inside them
     TimeNs longest{0};     ///< longest duration of a single item
     ItemRef longest_item;
+    bool beside = false; ///< at the same time as ops and bubbles, so that its share would not add up with theirs
 
     [[nodiscard]] TimeNs mean() const { return count == 0 ? TimeNs{0} : total / static_cast<std::int64_t>(count); }
 };
@@ -42,9 +44,10 @@ struct RangeTable {
 };
 
 /// Linear in the items that overlap the range. `tracks`: the tracks whose slices count, ascending; none: all. If asked
-/// to stop, returns early with an incomplete table. Any thread.
+/// to stop, returns early with an incomplete table. `only`: the line of a rank; none: all. Any thread.
 [[nodiscard]] RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
-                                    const std::vector<TrackId>& tracks = {}, std::stop_token stop = {});
+                                    const std::vector<TrackId>& tracks = {}, std::stop_token stop = {},
+                                    std::optional<int> only = {});
 
 /// The rows as a table. Sorts numerically by kSortRole.
 class RangeTableModel : public QAbstractTableModel {

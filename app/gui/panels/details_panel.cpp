@@ -1,16 +1,20 @@
 #include "app/gui/panels/details_panel.h"
 
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/step_text.h"
 
 #include <QGridLayout>
 #include <QLabel>
+#include <QToolButton>
 #include <QVBoxLayout>
+
+#include <algorithm>
 
 namespace bubblescope::gui {
 
 DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QScrollArea(parent), state_(state), themes_(themes), title_(new QLabel(this)), note_(new QLabel(this)),
-      grid_(new QGridLayout) {
+      grid_(new QGridLayout), more_(new QToolButton(this)) {
     setObjectName(QStringLiteral("detailsPanel"));
     setFrameShape(QFrame::NoFrame);
     setWidgetResizable(true);
@@ -27,11 +31,22 @@ DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     grid_->setVerticalSpacing(3);
     grid_->setColumnStretch(1, 1);
     column->addWidget(title_);
+    more_->setObjectName(QStringLiteral("detailsMore"));
+    more_->setText(tr("More"));
+    more_->setCheckable(true);
+    more_->setAutoRaise(true);
+    more_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     column->addLayout(grid_);
     column->addWidget(note_);
+    column->addWidget(more_);
     column->addStretch(1);
     setWidget(content);
 
+    connect(more_, &QToolButton::toggled, this, &DetailsPanel::refresh);
+    connect(&state_, &ViewState::sessionChanged, this, &DetailsPanel::refresh);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (!state_.selection()) refresh();
+    });
     connect(&state_, &ViewState::selectionChanged, this, &DetailsPanel::refresh);
     connect(&state_, &ViewState::diagnosisMade, this, [this](int step) {
         if (state_.selection().step == step) refresh();
@@ -41,38 +56,43 @@ DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* pare
 }
 
 void DetailsPanel::refresh() {
+    const SessionPtr& session = state_.session();
     ItemDescription text;
-    if (state_.session() && state_.selection()) {
-        text = describe(*state_.session(), state_.selection());
-    } else {
-        text.note = tr("Click an op, a bubble or a transfer to see its details here.");
-    }
+    if (session)
+        text = state_.selection() ? describe(*session, state_.selection()) : describeStep(*session, state_.step());
     title_->setText(text.title);
     title_->setVisible(!text.title.isEmpty());
     note_->setText(text.note);
     note_->setVisible(!text.note.isEmpty());
-    while (rows_.size() < text.facts.size()) {
+    // Details come last, below the note that the other facts lead to.
+    std::stable_partition(text.facts.begin(), text.facts.end(), [](const Fact& fact) { return !fact.detail; });
+    for (std::size_t row = 0; row < std::max(rows_.size(), text.facts.size()); ++row)
+        showFact(row, row < text.facts.size() ? text.facts[row] : Fact());
+    more_->setVisible(!text.facts.empty() && text.facts.back().detail);
+    more_->setArrowType(more_->isChecked() ? Qt::DownArrow : Qt::RightArrow);
+    applyTheme();
+}
+
+/// An empty fact hides the row.
+void DetailsPanel::showFact(std::size_t row, const Fact& fact) {
+    if (row == rows_.size()) {
         auto* name = new QLabel(widget());
         auto* value = new QLabel(widget());
         value->setTextInteractionFlags(Qt::TextSelectableByMouse);
         value->setWordWrap(true);
         name->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-        const int row = static_cast<int>(rows_.size());
-        grid_->addWidget(name, row, 0);
-        grid_->addWidget(value, row, 1);
+        grid_->addWidget(name, static_cast<int>(row), 0);
+        grid_->addWidget(value, static_cast<int>(row), 1);
         rows_.emplace_back(name, value);
     }
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const auto [name, value] = rows_[i];
-        const bool used = i < text.facts.size();
-        name->setText(used ? text.facts[i].name : QString());
-        value->setText(used ? text.facts[i].value : QString());
-        for (QLabel* label : {name, value}) {
-            label->setToolTip(used ? text.facts[i].explanation : QString());
-            label->setVisible(used);
-        }
+    const auto [name, value] = rows_[row];
+    name->setText(fact.name);
+    value->setText(fact.value);
+    const bool shown = !fact.name.isEmpty() && (!fact.detail || more_->isChecked());
+    for (QLabel* label : {name, value}) {
+        label->setToolTip(fact.explanation);
+        label->setVisible(shown);
     }
-    applyTheme();
 }
 
 void DetailsPanel::applyTheme() {

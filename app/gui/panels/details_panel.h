@@ -7,10 +7,13 @@
 
 class QGridLayout;
 class QLabel;
+class QToolButton;
 
 namespace bubblescope::gui {
 
-/// All facts on the selected item.
+struct Fact;
+
+/// All facts on the selected item, the less important ones folded; on the step while nothing is selected.
 class DetailsPanel : public QScrollArea {
     Q_OBJECT
 
@@ -23,6 +26,7 @@ public:
 
 private:
     void refresh();
+    void showFact(std::size_t row, const Fact& fact);
     void applyTheme();
 
     ViewState& state_;
@@ -30,6 +34,7 @@ private:
     QLabel* title_;
     QLabel* note_;
     QGridLayout* grid_;
+    QToolButton* more_;
     std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< reused; surplus ones are hidden
 };
 

@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/notes.h"
+#include "app/gui/models/rows.h"
 #include "app/gui/panels/widgets.h"
 
 #include <QAction>
@@ -20,7 +21,7 @@ namespace bubblescope::gui {
 
 RangePanel::RangePanel(ViewState& state, QWidget* parent)
     : QWidget(parent), state_(state), model_(new RangeTableModel(this)), sorted_(new QSortFilterProxyModel(this)),
-      table_(new QTableView(this)), groups_(new QComboBox(this)), title_(new QLabel(this)),
+      table_(new QTableView(this)), groups_(new QComboBox(this)), ranks_(new QComboBox(this)), title_(new QLabel(this)),
       zoom_(new QToolButton(this)), save_(new QToolButton(this)),
       fill_(new FillWhenVisible(*this, [this] { fill(); })) {
     setObjectName(QStringLiteral("rangePanel"));
@@ -28,6 +29,8 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     groups_->setAccessibleName(tr("Sum by"));
     for (const QString& text : {tr("By kind"), tr("By op"), tr("By rank"), tr("By stage"), tr("By kernel or function")})
         groups_->addItem(text);
+    ranks_->setObjectName(QStringLiteral("rangeRanks"));
+    ranks_->setAccessibleName(tr("Ranks that count"));
     title_->setObjectName(QStringLiteral("rangeTitle"));
     title_->setWordWrap(true); // it would be cut in a narrow panel
     title_->setTextFormat(Qt::PlainText);
@@ -40,6 +43,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     bar->setContentsMargins(12, 6, 12, 6);
     bar->setSpacing(10);
     bar->addWidget(groups_);
+    bar->addWidget(ranks_);
     bar->addWidget(title_, 1);
     bar->addWidget(zoom_);
     bar->addWidget(save_);
@@ -53,7 +57,6 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     table_->setSortingEnabled(true);
     QHeaderView& header = *table_->horizontalHeader();
     header.setSortIndicator(-1, Qt::AscendingOrder); // by total, descending
-    header.setStretchLastSection(true);
     const int digit = fontMetrics().horizontalAdvance(QLatin1Char('0'));
     for (int column = 0; column < RangeTableModel::ColumnCount; ++column)
         table_->setColumnWidth(column, std::max((column == RangeTableModel::NameColumn ? 22 : 14) * digit,
@@ -62,7 +65,11 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     column->addLayout(bar);
     column->addWidget(table_, 1);
 
-    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
+    connect(&state_, &ViewState::sessionChanged, this, [this] {
+        fillRanks();
+        fill_->markStale();
+    });
+    connect(ranks_, &QComboBox::currentIndexChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::measuredChanged, fill_, &FillWhenVisible::markStale);
     connect(groups_, &QComboBox::currentIndexChanged, fill_, &FillWhenVisible::markStale);
     connect(table_, &QTableView::activated, this, &RangePanel::go);
@@ -70,7 +77,24 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     connect(zoom_, &QToolButton::clicked, this, [this] { state_.range().show(padded(state_.measured(), 0.02)); });
     connect(save_, &QToolButton::clicked, table_,
             [this] { table_->findChild<QAction*>(QStringLiteral("saveTable"))->trigger(); });
+    fillRanks();
     fill_->markStale();
+}
+
+/// A run that is watched keeps the choice while its session changes.
+void RangePanel::fillRanks() {
+    const QSignalBlocker quiet(ranks_);
+    const SessionPtr& session = state_.pipeline();
+    const int lines = session ? static_cast<int>(session->lanes.lineCount()) : 0;
+    if (ranks_->count() == lines + 1) return;
+    ranks_->clear();
+    ranks_->addItem(tr("All ranks"));
+    for (int line = 0; line < lines; ++line)
+        ranks_->addItem(lineName(*session, line));
+}
+
+std::optional<int> RangePanel::chosenLine() const {
+    return state_.pipeline() && ranks_->currentIndex() > 0 ? std::optional(ranks_->currentIndex() - 1) : std::nullopt;
 }
 
 void RangePanel::fill() {
@@ -80,6 +104,7 @@ void RangePanel::fill() {
     const bool any = measured || (session && !steps);
     // Slices are all there is without a pipeline.
     groups_->setVisible(steps || !session);
+    ranks_->setVisible(steps);
     const RangeGroup group = steps ? static_cast<RangeGroup>(groups_->currentIndex()) : RangeGroup::Kernel;
     table_->setColumnHidden(RangeTableModel::SelfColumn, group != RangeGroup::Kernel);
     zoom_->setEnabled(measured);
@@ -92,8 +117,9 @@ void RangePanel::fill() {
         return;
     }
     const TimeRange range = measured ? state_.measured() : session->lanes.extent();
-    job_.start([session, range, group, tracks = measured ? state_.measuredTracks() : std::vector<TrackId>()](
-                   JobControl& control) { return rangeTable(*session, range, group, tracks, control.stop); },
+    job_.start([session, range, group, tracks = measured ? state_.measuredTracks() : std::vector<TrackId>(),
+                only = chosenLine()](
+                   JobControl& control) { return rangeTable(*session, range, group, tracks, control.stop, only); },
                [this, range, group](RangeTable table) { show(std::move(table), range, group); });
 }
 
@@ -104,7 +130,9 @@ void RangePanel::show(RangeTable table, const TimeRange& range, RangeGroup group
                     : session.isBeginning() ? tr("Beginning, %1").arg(shortTime(range.length()))
                                             : tr("Whole trace, %1").arg(shortTime(range.length()));
     const bool kernels = group == RangeGroup::Kernel;
-    const auto lanes = static_cast<std::int64_t>(kernels ? table.lanes : session.lanes.lineCount());
+    const auto lanes = static_cast<std::int64_t>(kernels        ? table.lanes
+                                                 : chosenLine() ? std::size_t{1}
+                                                                : session.lanes.lineCount());
     const TimeNs room = range.length() * std::max<std::int64_t>(1, lanes);
     if (kernels)
         title = tr("%1: %Ln slice(s) on %2, busy for %3 of the time", nullptr, static_cast<int>(table.slices))

@@ -7,6 +7,8 @@
 
 #include <QWidget>
 
+#include <optional>
+
 class QComboBox;
 class QLabel;
 class QSortFilterProxyModel;
@@ -25,12 +27,16 @@ public:
 
     [[nodiscard]] const RangeTableModel& model() const { return *model_; }
     [[nodiscard]] QComboBox& groups() { return *groups_; }
+    [[nodiscard]] QComboBox& ranks() { return *ranks_; }
 
 signals:
     /// The table is up to date.
     void filled();
 
 private:
+    void fillRanks();
+    /// The line whose rank is chosen; none: all.
+    [[nodiscard]] std::optional<int> chosenLine() const;
     void fill();
     void show(RangeTable table, const TimeRange& range, RangeGroup group);
     void go(const QModelIndex& index);
@@ -41,6 +47,7 @@ private:
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
     QComboBox* groups_;
+    QComboBox* ranks_;
     QLabel* title_;
     QToolButton* zoom_;
     QToolButton* save_;

@@ -341,7 +341,7 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
     }
     if (!anomalies.empty() && anomalies.front().cost > TimeNs{0})
         shown = tr("%1: %2").arg(shown, shortTime(anomalies.front().cost));
-    if (anomalies.size() > 1) shown = tr("%1 and %2 more").arg(shown).arg(anomalies.size() - 1);
+    if (anomalies.size() > 1) shown = tr("%1; %2 more").arg(shown).arg(anomalies.size() - 1);
     finding_ = shown;
     set(figures_[FindingFigure], tr("Finding"), shown, messages.join(QStringLiteral("\n\n")));
     elideFinding();

@@ -234,6 +234,7 @@ QWidget* WhatIfPanel::buildResult() {
     key_ = new QLabel(bubbles);
     key_->setObjectName(QStringLiteral("whatIfKey"));
     key_->setContentsMargins(12, 4, 12, 6);
+    key_->setWordWrap(true);
     inner->addWidget(chart_, 1);
     inner->addWidget(key_);
     advices_ = new AdviceTable(result);

@@ -3,8 +3,10 @@
 #include "core/timeline/colours.h"
 
 #include <QApplication>
+#include <QDockWidget>
 #include <QMainWindow>
 #include <QProxyStyle>
+#include <QStyleOption>
 #include <QTabBar>
 #include <QToolTip>
 
@@ -297,7 +299,15 @@ bool namesDocks(const QWidget* widget) {
            qobject_cast<const QMainWindow*>(widget->parentWidget()) != nullptr;
 }
 
-/// Fusion, except for the tabs of docks, since there are many: they are narrow, and their names are not shortened.
+/// Behind a tab, which has its title.
+bool isTabbed(const QDockWidget& dock) {
+    const auto* window = qobject_cast<const QMainWindow*>(dock.parentWidget());
+    return window != nullptr && !dock.isFloating() &&
+           !window->tabifiedDockWidgets(const_cast<QDockWidget*>(&dock)).isEmpty();
+}
+
+/// Fusion, except for the tabs of docks, since there are many: they are narrow, their names are not shortened, and not
+/// repeated below them.
 class AppStyle : public QProxyStyle {
 public:
     AppStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
@@ -309,6 +319,16 @@ public:
         auto& tabs = static_cast<QTabBar&>(*widget);
         tabs.setElideMode(Qt::ElideNone);
         tabs.setUsesScrollButtons(true);
+    }
+    void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+        const auto* dock = qobject_cast<const QDockWidget*>(widget);
+        const auto* title = qstyleoption_cast<const QStyleOptionDockWidget*>(option);
+        if (element != CE_DockWidgetTitle || dock == nullptr || title == nullptr || !isTabbed(*dock))
+            return QProxyStyle::drawControl(element, option, painter, widget);
+        QStyleOptionDockWidget untitled(*title);
+        untitled.title.clear();
+        QProxyStyle::drawControl(element, &untitled, painter, widget);
     }
     [[nodiscard]] int pixelMetric(PixelMetric metric, const QStyleOption* option,
                                   const QWidget* widget) const override {

@@ -31,9 +31,11 @@ constexpr double kSnapReach = 8; ///< pixels within which edges attract the poin
 QString toolTipText(const Session& session, const ItemRef& item) {
     const ItemDescription text = describe(session, item);
     QString html = QStringLiteral("<b>%1</b><table cellspacing='0'>").arg(text.title.toHtmlEscaped());
-    for (const Fact& fact : text.facts)
+    for (const Fact& fact : text.facts) {
+        if (fact.detail) continue;
         html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td align='right'>%2</td></tr>")
                     .arg(fact.name.toHtmlEscaped(), fact.value.toHtmlEscaped());
+    }
     html += QStringLiteral("</table>");
     if (!text.note.isEmpty()) html += QStringLiteral("<p>%1</p>").arg(text.note.toHtmlEscaped());
     return html;

@@ -1,0 +1,97 @@
+#include "app/gui/models/similar_items.h"
+
+#include "app/gui/language/text.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct SimilarText {
+    Q_DECLARE_TR_FUNCTIONS(ItemText)
+};
+
+/// The durations of similar items, and the position of this item among them.
+void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const QString& what) {
+    constexpr std::size_t kFewest = 3;
+    constexpr std::size_t kBars = 16;
+    if (likes.size() < kFewest) return;
+    std::ranges::sort(likes);
+    const auto at = [&](double part) {
+        return likes[static_cast<std::size_t>(part * static_cast<double>(likes.size() - 1))];
+    };
+    const TimeNs median = at(0.5);
+    if (median <= TimeNs{0}) return;
+    out.facts.push_back(
+        {SimilarText::tr("Compared with similar ops"),
+         SimilarText::tr("%1 × the median of %2")
+             .arg(ratioText(static_cast<double>(own.count()) / static_cast<double>(median.count())), shortTime(median)),
+         what});
+    out.facts.push_back({SimilarText::tr("p1 to p99"),
+                         SimilarText::tr("%1 to %2, %Ln in total", nullptr, static_cast<int>(likes.size()))
+                             .arg(shortTime(at(0.01)), shortTime(at(0.99))),
+                         what, true});
+    // A histogram of one line; ▼ comes before the bar of this item.
+    const TimeNs low = likes.front();
+    const TimeNs span = likes.back() - low;
+    if (span <= TimeNs{0}) return;
+    std::array<std::size_t, kBars> bars{};
+    const auto barOf = [&](TimeNs time) {
+        const double part = static_cast<double>((time - low).count()) / static_cast<double>(span.count());
+        return std::min(kBars - 1, static_cast<std::size_t>(std::max(0.0, part) * static_cast<double>(kBars)));
+    };
+    for (const TimeNs time : likes)
+        ++bars[barOf(time)];
+    const std::size_t most = *std::ranges::max_element(bars);
+    QString text;
+    for (std::size_t i = 0; i < kBars; ++i) {
+        constexpr char16_t kLowest = 0x2581; // one eighth
+        if (i == barOf(own)) text += QChar(0x25BC);
+        text += bars[i] == 0 ? QChar(0x00B7) : QChar(static_cast<char16_t>(kLowest + (bars[i] * 7) / most));
+    }
+    out.facts.push_back(
+        {SimilarText::tr("Histogram"), text,
+         SimilarText::tr("From %1 to %2; ▼ marks this one.").arg(shortTime(low), shortTime(likes.back())), true});
+}
+
+} // namespace
+
+void addSimilarOps(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const TimelineOp& op = session.op(item);
+    const int line = session.lanes.lineOf(item);
+    std::vector<TimeNs> likes;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const auto& ranks = session.step(place).ranks;
+        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
+            continue;
+        for (const TimelineOp& other : ranks[static_cast<std::size_t>(item.rank)]) {
+            if (other.op.kind == op.op.kind && other.op.chunk == op.op.chunk && other.op.overlapped == op.op.overlapped)
+                likes.push_back(other.duration());
+        }
+    }
+    addDurations(out, std::move(likes), op.duration(),
+                 SimilarText::tr("Ops of the same kind and chunk on this rank, in all steps."));
+}
+
+void addSimilarBubbles(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const Bubble& bubble = session.bubble(item);
+    const int line = session.lanes.lineOf(item);
+    std::vector<TimeNs> likes;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const auto& ranks = session.analysis(place).bubbles;
+        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
+            continue;
+        for (const Bubble& other : ranks[static_cast<std::size_t>(item.rank)]) {
+            if (other.position == bubble.position) likes.push_back(other.duration());
+        }
+    }
+    addDurations(out, std::move(likes), bubble.duration(),
+                 SimilarText::tr("Bubbles at the same position of this rank, in all steps."));
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,58 @@
+#include "app/gui/models/step_text.h"
+
+#include "app/gui/language/text.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+
+#include <cstddef>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct StepText {
+    Q_DECLARE_TR_FUNCTIONS(StepText)
+};
+
+} // namespace
+
+ItemDescription describeStep(const Session& session, int step) {
+    ItemDescription out;
+    if (!session.hasSteps()) {
+        const Trace& trace = *session.run.trace;
+        out.title = StepText::tr("Whole trace");
+        out.facts = {{StepText::tr("Duration"), shortTime(session.lanes.extent().length()), {}},
+                     {StepText::tr("Processes"), QLocale().toString(qulonglong{session.lanes.lineCount()}), {}},
+                     {StepText::tr("Tracks"), QLocale().toString(qulonglong{trace.tracks().size()}), {}},
+                     {StepText::tr("Slices"), QLocale().toString(qulonglong{trace.sliceCount()}), {}}};
+        out.note = StepText::tr("Click a slice to see its details here.");
+        return out;
+    }
+    const StepAnalysis& analysis = session.analysis(step);
+    out.title = StepText::tr("Step %1").arg(session.step(step).index);
+    out.facts.push_back({StepText::tr("Duration"), exactTime(analysis.wall), {}});
+    out.facts.push_back({StepText::tr("Bubble rate"), percent(analysis.rates.over_makespan),
+                         StepText::tr("Idle share of all ranks' time in the step.")});
+    if (analysis.form)
+        out.facts.push_back({StepText::tr("Closed form"), percent(analysis.form->bubble_rate),
+                             StepText::tr("Idle share that the schedule requires at typical op times.")});
+    std::size_t most = 0;
+    std::size_t least = 0;
+    for (std::size_t rank = 0; rank < analysis.ranks.size(); ++rank) {
+        if (analysis.ranks[rank].bubble > analysis.ranks[most].bubble) most = rank;
+        if (analysis.ranks[rank].bubble < analysis.ranks[least].bubble) least = rank;
+    }
+    const auto add = [&](const QString& name, std::size_t rank, const QString& explanation) {
+        out.facts.push_back(
+            {name, StepText::tr("rank %1, %2").arg(rank).arg(shortTime(analysis.ranks[rank].bubble)), explanation});
+    };
+    if (most != least) {
+        add(StepText::tr("Longest idle"), most, {});
+        add(StepText::tr("Shortest idle"), least, StepText::tr("The others probably wait for this rank."));
+    }
+    out.note = StepText::tr("Click an op, a bubble or a transfer to see its details here.");
+    return out;
+}
+
+} // namespace bubblescope::gui
