@@ -139,7 +139,10 @@ void CentralArea::connectSearch() {
 }
 
 void CentralArea::connectTeaching() {
-    connect(&from_.state, &ViewState::sessionChanged, teach_, [this] { teach_->setSession(from_.state.session()); });
+    connect(&from_.state, &ViewState::sessionChanged, teach_, [this] {
+        followTrace();
+        teach_->setSession(from_.state.session());
+    });
     connect(&from_.state, &ViewState::selectionChanged, teach_, [this] {
         const ItemRef item = from_.state.selection();
         if (teach_->isVisible() && item.kind == ItemKind::Slice) teach_->setExample(static_cast<SliceId>(item.index));
@@ -158,6 +161,20 @@ void CentralArea::connectTeaching() {
         taught.ranks = tabs.front().taught.ranks; // which are stated elsewhere
         tabs.reopen(taught);
     });
+}
+
+/// Teaching is open in the tabs where it was opened, and stays open when their trace is read again.
+void CentralArea::followTrace() {
+    const SessionPtr& session = from_.state.session();
+    auto files = session ? session->run.files : std::vector<std::filesystem::path>();
+    if (files == taught_files_) return;
+    if (teach_->isHidden()) {
+        teaching_.erase(taught_files_);
+    } else {
+        teaching_.insert(taught_files_);
+    }
+    taught_files_ = std::move(files);
+    teach_->setVisible(teaching_.contains(taught_files_));
 }
 
 void CentralArea::teach(bool by_schedule) {

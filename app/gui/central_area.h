@@ -7,6 +7,10 @@
 #include <QPointer>
 #include <QWidget>
 
+#include <filesystem>
+#include <set>
+#include <vector>
+
 class QLabel;
 class QStackedWidget;
 
@@ -86,6 +90,7 @@ private:
     void showAnswer();
     void connectSearch();
     void connectTeaching();
+    void followTrace();
     void teach(bool by_schedule);
     [[nodiscard]] QMenu* makeItemMenu(const ItemRef& item);
     [[nodiscard]] QWidget* makeWheelQuestion();
@@ -106,6 +111,8 @@ private:
     TimelineView* timeline_ = nullptr;
     QWidget* trace_page_ = nullptr; ///< the timeline, and next to it the explanations
     TeachPanel* teach_ = nullptr;
+    std::vector<std::filesystem::path> taught_files_;       ///< of the trace in front
+    std::set<std::vector<std::filesystem::path>> teaching_; ///< the traces whose tabs show it
     LoadPreviewView* preview_ = nullptr;
     UnopenedPanel* unopened_ = nullptr;
     QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one

@@ -50,7 +50,7 @@ std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, doub
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
         if (marks[a].importance != marks[b].importance) return marks[a].importance > marks[b].importance;
-        return marks[a].x > marks[b].x;
+        return marks[a].x < marks[b].x; // what began first is rather the cause, and keeps its name as others come
     });
     std::vector<MarkLabel> placed;
     for (const std::size_t mark : order) {

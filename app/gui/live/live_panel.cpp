@@ -164,6 +164,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
     for (QTableView* table : {alert_table_, rank_table_})
         table->horizontalHeader()->setStretchLastSection(true);
     const int digit = fontMetrics().horizontalAdvance(QLatin1Char('0'));
+    alert_table_->setWordWrap(true);
     alert_table_->setColumnWidth(LiveAlertModel::StepColumn, 7 * digit);
     alert_table_->setColumnWidth(LiveAlertModel::SeverityColumn, 10 * digit);
     for (const auto& [column, digits] : {std::pair(LiveRankModel::RankColumn, 18),
@@ -207,6 +208,9 @@ void LivePanel::refresh() {
     const LiveSnapshotPtr snapshot = live_.shown();
     alerts_->show(snapshot);
     ranks_->show(snapshot);
+    // Sentences wrap where they are few; measuring thousands of rows many times a second would take all the time.
+    constexpr int kMostWrapped = 100;
+    if (alerts_->rowCount() <= kMostWrapped) alert_table_->resizeRowsToContents();
     tabs_->setTabText(0, tr("Alerts: %1").arg(alerts_->rowCount()));
     tabs_->setTabText(1,
                       snapshot && !snapshot->ranks.empty() ? tr("Ranks: %1").arg(ranksText(*snapshot)) : tr("Ranks"));

@@ -98,6 +98,7 @@ void AnswerBar::show(const Answer& answer) {
         rows_[i].text->setAccessibleName(text);
         rows_[i].text->setToolTip(explanationOf(answer, statement));
         rows_[i].gain->setText(gainOf(statement));
+        rows_[i].gain->setToolTip(rows_[i].text->toolTip());
     }
     applyTheme();
     setVisible(true);
