@@ -1,6 +1,7 @@
 #include "app/cli/capture_output.h"
 
 #include "core/base/bytes.h"
+#include "core/base/shell_word.h"
 #include "core/base/visible.h"
 #include "core/report/results/document_parts.h"
 
@@ -190,7 +191,7 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
         for (const std::string& line : captured.log)
             document.line(line);
     } else {
-        document.line(fmt::format("To analyse it: bubblescope analyze {}", dir));
+        document.line(fmt::format("To analyse it: bubblescope analyze {}", shellWord(dir)));
     }
     Value::Object slices;
     for (const auto& [category, count] : captured.slices)

@@ -1,5 +1,6 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "core/base/shell_word.h"
 #include "core/base/suggestion.h"
 #include "core/demo/demo_traces.h"
 #include "core/formats/source/existing_results.h"
@@ -62,8 +63,8 @@ CommandResult demo(const DemoArguments& options) {
     document.data("file", file.string());
     document.line(fmt::format("Written to {}: {}\n", file.string(), found->title));
     document.line("Next:");
-    document.line(fmt::format("  bubblescope analyze {}", file.string()));
-    document.line(fmt::format("  bubblescope view {}", file.string()));
+    document.line(fmt::format("  bubblescope analyze {}", shellWord(file.string())));
+    document.line(fmt::format("  bubblescope view {}", shellWord(file.string())));
     print(document, options.json);
     return 0;
 }
