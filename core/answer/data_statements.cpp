@@ -98,7 +98,9 @@ bool isConsequence(std::string_view kind, const std::vector<Diagnostic>& problem
 std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems) {
     std::vector<Statement> out;
     for (const Diagnostic& problem : problems) {
-        if (isConsequence(problem.kind, problems)) continue;
+        const bool is_told =
+            problem.kind == "mixed-runs" && std::ranges::find(out, problem.kind, &Statement::kind) != out.end();
+        if (is_told || isConsequence(problem.kind, problems)) continue;
         const DoubtKind* const doubt = findDoubt(problem.kind);
         if (doubt == nullptr && !meansLostRecords(problem)) continue;
         Statement statement;

@@ -112,6 +112,10 @@ Statement noWholePipeline(const Error& why) {
     return out;
 }
 
+bool isOfOtherRun(const Statement& statement) {
+    return statement.kind == "mixed-runs" || statement.kind == "different-jobs";
+}
+
 } // namespace
 
 Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files) {
@@ -122,8 +126,13 @@ Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files
         threads.insert(threads.end(), file.threads.begin(), file.threads.end());
     }
     Answer answer{{}, statementsOf(trace.run.problems), TimeNs{0}};
+    std::ranges::stable_partition(answer.statements, isOfOtherRun);
     const bool is_cut = trace.no_pipeline && trace.holds_ops;
-    if (is_cut) answer.statements.insert(answer.statements.begin(), noWholePipeline(*trace.no_pipeline));
+    if (is_cut) {
+        // Files of two runs are the cause, not a consequence, of an incomplete pipeline.
+        const auto after = std::ranges::find_if_not(answer.statements, isOfOtherRun);
+        answer.statements.insert(after, noWholePipeline(*trace.no_pipeline));
+    }
     if (devices.empty() && threads.empty()) return answer;
     if (devices.empty()) {
         answer.state = say("No GPU activity in this trace, only {}.",

@@ -152,5 +152,17 @@ TEST(Answer, SortsByWhatCanBeWon) {
     EXPECT_TRUE(std::ranges::is_sorted(worths, std::greater<>()));
 }
 
+TEST(Answer, NamesTwoRunsBeforeTheIncompletePipelineThatTheyMake) {
+    LoadedTrace trace;
+    for (const char* const kind : {"dangling-flow", "truncated", "mixed-runs", "mixed-runs"})
+        trace.run.problems.push_back({kind, 1, Sentence("b0"), say("the file ends inside a packet")});
+    trace.holds_ops = true;
+    trace.no_pipeline = inputError("b0", "step 0: rank 0 ran F0.0 twice");
+    std::vector<std::string> kinds;
+    for (const Statement& statement : answerOf(trace, {}).statements)
+        kinds.push_back(statement.kind);
+    EXPECT_THAT(kinds, ElementsAre("mixed-runs", "no-whole-pipeline", "truncated"));
+}
+
 } // namespace
 } // namespace bubblescope
