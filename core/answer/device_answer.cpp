@@ -126,7 +126,7 @@ Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files
         threads.insert(threads.end(), file.threads.begin(), file.threads.end());
     }
     Answer answer{{}, statementsOf(trace.run.problems), TimeNs{0}};
-    std::ranges::stable_partition(answer.statements, isOfOtherRun);
+    std::stable_partition(answer.statements.begin(), answer.statements.end(), isOfOtherRun);
     const bool is_cut = trace.no_pipeline && trace.holds_ops;
     if (is_cut) {
         // Files of two runs are the cause, not a consequence, of an incomplete pipeline.
