@@ -13,6 +13,7 @@
 #include "app/gui/options.h"
 #include "app/gui/preferences.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "app/gui/trace_exports.h"
 #include "app/gui/trace_tabs.h"
 
 #include <QActionGroup>
@@ -95,13 +96,13 @@ void MenuBuilder::buildFile() {
     save->setObjectName(QStringLiteral("saveSession"));
     file->addSeparator();
     QAction* picture = file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E),
-                                       &window_, &MainWindow::chooseExport);
+                                       &to_.exports, &TraceExports::chooseFigure);
     picture->setObjectName(QStringLiteral("exportTimeline"));
     needsTrace(picture);
-    QAction* report = file->addAction(tr("Export a repor&t…"), &window_, &MainWindow::chooseReport);
+    QAction* report = file->addAction(tr("Export a repor&t…"), &to_.exports, &TraceExports::chooseReport);
     report->setObjectName(QStringLiteral("exportReport"));
     needsTrace(report);
-    QAction* command = file->addAction(tr("Copy as co&mmand"), &window_, &MainWindow::copyCommand);
+    QAction* command = file->addAction(tr("Copy as co&mmand"), &to_.exports, &TraceExports::copyCommand);
     command->setObjectName(QStringLiteral("copyTraceCommand"));
     needsTrace(command);
     file->addSeparator();
@@ -229,7 +230,7 @@ void MenuBuilder::addCopy(QMenu& edit) {
     QObject::connect(&state, &ViewState::sessionChanged, actions.front(), enable);
     enable();
     QAction* picture = edit.addAction(tr("Copy the timeline as &picture"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_C),
-                                      &window_, &MainWindow::copyPicture);
+                                      &to_.exports, &TraceExports::copyPicture);
     picture->setObjectName(QStringLiteral("copyPicture"));
     needsTrace(picture);
 }

@@ -15,6 +15,7 @@ class MainWindow;
 class Preferences;
 class ThemeManager;
 class TimelineView;
+class TraceExports;
 class TraceTabs;
 class ViewState;
 
@@ -27,6 +28,7 @@ struct MenuTargets {
     TraceTabs& tabs;
     LiveWatch& live;
     DockPanels& docks;
+    TraceExports& exports;
     TimelineView& timeline;
     IdealOverlay& ideal;
 };

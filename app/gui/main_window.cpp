@@ -2,7 +2,6 @@
 
 #include "app/gui/central_area.h"
 #include "app/gui/explorer/schedule_explorer.h"
-#include "app/gui/figure_dialog.h"
 #include "app/gui/jobs/application.h"
 #include "app/gui/keyboard.h"
 #include "app/gui/live/live_bar.h"
@@ -10,7 +9,6 @@
 #include "app/gui/main_menus.h"
 #include "app/gui/manual_window.h"
 #include "app/gui/models/demo_files.h"
-#include "app/gui/models/item_copy.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
@@ -22,20 +20,13 @@
 #include "app/gui/panels/unopened_panel.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/preferences_dialog.h"
-#include "app/gui/report_page.h"
 #include "app/gui/status_line.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "app/gui/trace_exports.h"
 #include "core/base/visible.h"
 
-#include <QApplication>
-#include <QClipboard>
 #include <QCloseEvent>
-#include <QFileInfo>
-#include <QMenu>
 #include <QMenuBar>
-#include <QMessageBox>
-#include <QMimeData>
-#include <QPushButton>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QVBoxLayout>
@@ -46,11 +37,15 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     : QMainWindow(parent), loader_(withDemos(std::move(loader))),
       preferences_({themes_, languages_, notes_, state_}, remember), tabs_(loader_, state_, live_.controller(), notes_),
       docks_(new DockPanels(*this)) {
-    setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
     connect(&tabs_, &TraceTabs::titleChanged, this, &MainWindow::showTitle);
     new KeyGuard(this);
+    const auto* const drops = new FileDrops(*this, state_);
+    connect(drops, &FileDrops::openRequested, this, &MainWindow::open);
+    connect(drops, &FileDrops::openBesideRequested, this, &MainWindow::openBeside);
+    connect(drops, &FileDrops::openEachRequested, this, &MainWindow::openEach);
+    connect(drops, &FileDrops::compareRequested, this, &MainWindow::compareWith);
     // The central widget and the docks stay when the language changes, so that nothing moves.
     setCentralWidget(new QWidget(this));
     (new QVBoxLayout(centralWidget()))->setContentsMargins(0, 0, 0, 0);
@@ -77,7 +72,8 @@ void MainWindow::connectParts() {
         centre_->showPage();
         centre_->focusPage();
     });
-    connect(&tabs_, &TraceTabs::sessionAsks, this, &MainWindow::askAboutSession);
+    connect(&tabs_, &TraceTabs::sessionAsks, this,
+            [this](const QString& file) { askAboutSession(*this, tabs_, file); });
     connect(&tabs_, &TraceTabs::refused, this, &MainWindow::showError);
     connect(&tabs_, &TraceTabs::loaded, this, &MainWindow::loaded);
     connect(&tabs_, &TraceTabs::failed, this, &MainWindow::failed);
@@ -110,7 +106,7 @@ void MainWindow::build() {
     buildCentre();
     docks_->build({loader_, state_, themes_, notes_, live_.controller()});
     ComparePanel& compare = docks_->compare();
-    compare.setChoices([this] { return runsToCompare(); });
+    compare.setChoices([this] { return tabs_.runsToCompare(preferences_.remember()); });
     const auto compare_with = [this](const QStringList& paths) { compareWith(paths); };
     connect(&compare, &ComparePanel::fileRequested, this,
             [this, compare_with] { askForTraces(*this, tr("Open the run to compare with"), compare_with); });
@@ -119,7 +115,10 @@ void MainWindow::build() {
     tabs_.setViews(compare, centre_->ideal());
     live_.setPanel(docks_->livePanel());
     buildStatusLine();
-    buildMenus(*this, {state_, themes_, languages_, preferences_, tabs_, live_, *docks_, centre_->timeline(),
+    auto* const exports = new TraceExports({state_, themes_, tabs_, *centre_}, *this);
+    connect(exports, &TraceExports::written, this, &MainWindow::showWritten);
+    connect(exports, &TraceExports::noted, this, &MainWindow::showMessage);
+    buildMenus(*this, {state_, themes_, languages_, preferences_, tabs_, live_, *docks_, *exports, centre_->timeline(),
                        centre_->ideal()});
     tools_ = makeToolBar(*this);
     if (!languages_.hasFont())
@@ -328,23 +327,6 @@ void MainWindow::chooseComparison() {
     docks_->compare().choose();
 }
 
-/// The runs of other tabs, and those opened before.
-ComparePanel::Choices MainWindow::runsToCompare() const {
-    ComparePanel::Choices choices;
-    const QStringList& shown = tabs_.front().paths;
-    QList<QStringList> listed{shown};
-    for (int tab = 0; tab < tabs_.count(); ++tab) {
-        const TraceTab& other = tabs_.at(tab);
-        if (listed.contains(other.paths) || other.paths.isEmpty() || !other.session) continue;
-        listed << other.paths;
-        choices.open << ComparePanel::Choice{nameByDifference(toFiles(shown), toFiles(other.paths)), other.paths};
-    }
-    for (const QStringList& paths : preferences_.remember() ? RecentFiles::load() : QList<QStringList>()) {
-        if (!listed.contains(paths)) choices.recent << ComparePanel::Choice{recentText(paths), paths};
-    }
-    return choices;
-}
-
 void MainWindow::chooseRanks() {
     if (!state_.session()) return;
     auto* const dialog = new RanksDialog(*state_.session(), tabs_.front().taught.ranks, this);
@@ -363,56 +345,6 @@ void MainWindow::openPreferences() {
     dialog->open();
 }
 
-void MainWindow::chooseExport() {
-    if (!state_.session()) return;
-    const PictureFrame frame = centre_->pictureFrame();
-    auto* const dialog = new FigureDialog(frame.title, frame.subtitle, this);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &QDialog::accepted, this, [this, dialog] {
-        const Figure figure = dialog->figure();
-        const QString suffix = dialog->suffix();
-        const QString name = QFileInfo(centre_->pictureName()).completeBaseName() + QLatin1Char('.') + suffix;
-        const NewFile wanted{tr("Export the timeline"), name, suffix, tr("Pictures (*.png *.svg *.pdf *.tex)")};
-        askWhereToSave(*this, wanted, [this, figure](const QString& file) {
-            if (!state_.session()) return; // closed while the dialog was open
-            showWritten(exportFigure(state_, themes_.theme(), figure, file), file);
-        });
-    });
-    dialog->open();
-}
-
-void MainWindow::chooseReport() {
-    if (!state_.session()) return;
-    const QString name = QFileInfo(tabs_.front().title).completeBaseName() + QStringLiteral(".html");
-    const NewFile wanted{tr("Export a report"), name, QStringLiteral("html"), tr("Pages (*.html)")};
-    askWhereToSave(*this, wanted, [this](const QString& file) {
-        if (const SessionPtr session = state_.session()) showWritten(writeReport(*session, file), file);
-    });
-}
-
-void MainWindow::copyCommand() {
-    if (!state_.session()) return;
-    QApplication::clipboard()->setText(commandThatAnalyzes(*state_.session(), tabs_.front().taught));
-    showMessage(tr("Copied the command to the clipboard"), 4000);
-}
-
-/// Open tabs are not closed without a question.
-void MainWindow::askAboutSession(const QString& file) {
-    auto* const box =
-        new QMessageBox(QMessageBox::Question, tr("Open session"),
-                        tr("Close the open traces, or open the session alongside them?"), QMessageBox::Cancel, this);
-    box->setObjectName(QStringLiteral("sessionQuestion"));
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    const auto add = [&](const char* name, const QString& text, TraceTabs::SessionPlace place) {
-        QPushButton* const button = box->addButton(text, QMessageBox::AcceptRole);
-        button->setObjectName(QString::fromLatin1(name));
-        connect(button, &QPushButton::clicked, this, [this, file, place] { tabs_.openSession(file, place); });
-    };
-    add("sessionBeside", tr("Open &alongside"), TraceTabs::SessionPlace::BesideTabs);
-    add("sessionInstead", tr("&Close them"), TraceTabs::SessionPlace::InsteadOfTabs);
-    box->open();
-}
-
 void MainWindow::chooseSessionToSave() {
     const QString name = tabs_.front().title.section(QLatin1Char('.'), 0, 0);
     askWhereToSaveSession(*this, name.isEmpty() ? tr("session") : name,
@@ -421,12 +353,6 @@ void MainWindow::chooseSessionToSave() {
 
 void MainWindow::chooseSessionToOpen() {
     askForSession(*this, [this](const QString& file) { openSession(file); });
-}
-
-void MainWindow::copyPicture() {
-    if (!state_.session()) return;
-    QApplication::clipboard()->setImage(centre_->timelinePicture());
-    showMessage(tr("Copied the picture to the clipboard"), 4000);
 }
 
 // ---- Settings and events -------------------------------------------------------------------------
@@ -452,33 +378,6 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     preferences_.saveLayout({saveGeometry(), docks_->arrangement()});
     preferences_.saveRows(state_.rowPreferences());
     QMainWindow::closeEvent(event);
-}
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    if (!localPaths(*event->mimeData()).isEmpty()) acceptAsCopy(*event);
-}
-
-void MainWindow::dropEvent(QDropEvent* event) {
-    const QStringList paths = localPaths(*event->mimeData());
-    if (paths.isEmpty()) return;
-    acceptAsCopy(*event);
-    const bool any = state_.session() != nullptr;
-    if (!any && paths.size() == 1) return open(paths);
-    // The files may be the ranks of one run, or several runs; a second run may be meant for comparison.
-    auto* menu = new QMenu(this);
-    menu->setObjectName(QStringLiteral("dropMenu"));
-    menu->setAttribute(Qt::WA_DeleteOnClose);
-    if (paths.size() > 1) {
-        menu->addAction(tr("Open together, as one run"), this, [this, paths] { openBeside(paths); });
-        menu->addAction(tr("Open each in a tab"), this, [this, paths] { openEach(paths); });
-    } else {
-        menu->addAction(tr("Open in a tab"), this, [this, paths] { openBeside(paths); });
-    }
-    if (any) {
-        menu->addAction(tr("Open instead"), this, [this, paths] { open(paths); });
-        menu->addAction(tr("Compare with the open run"), this, [this, paths] { compareWith(paths); });
-    }
-    menu->popup(mapToGlobal(event->position().toPoint()));
 }
 
 } // namespace bubblescope::gui

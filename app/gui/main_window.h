@@ -69,16 +69,10 @@ public:
     void chooseComparison();
     void chooseRanks();
     void openPreferences();
-    void chooseExport();
-    void chooseReport();
-    /// Copies the command that reports on the open trace.
-    void copyCommand();
     void chooseSessionToSave();
     void chooseSessionToOpen();
     void chooseLive() { live_.chooseTarget(this); }
     void chooseRun() { live_.chooseRun(themes_, this); }
-    /// Copies what the timeline shows to the clipboard.
-    void copyPicture();
 
     [[nodiscard]] ViewState& state() { return state_; }
     [[nodiscard]] NoteStore& noteStore() { return notes_; }
@@ -95,8 +89,6 @@ signals:
 protected:
     bool focusNextPrevChild(bool next) override;
     void closeEvent(QCloseEvent* event) override;
-    void dragEnterEvent(QDragEnterEvent* event) override;
-    void dropEvent(QDropEvent* event) override;
 
 private:
     void connectParts();
@@ -109,8 +101,6 @@ private:
     void showMessage(const QString& text, int milliseconds);
     void showWritten(const Status& written, const QString& file);
     void showTitle(const QString& trace);
-    void askAboutSession(const QString& file);
-    [[nodiscard]] ComparePanel::Choices runsToCompare() const;
     void showStatement(const Statement& statement);
     void showSession();
     void showLive();

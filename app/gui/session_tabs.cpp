@@ -4,6 +4,8 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QMessageBox>
+#include <QPushButton>
 #include <QTabBar>
 #include <QTimer>
 
@@ -117,6 +119,22 @@ void TraceTabs::locate(const QStringList& paths) {
     request.own_tab = false;
     request.paths = located(front().paths, paths);
     load(request);
+}
+
+void askAboutSession(QWidget& window, TraceTabs& tabs, const QString& file) {
+    auto* const box = new QMessageBox(QMessageBox::Question, TraceTabs::tr("Open session"),
+                                      TraceTabs::tr("Close the open traces, or open the session alongside them?"),
+                                      QMessageBox::Cancel, &window);
+    box->setObjectName(QStringLiteral("sessionQuestion"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    const auto add = [&](const char* name, const QString& text, TraceTabs::SessionPlace place) {
+        QPushButton* const button = box->addButton(text, QMessageBox::AcceptRole);
+        button->setObjectName(QString::fromLatin1(name));
+        QObject::connect(button, &QPushButton::clicked, &tabs, [&tabs, file, place] { tabs.openSession(file, place); });
+    };
+    add("sessionBeside", TraceTabs::tr("Open &alongside"), TraceTabs::SessionPlace::BesideTabs);
+    add("sessionInstead", TraceTabs::tr("&Close them"), TraceTabs::SessionPlace::InsteadOfTabs);
+    box->open();
 }
 
 } // namespace bubblescope::gui

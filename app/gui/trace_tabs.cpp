@@ -4,6 +4,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/live/live_controller.h"
 #include "app/gui/models/notes.h"
+#include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_file.h"
 
@@ -402,6 +403,21 @@ void TraceTabs::fillBehind(TraceTab& tab, const Request& request, SessionPtr ses
     tab.ideal = begun.ideal;
     updateBar();
     emit opened(request.paths);
+}
+
+ComparePanel::Choices TraceTabs::runsToCompare(bool recent) const {
+    ComparePanel::Choices choices;
+    const QStringList& shown = front().paths;
+    QList<QStringList> listed{shown};
+    for (const TraceTab& other : tabs_) {
+        if (listed.contains(other.paths) || other.paths.isEmpty() || !other.session) continue;
+        listed << other.paths;
+        choices.open << ComparePanel::Choice{nameByDifference(toFiles(shown), toFiles(other.paths)), other.paths};
+    }
+    for (const QStringList& paths : recent ? RecentFiles::load() : QList<QStringList>()) {
+        if (!listed.contains(paths)) choices.recent << ComparePanel::Choice{recentText(paths), paths};
+    }
+    return choices;
 }
 
 } // namespace bubblescope::gui

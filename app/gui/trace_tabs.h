@@ -77,6 +77,8 @@ public:
     [[nodiscard]] int current() const { return current_; }
     [[nodiscard]] const TraceTab& at(int tab) const { return tabs_[static_cast<std::size_t>(tab)]; }
     [[nodiscard]] const TraceTab& front() const { return tabs_[static_cast<std::size_t>(current_)]; }
+    /// What the front trace can be compared with: the traces of other tabs and, if `recent`, those opened before.
+    [[nodiscard]] ComparePanel::Choices runsToCompare(bool recent) const;
 
     /// Save what the views show of the tab in front before a rebuild, and restore it afterwards.
     void saveViews();
@@ -175,5 +177,8 @@ private:
     std::vector<TraceTab> tabs_{1};
     int current_ = 0;
 };
+
+/// Asks whether a session replaces the open tabs, and opens it.
+void askAboutSession(QWidget& window, TraceTabs& tabs, const QString& file);
 
 } // namespace bubblescope::gui

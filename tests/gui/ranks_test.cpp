@@ -103,7 +103,7 @@ private slots:
         QCOMPARE(w.ranks(), (std::vector<std::int64_t>{3, 1}));
         QVERIFY(w.window.state().session()->run.problems.empty());
 
-        w.window.copyCommand();
+        w.window.findChild<QAction*>(QStringLiteral("copyTraceCommand"))->trigger();
         const QString command = QGuiApplication::clipboard()->text();
         QVERIFY2(command.contains(QLatin1String("--rank-of /t/a.json=3")), qPrintable(command));
 
