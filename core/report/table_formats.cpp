@@ -12,16 +12,19 @@
 namespace bubblescope::report {
 namespace {
 
-struct CsvText {
-    std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
-    std::string operator()(double value) const { return fmt::format("{}", value); }
-    std::string operator()(bool value) const { return value ? "true" : "false"; }
-    std::string operator()(TimeNs value) const { return fmt::format("{}", value.count()); }
-    std::string operator()(const std::string& value) const { return csvCell(value); }
-    std::string operator()(const Sentence& value) const { return csvCell(value.text()); }
+/// Adds a value to a line of CSV.
+struct CsvValue {
+    CsvLine& line;
+
+    void operator()(TimeNs value) const { line.value(value.count()); }
+    void operator()(const std::string& value) const { line.text(value); }
+    void operator()(const Sentence& value) const { line.text(value.text()); }
     template <class Other>
-    std::string operator()(const Other&) const {
-        return {};
+    void operator()(const Other& value) const {
+        if constexpr (std::is_arithmetic_v<Other>)
+            line.value(value);
+        else
+            line.empty();
     }
 };
 
@@ -87,19 +90,16 @@ struct Lines {
 
 std::string toCsv(const Table& table) {
     std::string out;
-    const auto add = [&](const std::function<std::string(std::size_t)>& cell) {
-        bool first = true;
+    CsvLine line;
+    const auto add = [&](const auto& addCell) {
         for (std::size_t i = 0; i < table.columns.size(); ++i) {
-            if (table.columns[i].key.empty()) continue;
-            if (!first) out += ',';
-            out += cell(i);
-            first = false;
+            if (!table.columns[i].key.empty()) addCell(i);
         }
-        out += '\n';
+        out += line.end();
     };
-    add([&](std::size_t i) { return csvCell(table.columns[i].key); });
+    add([&](std::size_t i) { line.text(table.columns[i].key); });
     for (const auto& row : table.rows)
-        add([&](std::size_t i) { return row[i].value.visit(CsvText{}); });
+        add([&](std::size_t i) { row[i].value.visit(CsvValue{line}); });
     return out;
 }
 

@@ -129,7 +129,7 @@ private slots:
         model.setItem(1, 0, new QStandardItem(QStringLiteral("2")));
         model.setItem(1, 1, new QStandardItem(QStringLiteral("two\nlines")));
         QCOMPARE(tableText(model, QLatin1Char(',')),
-                 QStringLiteral("Rank,\"Where, \"\"how\"\"\"\r\n1,\"a, b\"\r\n2,\"two\nlines\"\r\n"));
+                 QStringLiteral("Rank,\"Where, \"\"how\"\"\"\r\n1,\"a, b\"\r\n2,two\\nlines\r\n"));
         QTableView table;
         table.setModel(&model);
         table.setSelectionBehavior(QAbstractItemView::SelectRows);

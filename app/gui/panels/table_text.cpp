@@ -1,6 +1,7 @@
 #include "app/gui/panels/table_text.h"
 
 #include "app/gui/panels/file_dialogs.h"
+#include "core/base/csv_cell.h"
 
 #include <QAction>
 #include <QApplication>
@@ -110,11 +111,27 @@ QString headingOf(const QAbstractItemModel& model, int column, const ShownUnit* 
     return name.isEmpty() || title.endsWith(name) ? title : QStringLiteral("%1 (%2)").arg(title, name);
 }
 
-QString quoted(QString text, QChar separator) {
-    if (separator == QLatin1Char('\t'))
-        return text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
-    const bool needs = text.contains(separator) || text.contains(QLatin1Char('"')) || text.contains(QLatin1Char('\n'));
-    return needs ? QLatin1Char('"') + text.replace(QLatin1Char('"'), QStringLiteral("\"\"")) + QLatin1Char('"') : text;
+/// A cell's text, which is a number where its column has a unit.
+struct Cell {
+    QString text;
+    bool is_number = false;
+};
+
+QString tabbedLine(const std::vector<Cell>& cells) {
+    QStringList texts;
+    for (const Cell& cell : cells)
+        texts << QString(cell.text)
+                     .replace(QLatin1Char('\t'), QLatin1Char(' '))
+                     .replace(QLatin1Char('\n'), QLatin1Char(' '));
+    return texts.join(QLatin1Char('\t')) + QLatin1Char('\n');
+}
+
+QString csvLine(const std::vector<Cell>& cells) {
+    CsvLine line("\r\n");
+    for (const Cell& cell : cells)
+        cell.is_number ? line.value(cell.text.toStdString()) : line.text(cell.text.toStdString());
+    const std::string_view text = line.end();
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
 QString textOf(const QAbstractItemModel& model, const std::vector<int>& rows, QChar separator) {
@@ -122,15 +139,17 @@ QString textOf(const QAbstractItemModel& model, const std::vector<int>& rows, QC
     for (int column = 0; column < model.columnCount(); ++column)
         units.push_back(unitOf(model, column));
     QString out;
-    const auto line = [&](const auto& cell) {
-        QStringList cells;
+    const auto add = [&](const auto& cell) {
+        std::vector<Cell> cells;
         for (int column = 0; column < model.columnCount(); ++column)
-            cells << quoted(cell(column, units[static_cast<std::size_t>(column)]), separator);
-        out += cells.join(separator) + (separator == QLatin1Char('\t') ? QStringLiteral("\n") : QStringLiteral("\r\n"));
+            cells.push_back(cell(column, units[static_cast<std::size_t>(column)]));
+        out += separator == QLatin1Char('\t') ? tabbedLine(cells) : csvLine(cells);
     };
-    line([&](int column, const ShownUnit* unit) { return headingOf(model, column, unit); });
+    add([&](int column, const ShownUnit* unit) { return Cell{headingOf(model, column, unit)}; });
     for (const int row : rows)
-        line([&](int column, const ShownUnit* unit) { return cellText(model.index(row, column), unit); });
+        add([&](int column, const ShownUnit* unit) {
+            return Cell{cellText(model.index(row, column), unit), unit != nullptr};
+        });
     return out;
 }
 
