@@ -98,6 +98,7 @@ void MainWindow::connectParts() {
         connect(application, &Application::failed, this, &MainWindow::showError);
     // Queued: the signal may come from a menu that the rebuild deletes.
     connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
+    connect(&preferences_, &Preferences::timeStyleChosen, this, &MainWindow::rebuild, Qt::QueuedConnection);
 }
 
 // ---- Building ------------------------------------------------------------------------------------

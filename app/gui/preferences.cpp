@@ -1,8 +1,12 @@
 #include "app/gui/preferences.h"
 
+#include "app/gui/models/session.h"
+
 #include <QApplication>
 #include <QFont>
 #include <QSettings>
+
+#include <string>
 
 namespace bubblescope::gui {
 
@@ -22,9 +26,23 @@ const QString kNotesApp = QStringLiteral("app");
 const QString kNotesBeside = QStringLiteral("beside");
 
 const QString kFirstStepKey = QStringLiteral("steps/first");
+const QString kDigitsKey = QStringLiteral("times/digits");
+const QString kUnitKey = QStringLiteral("times/unit");
+const QString kThresholdsKey = QStringLiteral("thresholds");
 const QString kFontSizeKey = QStringLiteral("font/points");
 constexpr int kLeastPoints = 6;
 constexpr int kMostPoints = 32;
+
+/// Those that differ from the default, by name.
+Thresholds storedThresholds() {
+    Thresholds thresholds;
+    QSettings settings;
+    settings.beginGroup(kThresholdsKey);
+    // A name or a value of another version is left out.
+    for (const QString& name : settings.childKeys())
+        (void)setThreshold(thresholds, name.toStdString(), settings.value(name).toDouble());
+    return thresholds;
+}
 
 QString laneGroupName(std::size_t group) {
     return QLatin1String(kLaneGroupNames[group].data(), kLaneGroupNames[group].size());
@@ -41,6 +59,8 @@ Preferences::Preferences(const Targets& targets, bool remember) : to_(targets), 
         applyFirstStep(static_cast<StepShownFirst>(first));
     if (const int points = settings.value(kFontSizeKey).toInt(); points >= kLeastPoints && points <= kMostPoints)
         applyFontSize(points);
+    setTimeStyle({settings.value(kDigitsKey, TimeStyle().digits).toInt(), settings.value(kUnitKey).toLongLong()});
+    setFindingThresholds(storedThresholds());
     if (settings.value(kWheelKey).toString() == kWheelScrolls) wheel_ = TimeView::Wheel::Scrolls;
     to_.languages.choose(languageFromKey(settings.value(kLanguageKey).toString()).value_or(Language::System));
     to_.themes.choose(themeFromKey(settings.value(kThemeKey).toString()).value_or(ThemeChoice::System));
@@ -89,6 +109,28 @@ void Preferences::applyFontSize(int points) {
 void Preferences::chooseFontSize(int points) {
     if (remember_) QSettings().setValue(kFontSizeKey, points);
     applyFontSize(points);
+}
+
+void Preferences::chooseTimeStyle(const TimeStyle& style) {
+    if (style == timeStyle()) return;
+    if (remember_) {
+        QSettings().setValue(kDigitsKey, style.digits);
+        QSettings().setValue(kUnitKey, qlonglong{style.unit});
+    }
+    setTimeStyle(style);
+    emit timeStyleChosen();
+}
+
+void Preferences::chooseThresholds(const Thresholds& thresholds) {
+    setFindingThresholds(thresholds);
+    if (!remember_) return;
+    QSettings settings;
+    settings.remove(kThresholdsKey);
+    settings.beginGroup(kThresholdsKey);
+    for (const ThresholdInfo& info : thresholdTable()) {
+        const double value = thresholds.*info.value;
+        if (value != Thresholds{}.*info.value) settings.setValue(QString::fromStdString(std::string(info.name)), value);
+    }
 }
 
 bool Preferences::asksForWheel() const {

@@ -1,18 +1,20 @@
 #pragma once
 
 #include "app/gui/language/language.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/time_view.h"
+#include "core/analysis/anomalies/thresholds.h"
 
 #include <QObject>
 
 namespace bubblescope::gui {
 
 /// What users choose for the whole app, and what it remembers between starts: theme, language, the mouse wheel, where
-/// notes are kept, the size of letters, the step shown first, which kinds of lanes are shown, and the window's layout.
-/// In QSettings. Lives on the GUI thread.
+/// notes are kept, the size of letters, how times are written, the thresholds of findings, the step shown first, which
+/// kinds of lanes are shown, and the window's layout. In QSettings. Lives on the GUI thread.
 class Preferences : public QObject {
     Q_OBJECT
 
@@ -37,6 +39,9 @@ public:
     void chooseStepShownFirst(StepShownFirst which);
     /// In points; 0 = that of the system.
     void chooseFontSize(int points);
+    void chooseTimeStyle(const TimeStyle& style);
+    /// For traces that are opened from then on.
+    void chooseThresholds(const Thresholds& thresholds);
     [[nodiscard]] TimeView::Wheel wheel() const { return wheel_; }
     [[nodiscard]] ThemeChoice theme() const { return to_.themes.choice(); }
     [[nodiscard]] Language language() const { return to_.languages.choice(); }
@@ -61,6 +66,7 @@ public:
 
 signals:
     void wheelChosen(bubblescope::gui::TimeView::Wheel wheel);
+    void timeStyleChosen();
     void notePlaceChosen(bubblescope::gui::NotePlace place);
 
 private:

@@ -1,9 +1,15 @@
 #include "app/gui/preferences_dialog.h"
 
+#include "app/gui/models/session.h"
+#include "app/gui/panels/thresholds_table.h"
+
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QFormLayout>
+#include <QLabel>
 #include <QSpinBox>
+#include <QTabWidget>
+#include <QVBoxLayout>
 
 #include <functional>
 #include <utility>
@@ -36,11 +42,51 @@ PreferencesDialog::PreferencesDialog(Preferences& preferences, QWidget* parent)
     : QDialog(parent), preferences_(preferences) {
     setObjectName(QStringLiteral("preferencesDialog"));
     setWindowTitle(tr("Preferences"));
-    build();
+    auto* const pages = new QTabWidget(this);
+    pages->addTab(buildGeneral(), tr("General"));
+    pages->addTab(buildThresholds(), tr("Thresholds of findings"));
+    auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    auto* const column = new QVBoxLayout(this);
+    column->addWidget(pages);
+    column->addWidget(buttons);
 }
 
-void PreferencesDialog::build() {
-    auto* const form = new QFormLayout(this);
+QWidget* PreferencesDialog::buildThresholds() {
+    auto* const page = new QWidget(this);
+    auto* const column = new QVBoxLayout(page);
+    auto* const note = new QLabel(tr("They apply to traces that are opened from now on."), page);
+    note->setWordWrap(true);
+    auto* const table = new ThresholdsTable(findingThresholds(), page);
+    connect(table, &ThresholdsTable::edited, this,
+            [this, table] { preferences_.chooseThresholds(table->thresholds()); });
+    column->addWidget(note);
+    column->addWidget(table, 1);
+    return page;
+}
+
+void PreferencesDialog::addTimes(QFormLayout& form) {
+    Preferences& to = preferences_;
+    addChoice<int>(form, "preferUnit", tr("Unit of times"),
+                   {{0, tr("What fits each")},
+                    {1, QStringLiteral("ns")},
+                    {1'000, QStringLiteral("µs")},
+                    {1'000'000, QStringLiteral("ms")},
+                    {1'000'000'000, QStringLiteral("s")}},
+                   static_cast<int>(timeStyle().unit), [&to](int unit) {
+                       to.chooseTimeStyle({timeStyle().digits, unit});
+                   });
+    auto* const digits = new QSpinBox(form.parentWidget());
+    digits->setObjectName(QStringLiteral("preferDigits"));
+    digits->setRange(TimeStyle::kFewestDigits, TimeStyle::kMostDigits);
+    digits->setValue(timeStyle().digits);
+    connect(digits, &QSpinBox::valueChanged, this, [&to](int count) { to.chooseTimeStyle({count, timeStyle().unit}); });
+    form.addRow(tr("Digits of times"), digits);
+}
+
+QWidget* PreferencesDialog::buildGeneral() {
+    auto* const page = new QWidget(this);
+    auto* const form = new QFormLayout(page);
     Preferences& to = preferences_;
     addChoice<ThemeChoice>(*form, "preferTheme", tr("Theme"),
                            {{ThemeChoice::System, tr("Same as system")},
@@ -64,6 +110,7 @@ void PreferencesDialog::build() {
     connect(size, &QSpinBox::valueChanged, this,
             [&to, size](int points) { to.chooseFontSize(points == size->minimum() ? 0 : points); });
     form->addRow(tr("Font size"), size);
+    addTimes(*form);
     addChoice<TimeView::Wheel>(*form, "preferWheel", tr("Mouse wheel"),
                                {{TimeView::Wheel::Zooms, tr("Zooms; with Ctrl scrolls")},
                                 {TimeView::Wheel::Scrolls, tr("Scrolls; with Ctrl zooms, as in Perfetto")}},
@@ -77,9 +124,7 @@ void PreferencesDialog::build() {
         *form, "preferNotes", tr("Notes"),
         {{NotePlace::App, tr("With the app")}, {NotePlace::Beside, tr("Next to the trace, for everyone")}},
         to.notePlace(), [&to](NotePlace choice) { to.chooseNotePlace(choice); });
-    auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    form->addRow(buttons);
+    return page;
 }
 
 } // namespace bubblescope::gui

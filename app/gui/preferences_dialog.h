@@ -5,7 +5,6 @@
 #include <QDialog>
 
 class QFormLayout;
-class QLabel;
 
 namespace bubblescope::gui {
 
@@ -17,7 +16,9 @@ public:
     explicit PreferencesDialog(Preferences& preferences, QWidget* parent = nullptr);
 
 private:
-    void build();
+    [[nodiscard]] QWidget* buildGeneral();
+    void addTimes(QFormLayout& form);
+    [[nodiscard]] QWidget* buildThresholds();
 
     Preferences& preferences_;
 };

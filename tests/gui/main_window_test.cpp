@@ -306,7 +306,7 @@ private slots:
         OpenWindow w;
         const QString text = w.child<SummaryBar>().text();
         for (const QString& part : {QStringLiteral("1F1B"), QStringLiteral("4 · 8 · 1"), QStringLiteral("165 ms"),
-                                    QStringLiteral("27.3 % (form 27.3 %)"), QStringLiteral("5.00 ms · 10.0 ms")})
+                                    QStringLiteral("27.3 % (closed form 27.3 %)"), QStringLiteral("5.00 ms · 10.0 ms")})
             QVERIFY2(text.contains(part), qPrintable(text));
     }
 

@@ -16,6 +16,8 @@
 #include <QScrollBar>
 #include <QTest>
 
+#include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <random>
@@ -570,7 +572,6 @@ private slots:
         QTest::addColumn<int>("height");
         QTest::addColumn<bool>("folded");
         QTest::newRow("rows") << 60 << false;
-        QTest::newRow("compact rows") << 12 << false;
         QTest::newRow("folded groups") << 60 << true;
     }
     /// A third of the work is forward, and a third of what the picture shows of it.
@@ -592,6 +593,45 @@ private slots:
         QVERIFY(forward + backward > 3000);
         QVERIFY2(std::abs(forward / (forward + backward) - 1.0 / 3) < 0.02,
                  qPrintable(QString::number(forward / (forward + backward))));
+    }
+
+    /// Low rows mix the colours of a column by their shares: stacks of a few pixels look like letters.
+    void lowRowsMixColours() {
+        const SessionPtr session = manyOps(6, 60);
+        BarePlot drawing{session, RowLayout(session->lanes, 420, {.height = 12}), session->lanes.extent()};
+        QVERIFY(drawing.rows.compact());
+        const QImage image = drawing.drawnRows(true);
+        const RoleTimes shares = sharesOf(session->lanes, 0, session->lanes.extent());
+        std::array<double, 3> wanted{};
+        double busy = 0;
+        const auto add = [&](const QColor& colour, double share) {
+            wanted[0] += share * colour.red();
+            wanted[1] += share * colour.green();
+            wanted[2] += share * colour.blue();
+            busy += share;
+        };
+        for (const Role role : kStackOrder) {
+            const double share = static_cast<double>(shares[static_cast<std::size_t>(role)].count()) /
+                                 static_cast<double>(session->lanes.extent().length().count());
+            add(role == Role::Bubble ? drawing.theme.bubble_background : drawing.theme.fill(role), share);
+        }
+        add(drawing.theme.timeline, 1 - busy);
+        // One colour from the top of a column to its bottom, and on average that of the shares.
+        const LaneBand& band = drawing.rows.bands().front();
+        const int top = drawing.plot.top() + drawing.rows.rowTop(0) + band.top;
+        std::array<double, 3> mean{};
+        int uneven = 0;
+        for (int x = drawing.plot.left(); x <= drawing.plot.right(); ++x) {
+            const QColor colour = image.pixelColor(x, top + 1);
+            uneven += colour != image.pixelColor(x, top + band.height - 2) ? 1 : 0;
+            mean[0] += colour.red() / static_cast<double>(drawing.plot.width());
+            mean[1] += colour.green() / static_cast<double>(drawing.plot.width());
+            mean[2] += colour.blue() / static_cast<double>(drawing.plot.width());
+        }
+        QVERIFY2(uneven < drawing.plot.width() / 20, qPrintable(QString::number(uneven))); // whole bubbles are hatched
+        for (std::size_t i = 0; i < mean.size(); ++i)
+            QVERIFY2(std::abs(mean[i] - wanted[i]) < 4,
+                     qPrintable(QStringLiteral("%1: %2").arg(mean[i]).arg(wanted[i])));
     }
 
     void theScreenShowsWhatFilesShow_data() {

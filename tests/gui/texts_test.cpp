@@ -87,6 +87,24 @@ private slots:
         QCOMPARE(counterText(12.6e6, QStringLiteral("requests")), QStringLiteral("12.6 M"));
     }
 
+    void timesAreWrittenAsChosen() {
+        const auto written = [](TimeNs time, const TimeStyle& style) {
+            setTimeStyle(style);
+            const QString text = shortTime(time);
+            setTimeStyle({});
+            return text;
+        };
+        const TimeNs time{12'345'678};
+        QCOMPARE(written(time, {}), QStringLiteral("12.3 ms"));
+        QCOMPARE(written(time, {5, 0}), QStringLiteral("12.346 ms"));
+        QCOMPARE(written(time, {3, 1'000'000'000}), QStringLiteral("0.0123 s"));
+        QCOMPARE(written(time, {3, 1'000}), QLocale().toString(12'346) + QStringLiteral(" µs"));
+        // Rounding up adds a digit before the point.
+        QCOMPARE(written(TimeNs{9'996'000}, {}), QStringLiteral("10.0 ms"));
+        QCOMPARE(written(TimeNs{999'960'000}, {}), QStringLiteral("1.00 s"));
+        QCOMPARE(written(TimeNs{0}, {3, 1'000'000}), QStringLiteral("0 ms"));
+    }
+
     void statedValuesAreShown() {
         const SessionPtr session = statedRun();
         const QString details = oneLine(*session, {ItemKind::Op, 1, 0, 0});

@@ -5,6 +5,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/accounting_panel.h"
 #include "app/gui/panels/bars.h"
+#include "core/analysis/anomalies/thresholds.h"
 #include "core/analysis/period/host_activity.h"
 #include "core/cost/cost_model.h"
 #include "core/demo/demo_traces.h"
@@ -226,6 +227,8 @@ QSet<QString> evidenceNames() {
 QSet<QString> textsOfCore() {
     QSet<QString> texts = patternsOfCore() + evidenceNames() + errorTexts();
     texts << QStringLiteral("{}, {}"); // of sayListed()
+    for (const ThresholdInfo& info : thresholdTable())
+        texts << QString::fromStdString(std::string(info.unit)) << QString::fromStdString(std::string(info.meaning));
     for (const Placement placement : {Placement::Loop, Placement::V, Placement::Bidirectional})
         texts << QString::fromStdString(std::string(placementName(placement)));
     for (const SendMode mode : {SendMode::Asynchronous, SendMode::Blocking, SendMode::Paired, SendMode::Batched})

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <span>
@@ -22,7 +23,21 @@ struct Unit {
     double ns;
     const char* name;
 };
+std::atomic<int> chosen_digits = TimeStyle().digits;
+std::atomic<std::int64_t> chosen_unit = TimeStyle().unit;
 constexpr std::array kUnits{Unit{1e9, "s"}, Unit{1e6, "ms"}, Unit{1e3, "µs"}, Unit{1, "ns"}};
+
+/// The decimals with which a number has that many significant digits, once it is rounded.
+int decimalsOf(double value, int digits) {
+    constexpr int kMostDecimals = 9;
+    const double size = std::abs(value);
+    if (size == 0) return 0;
+    int decimals = digits - 1 - static_cast<int>(std::floor(std::log10(size)));
+    // 9.996 has one digit more before the point once it is rounded.
+    const double scale = std::pow(10, decimals);
+    if (std::round(size * scale) >= std::pow(10, digits)) --decimals;
+    return std::clamp(decimals, 0, kMostDecimals);
+}
 
 /// Core writes ASCII for terminals and scripts: "us", and a hyphen as minus. Commands keep theirs, which follow "=".
 QString typeset(QString text) {
@@ -35,15 +50,25 @@ QString typeset(QString text) {
 
 } // namespace
 
+void setTimeStyle(const TimeStyle& style) {
+    chosen_digits = std::clamp(style.digits, TimeStyle::kFewestDigits, TimeStyle::kMostDigits);
+    chosen_unit = style.unit;
+}
+
+TimeStyle timeStyle() {
+    return {chosen_digits, chosen_unit};
+}
+
 QString shortTime(TimeNs time) {
     const double ns = static_cast<double>(time.count());
+    const int digits = chosen_digits;
     // 999.96 ms would print as "1000 ms": a value that rounds up to the next unit is written in that unit.
-    constexpr double kRoundsUp = 0.9995;
+    const double rounds_up = 1 - 0.5 * std::pow(10, -digits);
     for (const Unit& unit : kUnits) {
         const double value = ns / unit.ns;
-        if (std::abs(value) < kRoundsUp && unit.ns > 1) continue;
-        const double size = std::abs(value);
-        const int decimals = unit.ns <= 1 ? 0 : size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+        if (chosen_unit == 0 ? std::abs(value) < rounds_up && unit.ns > 1 : unit.ns != static_cast<double>(chosen_unit))
+            continue;
+        const int decimals = unit.ns <= 1 ? 0 : decimalsOf(value, digits);
         return typeset(
             QStringLiteral("%1 %2").arg(QLocale().toString(value, 'f', decimals), QString::fromUtf8(unit.name)));
     }
@@ -53,10 +78,10 @@ QString shortTime(TimeNs time) {
 QString exactTime(TimeNs time) {
     const auto ns = static_cast<double>(time.count());
     for (const Unit& unit : kUnits) {
-        if (std::abs(ns) >= unit.ns)
-            return typeset(QStringLiteral("%1 %2")
-                               .arg(ns / unit.ns, 0, 'f', unit.ns > 1 ? 3 : 0)
-                               .arg(QString::fromUtf8(unit.name)));
+        if (chosen_unit == 0 ? std::abs(ns) < unit.ns : unit.ns != static_cast<double>(chosen_unit)) continue;
+        // To the microsecond, if seconds were chosen as well.
+        const int decimals = unit.ns <= 1 ? 0 : chosen_unit == 0 || unit.ns < 1e9 ? 3 : 6;
+        return typeset(QStringLiteral("%1 %2").arg(ns / unit.ns, 0, 'f', decimals).arg(QString::fromUtf8(unit.name)));
     }
     return typeset(QStringLiteral("0 ns"));
 }

@@ -7,13 +7,28 @@
 
 #include <QString>
 
+#include <cstdint>
 #include <string>
 
 namespace bubblescope::gui {
 
 /// Numbers for people, in the user's locale.
 
-/// Three significant digits in the unit that fits: "15.0 ms", "820 ns", "1.23 s".
+/// How users want times written. One choice for the process; any thread may read it.
+struct TimeStyle {
+    static constexpr int kFewestDigits = 2;
+    static constexpr int kMostDigits = 6;
+
+    int digits = 3;        ///< significant ones, where times are rounded
+    std::int64_t unit = 0; ///< ns of the unit of all times: 1, 1'000, 1'000'000 or 1'000'000'000; 0: what fits each
+
+    friend bool operator==(const TimeStyle&, const TimeStyle&) = default;
+};
+void setTimeStyle(const TimeStyle& style);
+[[nodiscard]] TimeStyle timeStyle();
+
+/// As many significant digits as chosen, three by default, in the unit that fits or was chosen: "15.0 ms", "820 ns",
+/// "1.23 s".
 [[nodiscard]] QString shortTime(TimeNs time);
 /// To the microsecond: "15.013 ms", as core's formatTime().
 [[nodiscard]] QString exactTime(TimeNs time);

@@ -154,6 +154,12 @@ TimeRange Session::window(int index) const {
 
 namespace {
 
+struct ChosenThresholds {
+    std::mutex mutex;
+    Thresholds value;
+};
+ChosenThresholds chosen_thresholds;
+
 std::vector<LineTracks> tracksOfRanks(const Session& session) {
     std::vector<LineTracks> lines(session.lanes.lineCount());
     for (RankTracks& rank : rankTracks(session.run, session.report.clocks)) {
@@ -165,10 +171,21 @@ std::vector<LineTracks> tracksOfRanks(const Session& session) {
 
 } // namespace
 
+void setFindingThresholds(const Thresholds& thresholds) {
+    const std::scoped_lock lock(chosen_thresholds.mutex);
+    chosen_thresholds.value = thresholds;
+}
+
+Thresholds findingThresholds() {
+    const std::scoped_lock lock(chosen_thresholds.mutex);
+    return chosen_thresholds.value;
+}
+
 Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     if (run.steps.empty()) return makeSession(DiagnosedRun{std::move(run), {}}, control);
     DiagnosisOptions options;
     options.steps_in_full = true;
+    options.thresholds = findingThresholds();
     BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run), options, &control));
     return makeSession(std::move(diagnosed), control);
 }

@@ -5,6 +5,7 @@
 #include "app/gui/models/raw_lanes.h"
 #include "app/gui/models/slice_flows.h"
 #include "app/gui/models/trace_lines.h"
+#include "core/analysis/anomalies/thresholds.h"
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/report.h"
 #include "core/answer/answer.h"
@@ -158,6 +159,11 @@ public:
 private:
     std::function<Result<LoadedTrace>(const Paths&, JobControl&, const LoadOptions&)> load_;
 };
+
+/// From which limits on findings are reported, in sessions that are made from now on. One choice for the process; any
+/// thread.
+void setFindingThresholds(const Thresholds& thresholds);
+[[nodiscard]] Thresholds findingThresholds();
 
 /// Analyses every step of `run`. Errors: Cancelled when `control.stop` was requested.
 [[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control);

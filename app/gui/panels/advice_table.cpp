@@ -41,7 +41,7 @@ QString changeText(const Suggestion& suggestion) {
         parts << AdviceTable::tr("equal work on all stages");
     }
     // Whatever it is, it can be read as an option.
-    return parts.isEmpty() ? optionText(suggestion) : sentence(parts.join(QStringLiteral(", ")));
+    return parts.isEmpty() ? optionText(suggestion) : sentence(parts.join(AdviceTable::tr(", ")));
 }
 
 /// What speaks against a change, and who has it.
@@ -59,9 +59,9 @@ QString catchText(const Suggestion& suggestion, const HeldMemory& present, int c
         QStringList names;
         for (const std::string& name : suggestion.frameworks)
             names << fromUtf8(name);
-        parts << AdviceTable::tr("in %1").arg(names.join(QStringLiteral(", ")));
+        parts << AdviceTable::tr("in %1").arg(names.join(AdviceTable::tr(", ")));
     }
-    return parts.join(QStringLiteral("; "));
+    return parts.join(AdviceTable::tr("; "));
 }
 
 } // namespace

@@ -200,8 +200,14 @@ void StackRows::write(int row, const RoleFills& fills, PixelCanvas& pixels) cons
     build(row, pieces);
     const int bottom = pixels.device(input_.rows.rowTop(row) + band_.top + band_.height - input_.scroll_y);
     band.begin(pixels, bottom, static_cast<int>(borders_.size()) - 1);
-    for (const StackPiece& piece : pieces)
-        fills.stack(band, pixels, piece, bottom);
+    const int height =
+        input_.rows.isHeader(row) ? 0 : static_cast<int>(std::lround(band_.height * input_.device_pixel_ratio));
+    for (const StackPiece& piece : pieces) {
+        if (height > 0)
+            fills.blend(band, pixels, piece, bottom, height);
+        else // a group: how many of its ranks do what
+            fills.stack(band, pixels, piece, bottom);
+    }
     band.flush();
 }
 

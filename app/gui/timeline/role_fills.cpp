@@ -94,6 +94,34 @@ void RoleFills::stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& p
     band.put(piece.begin, piece.end, parts);
 }
 
+QRgb RoleFills::mixed(const StackPiece& piece, int height) const {
+    std::array<int, 3> sum{};
+    int left = height;
+    const auto add = [&](QRgb part, int pixels) {
+        sum[0] += qRed(part) * pixels;
+        sum[1] += qGreen(part) * pixels;
+        sum[2] += qBlue(part) * pixels;
+        left -= pixels;
+    };
+    for (const Role role : kStackOrder) {
+        if (const int pixels = piece.height(role); pixels > 0)
+            add(role == Role::Bubble ? theme_.bubble_background.rgb() : colour(role, piece.chunk), pixels);
+    }
+    if (left > 0) add(theme_.timeline.rgb(), left);
+    const auto mean = [&](std::size_t i) { return (sum[i] + height / 2) / height; };
+    return qRgb(mean(0), mean(1), mean(2));
+}
+
+void RoleFills::blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const {
+    const bool is_whole = std::ranges::any_of(kStackOrder, [&](Role role) { return piece.height(role) == height; });
+    if (is_whole || height <= 0) return stack(band, pixels, piece, bottom);
+    if (std::ranges::none_of(kStackOrder, [&](Role role) { return piece.height(role) > 0; })) return;
+    band.settle(piece.begin, piece.end);
+    ColumnBand::Stack one;
+    one.add(height, mixed(piece, height));
+    band.put(piece.begin, piece.end, one);
+}
+
 void RoleFills::whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const {
     if (role != Role::Bubble && box.right - box.left < ColumnBand::kNarrow)
         return band.replace(box.left, box.right, box.bottom - box.top, colour(role, chunk));

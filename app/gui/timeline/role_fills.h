@@ -37,11 +37,16 @@ public:
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
     /// As above, with a band: it holds as much as fits, the rest is filled.
     void stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
+    /// The parts of a piece mixed into one colour as high as the band, of `height`: in low rows stacks look like
+    /// letters.
+    void blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const;
     /// A shape that is as high as the band, upon it or filled.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
 private:
     [[nodiscard]] QRgb colour(Role role, int chunk) const;
+    /// The mean colour of a column of `height`; what is left over has the colour of the ground.
+    [[nodiscard]] QRgb mixed(const StackPiece& piece, int height) const;
 
     const Theme& theme_;
     int chunks_;

@@ -1,8 +1,11 @@
 #include "app/gui/explorer/comparison_table.h"
 #include "app/gui/explorer/schedule_explorer.h"
+#include "app/gui/language/text.h"
 #include "app/gui/manual_window.h"
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/bars.h"
+#include "app/gui/panels/summary_bar.h"
+#include "app/gui/panels/thresholds_table.h"
 #include "tests/gui/tasks/desk.h"
 
 #include <QClipboard>
@@ -15,6 +18,7 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QTabBar>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -133,6 +137,42 @@ private slots:
         desk.window.languages().choose(Language::English);
         desk.window.themes().choose(ThemeChoice::Light);
         QCoreApplication::processEvents();
+    }
+
+    /// 28. Units, digits and thresholds, in the same dialog.
+    void unitsAndThresholdsAreChosen() {
+        Desk desk;
+        const auto summary = [&] { return child<SummaryBar>(desk.window, "summaryBar").text(); };
+        QVERIFY(summary().contains(QLatin1String(" ms")));
+        desk.choose("preferences");
+        auto& dialog = child<QDialog>(desk.window, "preferencesDialog");
+        auto& unit = child<QComboBox>(dialog, "preferUnit");
+        ++desk.actions;
+        unit.setCurrentIndex(unit.findData(1'000'000'000));
+        auto& digits = child<QSpinBox>(dialog, "preferDigits");
+        ++desk.actions;
+        digits.setValue(4);
+        QTRY_VERIFY(!summary().contains(QLatin1String(" ms")) && !summary().contains(QLatin1String(" µs")));
+        setTimeStyle({});
+        // An expensive finding is required: a run whose findings are all cheap then has none.
+        auto& table = child<ThresholdsTable>(dialog, "thresholdsTable");
+        for (int row = 0; row < table.rowCount(); ++row) {
+            if (table.item(row, ThresholdsTable::NameColumn)->text() != QLatin1String("cost.least")) continue;
+            table.item(row, ThresholdsTable::ValueColumn)->setText(QStringLiteral("5")); // out of range: not taken
+            QCOMPARE(findingThresholds().least_cost, Thresholds{}.least_cost);
+            table.item(row, ThresholdsTable::ValueColumn)->setText(QStringLiteral("0.99"));
+            ++desk.actions;
+        }
+        QCOMPARE(findingThresholds().least_cost, 0.99);
+        const auto session = desk.state.session();
+        QVERIFY(!session->report.anomalies.empty());
+        JobControl control;
+        Run again = session->run;
+        const auto strict = makeSession(std::move(again), control);
+        setFindingThresholds({});
+        QVERIFY(strict.ok());
+        QVERIFY(strict.value()->report.anomalies.size() < session->report.anomalies.size());
+        AT_MOST(desk, 4);
     }
 
     /// 21. A file is dropped on the window.
