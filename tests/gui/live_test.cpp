@@ -271,7 +271,7 @@ private slots:
         QTRY_COMPARE(watched.window.live().snapshot()->ranks.front().step, 3); // seen, and expected from now on
         watched.run.wait(std::chrono::seconds(6));
         QTRY_COMPARE(state(), QStringLiteral("late"));
-        QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Rank 3 is late")));
+        QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Rank 3 has been late")));
         QCOMPARE(watched.stepsSeen(), 3);
 
         child.kill();

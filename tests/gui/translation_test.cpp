@@ -347,7 +347,7 @@ private slots:
     }
 
     void errorsAreToldInChinese() {
-        const Error error = inputError("/x/y.json", "none of the 3 steps is complete (step 1: rank 2 misses B0.0)",
+        const Error error = inputError("/x/y.json", "none of the 3 steps is complete (step 1: rank 2 is missing B0.0)",
                                        "record at least one complete step on all pipeline ranks");
         LanguageManager languages;
         QCOMPARE(errorText(error), QString::fromStdString(error.text()));

@@ -102,7 +102,7 @@ TEST_F(ForeignTraces, MegatronStepsThatMissOpsAreNotAnalysed) {
     std::filesystem::remove(folder_.path() / "a.json");
     const auto alone = load();
     ASSERT_FALSE(alone.ok());
-    EXPECT_THAT(alone.error().message, HasSubstr("step 6: rank 0 misses B1.0"));
+    EXPECT_THAT(alone.error().message, HasSubstr("step 6: rank 0 is missing B1.0"));
 }
 
 TEST_F(ForeignTraces, TorchStagesTellRanksChunksAndPlacement) {

@@ -250,8 +250,8 @@ TEST_F(NativeFiles, OfTwoPipelinesKeepOnlyCompleteSteps) {
     ASSERT_EQ(run.value().steps.size(), 1U);
     EXPECT_EQ(run.value().steps.front().index, 1);
     EXPECT_THAT(run.value().problems,
-                testing::Contains(testing::Field(&Diagnostic::where,
-                                                 testing::Property(&Sentence::text, HasSubstr("rank 0 misses B1.1")))));
+                testing::Contains(testing::Field(
+                    &Diagnostic::where, testing::Property(&Sentence::text, HasSubstr("rank 0 is missing B1.1")))));
 }
 
 TEST_F(NativeFiles, OfTwoRunsAreNotTakenForOne) {
