@@ -208,13 +208,13 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
 class Rebuild {
 public:
     Rebuild(const RunModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,
-            const StartDelays& delays, int model_routes, int split, double input_share)
+            const StartDelays& delays, int model_routes, int split, const CutRules& rules, double input_share)
         : run_(run), durations_(durations), ops_(ops), links_(links), delays_(delays), routes_(model_routes),
-          split_(split), input_share_(input_share) {}
+          split_(split), rules_(rules), input_share_(input_share) {}
 
     void add(RunGraphBuilder& builder, StepCollectives& collectives, const RunNode& place, int vpp, const StageCut& cut,
              const std::vector<double>& after, const std::map<std::int32_t, std::vector<NodeId>>& around) const {
-        const StageTimesTable table = cut.table(after, ops_.sequenceSlices() * split_);
+        const StageTimesTable table = cut.table(after, rules_);
         const auto opTime = [&](OpIndex index) {
             const Op& op = ops_.op(index);
             return table.of(op.kind, ops_.stage(index).value / routes_, op.microbatch.value / split_, input_share_);
@@ -249,6 +249,7 @@ private:
     const StartDelays& delays_;
     int routes_;
     int split_;
+    CutRules rules_;
     double input_share_;
 };
 
@@ -263,9 +264,10 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
 
     // The run's times and collectives, by step and replica.
     const std::size_t replicas = run.replicas.size();
-    std::vector<StageCut> cuts(run.steps.size() * replicas, StageCut(before, run.microbatches));
+    const StageCut none(before, run.microbatches, meanGap(run));
+    std::vector<StageCut> cuts(run.steps.size() * replicas, none);
     std::vector<std::map<std::int32_t, std::vector<NodeId>>> around(cuts.size());
-    StageCut mean(before, run.microbatches);
+    StageCut mean = none;
     for (NodeId id = 0; id < run.graph().size(); ++id) {
         const RunNode& node = run.graph().node(id);
         const std::size_t at = static_cast<std::size_t>(node.step) * replicas + static_cast<std::size_t>(node.replica);
@@ -294,7 +296,8 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     RunGraphBuilder builder;
     StepCollectives collectives(builder);
     const StartDelays delays(run, durations);
-    const Rebuild rebuild(run, durations, ops, links, delays, routes(result.schedule.placement), change.split,
+    const CutRules rules = CutRules::of(result.schedule, ops.sequenceSlices() * change.split);
+    const Rebuild rebuild(run, durations, ops, links, delays, routes(result.schedule.placement), change.split, rules,
                           cut.input_share);
     for (std::size_t at = 0; at < cuts.size(); ++at) {
         if (cuts[at].empty()) continue; // a replica that did not complete the step
@@ -328,7 +331,7 @@ Result<MeanPipeline> MeanPipeline::of(const RunModel& run, const Schedule& order
     BUBBLESCOPE_TRY(checkSource(run));
     const int stages = modelStages(run.pp, run.vpp, run.placement);
     BUBBLESCOPE_TRY(checkLayers({}, cut, stages, stages));
-    StageCut mean(shares(cut.layers, stages), run.microbatches);
+    StageCut mean(shares(cut.layers, stages), run.microbatches, meanGap(run));
     for (NodeId id = 0; id < run.graph().size(); ++id) {
         const RunNode& node = run.graph().node(id);
         if (!isPipelineCompute(node.op)) continue;
@@ -342,8 +345,8 @@ Result<Schedule> MeanPipeline::schedule(const PipelineChange& change) const {
     return makeOrder(run_, order_, change, mean_, comm_);
 }
 
-std::vector<OpTimes> MeanPipeline::timesOf(const std::vector<double>& parts, int split) const {
-    const StageTimesTable table = mean_.table(parts, split);
+std::vector<OpTimes> MeanPipeline::timesOf(const std::vector<double>& parts, const CutRules& rules) const {
+    const StageTimesTable table = mean_.table(parts, rules);
     std::vector<OpTimes> times;
     for (int stage = 0; stage < static_cast<int>(parts.size()); ++stage) {
         const auto of = [&](OpKind kind) { return table.of(kind, stage, run_.microbatches, cut_.input_share); };
@@ -362,7 +365,8 @@ CostModel MeanPipeline::costs(const Schedule& schedule, const PipelineChange& ch
     const bool same = change.layers.empty() && stages == modelStages(run_.pp, run_.vpp, run_.placement);
     CostModel costs;
     costs.comm = comm_;
-    for (const OpTimes& times : timesOf(shares(same ? cut_.layers : change.layers, stages), change.split))
+    for (const OpTimes& times :
+         timesOf(shares(same ? cut_.layers : change.layers, stages), CutRules::of(schedule, change.split)))
         costs.stages.insert(costs.stages.end(), static_cast<std::size_t>(apart), times);
     return costs;
 }
@@ -381,7 +385,9 @@ std::vector<OpTimes> MeanPipeline::layerTimes(const PipelineChange& change) cons
     std::size_t layers = 0;
     for (const int count : cut_.layers)
         layers += static_cast<std::size_t>(count);
-    return timesOf(std::vector<double>(layers, 1.0 / static_cast<double>(layers)), change.split);
+    CutRules rules{.slices = change.split};
+    rules.keeps_fixed = false; // a layer is not an op
+    return timesOf(std::vector<double>(layers, 1.0 / static_cast<double>(layers)), rules);
 }
 
 } // namespace bubblescope

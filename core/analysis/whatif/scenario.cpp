@@ -186,10 +186,9 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
     const TimeNs added{std::llround((ops - 1) * static_cast<double>(unknown.count()))};
     prediction.gaps_added += added;
     prediction.after += added;
-    // Ops that are cut smaller keep their fixed cost, which ops of one size do not reveal. On PyTorch it was measured
-    // as 2.5 times the time between ops; twice that time is added to the error.
+    // The fixed cost of ops that are cut smaller is assumed (reschedule.h).
     const bool smaller = after.model.vpp > run.vpp || scenario.pipeline.split > 1;
-    prediction.bar.gaps = std::max(prediction.gaps_added, -prediction.gaps_added) * (smaller ? 3 : 1);
+    prediction.bar.gaps = std::max(prediction.gaps_added, -prediction.gaps_added) * (smaller ? 2 : 1);
     const auto off = static_cast<double>(meanOff(run, before.model).count());
     finish(prediction, run, TimeNs{std::llround(std::max(1.0, ops) * off)});
     return prediction;

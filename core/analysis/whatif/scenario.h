@@ -17,8 +17,8 @@ struct ErrorBar {
     TimeNs replay{0};  ///< the replay's error (ReplayCheck) times the change
     TimeNs spread{0};  ///< standard error of the mean change over the steps; 0 for one step, where it is unknown
     TimeNs reorder{0}; ///< error of the run's own order when it runs with the mean times used for another order
-    TimeNs gaps{0}; ///< all time between ops that another order adds, because it is extrapolated; three times that if
-                    ///< it cuts ops
+    TimeNs gaps{0}; ///< all time between ops that another order adds, because it is extrapolated; twice that if it cuts
+                    ///< ops
 };
 
 /// How long a run would take with some change.

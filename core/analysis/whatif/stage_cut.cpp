@@ -15,24 +15,42 @@ constexpr std::size_t kWeight = 3;
 
 } // namespace
 
+CutRules CutRules::of(const Schedule& schedule, int slices) {
+    return {slices, true, schedule.flavor != "torch"};
+}
+
+/// Of a backward that was measured whole.
+double StageTimesTable::halfOf(OpKind kind, double whole, bool first_stage, double input_share) const {
+    const double fixed = fixedOf(whole);
+    const bool is_input = kind == OpKind::BackwardInput;
+    if (first_stage && !first_has_input_) return is_input ? fixed : whole;
+    return fixed + (whole - fixed) * (is_input ? input_share : 1 - input_share);
+}
+
 TimeNs StageTimesTable::of(OpKind kind, int stage, int microbatch, double input_share) const {
     const std::size_t row = static_cast<std::size_t>(stage) * (static_cast<std::size_t>(microbatches_) + 1);
     const std::size_t at = row + static_cast<std::size_t>(std::min(microbatch, microbatches_));
-    const double whole = times_[kWhole][at] / divide_;
-    const double input = split_ ? times_[kInput][at] / divide_ : whole * input_share;
+    const auto part = [&](std::size_t of) {
+        const double time = times_[of][at];
+        const double fixed = fixedOf(time);
+        return fixed + (time - fixed) / divide_;
+    };
+    const double whole = part(kWhole);
     double time = 0;
     switch (kind) {
-    case OpKind::Forward: time = times_[kForward][at] / divide_; break;
+    case OpKind::Forward: time = part(kForward); break;
     case OpKind::Backward: time = whole; break;
-    case OpKind::BackwardInput: time = input; break;
-    case OpKind::BackwardWeight: time = whole - input; break;
+    case OpKind::BackwardInput: time = split_ ? part(kInput) : halfOf(kind, whole, stage == 0, input_share); break;
+    case OpKind::BackwardWeight:
+        time = split_ ? whole - part(kInput) : halfOf(kind, whole, stage == 0, input_share);
+        break;
     case OpKind::Optimizer: break;
     }
     return TimeNs{std::llround(time)};
 }
 
-StageCut::StageCut(std::vector<double> shares, int microbatches)
-    : shares_(std::move(shares)), microbatches_(microbatches) {
+StageCut::StageCut(std::vector<double> shares, int microbatches, TimeNs fixed)
+    : shares_(std::move(shares)), microbatches_(microbatches), fixed_(static_cast<double>(fixed.count())) {
     for (auto& sums : sums_)
         sums.resize(shares_.size() * static_cast<std::size_t>(microbatches));
 }
@@ -111,18 +129,26 @@ std::vector<double> StageCut::cutTimes(std::vector<double> times, const std::vec
     return result;
 }
 
-StageTimesTable StageCut::table(const std::vector<double>& shares, int slices) const {
+StageTimesTable StageCut::table(const std::vector<double>& shares, const CutRules& rules) const {
     StageTimesTable table;
     table.microbatches_ = microbatches_;
     table.split_ = measured(kInput);
-    table.divide_ = slices;
+    table.fixed_ = rules.keeps_fixed ? fixed_ : 0;
+    table.first_has_input_ = rules.first_has_input;
+    table.divide_ = rules.slices;
     const std::size_t row = static_cast<std::size_t>(microbatches_) + 1;
     for (std::size_t kind = 0; kind < table.times_.size(); ++kind) {
         table.times_[kind].resize(shares.size() * row);
         for (int m = 0; m <= microbatches_; ++m) {
-            const auto times = cutTimes(stageTimes(kind, m == microbatches_ ? -1 : m), shares);
+            std::vector<double> times = stageTimes(kind, m == microbatches_ ? -1 : m);
+            double fixed = table.fixed_;
+            for (const double time : times)
+                fixed = std::min(fixed, table.fixedOf(time));
+            for (double& time : times)
+                time -= fixed;
+            times = cutTimes(std::move(times), shares);
             for (std::size_t stage = 0; stage < times.size(); ++stage)
-                table.times_[kind][stage * row + static_cast<std::size_t>(m)] = times[stage];
+                table.times_[kind][stage * row + static_cast<std::size_t>(m)] = times[stage] + fixed;
         }
     }
     return table;

@@ -55,10 +55,10 @@ def scenarios():
         Scenario("1F1B to interleaved, v = 4", base, {"schedule": "interleaved4"}, None,
                  ("schedule=interleaved/torch", "vpp=4")),
         Scenario("1F1B to interleaved-zb, v = 2", base, {"schedule": "interleaved-zb"}, None,
-                 ("schedule=interleaved-zb/torch", "vpp=2", "split=2")),
+                 ("schedule=interleaved-zb/torch", "vpp=2")),
         Scenario("1F1B to interleaved-zb, v = 4", base, {"schedule": "interleaved-zb4"}, None,
-                 ("schedule=interleaved-zb/torch", "vpp=4", "split=2")),
-        Scenario("1F1B to zb-v", base, {"schedule": "zb-v"}, None, ("schedule=zb-v/torch", "vpp=2", "split=2")),
+                 ("schedule=interleaved-zb/torch", "vpp=4")),
+        Scenario("1F1B to zb-v", base, {"schedule": "zb-v"}, None, ("schedule=zb-v/torch", "vpp=2")),
         Scenario("twice the micro-batches", base, {"microbatches": 16}, None, ("microbatches=16",)),
     ]
     return list_ + megatron(base) + deepspeed(base)
