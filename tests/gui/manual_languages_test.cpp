@@ -197,13 +197,13 @@ private slots:
         emit browser.anchorClicked(QUrl(QStringLiteral("index.md")));
         QCOMPARE(browser.file(), QStringLiteral("zh_CN/index.md"));
 
-        search.setText(QStringLiteral("虚构的运行"));
+        search.setText(QStringLiteral("模拟的运行"));
         int listed = 0;
         for (int row = 0; row < pages.count(); ++row)
             listed += pages.item(row)->isHidden() ? 0 : 1;
         QVERIFY(listed >= 1 && listed < pages.count());
         QTest::keyClick(&search, Qt::Key_Return);
-        QCOMPARE(browser.textCursor().selectedText(), QStringLiteral("虚构的运行"));
+        QCOMPARE(browser.textCursor().selectedText(), QStringLiteral("模拟的运行"));
 
         window.languages().choose(Language::English);
         QTRY_COMPARE(back.text(), back_text);
