@@ -132,13 +132,16 @@ std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, Tim
     return last;
 }
 
-void tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log) {
+bool tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log) {
+    bool unknown = false;
     for (const TraceFile& file : files) {
         if (file.rank || file.format.empty() || files.size() < 2) continue;
+        unknown = true;
         log.add("unknown-rank", file.path.string(),
                 file.process.empty() ? say("files do not name their rank; ranks follow the file order")
                                      : say("processes do not name their rank; ranks follow the order of processes"));
     }
+    return unknown;
 }
 
 } // namespace bubblescope

@@ -50,7 +50,7 @@ struct ProfilerMarks {
 /// The numbers of layers of stages in a statement such as "0:4,7:4"; empty if it is malformed.
 [[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
-/// Reports files whose rank ranksOfFiles() guesses.
-void tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log);
+/// Reports files whose rank ranksOfFiles() guesses, and returns whether there are any.
+bool tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

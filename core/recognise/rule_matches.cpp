@@ -434,11 +434,11 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
                 say("threads of one process run ops at the same time; each thread counts as a rank"));
     }
     all.owners_are_files = by_owner && ranks == RanksOf::Files && !by_device && !by_thread;
-    tellUnknownRanks(files, log);
+    const bool told = tellUnknownRanks(files, log);
     if (unlabelled > 0) {
         log.add("unlabelled-op", where, say("skipped slices named like ops without a micro-batch or step"), unlabelled);
     }
-    if (ranks == RanksOf::Guessed) {
+    if (ranks == RanksOf::Guessed && !told) {
         log.add("guessed-ranks", where,
                 say("ranges do not name their rank; processes in numerical order count as ranks"));
     }

@@ -213,9 +213,11 @@ std::vector<std::pair<double, QString>> StepChart::ticksOf(const Curve& curve, c
     for (const double tick : niceTicks(axis, kTicks))
         out.emplace_back(tick, curve.text(tick));
     const auto same = [](const auto& a, const auto& b) { return a.second == b.second; };
-    if (!curve.exact || std::ranges::adjacent_find(out, same) == out.end()) return out;
-    for (auto& [tick, label] : out)
-        label = curve.exact(tick);
+    if (curve.exact && std::ranges::adjacent_find(out, same) != out.end()) {
+        for (auto& [tick, label] : out)
+            label = curve.exact(tick);
+    }
+    out.erase(std::unique(out.begin(), out.end(), same), out.end()); // a curve of zeros has fractions of a nanosecond
     return out;
 }
 

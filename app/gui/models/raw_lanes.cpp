@@ -51,7 +51,8 @@ void distinguish(std::vector<RawLane>& lanes) {
 } // namespace
 
 QString RawLane::name() const {
-    return title.isEmpty() ? RawLaneText::tr("Thread %1").arg(number) : title;
+    if (!title.isEmpty()) return title;
+    return (device ? RawLaneText::tr("Stream %1") : RawLaneText::tr("Thread %1")).arg(number);
 }
 
 TimeRange RawLane::toLaneTime(const TimeRange& range) const {
