@@ -123,7 +123,7 @@ public:
         BUBBLESCOPE_TRY(add(kNativeClocks));
         BUBBLESCOPE_TRY(add(kCollectives));
         BUBBLESCOPE_TRY(add(kKernelTime));
-        BUBBLESCOPE_TRY(add(kMemoryPeaks));
+        BUBBLESCOPE_TRY(add(kMemoryCurves));
         BUBBLESCOPE_TRY(add(kKernelSums));
         BUBBLESCOPE_TRY(add(kActivity));
         BUBBLESCOPE_TRY(add(kHostActivities));

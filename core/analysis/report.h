@@ -3,6 +3,7 @@
 #include "core/aadiff/coverage.h"
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/clocks/run_clocks.h"
+#include "core/analysis/memory_use.h"
 #include "core/analysis/period/step_period.h"
 #include "core/analysis/step_diagnosis.h"
 #include "core/cost/cost_model.h"
@@ -59,6 +60,7 @@ struct RunReport {
     std::shared_ptr<const StepStandards> standards; ///< used for the diagnosis of the typical step
     std::vector<StageTimes> stages;
     StepPeriod period;              ///< from step to step
+    MemoryUse memory;               ///< as recorded
     std::vector<Anomaly> anomalies; ///< most expensive for a step first
     RunClocks clocks;
     std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none if the trace has no checks

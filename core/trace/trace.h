@@ -64,7 +64,7 @@ struct TraceFile {
 /// another track, whose `spilled_from` names the original.
 struct Track {
     std::uint32_t file = 0;
-    std::int64_t pid = 0;           ///< 0 if the file has a text instead, see process_name
+    std::int64_t pid = 0;           ///< a number of our own if the file has a text instead, see process_name
     std::int64_t tid = 0;           ///< 0 if the file has a text instead, see thread_name
     StringId process_name = 0;      ///< may be empty
     StringId thread_name = 0;       ///< may be empty

@@ -2,6 +2,7 @@
 
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/clocks/clock_evidence.h"
+#include "core/analysis/devices/memory_curve.h"
 #include "core/base/time_intervals.h"
 #include "core/recognise/gpu_work.h"
 
@@ -29,21 +30,6 @@ DeviceUse useWithin(const BusySpans& kernels, TimeInterval op) {
         ++use.stretches;
     }
     return use;
-}
-
-/// By replica and rank.
-using ClockOfRank = std::map<RankKey, RankClock>;
-
-/// Which file contains a rank's ops, and how they were shifted from that file's clock.
-Result<ClockOfRank> clocksOf(const Run& run, const RunClocks& run_clocks) {
-    ClockOfRank clocks;
-    for (const RankClock& rank : run_clocks.ranks)
-        clocks[{rank.replica, rank.rank}] = rank;
-    if (!clocks.empty()) return clocks;
-    BUBBLESCOPE_ASSIGN(const auto files, rankFiles(run));
-    for (const auto& [key, file] : files) // clocks were not estimated, so nothing was shifted
-        clocks[key].file = file;
-    return clocks;
 }
 
 /// An op whose device use is extracted.
@@ -128,18 +114,6 @@ Result<std::vector<BusySpans>> extractKernelTime(RawTrace& raw) {
     return files;
 }
 
-Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw) {
-    const Trace& trace = raw.trace();
-    std::vector<std::optional<double>> peaks(raw.fileCount());
-    for (const CounterSeries& series : trace.counters()) {
-        const std::string name = lowerCase(trace.text(series.name));
-        if (name.find("memory") == std::string::npos || series.values.empty()) continue;
-        std::optional<double>& peak = peaks[series.file];
-        peak = std::max(peak.value_or(0), *std::ranges::max_element(series.values));
-    }
-    return peaks;
-}
-
 Result<std::vector<KernelSums>> extractKernelSums(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<KernelSums> files(raw.fileCount());
@@ -168,7 +142,9 @@ bool anyShareStages(const Run& run) {
 Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks, bool peaks_wanted) {
     SliceEvidence evidence;
     if (peaks_wanted) {
-        BUBBLESCOPE_ASSIGN(evidence.memory_peaks, extract(run, kMemoryPeaks));
+        BUBBLESCOPE_ASSIGN(const std::vector<MemoryCurve> curves, extract(run, kMemoryCurves));
+        for (const MemoryCurve& curve : curves)
+            evidence.memory_peaks.push_back(curve.peak());
     }
     if (run.trace == nullptr) return evidence;
     if (anyShareStages(run)) {
@@ -181,7 +157,7 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
     const bool moved = run_clocks.method == ClockMethod::Aligned;
     ClockOfRank clocks; // needed if there are activities or kernels
     if (any_activity) {
-        BUBBLESCOPE_ASSIGN(clocks, clocksOf(run, run_clocks));
+        BUBBLESCOPE_ASSIGN(clocks, clocksOfRanks(run, run_clocks));
         evidence.activities = activitiesOf(activities, clocks, moved);
     }
     RawTrace raw(run.trace);
@@ -196,7 +172,7 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
         if (of_file.busy.empty()) continue;
         if (!ops) {
             if (!any_activity) {
-                BUBBLESCOPE_ASSIGN(clocks, clocksOf(run, run_clocks));
+                BUBBLESCOPE_ASSIGN(clocks, clocksOfRanks(run, run_clocks));
             }
             ops = opsOfKnownFiles(run, clocks, moved);
         }

@@ -50,10 +50,6 @@ inline constexpr Extractor<BusySpans> kKernelTime{"kernel time", extractKernelTi
 [[nodiscard]] Result<std::vector<KernelSums>> extractKernelSums(RawTrace& raw);
 inline constexpr Extractor<KernelSums> kKernelSums{"kernel sums", extractKernelSums};
 
-/// The largest value of a file's memory counters, in bytes.
-[[nodiscard]] Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw);
-inline constexpr Extractor<std::optional<double>> kMemoryPeaks{"memory peaks", extractMemoryPeaks};
-
 template <class Wire>
 void fields(Wire& wire, KernelSum& value) {
     auto& [count, total] = value;

@@ -125,6 +125,17 @@ Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run) {
     return found;
 }
 
+Result<ClockOfRank> clocksOfRanks(const Run& run, const RunClocks& run_clocks) {
+    ClockOfRank clocks;
+    for (const RankClock& rank : run_clocks.ranks)
+        clocks[{rank.replica, rank.rank}] = rank;
+    if (!clocks.empty()) return clocks;
+    BUBBLESCOPE_ASSIGN(const auto files, rankFiles(run));
+    for (const auto& [key, file] : files) // clocks were not estimated, so nothing was shifted
+        clocks[key].file = file;
+    return clocks;
+}
+
 Result<std::vector<InstantVotes>> instantVotes(RawTrace& raw, const InstantQuery& query) {
     const Trace& trace = raw.trace();
     const std::unordered_map<std::int64_t, std::vector<std::uint32_t>> keys_at(query.keys_at.begin(),

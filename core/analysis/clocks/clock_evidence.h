@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/analysis/clocks/run_clocks.h"
 #include "core/analysis/clocks/solve.h"
 #include "core/recognise/extract_values.h"
 #include "core/recognise/raw_trace.h"
@@ -22,6 +23,11 @@ using RankKey = std::pair<int, Rank>;
 /// Which of the run's trace files each rank's ops come from: the one whose slices begin and end at the same times as
 /// the ops. Leaves out ranks without a match. With one file, that file for all. Errors: as extract().
 [[nodiscard]] Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run);
+
+/// By replica and rank.
+using ClockOfRank = std::map<RankKey, RankClock>;
+/// Which file contains a rank's ops, and how they were shifted from that file's clock. Errors: as rankFiles().
+[[nodiscard]] Result<ClockOfRank> clocksOfRanks(const Run& run, const RunClocks& clocks);
 
 /// Points in time, and the keys that each of them counts for.
 struct InstantQuery {

@@ -184,6 +184,7 @@ private:
         BUBBLESCOPE_ASSIGN(const SliceEvidence slices,
                            sliceEvidence(run_, report.clocks, !options_.memory_estimate.empty()));
         report.period = periodOf(run_.steps, report.selection, slices.activities);
+        BUBBLESCOPE_ASSIGN(report.memory, memoryUse(run_, report.clocks, report.selection));
         findInWholeRun({.run = run_,
                         .analyses = report.steps,
                         .selection = report.selection,

@@ -195,6 +195,7 @@ Status StepWindow::describe(const StepRequest& request, const JobControl* contro
     }
     BUBBLESCOPE_ASSIGN(slices_, sliceEvidence(run_, report_.clocks, !options_.memory_estimate.empty()));
     report_.period = periodOf(run_.steps, report_.selection, slices_.activities);
+    BUBBLESCOPE_ASSIGN(report_.memory, memoryUse(run_, report_.clocks, report_.selection));
     return {};
 }
 

@@ -11,6 +11,7 @@
 #include "core/report/results/checks.h"
 #include "core/report/results/diagnosis.h"
 #include "core/report/results/document_parts.h"
+#include "core/report/results/memory_use.h"
 #include "core/report/results/model_use.h"
 #include "core/report/results/period.h"
 #include "core/report/results/step_values.h"
@@ -502,6 +503,7 @@ void addForText(Document& document, const Run& run, const RunReport& report, con
     document.add(whereSection(run, report, Reader::Text));
     document.add(stepsSection(run, report));
     document.add(stagesSection(report, Reader::Text));
+    document.add(memoryUseSection(report.memory, Reader::Text));
     document.add(bubblesSection(report));
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Text));
 }
@@ -519,6 +521,7 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
     if (report.selection.steps().size() > 1) document.add(stepBars(report));
     document.add(stepsSection(run, report));
     document.add(stagesSection(report, Reader::Page));
+    document.add(memoryUseSection(report.memory, Reader::Page));
     document.add(bubblesSection(report));
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Page));
     document.add(problemsSection(run));
@@ -552,6 +555,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report,
     };
     document.add(std::move(steps));
     document.add(stagesSection(report, Reader::Programs));
+    document.add(memoryUseSection(report.memory, Reader::Programs));
     document.add(findingsSection(run, report, false));
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Programs));
 }

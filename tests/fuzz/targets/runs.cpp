@@ -4,6 +4,7 @@
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/devices/device_summary.h"
+#include "core/analysis/devices/memory_curve.h"
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
@@ -96,7 +97,7 @@ void extracts(std::string_view bytes) {
         std::vector<std::string> keys{keyOf(kNativeMarks),  keyOf(kProfilerMarks), keyOf(kComputeBlocks),
                                       keyOf(kCategories),   keyOf(kNativeChecks),  keyOf(kStepValues),
                                       keyOf(kNativeClocks), keyOf(kCollectives),   keyOf(kKernelTime),
-                                      keyOf(kMemoryPeaks),  keyOf(kActivity),      std::string(kInstantsKey)};
+                                      keyOf(kMemoryCurves), keyOf(kActivity),      std::string(kInstantsKey)};
         for (const RecognitionRule& rule : builtinRules())
             keys.push_back(keyOf(kRuleFinds, rule));
         return keys;

@@ -1,0 +1,103 @@
+#include "core/analysis/memory_use.h"
+
+#include "core/analysis/clocks/clock_evidence.h"
+#include "core/analysis/devices/memory_curve.h"
+#include "core/base/time_intervals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace bubblescope {
+namespace {
+
+/// Activations of a chunk are kept from its forward to the op that no longer needs them: its backward, or its weight
+/// gradient where that is separate.
+std::vector<int> heldAtMost(const Schedule& schedule) {
+    std::vector<int> most;
+    for (const std::vector<Op>& ops : schedule.ranks) {
+        int held = 0;
+        most.push_back(0);
+        for (const Op& op : ops) {
+            if (op.kind == OpKind::Forward) most.back() = std::max(most.back(), ++held);
+            if (op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight) --held;
+        }
+    }
+    return most;
+}
+
+/// The interval of each selected step on the reference's clock, by replica.
+std::map<int, std::vector<TimeInterval>> stepsOf(const Run& run, const StepSelection& selection) {
+    std::map<int, std::vector<TimeInterval>> steps;
+    for (std::size_t i = 0; i < run.steps.size(); ++i) {
+        if (selection.takes(i)) steps[run.steps[i].replica].push_back({run.steps[i].begin, run.steps[i].end});
+    }
+    return steps;
+}
+
+double medianOf(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+std::optional<MemoryLine> lineThrough(const std::vector<RankMemoryUse>& ranks) {
+    std::set<int> levels;
+    double held = 0;
+    double peak = 0;
+    const auto count = static_cast<double>(ranks.size());
+    for (const RankMemoryUse& rank : ranks) {
+        levels.insert(rank.held);
+        held += rank.held / count;
+        peak += rank.peak / count;
+    }
+    if (levels.size() < 3) return std::nullopt;
+    double together = 0;
+    double square = 0;
+    for (const RankMemoryUse& rank : ranks) {
+        together += (rank.held - held) * (rank.peak - peak);
+        square += (rank.held - held) * (rank.held - held);
+    }
+    MemoryLine line;
+    line.per_forward = together / square;
+    line.fixed = peak - line.per_forward * held;
+    if (!(line.per_forward > 0)) return std::nullopt;
+    for (const RankMemoryUse& rank : ranks)
+        line.worst = std::max(line.worst, std::abs(line.fixed + line.per_forward * rank.held - rank.peak) / rank.peak);
+    return line;
+}
+
+} // namespace
+
+Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepSelection& selection) {
+    MemoryUse use;
+    BUBBLESCOPE_ASSIGN(const std::vector<MemoryCurve> curves, extract(run, kMemoryCurves));
+    if (std::ranges::none_of(curves, [](const MemoryCurve& curve) { return !curve.points.empty(); })) return use;
+    BUBBLESCOPE_ASSIGN(const ClockOfRank clock_of, clocksOfRanks(run, clocks));
+    std::map<std::uint32_t, int> ranks_of_file;
+    for (const auto& [key, clock] : clock_of) {
+        if (clock.file) ++ranks_of_file[*clock.file];
+    }
+    const std::vector<int> held = heldAtMost(run.schedule);
+    const auto steps = stepsOf(run, selection);
+    const bool moved = clocks.method == ClockMethod::Aligned;
+    for (const auto& [key, clock] : clock_of) {
+        const auto own = steps.find(key.first);
+        if (!clock.file || ranks_of_file[*clock.file] != 1 || own == steps.end()) continue;
+        const MemoryCurve& curve = curves[*clock.file];
+        std::vector<double> peaks;
+        for (const TimeInterval& step : own->second) {
+            const auto at = [moved, &fit = clock.fit](TimeNs time) { return moved ? fit.fromReference(time) : time; };
+            if (const auto peak = curve.peakIn(at(step.start), at(step.end))) peaks.push_back(*peak);
+        }
+        if (peaks.empty()) continue;
+        const std::size_t rank = key.second.index();
+        use.ranks.push_back({key.second, key.first, medianOf(std::move(peaks)), curve.peak().value_or(0),
+                             rank < held.size() ? held[rank] : 0});
+    }
+    use.line = lineThrough(use.ranks);
+    return use;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,61 @@
+#include "core/report/results/memory_use.h"
+
+#include "core/base/bytes.h"
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace bubblescope::report {
+namespace {
+
+std::int64_t bytesOf(double bytes) {
+    return static_cast<std::int64_t>(std::llround(bytes));
+}
+
+Section memoryData(const MemoryUse& use) {
+    Section section;
+    section.key = "memory";
+    Value::List ranks;
+    for (const RankMemoryUse& rank : use.ranks) {
+        ranks.push_back(Value::Object{{"replica", rank.replica},
+                                      {"rank", rank.rank.value},
+                                      {"peak_bytes", bytesOf(rank.peak)},
+                                      {"highest_bytes", bytesOf(rank.highest)},
+                                      {"held_forwards", rank.held}});
+    }
+    section.data("ranks", std::move(ranks));
+    section.data("per_forward_bytes", use.line ? Value(bytesOf(use.line->per_forward)) : Value());
+    section.data("fixed_bytes", use.line ? Value(bytesOf(use.line->fixed)) : Value());
+    section.data("worst_error", use.line ? Value(use.line->worst) : Value());
+    return section;
+}
+
+} // namespace
+
+Section memoryUseSection(const MemoryUse& use, Reader reader) {
+    if (use.ranks.empty()) return {};
+    if (reader == Reader::Programs) return memoryData(use);
+    Section section;
+    section.heading = "Memory";
+    section.note = "Recorded peaks: the median over steps, and the highest of all.";
+    Table table({}, {shown("rank"), shown("peak"), shown("highest"), shown("forwards held at most")});
+    constexpr std::size_t kMostRows = 64;
+    table.most_in_text = kMostRows;
+    for (const RankMemoryUse& rank : use.ranks) {
+        table.row(rank.replica == 0 ? Cell(rank.rank) : Cell(fmt::format("{}/{}", rank.replica, rank.rank.value)),
+                  Cell(bytesOf(rank.peak), Look::Bytes), Cell(bytesOf(rank.highest), Look::Bytes), rank.held);
+    }
+    section.add(std::move(table));
+    if (use.line) {
+        section.line(fmt::format("Each held forward keeps {}, besides {} for everything else; peaks deviate from this "
+                                 "by at most {}.",
+                                 formatBytes(bytesOf(use.line->per_forward)), formatBytes(bytesOf(use.line->fixed)),
+                                 formatPercent(use.line->worst)));
+    }
+    return section;
+}
+
+} // namespace bubblescope::report

@@ -1,0 +1,134 @@
+// The memory of ranks as counters recorded it, and what a held forward keeps.
+
+#include "core/analysis/devices/memory_curve.h"
+#include "core/analysis/memory_use.h"
+#include "core/analysis/steps/run_analyzer.h"
+#include "core/trace/trace_builder.h"
+#include "tests/unit/analysis/simulated_run.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+using namespace test;
+
+constexpr double kGiB = 1 << 30;
+constexpr double kFixed = 10 * kGiB;
+constexpr double kPerForward = 2 * kGiB;
+
+/// Calls `set` with the bytes of a rank whenever they change: a forward takes memory, its backward releases it. The
+/// first step, a warm-up, takes as much again.
+void follow(const bubblescope::Run& run, std::size_t rank, const std::function<void(TimeNs, double)>& set) {
+    for (const StepTimeline& step : run.steps) {
+        double bytes = step.index == 0 ? 2 * kFixed : kFixed;
+        set(step.begin, bytes);
+        for (const TimelineOp& op : step.ranks[rank]) {
+            if (op.op.kind == OpKind::Forward) set(op.start, bytes += kPerForward);
+            if (op.op.kind == OpKind::Backward) set(op.end, bytes -= kPerForward);
+        }
+    }
+}
+
+/// `add` writes a rank's memory into its file.
+MemoryUse useOf(const std::function<void(TraceBuilder&, TrackId, std::size_t rank, const bubblescope::Run&)>& add) {
+    bubblescope::Run run = makeRunOf(k1F1B, 4, [](int) { return [](Rank, const Op&) { return 1.0; }; });
+    TimeNs begin{0};
+    for (StepTimeline& step : run.steps) {
+        shift(step, begin - step.begin);
+        begin = step.end + kForward;
+    }
+    TraceBuilder builder;
+    for (int r = 0; r < run.schedule.pp; ++r) {
+        builder.addFile({"rank" + std::to_string(r), "kineto", r, "host"});
+        const TrackId track = builder.addTrack(r, 1);
+        for (const StepTimeline& step : run.steps) {
+            for (const TimelineOp& op : step.ranks[Rank{r}.index()])
+                builder.addSlice({track, op.start, op.duration(), builder.intern(opName(op.op)), 0, 0});
+        }
+        add(builder, track, Rank{r}.index(), run);
+    }
+    DiagnosticLog log;
+    run.trace = builder.finish(log);
+    DiagnosisOptions options;
+    options.request.steps = {{1, 3, {}}};
+    const auto diagnosed = diagnoseRun(std::move(run), options);
+    EXPECT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+    return diagnosed.value().report.memory;
+}
+
+void expectStraightLine(const MemoryUse& use) {
+    ASSERT_EQ(use.ranks.size(), 4U);
+    for (std::size_t r = 0; r < use.ranks.size(); ++r) {
+        const int held = 4 - static_cast<int>(r); // 1F1B: p - s micro-batches
+        EXPECT_EQ(use.ranks[r].held, held);
+        EXPECT_DOUBLE_EQ(use.ranks[r].peak, kFixed + held * kPerForward);
+        EXPECT_DOUBLE_EQ(use.ranks[r].highest, 2 * kFixed + held * kPerForward) << "in the first step";
+    }
+    ASSERT_TRUE(use.line.has_value());
+    EXPECT_NEAR(use.line->per_forward, kPerForward, 1);
+    EXPECT_NEAR(use.line->fixed, kFixed, 1);
+    EXPECT_NEAR(use.line->worst, 0, 1e-9);
+}
+
+TEST(MemoryOfRanks, FollowsCounters) {
+    expectStraightLine(useOf([](TraceBuilder& builder, TrackId, std::size_t rank, const bubblescope::Run& run) {
+        follow(run, rank, [&](TimeNs time, double bytes) {
+            builder.addCounter(static_cast<std::int64_t>(rank), builder.intern("device memory"), time, bytes);
+            builder.addCounter(static_cast<std::int64_t>(rank), builder.intern("tokens"), time, 1e15);
+        });
+    }));
+}
+
+TEST(MemoryOfRanks, FollowsMemoryEventsOfPyTorchOnDevices) {
+    expectStraightLine(useOf([](TraceBuilder& builder, TrackId track, std::size_t rank, const bubblescope::Run& run) {
+        const StringId name = builder.intern("[memory]");
+        const auto event = [&](TimeNs time, double bytes, int device_type) {
+            std::vector<StoredArg> args(3);
+            args[0].name = builder.intern("Device Type");
+            args[0].setInt(device_type);
+            args[1].name = builder.intern("Device Id");
+            args[1].setInt(0);
+            args[2].name = builder.intern("Total Allocated");
+            args[2].setInt(static_cast<std::int64_t>(bytes));
+            builder.addInstant({track, time, name, 0, builder.args().add(args)});
+        };
+        follow(run, rank, [&](TimeNs time, double bytes) {
+            event(time, bytes, 1);
+            event(time, 1e15, 0); // of the host
+        });
+    }));
+}
+
+TEST(MemoryOfRanks, IsUnknownWithoutCounters) {
+    const MemoryUse use = useOf([](TraceBuilder&, TrackId, std::size_t, const bubblescope::Run&) {});
+    EXPECT_TRUE(use.ranks.empty());
+    EXPECT_FALSE(use.line.has_value());
+}
+
+TEST(MemoryCurves, KeepTheirPeaksWhenThinned) {
+    TraceBuilder builder;
+    builder.addFile({"rank0", "kineto", 0, "host"});
+    const StringId name = builder.intern("Memory allocated");
+    constexpr int kPoints = 100'000;
+    for (int i = 0; i < kPoints; ++i)
+        builder.addCounter(1, name, TimeNs{i * 1000}, i == 54'321 ? 9e9 : 1e9);
+    DiagnosticLog log;
+    RawTrace raw(builder.finish(log));
+    const auto curves = extractMemoryCurves(raw);
+    ASSERT_TRUE(curves.ok());
+    const MemoryCurve& curve = curves.value().at(0);
+    EXPECT_LE(curve.points.size(), 4096U);
+    EXPECT_GT(curve.points.size(), 4000U);
+    EXPECT_EQ(curve.peak(), 9e9);
+    EXPECT_EQ(curve.peakIn(TimeNs{54'000'000}, TimeNs{55'000'000}), 9e9);
+    EXPECT_EQ(curve.peakIn(TimeNs{55'000'000}, TimeNs{56'000'000}), 1e9);
+    EXPECT_EQ(curve.peakIn(TimeNs{-10}, TimeNs{-5}), std::nullopt) << "before the recording";
+}
+
+} // namespace
+} // namespace bubblescope
