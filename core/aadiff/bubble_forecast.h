@@ -11,9 +11,9 @@
 
 namespace bubblescope {
 
-/// Forecasts how long each bubble of a rank lasts, as the shortest of the last few at the same place in the step. A
-/// mean would not do, because a check that ends too late delays all ranks. Lengths may count from any moment that is
-/// the same in every step, such as the step's start. Not thread-safe.
+/// Forecasts how long each bubble of a rank lasts, as the shortest of the last few at the same place in the step. It
+/// does not use the mean, because a check that ends too late delays all ranks. Lengths may be measured from any moment
+/// that is the same in every step, such as the step's start. Not thread-safe.
 class BubbleForecast {
 public:
     static constexpr std::size_t kLast = 8; ///< number of recent bubbles per place that count
@@ -24,13 +24,13 @@ public:
         if (last_[place].size() > kLast) last_[place].pop_front();
     }
 
-    /// Nothing until `needed` bubbles at the place are known.
+    /// Empty until `needed` bubbles at the place are known.
     [[nodiscard]] std::optional<TimeNs> shortest(std::size_t place, std::size_t needed) const {
         if (place >= last_.size() || last_[place].size() < std::max<std::size_t>(needed, 1)) return std::nullopt;
         return *std::ranges::min_element(last_[place]);
     }
 
-    /// Checks use this part of the forecast, because the next bubble may be shorter still.
+    /// Checks use this part of the forecast, because the next bubble may be even shorter.
     static constexpr std::int64_t kUsedParts = 4;
     static constexpr std::int64_t kParts = 5;
     [[nodiscard]] static constexpr TimeNs usable(TimeNs length) { return length * kUsedParts / kParts; }

@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// Interval, in steps, of work that costs `cost`, so that its average cost is at most `allowed`: `least` times a power
-/// of two, up to 1,024.
+/// The interval in steps at which to do work that costs `cost`, so that its average cost is at most `allowed`: `least`
+/// times a power of two, up to 1,024.
 [[nodiscard]] inline int intervalFor(double cost, double allowed, int least) {
     constexpr int kLongest = 1024;
     int interval = least;
@@ -22,12 +22,12 @@ namespace bubblescope {
 }
 
 /// Chooses the steps in which a rank does work that lengthens its ops, so that on average the work takes at most a
-/// share of the time. The first steps all do it, to measure its cost; after that, steps whose number is a multiple of a
-/// power of two. So ranks and runs with fewer such steps share them with the others. Not thread-safe; all times are
-/// passed in.
+/// given share of the time. All of the first steps do the work, to measure its cost; after that, only steps whose
+/// number is a multiple of a power of two do it. Ranks and runs that choose fewer steps therefore share all of them
+/// with those that choose more. Not thread-safe; all times are passed in.
 class CheckCost {
 public:
-    static constexpr int kTried = 4; ///< first steps, in which the work is always done; step 0 warms up
+    static constexpr int kTried = 4; ///< first steps, in which the work is always done; step 0 is warm-up
 
     /// With a `share` of 1 or more, every step does the work.
     explicit CheckCost(double share) : share_(share) {}
@@ -39,11 +39,11 @@ public:
         spent_ = TimeNs{0};
         done_ = step < kTried || step % interval_ == 0;
     }
-    /// Whether the current step does the work.
+    /// True if the current step does the work.
     [[nodiscard]] bool done() const { return done_; }
     /// Records that the work took `time` of an op of the current step.
     void spend(TimeNs time) { spent_ += time; }
-    /// The work is done in one of this many steps.
+    /// The work is done in one out of this many steps.
     [[nodiscard]] int interval() const { return interval_; }
 
 private:
@@ -57,8 +57,8 @@ private:
         interval_ = intervalFor(of_one, allowed, 1);
     }
 
-    /// A step becomes longer by at most this multiple of what one rank's ops become longer: ranks wait for each other
-    /// in turn, and caches lose the ops' data.
+    /// A step becomes longer by at most this multiple of the time added to one rank's ops: ranks wait for each other in
+    /// turn, and caches lose the ops' data.
     static constexpr double kOthers = 4;
     static constexpr std::int64_t kOld = 7; ///< weight of earlier values in a moving average
     double share_;
@@ -71,11 +71,12 @@ private:
     int interval_ = 1;
 };
 
-/// Chooses the steps of a run that run checks, where the host queues ahead of a device and the cost of checks shows
-/// only in whole steps. The first step runs checks, then none until bubbles are known (see MeasuredPlan). The next
-/// steps alternate. After that, checks run only as often as keeps the mean step within a share of the time of steps
-/// without checks. At least every other step runs without, which shows how long bubbles are. Steps with checks are
-/// those whose number is a multiple of a power of two, see CheckCost. Not thread-safe.
+/// Chooses the steps of a run that run checks. It is meant for runs in which the host queues work ahead of a device, so
+/// that the cost of checks shows only in whole steps. The first step runs checks; the following ones do not, until
+/// bubbles are known (see MeasuredPlan). The next steps alternate. After that, checks run only so often that the mean
+/// step time stays within a share of the time of steps without checks. At least every other step runs without checks,
+/// to show how long bubbles are. Steps with checks are those whose number is a multiple of a power of two; see
+/// CheckCost. Not thread-safe.
 class CheckedSteps {
 public:
     static constexpr int kFirst = 8;           ///< steps until bubbles are known
@@ -92,13 +93,13 @@ public:
         began_ = begin;
         done_ = isDue(step);
     }
-    /// Whether the current step runs checks.
+    /// True if the current step runs checks.
     [[nodiscard]] bool done() const { return done_; }
-    /// Whether a later step will, as far as is known.
+    /// True if a later step will run checks, as far as is known.
     [[nodiscard]] bool isDue(int step) const {
         return !limits() || step == 0 || (step >= kFirst && step % interval_ == 0);
     }
-    /// Whether the interval is based on the measured cost of checks.
+    /// True if the interval is based on the measured cost of checks.
     [[nodiscard]] bool tried() const { return !limits() || step_ >= kTried; }
     [[nodiscard]] int interval() const { return interval_; }
 
@@ -113,7 +114,7 @@ private:
         const double more = usual(took_[1]) - without;
         interval_ = intervalFor(more, allowed, 2);
     }
-    /// Not the mean, because a step delayed by something else says nothing about checks.
+    /// Not the mean, because a step delayed by something else reveals nothing about checks.
     static double usual(const std::deque<TimeNs>& times) {
         return static_cast<double>(median({times.begin(), times.end()}).count());
     }

@@ -28,7 +28,7 @@ struct CheckPlan {
     /// A rank's ops of a column.
     struct Unit {
         bool exists = false;
-        int first_step = 0; ///< step of the plan, counted from 1, in which it is first checked; 0 for never
+        int first_step = 0; ///< step of the plan, counted from 1, in which it is first checked; 0 if never
         std::vector<TimeInterval> checks; ///< in step `first_step`
     };
 
@@ -47,9 +47,9 @@ struct CheckPlan {
     }
 };
 
-/// Plans checks of whole chunks, with the slots and typical times in the last step of the first replica; see
+/// Plans checks of whole chunks, based on the slots and typical times of the last step of the first replica; see
 /// planChecks(). `margin` is the fraction of an op's time by which its check may take longer without delaying an op.
-/// There must be a step. Errors: Usage if the margin is negative.
+/// `steps` must not be empty. Errors: Usage if the margin is negative.
 [[nodiscard]] Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin);
 
 } // namespace bubblescope

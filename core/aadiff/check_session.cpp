@@ -220,7 +220,7 @@ Result<std::optional<CheckTask>> CheckSession::ask(TimeNs now, std::optional<Tim
     const TimeNs rest = free ? *free : predicted(std::min(next, order().size())) - (now - last_end_);
     for (StepCheck& check : checks_) {
         if (check.state != State::Waiting || plan_->slots[check.slot].next_op > next) continue;
-        // Without a digest of the first execution, there is nothing to compare with.
+        // Without a digest of the first execution, there is nothing to compare.
         if (!hasFirst(check.what)) continue;
         const TimeNs cost = costOf(check.what);
         if (timeNeeded(cost, config_.margin, config_.latency) > rest) continue;

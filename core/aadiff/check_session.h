@@ -46,7 +46,7 @@ struct CheckSessionCounts {
     int covered = 0;
 };
 
-/// What happened in a step.
+/// The results of one step.
 struct CheckedStep {
     int number = 0;
     std::vector<TimelineOp> ops;
@@ -57,10 +57,10 @@ struct CheckedStep {
 /// The checks of one rank of a pipeline whose ops the caller executes and reports: chooses what to re-execute in its
 /// bubbles, compares digests, and determines verdicts.
 ///
-/// The plan is that of `aadiff plan` for the ops as executed; no op is delayed. A check is requested in the bubble
-/// planned for it, or in a later one of the same step, if the rest of the bubble is long enough. The rest is predicted
-/// from recent steps (BubbleForecast), or from the plan until those are known. Use from one thread at a time; all times
-/// are passed in.
+/// The plan is the same as that of `aadiff plan` for the ops as executed; no op is delayed. A check is requested in the
+/// bubble planned for it, or in a later one of the same step, if the rest of the bubble is long enough. The rest of the
+/// bubble is predicted from recent steps (BubbleForecast), or from the plan until enough steps are known. Use from one
+/// thread at a time; all times are passed in.
 class CheckSession {
 public:
     struct Config {
@@ -89,19 +89,20 @@ public:
     // Errors of the functions below: Usage, if they are called out of order or for a layer that does not exist.
 
     [[nodiscard]] Status beginStep(int step);
-    /// Reports an op that has run. After an op out of the schedule's order, the step has no more checks.
+    /// Reports an op that has run. After an op that breaks the schedule's order, the step runs no more checks.
     [[nodiscard]] Status ran(const Op& op, TimeNs start, TimeNs end);
     /// Ends the step. Planned checks that were not requested are skipped.
     [[nodiscard]] Result<CheckedStep> endStep();
     [[nodiscard]] bool inStep() const { return in_step_; }
 
-    /// Whether a check of the layer is planned in this step and not finished.
+    /// True if a check of the layer is planned in this step and not finished.
     [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
     /// The checks planned in this step.
     [[nodiscard]] std::vector<LayerOp> planned() const;
     /// Cancels a check of this step, as if it had not been planned.
     [[nodiscard]] Status withdraw(const LayerOp& what);
-    /// Reports the digest of a tensor of the layer's first execution. The last digest of a tensor counts.
+    /// Reports the digest of a tensor of the layer's first execution. A later digest of the same tensor replaces an
+    /// earlier one.
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
 
     /// Returns the next check that fits into the current bubble. `free` is the rest of the bubble from `now` on, if the
@@ -142,7 +143,7 @@ private:
     [[nodiscard]] int layerOf(const LayerOp& what) const;
     [[nodiscard]] CheckRecord recordOf(const LayerOp& what, CheckOutcome outcome, TimeNs start, TimeNs end) const;
     void planStep();
-    /// Whether every kind of op of the layer is excluded from re-execution.
+    /// True if every kind of op of the layer is excluded from re-execution.
     [[nodiscard]] bool isLeftOut(Stage stage, int layer) const;
     void learnTimes();
     /// The expected length of the bubble before op `next`.
@@ -158,7 +159,7 @@ private:
     CheckSessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
     std::set<std::tuple<Stage, int, OpKind>> left_out_;
-    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< of the latest checks of one layer
+    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< times of the latest checks of one layer
     BubbleForecast bubbles_;                                        ///< by the op that ends them
     int steps_in_order_ = 0;
     std::map<OpKind, std::vector<TimeNs>> op_times_;

@@ -36,7 +36,7 @@ struct Key {
     int tensor = 0;        ///< index in the order in which an op computes its tensors
     std::string_view name; ///< of the tensor
 
-    /// Whether no other backward depends on it.
+    /// True if no other backward depends on it.
     [[nodiscard]] bool endsHere() const {
         return tensor == static_cast<int>(CheckedTensor::WeightGradient) ||
                tensor == static_cast<int>(CheckedTensor::GradientSum);
@@ -76,7 +76,7 @@ int microbatchesOf(const DigestedRun& run) {
 
 constexpr int kUnknownTensor = 1000; ///< after all others, sorted by name
 
-/// How the values of both runs are identified.
+/// The rules that identify the values of both runs.
 struct Naming {
     bool replicas_apart = true; ///< otherwise micro-batches are numbered across replicas
 
@@ -125,7 +125,7 @@ std::vector<Named> namedOf(const DigestedRun& run, const Naming& naming, std::in
 
 constexpr int kNone = std::numeric_limits<int>::max();
 
-/// Takes differences in causal order and reports for each whether an earlier one explains it.
+/// Takes differences in causal order and determines for each whether an earlier one explains it.
 class Explainer {
 public:
     bool explains(const Key& key) {

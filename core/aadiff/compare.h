@@ -18,7 +18,7 @@ enum class DigestPhase : std::uint8_t { Forward, Backward, Optimizer };
 /// The data of one run in a comparison.
 struct DigestedRun {
     std::span<const DigestRecord> digests;
-    std::optional<RunInfo> info; ///< none if the files do not state it
+    std::optional<RunInfo> info; ///< none if the files do not contain it
 };
 
 /// A value that both runs have and that differs.
@@ -27,13 +27,13 @@ struct DigestDifference {
     DigestRecord b;
 };
 
-/// How far differences spread in one part of a step.
+/// The extent of the differences in one part of a step.
 struct DigestSpread {
     int step = 0;
     DigestPhase phase = DigestPhase::Forward;
     std::int64_t compared = 0;
     std::int64_t differing = 0;
-    int first_layer = 0; ///< among those that differ, as are the next fields
+    int first_layer = 0; ///< among the differing values, as are the next fields
     int last_layer = 0;
     std::int64_t microbatches = 0;
     std::vector<Rank> ranks_a; ///< ranks that computed them, in run a
@@ -49,16 +49,16 @@ struct DigestComparison {
     int steps = 0;                  ///< number of steps in which anything was compared
 
     /// Differences that no other difference explains, in causal order; at most `kMaxRoots`. The first one is the
-    /// earliest difference of the runs.
+    /// earliest difference between the runs.
     std::vector<DigestDifference> roots;
     std::int64_t root_count = 0;
     std::vector<DigestSpread> spread; ///< by step and phase
 
-    /// Reasons why the runs may differ bit by bit, one sentence each; empty if they must not.
+    /// Reasons why the runs may differ bit by bit, one sentence each; empty if they must be equal.
     std::vector<std::string> caveats;
-    /// Whether bits must be equal until the first optimizer step despite the caveats (sums grouped differently).
+    /// True if bits must be equal until the first optimizer step despite the caveats (sums grouped differently).
     bool equal_before_optimizer = true;
-    /// Whether the first difference lies where equal bits are expected.
+    /// True if the first difference lies where equal bits are expected.
     [[nodiscard]] bool unexpected() const;
 
     static constexpr std::size_t kMaxRoots = 100;
@@ -70,8 +70,8 @@ struct DigestComparison {
 /// micro-batches are numbered across replicas, starting with those of the first.
 ///
 /// Order and spread follow dependencies, not time. Within a micro-batch, a forward depends on those of the layers below
-/// it (and of earlier slices of the sequence), a backward on all forwards and on the backwards of the layers above; no
-/// other backward depends on a weight gradient. The optimizer depends on all gradients of its step (a common norm may
+/// it (and of earlier slices of the sequence). A backward depends on all forwards and on the backwards of the layers
+/// above, but not on their weight gradients. The optimizer depends on all gradients of its step (a common norm may
 /// scale them), and the next step's forwards on the weights of their layer and of those below. A difference is
 /// explained by differences that it depends on.
 [[nodiscard]] DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b);

@@ -231,8 +231,8 @@ FaultOdds faultOdds(int devices, double fraction) {
 
 namespace {
 
-/// A step without its checks, as a graph of units: the ops of a rank that started together as a pair. A unit's time is
-/// its start.
+/// A step without its checks, as a graph of units. A unit is one op, or the ops of a rank that started together as a
+/// pair. A unit's time is its start.
 class StepWithoutChecks {
 public:
     StepWithoutChecks(const StepTimeline& step, std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks)
@@ -249,7 +249,6 @@ public:
         findDelays(checks);
     }
 
-    /// When the last op ends.
     [[nodiscard]] TimeNs end() const {
         TimeNs last = step_.begin;
         TaskTimes begins(units_.size(), step_.begin);
@@ -268,8 +267,8 @@ private:
         OpIndex first = kNoOp;
         OpIndex end = kNoOp; ///< after its last op
         TimeNs duration{0};  ///< of its longest op
-        TimeNs ready{0};     ///< when its rank was free and its inputs had arrived
-        TimeNs delay{0};     ///< how much later than that, and than the end of checks, it started
+        TimeNs ready{0};     ///< time at which its rank was free and its inputs had arrived
+        TimeNs delay{0};     ///< time between that or the end of checks, whichever is later, and its start
     };
 
     static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
@@ -293,7 +292,8 @@ private:
         }
     }
 
-    /// When each op's input arrived: at the end of the receive, or if none is recorded, at the end of its producer.
+    /// Reads when each op's input arrived: at the end of the receive, or at the end of its producer if no receive is
+    /// recorded.
     void readArrivals() {
         arrived_.resize(timed_.size());
         for (OpIndex op = 0; op < ops_.size(); ++op) {
@@ -320,7 +320,7 @@ private:
             if (ops_.previous(to.first) != kNoOp) link(unit - 1, units_[at(unit - 1)].duration);
             for (OpIndex op = to.first; op < to.end; ++op) {
                 const OpIndex producer = ops_.producers(op).stage;
-                if (producer < 0) continue; // none, or the timeline is a part of a pipeline
+                if (producer < 0) continue; // no producer, or the timeline is part of a pipeline
                 to.ready = std::max(to.ready, arrived_[at(op)]);
                 link(unit_of_[at(producer)], arrived_[at(op)] - timed(producer).start);
             }

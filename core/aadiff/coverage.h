@@ -42,14 +42,14 @@ struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
-    std::optional<int> layer; ///< index in the whole model; none if no record names the layers of its stage
+    std::optional<int> layer; ///< index in the whole model; none if no record gives the layers of its stage
     CheckCounts counts;       ///< replays by the rank itself or another
     int last_step = -1;       ///< last step in which a check of it ended
 
     [[nodiscard]] Covered state() const;
 };
 
-/// How much of a run was checked. The state of uncovered units is unknown; never report them as fine.
+/// The part of a run that was checked. The state of uncovered units is unknown; never report them as fine.
 struct CheckCoverage {
     std::array<CheckCounts, kCheckKindCount> counts; ///< by CheckKind
     std::vector<CoveredUnit> units;                  ///< by place, chunk, kind and layer
@@ -109,7 +109,7 @@ struct StepChecks {
 /// One entry per step, in the order of `steps`; empty if the log has no checks.
 [[nodiscard]] std::vector<StepChecks> checksByStep(const CheckLog& log, std::span<const StepTimeline> steps);
 
-/// Number of steps until the last new unit was covered; nothing if none was.
+/// Number of steps until the last new unit was covered; empty if none was.
 [[nodiscard]] std::optional<int> stepsToCover(std::span<const StepChecks> steps);
 
 /// A published rate of silent data corruption.
@@ -121,9 +121,9 @@ struct PublishedRate {
     [[nodiscard]] double perDay(int devices) const { return 24.0 * devices * faults / device_hours; }
 };
 
-/// The publications that state both numbers, lowest rate first:
-/// - - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found
-///   only by their consequences, so probably too few;
+/// The publications that report both numbers, lowest rate first:
+/// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found
+///   only by their consequences, so probably an underestimate;
 /// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by a dedicated search.
 [[nodiscard]] std::span<const PublishedRate> publishedRates();
 
@@ -135,8 +135,8 @@ struct FaultRange {
 
 /// The expected faults of a run on `devices`, and those that checks detect if they re-execute `fraction` of its work.
 ///
-/// Faults are assumed to affect single ops, in proportion to compute time and whether or not an op is checked. A fault
-/// is then detected with the probability that its op is re-executed, which is `fraction`:
+/// Faults are assumed to affect single ops, with a probability proportional to compute time and regardless of whether
+/// the op is checked. A fault is then detected with the probability that its op is re-executed, which is `fraction`:
 ///
 ///     faults per day = devices · 24 h · rate,    caught per day = fraction · faults per day
 ///
@@ -147,11 +147,12 @@ struct FaultOdds {
 };
 [[nodiscard]] FaultOdds faultOdds(int devices, double fraction);
 
-/// How much longer checks made a step: its wall time minus the wall time of the same step replayed without them.
+/// The time that checks added to a step: its wall time minus the wall time of the same step replayed without them.
 ///
 /// In the replay every op keeps its duration. It starts when its rank is free, its input has arrived (with the same lag
-/// after its producer's end), and any other observed delay has passed: the time by which it started after these and
-/// after the end of the rank's last check. So the replay differs only in having no checks.
+/// after its producer's end), and any other observed delay has passed. That delay is the time from all of these,
+/// including the end of the rank's last check, to the observed start. The replay therefore differs only in having no
+/// checks.
 ///
 /// `checks`: intervals of checks per rank by start, on the step's clock; may be empty.
 [[nodiscard]] TimeNs delayByChecks(const StepTimeline& step,

@@ -7,7 +7,7 @@
 #include <cstring>
 
 // The 64-bit digest that checks and comparisons of runs use. It is part of the file format and the C interface, so it
-// must never change. nvcc compiles it too: it is limited to C++17 and to headers that nvcc compiles.
+// must never change. nvcc compiles it too: it is therefore limited to C++17 and to headers that nvcc compiles.
 
 /// A buffer of n bytes is read as little-endian 64-bit words w_0, w_1, …, the last padded with zeros. With
 ///
@@ -26,7 +26,7 @@
 /// faulty hardware; it does not protect against deliberate manipulation.
 namespace bubblescope::digest {
 
-inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 over the golden ratio
+inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 divided by the golden ratio
 
 BUBBLESCOPE_HASH constexpr std::uint64_t mix(std::uint64_t x) {
     return mix64(x);

@@ -6,12 +6,13 @@
 namespace bubblescope {
 namespace {
 
-// Allows two checks in a row that did not fit, then one now and then.
+// Allows two checks in a row that do not fit, then an occasional one.
 constexpr double kLeastTrust = 0.6;
-constexpr double kAfterMiss = 0.75; ///< multiplied
+constexpr double kAfterMiss = 0.75; ///< factor
 constexpr double kAfterCheck = 0.1; ///< added
 constexpr double kAfterStep = 0.01; ///< added
-constexpr int kAgain = 33;          ///< of a round; steps with rare checks (CheckCost) are not among the next eight
+constexpr int kAgain = 33;          ///< step of a round at which measuring begins again; steps with rare checks
+                                    ///< (CheckCost) are not among the eight from there on
 constexpr TimeNs kAnOp{1'000};      ///< ops of the timeline need an order but not times
 
 } // namespace

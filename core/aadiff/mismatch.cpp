@@ -23,7 +23,7 @@ std::optional<FloatShape> shapeOf(ElementType type) {
     }
 }
 
-/// Index among the representable numbers, 0 for zero, negative for negative numbers. Nothing for NaNs.
+/// Index among the representable numbers, 0 for zero, negative for negative numbers. Empty for NaNs.
 std::optional<std::int64_t> placeOf(std::uint64_t bits, FloatShape shape) {
     const std::uint64_t sign = std::uint64_t{1} << (shape.bits - 1);
     const std::uint64_t size = bits & (sign - 1);

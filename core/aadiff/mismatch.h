@@ -14,14 +14,14 @@ enum class ElementType : std::uint8_t { Bits8, Bits16, Bits32, Bits64, Float16, 
 
 [[nodiscard]] std::int64_t bytesOf(ElementType type);
 
-/// Where two tensors of equal size differ, compared bit by bit: −0 and +0 differ, NaNs with equal bits do not. The
-/// distance is that of the first differing elements, in representable numbers between them (−0 and +0 are 0 apart);
-/// none if one of them is NaN. For equal tensors `differing` is 0 and the other fields are meaningless. `first` and
-/// `second` are in host memory.
+/// The difference between two tensors of equal size, compared bit by bit: −0 and +0 differ, NaNs with equal bits do
+/// not. `ulp` is the distance of the first differing elements, counted in representable numbers (−0 and +0 are 0
+/// apart); none if one of them is NaN. For equal tensors `differing` is 0 and the other fields are meaningless. `first`
+/// and `second` are in host memory.
 [[nodiscard]] TensorDifference elementDifference(const void* first, const void* second, std::int64_t elements,
                                                  ElementType type);
 
-/// Sets the digests of two executions, or of other data that must be equal, and the resulting outcome.
+/// Sets the digests of two executions, or of other data that must be equal, and the outcome that follows.
 void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
 
 /// The verdict on two executions that differed, from digests of further executions on the same inputs, on this rank and
@@ -30,17 +30,17 @@ void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
 [[nodiscard]] Verdict verdictOf(std::uint64_t first, std::uint64_t second, std::span<const std::uint64_t> here,
                                 std::span<const std::uint64_t> there);
 
-/// The bits that differ in the first differing element, from the lowest.
+/// The bits that differ in the first differing element, lowest first.
 [[nodiscard]] std::vector<int> flippedBits(const TensorDifference& difference);
 
 /// The place of a mismatch: "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".
 [[nodiscard]] Sentence mismatchPlace(const CheckRecord& check, const CheckedDevice& device);
 
-/// How the two differ: "3 of 4096 elements differ, the first at 17: 3f800000 and 3f800001, bit 0 flipped, 1 ulp apart";
-/// only the digests if the tensors were not available.
+/// Describes the difference: "3 of 4096 elements differ, the first at 17: 3f800000 and 3f800001, bit 0 flipped, 1 ulp
+/// apart"; only the digests if the tensors were not available.
 [[nodiscard]] Sentence differenceText(const CheckRecord& check);
 
-/// The verdict as a sentence, and the resulting advice.
+/// The verdict as a sentence, with the advice that follows from it.
 [[nodiscard]] Sentence verdictText(const CheckRecord& check);
 [[nodiscard]] Sentence verdictAdvice(const CheckRecord& check);
 

@@ -104,7 +104,7 @@ private:
         }
     }
 
-    /// When the activations of a forward are freed: when the last backward that needs them starts.
+    /// The time at which the activations of a forward are freed: when the last backward that needs them starts.
     [[nodiscard]] TimeNs activationsUntil(const Op& forward) const {
         TimeNs until = step_.end;
         for (const TimelineOp& op : ops_) {
@@ -116,7 +116,7 @@ private:
     }
 
     /// For each slot, kind and chunk: the ops to re-execute. Those whose inputs exist come first, then the latest ones.
-    /// Without a limit on kept bytes, only the latest op whose inputs must be kept.
+    /// Without a limit on kept bytes, only the latest op whose inputs must be kept is a candidate.
     void findCandidates() {
         std::map<Key, std::vector<std::size_t>> ops;
         std::vector<TimeNs> until(ops_.size());
@@ -160,7 +160,7 @@ private:
         return limits_.kept_bytes.empty() ? 0 : limits_.kept_bytes[stageOf(chunk).index()];
     }
 
-    /// Reserves memory for an op's inputs until `to`; false if it does not fit.
+    /// Reserves memory for an op's inputs until `to`; false if they do not fit.
     bool keep(std::size_t op, TimeNs to) {
         const TimeNs from = ops_[op].end - step_.begin;
         std::vector<Kept> with = kept_;

@@ -31,7 +31,6 @@ void addOps(const AccountPiece& piece, const std::vector<TimelineOp>& ops, std::
     }
 }
 
-/// Whether a cause shows in a wait.
 bool shows(Cause cause, const AttributedBubble& wait) {
     const auto behind = [&](RootCauseKind kind) { return wait.cause && wait.cause->kind == kind; };
     switch (cause) {

@@ -24,12 +24,13 @@ struct AccountPiece {
 [[nodiscard]] std::string_view accountPieceName(const AccountPiece& piece);
 [[nodiscard]] TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece);
 
-/// Where on the rank's timeline to look for a piece, by start, on the clock of the trace. For ops and pairs, exactly
-/// their time. A cause is a difference between two replays and not an interval; for it, the places where it shows: the
-/// waits attributed to it, and for gaps and communication also the ops that contain them and the recorded waits for
-/// transfers. (Schedule: waits that would partly remain at typical times. Imbalance, jitter, communication, peer,
-/// replay, late starts: waits caused by such an excess. Slowdown, order, unknown: waits that are longer than usual
-/// without an excess.) May be empty if the cause acts on other ranks. Linear in the rank's ops and waits.
+/// The intervals of the rank's timeline that show a piece, by start, on the clock of the trace. For ops and pairs,
+/// these are exactly their times. A cause is a difference between two replays and not an interval, so its intervals are
+/// those where it shows: the waits attributed to it and, for gaps and communication, also the ops that contain them and
+/// the recorded waits for transfers. (Schedule: waits that would partly remain at typical times. Imbalance, jitter,
+/// communication, peer, replay, late starts: waits caused by such an excess. Slowdown, order, unknown: waits that are
+/// longer than usual without an excess.) May be empty if the cause acts on other ranks. Linear in the rank's ops and
+/// waits.
 [[nodiscard]] std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step,
                                                 const StepDiagnosis& diagnosis, Rank rank);
 

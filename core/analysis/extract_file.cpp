@@ -31,7 +31,7 @@
 namespace bubblescope {
 namespace {
 
-/// Host records that profilers make by the hundred thousand.
+/// Host records that profilers produce by the hundred thousand.
 constexpr std::array<std::string_view, 6> kHostBulk{"cpu_op",      "python_function", "cuda_runtime",
                                                     "cuda_driver", "Operator",        "Runtime"};
 
@@ -200,7 +200,7 @@ public:
     }
 
 private:
-    /// Adds the first track of every file, so that each file is in the extract, whatever is shown of it.
+    /// Adds the first track of every file, so that each file is in the extract, regardless of what else is shown of it.
     void addFirstTracks() {
         std::set<std::uint32_t> known;
         for (const Track& track : trace_.tracks())
@@ -218,7 +218,8 @@ private:
         for (const TimeInterval& span : busySpans(std::move(work)))
             builder_.addSlice({trackOf(track), trace_.origin() + span.start, span.duration(), name, category});
     }
-    /// Whether Bubblescope wrote it. Excludes what the recording states about itself, because the extract states it.
+    /// True if Bubblescope wrote slices of this category. Excludes the recording's data about itself, which the extract
+    /// contains separately.
     [[nodiscard]] bool isOwn(StringId category) const {
         return std::ranges::find(kOwnCategories, trace_.text(category)) != kOwnCategories.end();
     }
@@ -335,7 +336,7 @@ bool isExtract(const Trace& trace) {
     return trace.files().front().extract != nullptr;
 }
 
-/// Why a file is as good as its extract; empty if it is not.
+/// The reason why a file is as good as its extract; empty if it is not.
 std::string whyCopied(const Trace& trace) {
     if (isExtract(trace)) return "is already an extract";
     const bool perfetto = trace.files().front().format == "perfetto";
@@ -357,7 +358,7 @@ Result<ExtractedFile> writeExtract(ReadFile read, std::uint64_t bytes_before, co
     std::vector<std::string> encoded;
     for (const FileExtract& extract : read.extracts)
         encoded.push_back(extract.encoded());
-    DiagnosticLog log; // about arrows that touch nothing, which the extract states
+    DiagnosticLog log; // for arrows that touch nothing; the extract reports them
     BUBBLESCOPE_TRY(perfetto::writeTrace(out, *shown, log, {}, encoded));
     return ExtractedFile{bytes_before, sizeOf(out), trace.sliceCount(), shown->sliceCount(), {}};
 }

@@ -14,30 +14,31 @@
 
 namespace bubblescope {
 
-/// The model that a run trains, on which devices.
+/// The model that a run trains, and the devices that it runs on.
 struct TrainedModel {
     TransformerShape shape;
-    int global_batch = 1;       ///< sequences of a step, of all replicas
-    std::string device;         ///< a name of knownDevices(); empty: as the trace states it
-    std::optional<double> peak; ///< FLOP/s of a device, in place of that device's
-    std::optional<int> devices; ///< of the job; none: tp · dp · pp as the trace has them
+    int global_batch = 1;       ///< sequences per step, over all replicas
+    std::string device;         ///< a name of knownDevices(); empty = the one named in the trace
+    std::optional<double> peak; ///< FLOP/s of a device, in place of the value for `device`
+    std::optional<int> devices; ///< of the job; none = tp · dp · pp according to the trace
 };
 
-/// How much of the devices' peak a run uses: model FLOPs utilisation (MFU). It counts the model's products, forward and
-/// backward, with causal attention (half of the full square) and without recomputation.
+/// The fraction of the devices' peak that a run uses: model FLOPs utilisation (MFU). It counts the model's products,
+/// forward and backward, with causal attention (half of the full square) and without recomputation.
 struct ModelUse {
-    std::string device; ///< for people; empty where only a peak was given
+    std::string device; ///< for display; empty if only a peak was given
     double peak = 0;    ///< FLOP/s of one device
     int devices = 1;
     double step_flops = 0;
     std::vector<double> rank_flops; ///< of each pipeline rank, over its replicas; add up to step_flops
 
     [[nodiscard]] double of(TimeNs step) const;
-    /// Of a rank's own devices: what its part of the model needs over what they could do.
+    /// The utilisation of a rank's own devices: the FLOPs that its part of the model needs over those that the devices
+    /// could do.
     [[nodiscard]] double of(TimeNs step, std::size_t rank) const;
 };
 
-/// The pipeline that trains it. `device`: as a trace states it, if it does.
+/// The pipeline that trains the model. `device` is the name in the trace, if there is one.
 struct UsedPipeline {
     int pp = 1;
     int vpp = 1;
@@ -46,8 +47,8 @@ struct UsedPipeline {
     std::optional<DeviceSpec> device;
 };
 
-/// Layers are dealt evenly to the stages. Errors: Usage, when the model or its devices are unknown or the stages exceed
-/// the layers.
+/// Layers are distributed evenly over the stages. Errors: Usage, when the model or its devices are unknown or there are
+/// more stages than layers.
 [[nodiscard]] Result<ModelUse> modelUse(const UsedPipeline& pipeline, const TrainedModel& model);
 [[nodiscard]] Result<ModelUse> modelUse(const Run& run, const TrainedModel& model);
 [[nodiscard]] Result<ModelUse> modelUse(const RunInfo& run, const TrainedModel& model);

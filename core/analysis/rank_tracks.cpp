@@ -21,10 +21,10 @@ Process processOf(const Track& track) {
 
 using RankKey = std::pair<int, Rank>;
 
-/// When some ops of each rank begin, on the rank's own clock.
+/// The start times of some ops of each rank, on the rank's own clock.
 class OpBegins {
 public:
-    /// Adds those of the rank with the next number.
+    /// Adds the ops of the rank with the next number.
     void add(const std::vector<TimelineOp>& ops, const ClockFit& clock) {
         for (std::size_t i = 0; i < std::min(kOpsOfTrack, ops.size()); ++i)
             begins_.push_back({clock.fromReference(ops[i].start).count(), ranks_});
@@ -66,7 +66,7 @@ private:
         std::size_t rank;
     };
 
-    /// Calls visit(rank) for each begin that is in `starts`, which must be ascending. Both lists are searched in turns,
+    /// Calls visit(rank) for each begin that is in `starts`, which must be ascending. Both lists are searched in turn,
     /// with strides that double, so that values far from the other list take no time.
     template <class Visit>
     void eachMet(std::span<const std::int64_t> starts, const Visit& visit) const {
@@ -106,8 +106,8 @@ private:
     std::size_t ranks_ = 0;
 };
 
-/// The process of the file that states this rank, if any: its rank in the job, or in the pipeline if the job's mesh is
-/// unknown. If there are several processes, the one with most slices.
+/// The process of the file that names this rank, if any: its rank in the job, or in the pipeline if the job's mesh is
+/// unknown. If there are several processes, the one with the most slices.
 std::optional<Process> statedBy(const Run& run, const RankKey& key) {
     const Trace& trace = *run.trace;
     const auto is = [&](std::int32_t stated) {

@@ -18,9 +18,9 @@ struct RankTracks {
 
 /// One entry per rank of each replica, by replica and rank; none if no process has the whole trace. A rank's ops
 /// identify the process and file that recorded them: the process in which most slices begin when its ops do, otherwise
-/// the one whose file states the rank. The rank has all rows of that file or, if others' ops came from that file too,
-/// those of that process. `clocks` must be of the same run. Checks 32 ops of each rank, and reads each row once for all
-/// of them.
+/// the one whose file names the rank. The rank gets all rows of that file or, if the ops of other ranks came from it as
+/// well, those of that process. `clocks` must be of the same run. Checks 32 ops of each rank, and reads each row once
+/// for all of them.
 [[nodiscard]] std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks);
 
 } // namespace bubblescope

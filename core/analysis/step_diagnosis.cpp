@@ -87,7 +87,7 @@ void sharePlaces(std::vector<StepDiagnosis>& diagnoses) {
 
 StepStandards StepStandards::of(const Run& run, const StepSelection& selection, TimeNs clock_error) {
     StepStandards standards;
-    // Building a plan of many ops mostly takes the time of new memory.
+    // Most of the time to build a plan of many ops is spent on allocating memory.
     parallelCalls(
         run.schedule.opCount(), [&] { standards.usual = UsualTimes(run.steps, selection); },
         [&] { standards.plan = plannedOrder(run); });

@@ -33,9 +33,9 @@ private:
 /// "F3.1", or "F3.1+B0.1" for an overlapped pair.
 [[nodiscard]] std::string unitName(const StepTimeline& step, const UnitPlace& place);
 
-/// Why a step took as long as it did.
+/// The reasons why a step took as long as it did.
 struct StepDiagnosis {
-    std::shared_ptr<const std::vector<UnitPlace>> units; ///< where each UnitIndex is; shared by steps of one order
+    std::shared_ptr<const std::vector<UnitPlace>> units; ///< the place of each unit; shared by steps of one order
     StepAccounting accounting;
     CriticalPath path;
     StepAttribution attribution;
@@ -67,7 +67,7 @@ public:
     ~StepDiagnoser();
     StepDiagnoser(StepDiagnoser&&) noexcept;
 
-    /// `replays` are those of the step, or empty. `ran` is how it ran; if null, it is computed here.
+    /// `replays` are those of the step, or empty. `ran` are its units; if null, they are computed here.
     [[nodiscard]] StepAccounting account(const StepTimeline& step, const StepReplays& replays = {},
                                          std::shared_ptr<const ExecutedUnits> ran = {});
     [[nodiscard]] StepDiagnosis diagnose(const StepTimeline& step, const StepReplays& replays = {},
@@ -89,7 +89,7 @@ public:
     /// `standards` must be those of the run.
     StepDiagnoses(const Run& run, std::shared_ptr<const StepStandards> standards);
 
-    /// For the steps [begin, end) in Run::steps, on all cores.
+    /// Diagnoses the steps [begin, end) of Run::steps, on all cores.
     [[nodiscard]] std::vector<StepDiagnosis> of(std::size_t begin, std::size_t end) const;
     [[nodiscard]] StepDiagnosis of(std::size_t step) const;
     [[nodiscard]] std::vector<StepDiagnosis> all() const { return of(0, run_.steps.size()); }
@@ -103,7 +103,7 @@ private:
 /// The time that each step would save without any communication, according to its accounting.
 [[nodiscard]] std::vector<TimeNs> communicationCosts(const std::vector<StepAccounting>& accounts);
 
-/// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
+/// Name for display: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
 [[nodiscard]] std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis,
                                         const RootCause& root_cause);
 

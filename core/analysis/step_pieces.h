@@ -13,11 +13,11 @@ namespace bubblescope {
     return steps.empty() ? 0 : steps.front().opCount();
 }
 
-/// An analysis keeps its data, some hundred bytes per op, for at most this many ops at a time, on all cores together.
+/// An analysis keeps its data, a few hundred bytes per op, for at most this many ops at a time, on all cores together.
 inline constexpr std::size_t kOpsAtOnce = 1 << 21;
 
 /// The number of pieces, each of consecutive steps, that a run is divided into for several threads. Steps of one order
-/// share work and memory, which is larger than the steps themselves, so there are few pieces of large steps.
+/// share work and memory. That memory is larger than the steps themselves, so large steps are divided into few pieces.
 [[nodiscard]] inline std::size_t stepPieces(std::span<const StepTimeline> steps) {
     constexpr std::size_t kMostPieces = 64;
     constexpr std::size_t kFewestSteps = 4;

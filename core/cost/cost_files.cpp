@@ -88,7 +88,7 @@ Status readLink(const Json& entry, int pp, const InputPlace& place, std::vector<
     return {};
 }
 
-/// Returns a row of either form as an object with named fields.
+/// Returns a row of either format as an object with named fields.
 Result<Json> opFields(const Json& row, const InputPlace& place) {
     if (row.is_object()) return row;
     static constexpr std::array kNames{"kind", "microbatch", "chunk", "rank", "start_ns", "end_ns", "sequence"};
@@ -143,12 +143,12 @@ bool holds(const Schedule& schedule, const OpGraph& graph, Rank rank, const Op& 
     const Stage stage = schedule.stageOf(rank, op.chunk);
     const OpIndex found = graph.find(op.kind, op.microbatch, stage, op.sequence);
     if (found >= 0 && graph.op(found).kind == op.kind) return true;
-    // A backward may be given whole or in halves, however the schedule runs it.
+    // A backward may be given whole or in halves, regardless of how the schedule runs it.
     return op.kind != OpKind::Forward && graph.find(OpKind::Backward, op.microbatch, stage, op.sequence) >= 0;
 }
 
-/// Completes backward times given in another form than the schedule runs: halves add up to the whole; a whole alone is
-/// split evenly.
+/// Converts backward times to the form that the schedule runs: halves add up to the whole; a whole alone is split
+/// evenly.
 Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const OpGraph& graph, Stage stage,
                         const InputPlace& place) {
     const auto as = [&given](OpKind kind) {
@@ -227,7 +227,7 @@ Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& wher
                       optionOf(Field("json")), optionOf(Field("ops")))));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "ops", input.place));
     MeasuredTimes times;
-    std::vector<std::tuple<Rank, Op, std::size_t>> backwards; // and the row
+    std::vector<std::tuple<Rank, Op, std::size_t>> backwards; // the last entry is the row
     for (std::size_t i = 0; i < list->size(); ++i) {
         const InputPlace place = input.row("ops", i);
         BUBBLESCOPE_ASSIGN(const Json fields, opFields((*list)[i], place));

@@ -13,9 +13,9 @@
 
 namespace bubblescope {
 
-/// When a rank continues after a send. simulate.h defines the timing of each mode.
+/// The condition for a rank to continue after a send. simulate.h defines the timing of each mode.
 enum class SendMode : std::uint8_t {
-    Asynchronous, ///< at once: the send costs the rank nothing
+    Asynchronous, ///< immediately: the send costs the rank nothing
     Blocking,     ///< when the peer has posted the receive; sends and receives run one after another
     Paired,       ///< blocking, but a send and the next op's receive with the same rank are posted together
     Batched,      ///< blocking, but all transfers between two ops are posted together, with the next receive
@@ -24,18 +24,18 @@ enum class SendMode : std::uint8_t {
 [[nodiscard]] std::string_view sendModeName(SendMode mode); ///< "async", "blocking", "paired", "batched"
 [[nodiscard]] std::optional<SendMode> sendModeFromName(std::string_view name);
 
-/// Which of a rank's transfers share a communication stream and so run one after another.
+/// The transfers of a rank that share a communication stream and so run one after another.
 enum class CommStreams : std::uint8_t {
     Unlimited,    ///< none: every transfer starts as soon as possible
     PerDirection, ///< the transfers that a rank sends in one direction: its activations; its gradients
-    PerLink,      ///< the transfers from one rank to one other
+    PerLink,      ///< the transfers from one rank to another
     PerRank,      ///< all transfers that a rank sends
 };
 
 [[nodiscard]] std::string_view commStreamsName(CommStreams streams); ///< "unlimited", "direction", "link", "rank"
 [[nodiscard]] std::optional<CommStreams> commStreamsFromName(std::string_view name);
 
-/// Properties of one link that differ from the defaults; empty fields do not differ.
+/// Properties of one link that differ from the defaults; empty fields use the default.
 struct Link {
     Rank from;
     Rank to;
@@ -47,7 +47,7 @@ struct Link {
 struct TransferModel {
     std::int64_t activation_bytes = 0;            ///< bytes of a transfer that feeds an F
     std::int64_t gradient_bytes = 0;              ///< bytes of a transfer that feeds a B or I
-    std::optional<std::int64_t> bytes_per_second; ///< bandwidth of a link; none = bytes take no time
+    std::optional<std::int64_t> bytes_per_second; ///< bandwidth of a link; none = transmission takes no time
     std::vector<Link> links;                      ///< exceptions, at most one per ordered pair of ranks
     CommStreams streams = CommStreams::Unlimited;
     SendMode sends = SendMode::Asynchronous;
@@ -57,7 +57,7 @@ struct TransferModel {
     [[nodiscard]] bool plain() const;
 };
 
-/// bytes / bytes_per_second, rounded up to a nanosecond and limited to 73 years. `bytes_per_second` must be positive.
+/// bytes / bytes_per_second, rounded up to a nanosecond and capped at 73 years. `bytes_per_second` must be positive.
 [[nodiscard]] TimeNs transmissionTime(std::int64_t bytes, std::int64_t bytes_per_second);
 
 class MeasuredTimes; // core/cost/measured_times.h
@@ -73,10 +73,10 @@ struct OpTimes {
     [[nodiscard]] TimeNs of(OpKind kind) const;
 };
 
-/// The memory that the ops of one chunk allocate and free on a rank, in any one unit: bytes, or by default halves of an
-/// activation. The two gradients together free what the forward allocates.
+/// The memory that the ops of one chunk allocate and free on a rank, all in the same unit: bytes, or by default halves
+/// of an activation. The two gradients together free what the forward allocates.
 struct ActivationSizes {
-    std::int64_t forward = 2;     ///< taken by a forward
+    std::int64_t forward = 2;     ///< allocated by a forward
     std::int64_t input_grad = 1;  ///< freed by its input gradient
     std::int64_t weight_grad = 1; ///< freed by its weight gradient
 };
@@ -99,20 +99,20 @@ struct CostModel {
     /// Latency plus bytes over bandwidth between two different ranks. Ignores `measured`.
     [[nodiscard]] TimeNs transferTime(Payload payload, Rank from, Rank to) const;
 
-    /// True if ops of a kind take one time everywhere.
+    /// True if all ops of one kind take the same time.
     [[nodiscard]] bool equalStages() const { return stages.empty() && measured == nullptr; }
     /// True if every transfer takes `comm` and occupies no rank.
     [[nodiscard]] bool plainTransfers() const { return transfers.plain() && measured == nullptr; }
 };
 
-/// Completes times as documented for the command line: a backward alone is split evenly into I and W (an odd nanosecond
-/// goes to I), `--input-grad` and `--weight-grad` together give B. A given B that differs from given I + W is a usage
-/// error.
+/// Completes times as documented for the command line: a backward without its halves is split evenly into I and W (an
+/// odd nanosecond goes to I), and `--input-grad` plus `--weight-grad` give B. A given B that differs from given I + W
+/// is a usage error.
 [[nodiscard]] Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward,
                                           std::optional<TimeNs> input_grad, std::optional<TimeNs> weight_grad,
                                           TimeNs optimizer = TimeNs{0});
 
-/// The mean of each time, for code that needs one set of times although stages differ; 0 without stages. Rounded down,
+/// The mean of each time, for code that needs one set of times even if stages differ; 0 without stages. Rounded down,
 /// but B = I + W holds.
 [[nodiscard]] OpTimes meanTimes(const std::vector<OpTimes>& stages);
 

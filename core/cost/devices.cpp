@@ -14,16 +14,16 @@ namespace {
 constexpr std::int64_t kGiB = std::int64_t{1} << 30U;
 
 // Peaks: the vendors' data sheets, without sparsity, as torchtitan's get_peak_flops() and the comparison table of
-// stas00/ml-engineering (compute/accelerator) list them. Memory and its rate: the same data sheets.
+// stas00/ml-engineering (compute/accelerator) list them. Memory size and bandwidth: the same data sheets.
 //
 // Share that products reach: "maximum achievable matmul FLOPS", measured by stas00/ml-engineering: A100 271 of 312,
-// H100 794 of 989 (FP8: 1403 of 1979), MI250X 147 of 191.5 on one die, MI300X 782 of 1300, MI325X 785 of 1300. H200
-// has the H100's die. Where nothing was measured, the share of the predecessor is assumed.
+// H100 794 of 989 (FP8: 1403 of 1979), MI250X 147 of 191.5 on one die, MI300X 782 of 1300, MI325X 785 of 1300. The H200
+// uses the H100's die. If nothing was measured, the predecessor's share is assumed.
 //
 // Links: NVLink 3, 4 and 5 carry 600, 900 and 1800 GB/s in both directions. An MI300X or MI325X has seven links of 64
-// GB/s each way, an MI355X seven of 76.8, an Ascend 910B seven of 28. Rings among the dies of MI250X pass links of 50.
-// Networks: one adapter per device of 200 Gb/s (DGX A100, Atlas 800T A2), 400 Gb/s (DGX H100 and later, AMD's
-// platforms), and four of 200 Gb/s per eight MI250X dies (Frontier).
+// GB/s each way, an MI355X seven of 76.8, an Ascend 910B seven of 28. Rings of MI250X dies use links of 50. Networks:
+// one adapter per device of 200 Gb/s (DGX A100, Atlas 800T A2), 400 Gb/s (DGX H100 and later, AMD's platforms), and
+// four of 200 Gb/s per eight MI250X dies (Frontier).
 const std::vector<DeviceSpec>& devices() {
     static const std::vector<DeviceSpec> all{
         {"a100-40gb", "NVIDIA A100 SXM 40 GB", 312e12, 0, 0.869, 0, 40 * kGiB, 1.555e12, 300e9, 25e9},
@@ -40,7 +40,8 @@ const std::vector<DeviceSpec>& devices() {
     return all;
 }
 
-/// Words of a device's name in traces, and the device; the first that is found counts. Empty: several differ.
+/// A fragment of a device's name in traces, and the device; the first fragment found counts. An empty device means that
+/// several devices share the fragment.
 struct TraceName {
     std::string_view part;
     std::string_view device;

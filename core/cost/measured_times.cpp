@@ -84,7 +84,7 @@ std::size_t groupOf(const Op& op) {
     return static_cast<std::size_t>(op.kind) + (op.overlapped ? kAlone : 0);
 }
 
-/// 0 if there are none.
+/// Returns 0 if there are none.
 TimeNs meanOf(std::span<const TimeNs> times) {
     double sum = 0;
     for (const TimeNs time : times)
@@ -111,7 +111,7 @@ CostModel typicalCosts(const StepTimeline& step) {
 }
 
 CostModel typicalOpCosts(const StepTimeline& step) {
-    // All durations, by group: kinds that ran alone, then kinds in pairs.
+    // The beginnings of the groups of durations: kinds that ran alone, then kinds in pairs.
     std::array<std::size_t, 2 * kAlone + 1> begin{};
     for (const auto& ops : step.ranks) {
         for (const TimelineOp& op : ops)

@@ -22,7 +22,7 @@ public:
     void setOp(Rank rank, const Op& op, TimeNs duration);
     void setTransfer(Payload payload, Microbatch microbatch, Stage stage, std::int32_t sequence, TimeNs duration);
 
-    /// Nothing if no time was set.
+    /// Empty if no time was set.
     [[nodiscard]] std::optional<TimeNs> op(Rank rank, const Op& op) const;
     /// The time of the transfer that feeds `stage`, as in CommSpan.
     [[nodiscard]] std::optional<TimeNs> transfer(Payload payload, Microbatch microbatch, Stage stage,
@@ -52,13 +52,13 @@ private:
     TimeNs longest_{0};
 };
 
-/// The typical op times of a step: medians over all ranks and chunks, so that one slow stage does not matter, but at
-/// most the mean, which equal stages would take (with two stages the median is the slower one's). Overlapped pairs are
-/// measured separately, because a half lasts as long as its pair; a kind of op that only ran in pairs gets the time of
-/// the pairs. `comm` is the median time of a receive.
+/// The typical op times of a step: medians over all ranks and chunks, so that one slow stage does not matter. A median
+/// is capped at the mean, the time that equal stages would take, because with two stages it is the slower one's.
+/// Overlapped pairs are measured separately, because a half lasts as long as its pair; a kind of op that ran only in
+/// pairs gets the time of the pairs. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
-/// As typicalCosts(), with transfers that take no time.
+/// Like typicalCosts(), but transfers take no time.
 [[nodiscard]] CostModel typicalOpCosts(const StepTimeline& step);
 
 } // namespace bubblescope

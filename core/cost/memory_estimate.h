@@ -17,8 +17,8 @@ struct LayerSizes {
     std::int64_t activation = 0;        ///< kept from the forward to the backward
     std::int64_t until_weight_grad = 0; ///< kept from I to W if the backward is split: the rest of `activation` and the
                                         ///< tensors that I computes for W
-    std::int64_t forward_workspace = 0; ///< additional, while its forward runs
-    std::int64_t backward_workspace = 0; ///< additional, while its backward or a half of it runs
+    std::int64_t forward_workspace = 0; ///< additional, while the forward runs
+    std::int64_t backward_workspace = 0; ///< additional, while the backward or one of its halves runs
 
     /// Adds sizes, but takes the larger workspaces, because layers run one after another.
     LayerSizes& operator+=(const LayerSizes& other);
@@ -29,7 +29,7 @@ struct ModelSizes {
     std::vector<LayerSizes> layers;
     LayerSizes first; ///< added to the first stage's layers: the embedding
     LayerSizes last;  ///< added to the last stage's layers: the output head and loss
-    /// Bytes per parameter. The defaults are 16-bit training with Adam: 32-bit weights and two moments.
+    /// Bytes per parameter. The defaults are for 16-bit training with Adam: 32-bit weights and two moments.
     std::int64_t weight_bytes = 2;
     std::int64_t gradient_bytes = 2;
     std::int64_t optimizer_bytes = 12;
@@ -37,12 +37,12 @@ struct ModelSizes {
     std::vector<int> layers_per_stage; ///< empty = evenly
 };
 
-/// A transformer layer of the GPT or Llama kind, and its embedding and head.
+/// The shape of a GPT- or Llama-style transformer: layers, embedding and head.
 struct TransformerShape {
     std::int64_t layers = 0;
     std::int64_t hidden = 0;     ///< h
     std::int64_t heads = 0;      ///< a
-    std::int64_t kv_heads = 0;   ///< 0 = as many as heads
+    std::int64_t kv_heads = 0;   ///< 0 = same as heads
     std::int64_t ffn = 0;        ///< f; 0 = 4h
     std::int64_t sequence = 0;   ///< s, tokens
     std::int64_t microbatch = 1; ///< b, samples
@@ -50,7 +50,7 @@ struct TransformerShape {
     std::int64_t tp = 1;         ///< t, tensor-parallel ranks
     std::int64_t dtype_bytes = 2;
     bool sequence_parallel = false; ///< tensors that tensor parallelism does not split are split along the sequence
-    bool swiglu = false;            ///< gated feed-forward, no biases, as Llama; else GELU with biases
+    bool swiglu = false;            ///< gated feed-forward without biases, as in Llama; otherwise GELU with biases
     bool dropout = true;
     bool flash_attention = false; ///< attention scores are never kept
     /// The part that the backward recomputes: nothing; the attention scores; everything except the layer's input.
@@ -68,12 +68,13 @@ struct TransformerShape {
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
-/// For d = 2, f = 4h, r = t = 1, the latter is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; those of one
-/// layer are the backward's workspace instead.
+/// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; those of
+/// one layer are the backward's workspace instead.
 ///
 /// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h, t =
-/// 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: as many parameters and a norm, the
-/// inputs of both and 32-bit logits. Errors: Usage, when a size is missing or is not divisible as required.
+/// 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: the same number of parameters plus
+/// a norm, the inputs of both, and 32-bit logits. Errors: Usage, when a size is missing or is not divisible as
+/// required.
 [[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
 
 /// A JSON object with the fields of ModelSizes, or of TransformerShape under "transformer"; see the manual,

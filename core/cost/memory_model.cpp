@@ -5,7 +5,7 @@
 namespace bubblescope {
 namespace {
 
-/// One slice's part of a size that is divided among all slices; the parts sum to it.
+/// One slice's part of a size that is divided among all slices; the parts add up to the size.
 std::int64_t partOf(std::int64_t bytes, int slice, int slices) {
     return bytes / slices + (slice < bytes % slices ? 1 : 0);
 }
@@ -22,8 +22,8 @@ public:
     Holdings(const MemoryModel& model, Placement placement, int pp, Rank rank, int slices)
         : model_(model), placement_(placement), pp_(pp), rank_(rank), slices_(slices) {}
 
-    /// Visits the ops in order, an overlapped pair at a time: visit(index of the first, bytes while it runs, bytes
-    /// after it).
+    /// Visits the ops in order, one op or overlapped pair at a time: visit(index of the first op, bytes while it runs,
+    /// bytes after it).
     template <class Visit>
     void follow(const std::vector<Op>& ops, Visit visit) {
         for (std::size_t i = 0; i < ops.size();) {

@@ -36,7 +36,7 @@ struct RankMemory {
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0;
     std::int64_t peak_activations = 0;      ///< including the workspace of the running op
-    std::size_t peak_op = 0;                ///< index in the rank's list of the first op at the peak
+    std::size_t peak_op = 0;                ///< index of the first op at the peak, in the rank's list
     std::optional<std::size_t> over_budget; ///< index of the first op during which the rank exceeds the budget
 
     [[nodiscard]] std::int64_t fixed() const { return weights + gradients + optimizer; }
@@ -48,14 +48,14 @@ struct RankMemory {
 [[nodiscard]] std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                                 std::optional<std::int64_t> budget = {});
 
-/// Memory use from a point in time until the next.
+/// Memory use from one point in time until the next.
 struct MemoryPoint {
     TimeNs time{0};
     std::int64_t bytes = 0;
 };
 
-/// A rank's memory over a step by time, including weights, gradients and optimizer state; the first point is at the
-/// start of the step. An op of zero duration gives two points at one time. The maximum is RankMemory::peak().
+/// A rank's memory over the course of a step, including weights, gradients and optimizer state; the first point is at
+/// the start of the step. An op of zero duration gives two points at one time. The maximum is RankMemory::peak().
 [[nodiscard]] std::vector<MemoryPoint> memoryCurve(const StepTimeline& step, Rank rank, const MemoryModel& model);
 
 } // namespace bubblescope

@@ -11,9 +11,10 @@
 namespace bubblescope {
 namespace {
 
-// Both take layers, hidden size, heads, heads of keys and values, feed-forward size, sequence, micro-batch, vocabulary.
+// The parameters of gpt() and llama(): layers, hidden size, heads, key-value heads, feed-forward size, sequence,
+// micro-batch, vocabulary.
 
-/// GELU, biases, dropout and an output head that is not tied, as the sizes count it.
+/// GELU, biases, dropout and an untied output head, as transformerSizes() assumes.
 constexpr TransformerShape gpt(TransformerShape shape) {
     shape.vocabulary = 50257;
     shape.flash_attention = true;

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// A unit of a model, where embedding and loss count as separate units.
+/// The kinds of layers; embedding and loss count as layers of their own.
 enum class LayerKind : std::uint8_t {
     Embedding,
     Transformer,
@@ -28,25 +28,27 @@ struct Partition {
 
 /// Splits layers evenly; the first stages get one more if there is a remainder. `first_less` and `last_less` make room
 /// for the embedding and the output head: the first and the last stage get that many layers fewer, like torchtitan's
-/// options of that name. Errors: Usage.
+/// options of the same names. Errors: Usage.
 [[nodiscard]] Result<Partition> partitionEvenly(int layers, int stages, int first_less = 0, int last_less = 0);
 
 /// Puts the given number of layers on each rank (at least v) and divides them among the rank's chunks; the first chunks
-/// get one more if there is a remainder. 5 + 3 layers on p = 2, v = 2 are [0,1,2] [3,4] [5,6] [7] by stage. Errors:
-/// Usage.
+/// get one more if there is a remainder. For example, 5 + 3 layers on p = 2, v = 2 give the stages [0,1,2] [3,4] [5,6]
+/// [7]. Errors: Usage.
 [[nodiscard]] Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement);
 
-/// The number of chunks in a rank's part of the model. If two pipelines share the ranks, of one pipeline.
+/// The number of chunks in a rank's part of the model. If two pipelines share the ranks, counts one pipeline's chunks
+/// only.
 [[nodiscard]] inline int chunksOfModel(const Schedule& schedule) {
     return schedule.vpp / routes(schedule.placement);
 }
 
-/// Costs whose stages are the ranks, each with all of its part of the model, applied to an order that may split these
-/// parts into chunks: each of a rank's ops takes its share. Errors: Usage unless there are as many stages as ranks.
+/// Adapts costs given per rank (one stage per rank, with all of its part of the model) to an order that may split these
+/// parts into chunks: each of a rank's ops takes its chunk's share. Errors: Usage unless there are as many stages as
+/// ranks.
 [[nodiscard]] Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order);
 
 /// The costs if the same layers on a rank are split into `now` chunks instead of `before`: op times scale, transfers do
-/// not. Errors: Usage for times per stage, which do not apply to other stages.
+/// not. Errors: Usage for times per stage, which cannot be applied to different stages.
 [[nodiscard]] Result<CostModel> recut(const CostModel& costs, int before, int now);
 
 } // namespace bubblescope

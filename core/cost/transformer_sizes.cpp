@@ -47,7 +47,7 @@ Status checkShape(const TransformerShape& shape) {
     return {};
 }
 
-/// The sizes of a validated shape, each by its formula in the header.
+/// The sizes of a validated shape, each computed with the formula in the header.
 class Transformer {
 public:
     explicit Transformer(const TransformerShape& shape)
@@ -96,7 +96,7 @@ public:
         return sizes;
     }
 
-    /// Whether some size is too large to add up.
+    /// True if a size is too large to add up.
     [[nodiscard]] bool overflow() const { return overflow_; }
 
 private:

@@ -1,15 +1,15 @@
-// Method. The moved unit is an op, or an overlapped pair whose halves keep their distance, so that they start together
-// if they did before. There are three passes over the units of the step, and each moves them only later:
+// Method. A unit is an op, or an overlapped pair whose halves keep their distance, so that they start together if they
+// did before. Three passes over the units of the step move them only later:
 //
-// 1. 1. Find the latest start of every unit, from the end of the window backwards. No unit may pass it, so the makespan
+// 1. Find the latest start of every unit, from the end of the window backwards. No unit may pass it, so the makespan
 //    holds in all later passes.
-// 2. 2. Delay each rank's steady phase until it can run without a gap: raise its start to the largest "arrival minus
+// 2. Delay each rank's steady phase until it can run without a gap: raise its start to the largest "arrival minus
 //    work before it" of its units, re-time all ranks, and repeat until nothing moves. Starts only grow and are capped
-//    by pass 1, so this ends. For schedules whose steady phases can be contiguous, the result is the longest-path
+//    by pass 1, so this terminates. For schedules whose steady phases can be contiguous, the result is the longest-path
 //    solution for rigid blocks, reached after at most one round per rank.
-// 3. 3. Move cool-down units to their latest start, leaving everything else in place. The weight gradients after a
-//    rank's last input gradient then follow it at once again: no rank waits for them, and the idle time after them is
-//    the bubble after cool-down.
+// 3. Move cool-down units to their latest start, leaving everything else in place. The weight gradients after a
+//    rank's last input gradient then follow it immediately again: no rank waits for them, and the idle time after them
+//    is the bubble after cool-down.
 
 #include "core/graph/consolidate.h"
 
@@ -115,7 +115,7 @@ void Consolidation::findRankUnits(Rank rank) {
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (producesInputGradient(ops[i].kind)) tail = i + 1;
     }
-    // A pair that spans a border lies after it with both of its halves, except that the last gradient's pair lies
+    // Both halves of a pair that spans a border count as after it, except that the last gradient's pair counts as
     // before the tail.
     const auto firstHalf = [&](std::size_t i) {
         return i > 0 && i < ops.size() && of_op[i] == of_op[i - 1] ? i - 1 : i;
@@ -138,7 +138,7 @@ OpIndex Consolidation::opOf(std::size_t unit, std::size_t side) const {
     return units().ops->firstOf(Rank{units().rank[unit]}) + units().op[unit] + static_cast<OpIndex>(side);
 }
 
-/// For an op of a step with pairs.
+/// Returns the half for an op of a step with pairs.
 Consolidation::Half Consolidation::halfOf(OpIndex op) const {
     const bool second = units().ops->partner(op) != kNoOp && units().ops->partner(op) < op;
     return halves_[second ? 1 : 0][at(units().unit_of[at(op)])];
@@ -198,8 +198,8 @@ void Consolidation::readLatencies() {
     });
 }
 
-/// How long after its producer's end an op could start. Uses a measured latency if the trace has one, but never more
-/// than what was observed, so that the observed timeline itself is feasible.
+/// Finds each op's lag: the time from its producer's end to its own earliest start. Uses a measured latency if the
+/// trace has one, but never more than what was observed, so that the observed timeline itself is feasible.
 void Consolidation::findLags() {
     const TaskGraph& tasks = units().tasks;
     const OpGraph& graph = *units().ops;
@@ -278,7 +278,7 @@ void Consolidation::limitBackwards(Limit limit) {
         });
 }
 
-/// The latest start of every unit that lets the step end in time.
+/// Finds the latest start of every unit that lets the step end in time.
 void Consolidation::findLatest() {
     limitBackwards([](UnitIndex, TimeNs latest) { return latest; });
 }
@@ -309,7 +309,7 @@ void Consolidation::gatherSteady(std::span<const TimeNs> before_steady) {
 /// Raises the start of each rank's steady phase to where it could run without a gap. True if any moved.
 bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
     struct Block {
-        TimeNs contiguous{0}; ///< where it would have to start
+        TimeNs contiguous{0}; ///< start that a steady phase without gaps would need
         TimeNs work{0};       ///< total work of its units so far
     };
     std::vector<Block> blocks(ranks_.size());
@@ -335,7 +335,7 @@ bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
     return moved;
 }
 
-/// Where `before_steady` would start the steady phase, but not before it could start.
+/// The start of the steady phase that `before_steady` asks for, or the earliest possible start if that is later.
 TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const {
     const auto [before, first] = ranks_[r];
     if (r >= before_steady.size() || before == kNoUnit) return start_[first];
@@ -351,7 +351,7 @@ void Consolidation::gatherCooldown() {
         }
     };
     eachOfTail([&](std::size_t unit) { of_tail.push_back(starts[unit]); });
-    // `latest_` again, for cool-down only, with everything else in place.
+    // Computes `latest_` again, for cool-down only, with everything else in place.
     limitBackwards([starts, parts = part_.data()](UnitIndex unit, TimeNs latest) {
         if (parts[unit] >= Part::Cooldown) starts[unit] = std::max(starts[unit], latest);
         return starts[unit];

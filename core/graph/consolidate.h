@@ -13,21 +13,21 @@
 
 namespace bubblescope {
 
-/// Re-times a step within its slack so that idle time gathers at the closed forms' positions. The makespan, every op's
+/// Re-times a step within its slack so that idle time collects at the closed forms' positions. The makespan, every op's
 /// duration, every rank's order and every transfer's latency stay the same. Ops only move later; the halves of an
 /// overlapped pair move together. Closed-form positions refer to this result. A step whose ops are incomplete or
 /// contradict the dependencies is returned unchanged.
 ///
-/// In 1F1B the result is unique. Schedules with more warm-up leave a choice of how much of the middle bubble lies
-/// before the steady phase and how much after it: `before_steady` (per rank, may be shorter than pp) is the wanted time
-/// before it, observed as far as the slack allows. Without it, as little as possible lies before the steady phase.
+/// In 1F1B the result is unique. Schedules with more warm-up leave open how much of the middle bubble lies before the
+/// steady phase and how much after it. `before_steady` (per rank, may be shorter than pp) is the desired time before
+/// it, respected as far as the slack allows. Without it, as little as possible lies before the steady phase.
 ///
-/// Where slack leaves more choices: warm-up stays as early as observed, so that its gaps stay in place. A steady phase
-/// whose gaps no delay can close begins as late as the makespan allows. Cool-down comes as late as possible, but the
-/// weight gradients after a rank's last input gradient follow it at once.
+/// Slack leaves further choices. Warm-up stays as early as observed, so that its gaps stay in place. A steady phase
+/// whose gaps no delay can close begins as late as the makespan allows. Cool-down runs as late as possible, except that
+/// the weight gradients after a rank's last input gradient follow it immediately.
 [[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
 
-/// consolidate() for the steps of a run in turn. Units and their dependencies are computed once for all steps of the
+/// consolidate() for successive steps of a run. Units and their dependencies are computed once for all steps of the
 /// same order, and shared (ExecutedUnits).
 class Consolidation {
 public:
@@ -51,7 +51,7 @@ private:
         WarmUp,
         Steady,
         Cooldown,
-        Tail, ///< of cool-down, after the last input gradient
+        Tail, ///< the part of cool-down after the last input gradient
     };
     struct RankUnits {
         UnitIndex before_steady = kNoUnit; ///< the unit before the first steady one; kNoUnit if there is none
@@ -62,8 +62,8 @@ private:
         TimeNs begin{0}; ///< offset from its unit's start
         TimeNs end{0};
     };
-    /// A unit's input from another unit of the same rank. If the ops of a rank do not overlap, this follows from its
-    /// order.
+    /// A unit's input from another unit of the same rank. If the ops of a rank do not overlap, this follows from the
+    /// rank's order.
     struct OwnInput {
         UnitIndex unit = kNoUnit; ///< the waiting unit
         UnitIndex from = kNoUnit;

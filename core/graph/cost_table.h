@@ -75,7 +75,7 @@ public:
 
 private:
     /// In all placements, consecutive stages are on neighbouring ranks (the last and the first rank are neighbours
-    /// too), so a rank has at most two ways out.
+    /// too), so a rank sends to at most two others.
     [[nodiscard]] std::size_t way(Rank from, Rank to) const {
         return 2 * from.index() + (to.value == (from.value + 1) % pp_ ? 0U : 1U);
     }

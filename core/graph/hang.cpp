@@ -116,7 +116,7 @@ private:
         return reachable_;
     }
 
-    /// The shortest with fewer than `limit` calls; empty if there is none.
+    /// The shortest cycle through `start` with fewer than `limit` calls; empty if there is none.
     std::vector<ActionIndex> cycleThrough(ActionIndex start, std::size_t limit) {
         std::unordered_map<ActionIndex, ActionIndex> from;
         std::vector<std::pair<ActionIndex, std::size_t>> queue{{start, 1}};

@@ -30,10 +30,11 @@ struct WaitStep {
 /// "rank 0: 0SEND_F1 waits for 1RECV_F1; rank 1: …"
 [[nodiscard]] Sentence cycleText(const std::vector<WaitStep>& cycle);
 
-/// Whether a lowered schedule can hang. It always hangs or never does, whatever the timing: see LoweredGraph.
+/// The verdict on whether a lowered schedule can hang. It always hangs or never does, regardless of timing: see
+/// LoweredGraph.
 struct HangVerdict {
     std::vector<WaitStep> cycle; ///< the shortest cycle of blocked calls; empty if it cannot hang
-    std::int64_t from_bytes = 0; ///< payloads of at least this size hang; 0: all
+    std::int64_t from_bytes = 0; ///< payloads of at least this size hang; 0 = all
     [[nodiscard]] bool hangs() const { return !cycle.empty(); }
 };
 
@@ -41,8 +42,8 @@ struct HangVerdict {
 /// queues.
 [[nodiscard]] HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues);
 
-/// A receive at the place of another transfer's send in its communicator. NCCL pairs the two by order, so the receive
-/// would get the wrong data.
+/// A receive whose position in its communicator is that of another transfer's send. NCCL pairs the two by order, so the
+/// receive would get the wrong data.
 struct WrongPairing {
     Rank rank;
     std::size_t action = 0; ///< index of the receive
@@ -51,8 +52,8 @@ struct WrongPairing {
     Rank from;
 };
 
-/// The first one per ordered pair of ranks and communicator. None with tags, and none if hangVerdict() finds no hang,
-/// because two transfers in opposite orders would wait for each other. Linear.
+/// The first wrong pairing per ordered pair of ranks and communicator. None with tags, and none if hangVerdict() finds
+/// no hang, because two transfers in opposite orders would wait for each other. Linear in actions.
 [[nodiscard]] std::vector<WrongPairing> wrongPairings(const LoweredSchedule& lowered,
                                                       const Communicators& communicators);
 

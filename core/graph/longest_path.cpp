@@ -56,7 +56,7 @@ void IncrementalEnds::update() {
 }
 
 void IncrementalEnds::undo() {
-    // Restores durations that were set but not yet applied too; the next update finds their tasks unchanged.
+    // Also restores durations that were set but not yet applied; the next update finds their tasks unchanged.
     for (; !previous_ends_.empty(); previous_ends_.pop_back())
         ends_[previous_ends_.back().task] = previous_ends_.back().value;
     for (; !previous_durations_.empty(); previous_durations_.pop_back())

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-/// The longest-path engine: the one place where times follow from a graph of tasks. Simulation, replays of observed
-/// steps, what-if, partition search, bounds and consolidation differ only in the graph and in its times. Both are
+/// The longest-path engine, the only place where times are computed from a graph of tasks. Simulation, replays of
+/// observed steps, what-if, partition search, bounds and consolidation differ only in the graph and its times. Both are
 /// passed as functions that are compiled into the loop:
 ///
-///     lag(edge)            what passes from a predecessor's time to the earliest time that it allows
-///     finish(task, ready)  a task's time, where its predecessors allow `ready`
+///     lag(edge)            least time from a predecessor's time to the task's
+///     finish(task, ready)  a task's time if its predecessors allow `ready`
 ///
 /// A task's "time" is its end or its start, as the caller's two functions define it. A graph that is evaluated many
 /// times is stored as a TaskGraph; one that is evaluated once can be walked instead (walkedPass). All passes are linear
@@ -29,16 +29,16 @@ namespace bubblescope {
 struct EdgePlace {
     TaskIndex from = kNoTask; ///< the predecessor
     TaskIndex task = kNoTask; ///< the waiting task
-    std::size_t slot = 0;     ///< index among its predecessors; a constant in loops over rows
+    std::size_t slot = 0;     ///< index among the task's predecessors; a compile-time constant in loops over rows
     std::size_t edge = 0;     ///< number of the edge, see TaskGraph::firstEdge()
 };
 
-/// For graphs with edges that take no time.
+/// The lag() of graphs whose edges take no time.
 struct NoLag {
     TimeNs operator()(const EdgePlace&) const { return TimeNs{0}; }
 };
 
-/// One time per task, and the origin's time under kNoTask, which all tasks wait for.
+/// One time per task, and under kNoTask the time of the origin, which all tasks wait for.
 class TaskTimes {
 public:
     explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0}) {
@@ -48,8 +48,8 @@ public:
 
     /// Sets all times to the origin's. Keeps the memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
-    /// Resizes without clearing: if the number of tasks stays, times are kept. Otherwise all times must be set before
-    /// they are read, except the origin's, which is 0 if there were no tasks.
+    /// Resizes without clearing: if the number of tasks stays the same, times are kept. Otherwise all times must be set
+    /// before they are read, except the origin's, which is 0 if there were no tasks.
     void resize(std::size_t tasks) { resizeLarge(values_, tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }
@@ -78,11 +78,11 @@ void withWidth(const TaskGraph& graph, Visit visit) {
     }
 }
 
-/// A graph's arrays as loops read them.
+/// A graph's arrays as the loops read them.
 struct Arrays {
     const TaskIndex* sources;
     const TaskIndex* begin; ///< per place, plus the end; null for rows
-    const TaskIndex* order; ///< null if places are numbers
+    const TaskIndex* order; ///< null if places equal numbers
     std::size_t size;
 
     explicit Arrays(const TaskGraph& graph)
@@ -93,8 +93,8 @@ struct Arrays {
     }
 };
 
-/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row comes last: it usually is the task
-/// that was computed just before, so its time is known last.
+/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row comes last: it is usually the task
+/// that was computed just before, so its time becomes known last.
 template <std::size_t kWidth, class Visit>
 void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
@@ -130,7 +130,7 @@ void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish fin
                 const EdgePlace edge{sources[first + slot], task, slot, first + slot};
                 return values[edge.from] + lag(edge);
             };
-            // The first slot comes last, because it usually has the task that was computed just before.
+            // The first slot comes last, because it usually holds the task that was computed just before.
             TimeNs ready = arrival(kWidth - 1);
             for (std::size_t slot = kWidth - 1; slot-- > 0;) {
                 const TimeNs other = arrival(slot);
@@ -237,8 +237,8 @@ LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, T
     return latest;
 }
 
-/// The ends of a graph's tasks for durations that change a little at a time: set() some, update(), read, undo(). An
-/// update costs time in proportion to the tasks whose ends change, so trying each of 1,000 ranks costs much less than
+/// The ends of a graph's tasks, updated after changes of a few durations: set() some, update(), read, undo(). An update
+/// takes time proportional to the number of tasks whose ends change, so trying each of 1,000 ranks costs much less than
 /// 1,000 passes. Edges take no time. Refers to the graph, which must have lists and tasks numbered in order, and to the
 /// lists of successors; both must outlive it. Not thread-safe.
 class IncrementalEnds {

@@ -7,7 +7,6 @@
 namespace bubblescope {
 namespace {
 
-/// The stage at the other end of a send or receive.
 Stage stageAtOtherEnd(const Action& action) {
     const bool up = (payloadOf(action.kind) == Payload::Activation) == isSend(action.kind);
     return Stage{action.stage.value + (up ? 1 : -1)};

@@ -16,24 +16,24 @@ namespace bubblescope {
 using ActionIndex = std::int32_t;
 inline constexpr ActionIndex kNoAction = -1;
 
-/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened; which
-/// ones it waits for does not depend on times. So either all events happen, in whatever order, or some wait for each
+/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened; which ones
+/// it waits for does not depend on times. Therefore either all events happen, in some order, or some wait for each
 /// other in a cycle and never happen, however fast the ranks are. The events:
 ///
-/// - - An action has passed: its rank continues after it. It waits for the previous action of the rank. An op also
-/// waits for its
-///   receives (with `receive_blocks_compute` for all earlier receives), a WAIT_SEND for its send, an op for the UNSHARD
-///   of its weights, a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing else.
-/// - - A call (a send, a receive, or a group of them in one communicator) is at the head of its rank's queue in
+/// - An action has passed: its rank continues after it. It waits for the previous action of the rank. An op also waits
+///   for its receives (with `receive_blocks_compute`, for all earlier receives) and for the UNSHARD of its weights, a
+///   WAIT_SEND for its send, and a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing
+///   else.
+/// - A call (a send, a receive, or a group of them in one communicator) is at the head of its rank's queue in
 ///   that communicator. It waits for its posting, and for the end of the previous call in the queue.
-/// - - A transfer has ended. It waits for both of its calls to be at the head. For its sender, an eager send
+/// - A transfer has ended. It waits for both of its calls to be at the head. For its sender, an eager send
 ///   ends without the other rank; the receive then still waits for both calls.
-/// - - An UNSHARD or REDUCE_GRAD has ended. It waits for the earlier ones on its rank.
+/// - An UNSHARD or REDUCE_GRAD has ended. It waits for the earlier ones on its rank.
 ///
-/// A send or receive without its other end only waits for its queue: checkActions() reports it.
+/// A send or receive without its other end waits only for its queue; checkActions() reports it.
 class LoweredGraph {
 public:
-    /// Which payloads are small enough for sends to be eager.
+    /// The payloads that are small enough for sends to be eager.
     struct Eager {
         bool activations = false;
         bool gradients = false;
@@ -61,10 +61,10 @@ public:
     [[nodiscard]] std::int32_t callOf(ActionIndex index) const { return call_of_[at(index)]; }
     [[nodiscard]] const Call& call(std::int32_t index) const { return calls_[static_cast<std::size_t>(index)]; }
 
-    /// Whether it is a send that ends without the other rank.
+    /// True if the action is a send that ends without the other rank.
     [[nodiscard]] bool isEager(ActionIndex index) const;
 
-    /// The dependencies of an action besides the previous action: receives and sends, given by their actions.
+    /// The actions that an action depends on besides the rank's previous action: receives and sends.
     [[nodiscard]] std::span<const TaskIndex> inputs(ActionIndex index) const { return inputs_[at(index)]; }
     /// The UNSHARD or REDUCE_GRAD that an action waits for.
     [[nodiscard]] std::span<const TaskIndex> weightInputs(ActionIndex index) const { return weight_inputs_[at(index)]; }
@@ -75,7 +75,7 @@ public:
     // Events, as tasks of a graph.
     [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
     [[nodiscard]] TaskIndex passed(ActionIndex index) const { return index; }
-    /// The end for the rank of a send or receive. Also the end of an UNSHARD or REDUCE_GRAD.
+    /// The end of a send or receive, as seen by its rank. Also the end of an UNSHARD or REDUCE_GRAD.
     [[nodiscard]] TaskIndex ended(ActionIndex index) const { return actionCount() + index; }
     [[nodiscard]] TaskIndex atHead(std::int32_t call) const { return 2 * actionCount() + call; }
     [[nodiscard]] std::vector<TaskEdge> edges() const;

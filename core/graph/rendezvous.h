@@ -18,13 +18,13 @@ namespace bubblescope {
 // and receives between two ops form groups, which are posted as a whole. For a rank, a group ends when each of its
 // transfers has been posted by both ranks; then the next group is posted, or the next op runs.
 //
-// - - Blocking: every send and receive is a separate group, the sends first. Neighbours that send to each other at the
+// - Blocking: every send and receive is a separate group, the sends first. Neighbours that send to each other at the
 //   same time deadlock, as in the steady phase of 1F1B.
-// - - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
-//   send_forward_recv_backward and send_backward_recv_forward; the rest as in Blocking.
-// - - Batched: all transfers between two ops form one group. The next receive after it is posted with it, but waited
-//   for only in its turn. Megatron's interleaved schedule does this: it requests the inputs of the next forward and the
-//   next backward in one call.
+// - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
+//   send_forward_recv_backward and send_backward_recv_forward; everything else as in Blocking.
+// - Batched: all transfers between two ops form one group. The next receive after the group is posted with it, but
+//   the rank waits for that receive only in its turn. Megatron's interleaved schedule does this: it requests the inputs
+//   of the next forward and the next backward in one call.
 //
 // Transfers between stages of one rank need no send.
 
@@ -76,7 +76,7 @@ private:
         OpIndex ahead = 0;               ///< ops before `ahead`, from `next` on, have all their receives posted
         std::vector<Endpoint> endpoints; ///< group after group, between the last op and the next
         std::vector<std::size_t> group_ends;
-        std::vector<Endpoint> sends; ///< of plan(); members so that their memory is reused
+        std::vector<Endpoint> sends; ///< used by plan(); members so that their memory is reused
         std::vector<Endpoint> receives;
         std::size_t group = 0;  ///< the current one
         bool announced = false; ///< the current group is posted
@@ -138,7 +138,7 @@ private:
         listener_.post(rank, end);
     }
 
-    /// The groups between an op, or the pair that begins with it, and the next; kNoOp at the ends of the list.
+    /// Plans the groups between an op (or the pair that begins with it) and the next; kNoOp at the ends of the list.
     void plan(Rank rank, OpIndex after, OpIndex before) {
         RankState& state = ranks_[rank.index()];
         state.sends.clear();
@@ -194,7 +194,7 @@ private:
 
 } // namespace rendezvous_detail
 
-/// Runs a graph without missing ops and without a deadlock for asynchronous sends; `mode` must not be Asynchronous.
+/// Runs a graph that has no missing ops and does not deadlock with asynchronous sends; `mode` must not be Asynchronous.
 /// Times do not matter: the result only depends on the orders. Reports what each rank does to the listener, in the
 /// rank's order and after everything that it depends on:
 ///

@@ -20,15 +20,16 @@ namespace {
 // A walk visits a schedule's tasks in an order in which all of them can run, as walkedPass() requires: it defines what
 // waits for what. SimulatedTimes defines how long each of them takes, and records it.
 
-/// Where the times of tasks are stored.
+/// The numbers under which the times of tasks are stored.
 struct TaskNumbers {
     TaskIndex ops = 0;
     TaskIndex ranks = 0;
     TaskIndex streams = 0;
 
-    /// For a rank: when it is free for its next task. Numbers of ops come first, equal to their OpIndex.
+    /// The number of a rank: stores when the rank is free for its next task. Numbers of ops come first, equal to their
+    /// OpIndex.
     [[nodiscard]] TaskIndex rank(Rank rank) const { return ops + rank.value; }
-    /// For a communication stream: when it is free. kNoTask for -1.
+    /// The number of a communication stream: stores when the stream is free. kNoTask for -1.
     [[nodiscard]] TaskIndex stream(int stream) const { return stream < 0 ? kNoTask : ops + ranks + stream; }
     /// A second number per op.
     [[nodiscard]] TaskIndex second(OpIndex op) const { return ops + ranks + streams + op; }
@@ -66,7 +67,8 @@ struct JoinTask {
     TaskIndex number = kNoTask;
 };
 
-/// The tasks of a schedule with asynchronous sends. The time at an op's number is when the next stage has its output.
+/// The tasks of a schedule with asynchronous sends. An op's number stores the time at which the next stage has its
+/// output.
 class AsynchronousWalk {
 public:
     AsynchronousWalk(const OpGraph& graph, const CostTable& costs, const TaskNumbers& numbers, bool on_compute_stream)
@@ -119,8 +121,8 @@ private:
     bool on_compute_stream_;
 };
 
-/// The tasks of a schedule whose sends wait for their receives. For a transfer, the number of the op that it feeds has
-/// its start, the second number its end.
+/// The tasks of a schedule whose sends wait for their receives. For a transfer, the number of the op that it feeds
+/// stores its start, and the second number its end.
 class RendezvousWalk {
 public:
     RendezvousWalk(const OpGraph& graph, const CostTable& costs, const TaskNumbers& numbers,

@@ -28,7 +28,7 @@ public:
         : graph_(graph), ops_(ops), costs_(costs), weights_(weights),
           times_(static_cast<std::size_t>(graph.eventCount())) {}
 
-    /// False if it hangs.
+    /// Returns false if the schedule hangs.
     bool run() {
         const auto edges = graph_.edges();
         const auto size = static_cast<std::size_t>(graph_.eventCount());
@@ -93,7 +93,7 @@ private:
     [[nodiscard]] TimeNs durationOf(ActionIndex index) const {
         return costs_.unit(ops_, opOf(index), ops_.partner(opOf(index)));
     }
-    /// For either end.
+    /// The transfer that either of its ends belongs to.
     [[nodiscard]] Transfer transferOf(ActionIndex end) const {
         const Action& action = graph_.action(end);
         const ActionIndex receive = isSend(action.kind) ? graph_.otherEnd(end) : end;
@@ -196,7 +196,6 @@ private:
     TaskTimes times_;
 };
 
-/// For a schedule that has a problem.
 Error whyNot(const LoweredSchedule& lowered, const QueueModel& queues) {
     const auto problems = validateLowered(lowered, {}, queues).problems;
     assert(!problems.empty());

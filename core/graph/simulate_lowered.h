@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// Times of the actions on weights, each on a stream of its own besides the ops.
+/// Times of the actions on weights, which run on a separate stream in parallel with the ops.
 struct WeightTimes {
     TimeNs unshard{0};
     TimeNs reduce_grad{0};
@@ -33,7 +33,7 @@ struct QueuedTransfer {
     [[nodiscard]] TimeNs wait() const { return start - ready; }
 };
 
-/// The time that transfers waited behind others although both ranks had posted them.
+/// The time for which transfers waited behind others although both ranks had posted them.
 struct QueueTimes {
     std::vector<QueuedTransfer> queued; ///< longest wait first
     struct Sum {
@@ -61,10 +61,10 @@ struct LoweredStep {
 
 /// Simulates a lowered schedule. The rules of LoweredGraph define what waits for what; in addition:
 ///
-/// - - An op takes its time. All other actions take no time on their rank.
-/// - - A transfer starts when both of its calls are at the head of their queues, and takes its time. An eager transfer
-/// starts when its send is at the head; the receive does not end before it is at the head.
-/// - - UNSHARD and REDUCE_GRAD run one after another on a separate stream of their rank.
+/// - An op takes its time in the cost model. All other actions take no time on their rank.
+/// - A transfer starts when both of its calls are at the head of their queues, and takes its time. An eager transfer
+///   starts when its send is at the head; the receive does not end before it is at the head.
+/// - UNSHARD and REDUCE_GRAD run one after another on a separate stream of their rank.
 ///
 /// Ignores `sends` and `streams` of the cost model. Errors: Input for problems that validateLowered() finds; Usage as
 /// in simulate().

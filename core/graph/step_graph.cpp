@@ -65,7 +65,7 @@ bool StepGraph::assign(const StepTimeline& step, std::shared_ptr<const ExecutedU
     return same;
 }
 
-/// Whether a step's units follow from its order alone. Halves of a pair that ran apart are not a pair, and an optimizer
+/// True if a step's units follow from its order alone. Halves of a pair that ran apart are not a pair, and an optimizer
 /// op between others takes its rank's time.
 bool StepGraph::fits(const StepTimeline& step, const ExecutedUnits& ran) const {
     if (!ran.runnable() || !ran.order.optimizersTrail()) return false;
@@ -201,7 +201,7 @@ void StepGraph::readTimes(const StepTimeline& step) {
         readTrailing(step, r);
 }
 
-/// The ops after a rank's units are kept uncut, because an earlier end of the step would cut them elsewhere.
+/// The ops after a rank's units are stored uncut, because they would be cut differently if the step ended earlier.
 void StepGraph::readTrailing(const StepTimeline& step, std::size_t r) {
     const auto& list = step.ranks[r];
     const TimeNs origin = last[r] == kNoUnit ? TimeNs{0} : end[at(last[r])];
@@ -213,7 +213,7 @@ void StepGraph::readTrailing(const StepTimeline& step, std::size_t r) {
     }
 }
 
-/// Each rank records one side of its transfers. A record of a transfer that is not the rank's own is handled at the
+/// Each rank records one side of its transfers. Records of transfers that are not the rank's own are handled at the
 /// end.
 void StepGraph::readRecords(const StepTimeline& step) {
     struct Foreign {
@@ -325,7 +325,7 @@ Hold StepGraph::holdOf(std::size_t unit) const {
     return hold;
 }
 
-/// In a step with batches, single sends and receives block their ranks, too.
+/// In a step with batches, single sends and receives also block their ranks.
 void StepGraph::readHolds(const TransferBatches& batches, const StepTimeline& step) {
     holds.resize(rank.size());
     for (std::size_t unit = 0; unit < rank.size(); ++unit)
@@ -337,14 +337,14 @@ void StepGraph::readHolds(const TransferBatches& batches, const StepTimeline& st
         const std::size_t unit = at(unitOf(consumer));
         if (!crosses(0, unit) || !crosses(0, at(unitOf(fed))) || previous(unit) != input(0, at(unitOf(fed)))) continue;
         holds[unit].sends_to = unitOf(fed);
-        // Only if the input comes from the unit after which the other rank posted the batch.
+        // True only if the input comes from the unit after which the other rank posted the batch.
         holds[unit].batch = previous(at(unitOf(fed))) == input(0, unit);
     }
     trimHolds();
 }
 
-/// A transfer takes at most as long as the rank that it blocks waited, because clocks may disagree or a rank may wake
-/// up late.
+/// Caps each transfer at the time for which the rank that it blocks waited, because clocks may disagree and a rank may
+/// wake up late.
 void StepGraph::trimHolds() {
     for (std::size_t unit = 0; unit < rank.size(); ++unit) {
         Hold& hold = holds[unit];
@@ -367,8 +367,8 @@ void StepGraph::trimHolds() {
 
 void StepGraph::estimateTransfers(const StepTimeline& step) {
     if (estimated_transfers == 0) return;
-    // If a rank was free before its input existed, its wait is an upper bound of the input's transfer time. Neighbours
-    // in the pipeline are neighbouring ranks, so there are two ways from a rank.
+    // If a rank was free before its input existed, its wait is an upper bound on the input's transfer time. Neighbours
+    // in the pipeline are neighbouring ranks, so each rank has two ways out.
     std::vector<TimeNs> shortest(4 * step.ranks.size(), TimeNs::max());
     const auto line = [&](UnitIndex unit, std::size_t side) {
         const auto from = static_cast<std::size_t>(rank[at(input(side, at(unit)))]);

@@ -18,15 +18,14 @@ namespace bubblescope {
 
 class TransferBatches;
 
-/// Whether an overlapped pair begins at this op of a rank's list, which must not be the second half of one. Halves
-/// between which the rank was idle are not a pair.
+/// True if an overlapped pair begins at this op of a rank's list, which must not be the second half of one. Halves
+/// separated by idle time are not a pair.
 [[nodiscard]] inline bool beginsPair(std::span<const TimelineOp> ops, std::size_t index) {
     return ops[index].op.overlapped && index + 1 < ops.size() && ops[index + 1].op.overlapped &&
            ops[index + 1].start <= ops[index].end;
 }
 
-/// The op that a transfer feeds, by the record of its send or receive; negative if `ops`, which must be the step's, do
-/// not have it.
+/// The op fed by the transfer that `span` records; negative if `ops`, which must be the step's, does not contain it.
 [[nodiscard]] inline OpIndex fedBy(const CommSpan& span, const StepTimeline& step, const OpGraph& ops) {
     const bool known = span.microbatch.value >= 0 && span.microbatch.value < step.microbatches &&
                        span.stage.value >= 0 && span.stage.value < step.pp * step.vpp && span.sequence >= 0 &&
@@ -42,22 +41,24 @@ struct TrailingOp {
     TimeNs duration{0};
 };
 
-/// Which predecessor a unit waited for last: the previous unit on its rank, or its first or second input. If they came
-/// together, the previous unit counts.
+/// The predecessor that a unit waited for last: the previous unit on its rank, or its first or second input. If they
+/// ended together, the previous unit counts.
 enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
-/// The dependencies of a rank after a unit besides the input of the next unit, which this hold belongs to.
+/// The waits of a rank between a unit and the next, other than for the next unit's input. The hold belongs to that next
+/// unit.
 struct Hold {
     /// The unit that the previous unit's output feeds: the rank does not continue until that transfer has ended.
     /// kNoUnit if it does not wait for its send.
     UnitIndex sends_to = kNoUnit;
-    /// That send and the unit's own input came in a batch: neither transfer started before both ranks had posted it.
+    /// True if that send and the unit's own input were posted as a batch: neither transfer started before both ranks
+    /// had posted it.
     bool batch = false;
-    /// The rank posted its receive after the previous unit, so the transfer did not start earlier.
+    /// True if the rank posted its receive after the previous unit, so that the transfer did not start earlier.
     bool receives = false;
 };
 
-/// A transfer, by the unit that it feeds and which of its inputs.
+/// Identifies a transfer by the unit that it feeds and the number of the input.
 struct TransferPlace {
     std::size_t side = 0;
     std::size_t unit = 0;
@@ -69,9 +70,9 @@ using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 /// An observed step as a graph of units. Times count from the start of the step.
 ///
 /// A unit starts when its rank has finished the previous unit and its inputs have arrived: at max(end of previous, end
-/// of input + transfer) + delay. Where ranks wait for their sends, as in batches of sends and receives, these transfers
-/// delay it as well: lagOf(). With the observed durations, transfers and delays this gives the observed step again
-/// (step_replay.h), unless the record says that a unit started before its input arrived: its `delay` is then negative.
+/// of input + transfer) + delay. If ranks wait for their sends, as in batches of sends and receives, those transfers
+/// delay the unit as well: lagOf(). With the observed durations, transfers and delays this reproduces the observed step
+/// (step_replay.h). A unit that started before its input arrived, according to the record, has a negative `delay`.
 ///
 /// Works for any timeline. If ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to the
 /// step's window, so that the units of a rank add up to its busy time. An input is ignored if the timeline does not
@@ -94,8 +95,8 @@ public:
     ListToFill<TimeNs> start;
     ListToFill<TimeNs> end;
     ListToFill<TimeNs> delay;
-    ListToFill<Latest> latest; ///< by the observed ends and transfers
-    /// If the records show batches (TransferBatches) and there are no pairs; otherwise empty.
+    ListToFill<Latest> latest; ///< according to the observed ends and transfers
+    /// Filled if the records show batches (TransferBatches) and there are no pairs.
     std::vector<Hold> holds;
     // As in TimelineOp; for a pair, the lesser of the two. Empty if all are 0.
     std::vector<TimeNs> device_idle;
@@ -112,8 +113,8 @@ public:
     /// `ran` must be the units of the step; if null, they are computed here.
     explicit StepGraph(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
-    /// Switches to another step. True if that ran the same ops in the same order: units, inputs and ways, which depend
-    /// only on the order, are then kept. This is usual within a run and saves half of the work.
+    /// Switches to another step. Returns true if that step ran the same ops in the same order: units, inputs and ways,
+    /// which depend only on the order, are then kept. This is usual within a run and saves half of the work.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
@@ -121,7 +122,7 @@ public:
     [[nodiscard]] std::size_t sides() const { return hasPairs() ? 2 : 1; }
     /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     [[nodiscard]] const TaskGraph& tasks() const { return units_->tasks; }
-    /// The same graph, for keeping.
+    /// The same graph, with shared ownership.
     [[nodiscard]] std::shared_ptr<const TaskGraph> sharedTasks() const { return {units_, &units_->tasks}; }
     /// The previous unit on its rank; kNoUnit for the first.
     [[nodiscard]] UnitIndex previous(std::size_t unit) const { return tasks().predecessors(unit)[0]; }
@@ -129,9 +130,9 @@ public:
     [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
         return tasks().predecessors(unit)[1 + side];
     }
-    /// Whether the input comes from another rank.
+    /// True if the input comes from another rank.
     [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
-    /// The transfer of the latest arrival before a unit. Only if Binding::crosses.
+    /// The transfer of the latest arrival before a unit. Call it only if Binding::crosses is true.
     [[nodiscard]] TransferPlace latestTransfer(std::size_t unit) const {
         if (!holds.empty()) return latestOfHeld(unit);
         return {latest[unit] == Latest::SecondInput ? 1U : 0U, unit};
@@ -187,8 +188,9 @@ private:
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits, because several threads write them
 };
 
-/// How long after the end of a predecessor a unit could start, by the predecessor's slot in StepGraph::tasks().
-/// `transferTo(side, unit)` is the time of the transfer that feeds a unit; `holds` are the graph's, or none.
+/// The time from the end of a predecessor to the earliest start of a unit, by the predecessor's slot in
+/// StepGraph::tasks(). `transferTo(side, unit)` is the time of the transfer that feeds a unit; `holds` are the graph's,
+/// or none.
 template <class TransferTo>
 [[nodiscard]] TimeNs lagOf(std::span<const Hold> holds, const TransferTo& transferTo, std::size_t slot,
                            std::size_t unit) {

@@ -11,7 +11,7 @@ namespace {
 
 using Interval = std::pair<TimeNs, TimeNs>;
 
-/// Computes how much of ascending stretches of time a set of intervals covers.
+/// Computes the part of each of several ascending time ranges that a set of intervals covers.
 class Coverage {
 public:
     explicit Coverage(std::vector<Interval> intervals) {
@@ -65,7 +65,7 @@ void put(std::vector<TimeNs>& list, std::size_t unit, std::size_t size, TimeNs t
     list[unit] = time;
 }
 
-/// Limits waits off the critical path to their mean on it.
+/// Caps waits off the critical path at their mean on it.
 void relax(DelayParts& parts, const StepGraph& graph, const std::vector<Binding>& bindings) {
     if (parts.peer.empty() && parts.late.empty()) return;
     const std::size_t size = graph.rank.size();
@@ -120,7 +120,7 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const s
         wanted[Rank{graph.rank[unit]}.index()] = true;
     }
     std::vector<std::vector<Interval>> under_way = transfersUnderWay(graph, wanted);
-    /// How much of a delay goes to each part of DelayParts.
+    /// The share of a delay that goes to each part of DelayParts.
     struct Split {
         TimeNs moved{0};
         TimeNs blocked{0};

@@ -18,26 +18,26 @@ struct StepKnowledge {
     std::span<const std::vector<std::pair<TimeNs, TimeNs>>> replays = {};
 };
 
-/// The delays of a graph's units that stay when the step is replayed with other times, by cause. Each list has one
+/// The delays of a graph's units that remain when the step is replayed with other times, by cause. Each list has one
 /// entry per unit, or is empty if all are 0.
 ///
-/// On the critical path all of a delay stays, because it made the step longer. Off the path it did not. A unit that
-/// starts late there usually waits for another rank in a way that no record shows, for instance in a blocking send
+/// On the critical path, a delay remains in full, because it made the step longer. Delays off the path did not. A unit
+/// that starts late there usually waits for another rank in a way that no record shows, for instance in a blocking send
 /// whose receiver is busy. Such a wait vanishes when that rank gets faster. Off the path, `peer` and `late` are
-/// therefore limited to their means on the path: the cost of a start where it matters. With these delays and the
-/// observed times, the replayed step is as long as the observed one.
+/// therefore capped at their means on the path, where the cost of a late start affects the step time. With these delays
+/// and the observed times, the replayed step is as long as the observed one.
 struct DelayParts {
     std::vector<TimeNs> communication; ///< a transfer of the unit's rank was in progress
-    std::vector<TimeNs> peer;          ///< no transfer was, but its rank was in a send, receive or wait
-    std::vector<TimeNs> replay;        ///< none of these, but it re-executed work
+    std::vector<TimeNs> peer;          ///< no transfer was in progress, but its rank was in a send, receive or wait
+    std::vector<TimeNs> replay;        ///< none of these, but the rank re-executed work
     std::vector<TimeNs> late;          ///< none of these, and no records were lost
 
     /// Sum of all parts, per unit; empty if there are none.
     [[nodiscard]] std::vector<TimeNs> total() const;
 };
 
-/// Splits each delay, from when a unit could have started to when it did, by the records of that time. Linear, apart
-/// from sorting if records are not sorted.
+/// Splits each delay (from when a unit could have started to when it did) according to the records in that time.
+/// Linear, apart from sorting if records are not sorted.
 [[nodiscard]] DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph,
                                      const std::vector<Binding>& bindings, const StepKnowledge& known = {});
 
@@ -49,7 +49,7 @@ struct ObservedStep {
 
     explicit ObservedStep(const StepTimeline& step, const StepKnowledge& known = {},
                           std::shared_ptr<const ExecutedUnits> ran = {});
-    /// Switches to another step, as StepGraph::assign().
+    /// Switches to another step, like StepGraph::assign().
     bool assign(const StepTimeline& step, const StepKnowledge& known = {},
                 std::shared_ptr<const ExecutedUnits> ran = {});
 };
@@ -59,9 +59,10 @@ struct StepTimes {
     std::span<const TimeNs> durations;
     /// Laid out as in the graph; null = transfers take no time.
     const InputTimes* transfers = nullptr;
-    std::span<const TimeNs> delays; ///< how long after it could a unit starts; empty = at once
-    /// StepGraph::holds; empty = no rank waits for a send. They last as long as `transfers` say, and only apply in the
-    /// observed order.
+    std::span<const TimeNs> delays; ///< time between the earliest possible and the actual start of each unit; empty =
+                                    ///< none
+    /// StepGraph::holds; empty = no rank waits for a send. Their lengths follow from `transfers`, and they apply only
+    /// in the observed order.
     std::span<const Hold> holds = {};
 };
 
@@ -76,11 +77,11 @@ public:
     TimeNs run(const StepTimes& times) { return run(times, ends_); }
     /// As above, for use by several threads at once, each with its own `ends`.
     TimeNs run(const StepTimes& times, TaskTimes& ends) const;
-    /// From the latest run without `ends`.
+    /// The end of a unit in the latest run() that was called without `ends`.
     [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[unit]; }
 
 private:
-    std::shared_ptr<const TaskGraph> tasks_; ///< as StepGraph::tasks(), in the replay's order
+    std::shared_ptr<const TaskGraph> tasks_; ///< like StepGraph::tasks(), in the replay's order
     bool reordered_ = false;
     std::vector<UnitIndex> last_; ///< per rank; kNoUnit for a rank without units
     TaskTimes ends_;              ///< of the latest run

@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// How a unit's input reaches it.
+/// The way in which a unit's input reaches it.
 enum class Way : std::uint8_t {
     None,       ///< there is no input
     Stays,      ///< produced on the same rank
@@ -42,9 +42,10 @@ struct StepUnits {
     std::int64_t ignored_inputs = 0;
     std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
 
-    /// If ops are missing or their order contradicts the dependencies, only the units that can run.
+    /// If ops are missing or their order contradicts the dependencies, contains only the units that can run.
     explicit StepUnits(std::shared_ptr<const OpGraph> graph);
-    /// All units in a given order: the first op of each. Ignores inputs that contradict this order.
+    /// Contains all units in a given order, which lists the first op of each. Ignores inputs that contradict this
+    /// order.
     StepUnits(std::shared_ptr<const OpGraph> graph, std::span<const OpIndex> order);
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
@@ -59,7 +60,7 @@ private:
     void linkInputs();
 };
 
-/// How a step ran: the order of its ops, and its units. Immutable; shared by all steps of that order.
+/// The execution of a step: the order of its ops, and its units. Immutable; shared by all steps of that order.
 struct ExecutedUnits {
     StepOrder order;
     std::shared_ptr<const StepUnits> units; ///< of StepOrder::graph()
@@ -74,11 +75,11 @@ struct ExecutedUnits {
     [[nodiscard]] bool runnable() const { return units->blocked.empty(); }
 };
 
-/// The executed units of a step. Returns `latest` again if the step has that order; `latest` may be null.
+/// The executed units of a step. Returns `latest` again if the step has the same order; `latest` may be null.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest = {});
-/// As above. Also calls `beside(order)` once while the units of a new order are computed, because that mostly occupies
-/// one thread.
+/// As above. Also calls `beside(order)` once while it computes the units of a new order, because that computation
+/// mostly occupies one thread.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest,
                                                                  const std::function<void(const StepOrder&)>& beside);

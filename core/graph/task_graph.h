@@ -44,7 +44,7 @@ struct TaskEdge {
 [[nodiscard]] TaskLists successorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 
 /// An order of all tasks in which each comes after its predecessors. Depth-first, so that chains of tasks are
-/// contiguous in memory once tasks are renumbered by it. Leaves out tasks on a cycle and all that depend on them.
+/// contiguous in memory once tasks are renumbered by it. Leaves out tasks on a cycle and all tasks that depend on them.
 /// Linear.
 [[nodiscard]] std::vector<TaskIndex> topologicalOrder(const TaskLists& successors, std::span<const TaskEdge> edges);
 
@@ -62,7 +62,7 @@ public:
         : predecessors_(std::move(predecessors)), order_(std::move(order)) {}
 
     /// As above, for tasks with at most `width` predecessors, up to kMaxWidth: `rows` holds `width` entries per place,
-    /// filled up with kNoTask. Passes over rows are branch-free, which makes them about twice as fast.
+    /// padded with kNoTask. Passes over rows are branch-free, which makes them about twice as fast.
     TaskGraph(std::size_t width, std::vector<TaskIndex> rows, std::vector<TaskIndex> order = {})
         : width_(width), rows_(std::move(rows)), order_(std::move(order)) {}
     static constexpr std::size_t kMaxWidth = 3;
@@ -81,7 +81,7 @@ public:
     }
     /// firstEdge() of each place, and of the end; lists only.
     [[nodiscard]] const std::vector<TaskIndex>& listBegin() const { return predecessors_.begin(); }
-    /// The number of edges, and upper bound of their numbers.
+    /// The number of edges; edge numbers are below it.
     [[nodiscard]] std::size_t edges() const { return width_ == 0 ? predecessors_.entries().size() : rows_.size(); }
     [[nodiscard]] const std::vector<TaskIndex>& edgeSources() const {
         return width_ == 0 ? predecessors_.entries() : rows_;

@@ -72,7 +72,7 @@ private:
         }
     }
 
-    /// Whether a micro-batch takes a way: always if there is only one, otherwise if any of its ops is on it.
+    /// True if a micro-batch takes a way: always if there is only one way, otherwise if any of its ops is on it.
     [[nodiscard]] bool takes(Microbatch microbatch, const StageWays::Way& way) const {
         if (all_ways_.size() == 1) return true;
         for (int place = 0; place < way.count; ++place) {
@@ -158,9 +158,8 @@ private:
         OpIndex producer = kNoOp;
     };
 
-    /// The dependency that a blocked op, or a pair that begins with it, waits for, in a graph without missing ops.
-    /// `head` is
-    /// the op that each rank cannot start; earlier ones have run.
+    /// The dependency that a blocked op (or a pair that begins with it) waits for, in a graph without missing ops.
+    /// `head` is the op that each rank cannot start; earlier ones have run.
     [[nodiscard]] Wait waitOf(OpIndex op, const std::vector<OpIndex>& head) const {
         for (const OpIndex half : {op, graph_.partner(op)}) {
             if (half == kNoOp) continue;
@@ -172,7 +171,7 @@ private:
         return {};
     }
 
-    /// Reports a deadlock that exists with any kind of sends; false if there is one.
+    /// Reports a deadlock that exists in every send mode; false if there is one.
     bool checkDeadlock() {
         const auto blocked = visitInOrder(graph_, [](OpIndex, OpIndex) {});
         if (blocked.empty()) return true;

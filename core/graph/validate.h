@@ -13,7 +13,6 @@
 
 namespace bubblescope {
 
-/// A problem of a schedule.
 struct ScheduleProblem {
     std::string kind; ///< rank-count, chunk-count, out-of-range, pair, duplicate, missing, memory, deadlock
     Rank rank;
@@ -29,8 +28,8 @@ struct ValidateOptions {
     /// every stage of the schedule.
     std::optional<MemoryModel> memory = std::nullopt;
     std::optional<std::int64_t> memory_budget = std::nullopt;
-    /// With asynchronous sends a rank waits only for its inputs; the other modes (rendezvous.h) can deadlock an order
-    /// that runs with those.
+    /// With asynchronous sends, a rank waits only for its inputs; the other modes (rendezvous.h) may deadlock an order
+    /// that runs with asynchronous sends.
     SendMode sends = SendMode::Asynchronous;
 };
 

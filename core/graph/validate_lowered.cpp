@@ -48,7 +48,7 @@ std::vector<CommunicatorVerdict> verdictsOfAll(const LoweredSchedule& lowered, Q
                                         CommunicatorKind::Edge, CommunicatorKind::Tag}) {
         CommunicatorVerdict& each = verdicts.emplace_back();
         each.kind = kind;
-        // One queue orders whatever several queues order: if it cannot hang, they cannot either.
+        // One queue imposes every order that several queues impose: if it cannot hang, they cannot either.
         if (kind != CommunicatorKind::One && !verdicts.front().verdict.hangs()) continue;
         queues.communicators = {kind, {}};
         each.verdict = hangVerdict(lowered, queues);

@@ -35,7 +35,7 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
     return result;
 }
 
-/// Times `numerator` / `denominator`, rounded down.
+/// Multiplies times by `numerator` / `denominator`, rounding down.
 void scaleDown(CostModel& costs, TimeNs numerator, TimeNs denominator) {
     const double factor = static_cast<double>(numerator.count()) / static_cast<double>(denominator.count());
     const auto scale = [factor](TimeNs& time) {
@@ -99,7 +99,7 @@ void StepAnalyzer::complete(StepAnalysis& analysis, const StepTimeline& step,
     consolidate(step, analysis);
 }
 
-/// True if the step has the order of the latest one.
+/// True if the step has the same order as the latest one.
 bool StepAnalyzer::take(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran) {
     if (consolidation_) return consolidation_->assign(step, std::move(ran));
     consolidation_.emplace(step, std::move(ran));

@@ -74,14 +74,14 @@ namespace {
 //
 //     makespan ≥ head(x_i) + t(x_i) + … + t(x_j) + tail(x_j)    for every rank and i ≤ j.
 //
-// With i = 0 and j = n it reads: no rank starts before its first input arrives, and after a rank's last op all that
-// depends on it must still run. Shorter stretches matter where a rank has to wait in the middle. One pass along each
-// list finds the best i for every j.
+// With i = 0 and j = n it reads: no rank starts before its first input arrives, and after a rank's last op everything
+// that depends on it must still run. Shorter stretches matter where a rank has to wait in the middle. One pass along
+// each list finds the best i for every j.
 //
 // Queues of transfers and sends that block only add waits, so the bound holds with them too.
 //
-// On equal stages it is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its last. It
-// is not exact where two ranks delay the step in turn.
+// On equal stages the bound is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its
+// last. It is not exact where two ranks delay the step in turn.
 class OrderBound {
 public:
     OrderBound(const OpGraph& ops, const UnitGraph& units, const CostModel& costs)
@@ -109,7 +109,7 @@ public:
 private:
     [[nodiscard]] TimeNs alone(OpIndex op) const { return costs_.opTime(ops_.op(op).kind, ops_.stage(op)); }
 
-    /// The time for which a unit occupies its rank; 0 for the optimizer, which is outside of the window.
+    /// The time for which a unit occupies its rank; 0 for the optimizer, which is outside the window.
     [[nodiscard]] TimeNs duration(UnitIndex unit) const {
         const OpIndex op = units_.op[static_cast<std::size_t>(unit)];
         if (ops_.op(op).kind == OpKind::Optimizer) return TimeNs{0};
@@ -141,7 +141,7 @@ private:
 
     [[nodiscard]] TimeNs longestStretch(Rank rank) const {
         TimeNs longest{0};
-        TimeNs earliest{0}; ///< when the list could start if it ran without a gap from there on
+        TimeNs earliest{0}; ///< earliest start of the list if it ran without a gap from there on
         TimeNs work{0};
         for (OpIndex op = ops_.firstOf(rank); op < ops_.endOf(rank); ++op) {
             const UnitIndex unit = units_.unit_of[static_cast<std::size_t>(op)];
@@ -159,7 +159,7 @@ private:
     TaskGraph data_; ///< its edges are only data dependencies
     std::vector<TimeNs> lags_;
     TaskTimes ends_;   ///< head and duration
-    TaskTimes latest_; ///< the latest end where the step ends at 0, so less than 0 by the tail
+    TaskTimes latest_; ///< the latest ends if the step ends at 0: minus the tails
 };
 
 } // namespace
@@ -189,8 +189,8 @@ struct Size {
     int vpp;
 };
 
-// With p = 4, some of these are within every family's limits and every form's domain. General times come first, so that
-// no two symbols coincide in a form that is valid for all times.
+// With p = 4, some of these sizes are within every family's limits and every form's domain. General times come first,
+// so that no two symbols coincide in a form that is valid for all times.
 constexpr int kRanks = 4;
 constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2},
                             Size{4, 2},  Size{4, 4},  Size{3, 1},  Size{3, 2}};
@@ -251,7 +251,7 @@ bool sameForm(const FamilyForm& a, const FamilyForm& b) {
     return tied(a) == tied(b);
 }
 
-/// All exact forms of one order, most general first; if there is none, the bound that is given instead.
+/// All exact forms of one order, most general first; if there is none, the bound that is given in their place.
 std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view flavor, bool latency) {
     std::vector<FamilyForm> exact;
     std::vector<FamilyForm> instead;

@@ -43,8 +43,8 @@ struct FamilyForm {
 };
 
 /// All forms of a family for equal stages; flavors with the same form are listed together. Found by calling
-/// closedForm() for orders of four ranks, at sizes and times on all sides of the families' domains. Forms for transfers
-/// with latency come after the others.
+/// closedForm() for orders of four ranks, at sizes and times inside and outside of the families' domains. Forms for
+/// transfers with latency come after the others.
 [[nodiscard]] std::vector<FamilyForm> familyForms(const ScheduleFamily& family);
 
 } // namespace bubblescope

@@ -112,7 +112,8 @@ void StepOrder::readOps(const StepTimeline& step) {
             }
         }
     });
-    std::vector<OpIndex> missing(ranks); // how many ops the others of a rank add
+    std::vector<OpIndex> missing(ranks); // unused entries at the end of a rank: one per optimizer op that does not come
+                                         // last
     for (std::size_t r = 0; r < ranks; ++r) {
         const auto works = static_cast<std::size_t>(lists.rank_begin[r + 1] - lists.rank_begin[r]);
         missing[r] = static_cast<OpIndex>(std::ranges::count_if(
@@ -192,7 +193,7 @@ std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step) {
 std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order) {
     std::vector<std::vector<Bubble>> result(step.ranks.size());
     parallelGroups(result.size(), static_cast<std::size_t>(order.graph().size()), [&](std::size_t r) {
-        std::size_t count = 0; // kept with the step, so spare capacity would be kept too
+        std::size_t count = 0; // count first: the list stays with the step, and so would its spare capacity
         eachBubble(step, order, Rank{r}, [&](const Bubble&) { ++count; });
         result[r].reserve(count);
         eachBubble(step, order, Rank{r}, [&](const Bubble& bubble) { result[r].push_back(bubble); });

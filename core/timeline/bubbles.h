@@ -17,7 +17,7 @@ namespace bubblescope {
 
 // The bubbles of a step: positions, intervals, time per position, and the three definitions of "bubble rate".
 
-/// Where in a rank's step a bubble lies.
+/// The position of a bubble in its rank's step.
 ///
 /// A rank's ops fall into phases: warm-up, up to but not including the forward directly before its first backward;
 /// steady, from that forward to the backward directly after its last forward; cool-down, the rest. A rank whose
@@ -35,8 +35,8 @@ enum class Position : std::uint8_t {
 };
 inline constexpr std::size_t kPositionCount = 8;
 
-/// The name in texts and the JSON key: "before warm-up", "between warm-up and steady", … F-then-B has no warm-up: with
-/// `f_then_b` its positions read "before forward", "between forward and backward", "after backward".
+/// The name in text output and the JSON key: "before warm-up", "between warm-up and steady", … F-then-B has no warm-up:
+/// with `f_then_b` its positions read "before forward", "between forward and backward", "after backward".
 [[nodiscard]] std::string_view positionName(Position position, bool f_then_b = false);
 
 template <class T>
@@ -71,12 +71,12 @@ struct Phases {
 [[nodiscard]] Phases findPhases(std::span<const Op> ops);
 
 /// The order in which a step's ops ran, and results that depend on that order but not on times. Most steps of a run
-/// have the same order, so keep it from one step to the next. Copies share the graph.
+/// have the same order, so reuse this object from one step to the next. Copies share the graph.
 class StepOrder {
 public:
     explicit StepOrder(const StepTimeline& step);
 
-    /// Whether a step has the same ops in the same order. Linear in ops.
+    /// True if a step has the same ops in the same order. Linear in ops.
     [[nodiscard]] bool isOf(const StepTimeline& step) const;
 
     /// The graph of executedOrder().
@@ -84,7 +84,7 @@ public:
     [[nodiscard]] const std::shared_ptr<const OpGraph>& sharedGraph() const { return graph_; }
     /// The phases of a rank's ops as the timeline lists them, optimizer ops included.
     [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
-    /// Whether each rank's optimizer ops come after all its other ops, so that those have the same index in the
+    /// True if each rank's optimizer ops come after all its other ops, so that those have the same index in the
     /// timeline and in the graph.
     [[nodiscard]] bool optimizersTrail() const { return optimizers_trail_; }
 
@@ -107,19 +107,20 @@ private:
     std::vector<std::vector<Optimizer>> optimizers_; ///< per rank
 };
 
-/// All bubbles of a step's pipeline window, by rank and start, without empty ones. Where ops overlap (in damaged
-/// traces) their time counts once. O(ops).
+/// All bubbles of a step's pipeline window, by rank and start, omitting empty ones. If ops overlap, as in damaged
+/// traces, their time counts once. O(ops).
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step);
 
 /// As above, for a step whose order is known.
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
 /// The total time of those bubbles per rank and position.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// As above, but as if the ops other than optimizer ops began at `starts`, numbered as in the order's graph.
+/// As above, but as if each op except optimizers began at its entry in `starts`, which is numbered like the order's
+/// graph.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
                                                                  std::span<const TimeNs> starts);
 
-/// The three definitions of "bubble rate". Without qualification, the first is meant.
+/// The three definitions of "bubble rate". "Bubble rate" alone means the first.
 struct BubbleRates {
     double over_makespan = 0; ///< idle over makespan, mean of all ranks
     double span = 0; ///< on the rank with the longest span (first start to last end): idle over span (Qi et al. 2023)

@@ -23,7 +23,7 @@ namespace bubblescope {
 enum class CheckedTensor : std::uint8_t {
     // forward
     Normalised, ///< output of a normalisation
-    Deviations, ///< per row, its divisors
+    Deviations, ///< the normalisation's divisors, one per row
     Columns,    ///< queries, keys and values
     Attention,  ///< softmax weights
     Attended,
@@ -63,7 +63,7 @@ enum class CheckKind : std::uint8_t {
     Transfer,    ///< compares received data with the data that the peer sent
     Replicas,    ///< compares weights or summed gradients across ranks that must hold equal ones
     Weights,     ///< compares current weights with those that the optimizer wrote
-    Elsewhere,   ///< as Replay, but another rank re-executes
+    Elsewhere,   ///< like Replay, but another rank re-executes
 };
 
 enum class CheckOutcome : std::uint8_t {
@@ -77,18 +77,18 @@ enum class CheckOutcome : std::uint8_t {
 enum class Verdict : std::uint8_t {
     Open,       ///< not repeated, or not repeatable
     Transient,  ///< repeated on the same rank: both executions agree
-    Device,     ///< the rank deviates again, another rank does not: suspect its hardware
-    Everywhere, ///< other ranks deviate from themselves too: the code is not deterministic
+    Device,     ///< this rank deviates again but another does not: suspect this rank's hardware
+    Everywhere, ///< repetitions on other ranks deviate from each other too: the code is not deterministic
 };
 
-/// Where a difference lies inside a tensor.
+/// The place of a difference inside a tensor.
 struct TensorDifference {
     std::int64_t elements = 0; ///< in the tensor
     std::int64_t differing = 0;
-    std::int64_t first = 0;          ///< index of the first one that differs, in memory order
+    std::int64_t first = 0;          ///< index of the first differing element, in memory order
     std::uint64_t first_bits = 0;    ///< its bits in the first execution
     std::uint64_t second_bits = 0;   ///< its bits in the second execution
-    std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none if either is NaN
+    std::optional<std::int64_t> ulp; ///< distance between the two in units in the last place; none if either is NaN
 };
 
 /// A planned check and its outcome. Times are on the clock of the run's trace.
@@ -100,7 +100,7 @@ struct CheckRecord {
     Rank rank;       ///< in its pipeline
     int replica = 0; ///< index of the replica
     int tensor_rank = 0;
-    Op op;                   ///< transfer: the op that consumes it; weights: the optimizer
+    Op op;                   ///< for a transfer, the op that consumes it; for weights, the optimizer op
     int layer = 0;           ///< counted over the whole model
     std::string tensor;      ///< a tensorName(); for a mismatch, the first tensor that differs
     std::uint64_t first = 0; ///< digest of the first execution, the sent data, or the stored answer
@@ -114,7 +114,7 @@ struct CheckRecord {
 [[nodiscard]] std::string checkName(const CheckRecord& check);
 
 /// The digest of a computed tensor, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence) in two
-/// runs of the same model identify the same values, whatever the split into stages and the order of ops.
+/// runs of the same model identify the same values, regardless of the split into stages and the order of ops.
 struct DigestRecord {
     int step = 0;
     Rank rank;
@@ -124,7 +124,7 @@ struct DigestRecord {
     int layer = 0; ///< counted over the whole model
     std::string tensor;
     std::uint64_t digest = 0;
-    TimeNs time{0}; ///< when the tensor was complete
+    TimeNs time{0}; ///< time at which the tensor was complete
 };
 
 // The names that traces, JSON and messages use: "replay", "known-answer", "transfer", "replicas", "weights",
@@ -185,7 +185,8 @@ struct CheckLog {
     void sort();
 };
 
-/// When each rank of a step ran checks, on the step's clock: sorted by start, overlapping ones merged.
+/// The intervals in which each rank of a step ran checks, on the step's clock: sorted by start, with overlapping
+/// intervals merged.
 using StepReplays = std::vector<std::vector<std::pair<TimeNs, TimeNs>>>;
 
 /// One entry per step, for the first rank of each tensor-parallel group, as in StepTimeline; empty if checks took no

@@ -33,8 +33,8 @@ struct Rgb {
 /// Mixes `share` of `to` into `from`.
 [[nodiscard]] Rgb mixed(const Rgb& from, const Rgb& to, double share);
 
-/// Whether black text is more readable on `ground` than white: its relative luminance (WCAG) is above the one at which
-/// both contrasts are equal.
+/// True if black text is more readable than white on the background `ground`: its relative luminance (WCAG) is above
+/// the value at which both contrasts are equal.
 [[nodiscard]] bool takesBlackText(const Rgb& ground);
 
 } // namespace bubblescope::colours

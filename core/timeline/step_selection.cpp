@@ -19,7 +19,7 @@ constexpr std::size_t kSide = 7; ///< steps on each side with which a step is co
 constexpr double kSigmas = 5;
 constexpr double kWarmUpAbove = 0.1;
 constexpr double kOutlierAbove = 0.2;
-constexpr double kFewStepsAbove = 0.4; ///< divided by the number of steps compared with, because few steps prove little
+constexpr double kFewStepsAbove = 0.4; ///< divided by the number of steps compared, because few steps prove little
 constexpr std::size_t kMostInSuccession = 3;
 
 double lowerMedian(std::vector<double> values) {
@@ -28,8 +28,9 @@ double lowerMedian(std::vector<double> values) {
     return *middle;
 }
 
-/// Robust standard deviation: from successive differences, which neither a trend nor a change of level increases, or
-/// from differences to the median, where one odd step of three or four affects only one.
+/// Robust standard deviation, from successive differences or from differences to the median, whichever gives less. The
+/// former do not grow with a trend or a change of level; of the latter, one odd step among three or four affects only
+/// one.
 double spreadOf(std::span<const double> times) {
     if (times.size() < 2) return 0;
     constexpr double kNormal = 1.482602218505602; // 1 / the normal distribution's quantile at 3/4
@@ -45,10 +46,10 @@ double spreadOf(std::span<const double> times) {
     return kNormal * std::min(lowerMedian(std::move(apart)) / std::sqrt(2.0), lowerMedian(std::move(off)));
 }
 
-/// How long steps around a place usually take, and how much deviation from that is normal.
+/// The usual duration of the steps around a place, and the normal deviation from it.
 struct Level {
     double time = 0;
-    double above = 0; ///< allowed, as a fraction
+    double above = 0; ///< allowed excess, as a fraction
     double spread = 0;
 
     [[nodiscard]] bool clearlyAbove(double value) const { return value > time * (1 + above) + kSigmas * spread; }
@@ -72,7 +73,7 @@ std::size_t warmUpSteps(std::span<const double> times) {
     return warm;
 }
 
-/// Whether `count` steps from `first` on differ clearly from those on both sides, and only these do.
+/// True if the `count` steps from `first` on differ clearly from those on both sides, and no steps next to them do.
 bool sticksOut(std::span<const double> times, std::size_t first, std::size_t count, double spread) {
     const auto before = times.subspan(first - std::min(first, kSide), std::min(first, kSide));
     const auto rest = times.subspan(first + count);
@@ -203,7 +204,7 @@ std::string toText(const StepRequest::Range& range) {
 
 namespace {
 
-/// Formats numbers like step requests, "3-9" or "3,5-9" if some are missing. Only the first few.
+/// Formats numbers like step requests, "3-9" or "3,5-9" if some are missing. Lists only the first few.
 std::string numbersText(std::vector<int> numbers) {
     constexpr int kMostRanges = 8;
     std::ranges::sort(numbers);

@@ -13,37 +13,37 @@
 #include <string_view>
 #include <vector>
 
-// Which steps of a run count. One rule for everything that reports how long a step takes, what is usual, and what would
-// make it shorter.
+// Selects the steps of a run that count. Everything that reports how long a step takes, what is usual, or how to make
+// steps shorter uses this one rule.
 namespace bubblescope {
 
-/// Why a step does not count.
+/// The reason why a step does not count.
 enum class SetAside : std::uint8_t {
     None,    ///< it counts
     WarmUp,  ///< at the beginning of the run and clearly longer than what follows
-    Outlier, ///< clearly longer or shorter than what surrounds it
+    Outlier, ///< clearly longer or shorter than its neighbours
     NotAsked ///< the user requested other steps
 };
 
-/// As in documents: "taken", "warm-up", "outlier", "not-asked".
+/// The name in output documents: "taken", "warm-up", "outlier", "not-asked".
 [[nodiscard]] std::string_view setAsideName(SetAside why);
 
 /// Judges steps by their times, in the order in which they ran. One result per step, never NotAsked. Below, σ is a
 /// robust standard deviation and m the number of steps that a step is compared with:
 ///
-/// - - A step at the beginning is warm-up while it takes more than (1.1 + 0.4/m) times the median of the up to 7 steps
-///   after it, plus 5σ of the run's second half. At most half of the steps are warm-up.
-/// - - Up to three of the other steps in succession are outliers if all of them take more than (1.2 + 0.4/m) times the
-///   median of the up to 7 steps on each side, plus 5σ (or are shorter by as much), and the steps next to them do not.
-///   So a lasting change, of four steps or more, is not an outlier. If more than a quarter of the steps would be
-///   outliers (of three steps, more than one), the run simply varies and none is.
+/// - A step at the beginning is warm-up as long as it takes more than (1.1 + 0.4/m) times the median of the up to 7
+///   steps after it, plus 5σ of the run's second half. At most half of the steps are warm-up.
+/// - Up to three consecutive other steps are outliers if all of them take more than (1.2 + 0.4/m) times the median of
+///   the up to 7 steps on each side, plus 5σ (or are shorter by as much), and the steps next to them do not. A lasting
+///   change, of four steps or more, is therefore not an outlier. If more than a quarter of the steps would be outliers
+///   (with three steps, more than one), the run simply varies, and none is an outlier.
 ///
-/// Two steps or fewer have no outliers; a single step has no warm-up. At least a third of the steps, and at least one,
-/// remain. Linear.
+/// With two steps or fewer there are no outliers; a single step is never warm-up. At least a third of the steps, and at
+/// least one, remain. Linear.
 [[nodiscard]] std::vector<SetAside> judgeSteps(std::span<const TimeNs> times);
 
-/// The index of the typical step: the lower median of those that count, the earliest if equal. `judged` has one entry
-/// per time, at least one of them None.
+/// The index of the typical step: the lower median of those that count, or the earliest of equal ones. `judged` has one
+/// entry per time, at least one of them None.
 [[nodiscard]] std::size_t typicalOf(std::span<const TimeNs> times, std::span<const SetAside> judged);
 
 /// The steps, replicas and ranks that a user requested. An empty request means everything.
@@ -51,7 +51,7 @@ struct StepRequest {
     struct Range {
         int first = 0;
         int last = 0;               ///< inclusive
-        std::optional<int> replica; ///< none: all replicas
+        std::optional<int> replica; ///< none = all replicas
     };
     std::vector<Range> steps;
     std::vector<int> replicas;
@@ -71,44 +71,44 @@ struct StepRequest {
 /// One step number, with all replicas that ran it.
 struct SelectedStep {
     int index = 0;
-    TimeNs time{0}; ///< duration; replicas run in parallel, so this is the longest window of them
+    TimeNs time{0}; ///< duration; replicas run in parallel, so this is their longest window
     SetAside why = SetAside::None;
     std::vector<std::size_t>
         timelines;           ///< indices into the run's steps; only requested ones, if the user requested any
-    std::size_t longest = 0; ///< the timeline that took `time`, the first of equal ones
+    std::size_t longest = 0; ///< the timeline that took `time`; the first one if several did
 
     [[nodiscard]] bool taken() const { return why == SetAside::None; }
 };
 
-/// The steps of a run by number, and which of them count. Immutable. A default-constructed one is empty and has no
-/// typical step.
+/// The steps of a run by number, and whether each of them counts. Immutable. A default-constructed one is empty and has
+/// no typical step.
 class StepSelection {
 public:
     StepSelection() = default;
 
     [[nodiscard]] const std::vector<SelectedStep>& steps() const { return steps_; } ///< by number, ascending
     [[nodiscard]] std::size_t replicas() const { return replicas_; }                ///< of the run
-    [[nodiscard]] std::size_t taken() const;                                        ///< how many steps count
+    [[nodiscard]] std::size_t taken() const;                                        ///< number of steps that count
     [[nodiscard]] std::size_t count(SetAside why) const;
-    /// Whether the user named the steps; then none is set aside for its time.
+    /// True if the user named the steps; then none is excluded because of its time.
     [[nodiscard]] bool asked() const { return asked_; }
 
     /// The typical step: the lower median by time of those that count.
     [[nodiscard]] const SelectedStep& typical() const { return steps_[typical_]; }
-    /// Makes another step the typical one: that of `timeline`, which must be the longest of its step.
+    /// Makes another step the typical one: the step of `timeline`, which must be its longest timeline.
     void representBy(std::size_t timeline);
-    /// Index into the run's steps of the typical timeline: that of the typical step's slowest replica.
+    /// Index into the run's steps of the typical timeline: the slowest replica of the typical step.
     [[nodiscard]] std::size_t typicalTimeline() const { return typical().longest; }
-    /// "A step takes": the time of the typical step.
+    /// The time that "a step takes" in reports: that of the typical step.
     [[nodiscard]] TimeNs stepTime() const { return typical().time; }
 
-    /// Why a timeline, given by its index into the run's steps, does not count.
+    /// The reason why a timeline, given by its index into the run's steps, does not count.
     [[nodiscard]] SetAside whyAside(std::size_t timeline) const { return of_timeline_[timeline]; }
     [[nodiscard]] bool takes(std::size_t timeline) const { return whyAside(timeline) == SetAside::None; }
-    /// Whether a timeline is neither warm-up nor outlier, whatever the request. These steps define what is usual.
+    /// True if a timeline is neither warm-up nor outlier, regardless of the request. These steps define what is usual.
     [[nodiscard]] bool isSteady(std::size_t timeline) const { return steady_[timeline] != 0; }
 
-    /// "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17"; "5 steps" where nothing is set aside.
+    /// "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17"; "5 steps" if none is set aside.
     [[nodiscard]] Sentence summary() const;
 
 private:
@@ -125,7 +125,8 @@ private:
     std::vector<int> asked_replicas_;
 };
 
-/// For a run's complete steps, at least one. Steps with the same number are the replicas of one step.
+/// Takes all complete steps of a run, which must have at least one. Steps with the same number are the replicas of one
+/// step.
 [[nodiscard]] StepSelection selectSteps(std::span<const StepTimeline> steps);
 
 /// Takes the requested steps, including warm-up and outliers. Error: Usage if a requested range, replica or rank does

@@ -11,7 +11,7 @@ namespace bubblescope {
 
 /// Data that some traces record about an op besides its times. All fields are 0 if the trace has no such data.
 struct OpDetails {
-    /// How much later the op ended than on the emulated device clock (paced CPU runs).
+    /// Delay of the op's end relative to the emulated device clock (paced CPU runs).
     TimeNs lateness{0};
     /// Time within the op in which the device was idle because the host had not launched its work yet.
     TimeNs device_idle{0};
@@ -21,7 +21,7 @@ struct OpDetails {
     friend bool operator==(const OpDetails&, const OpDetails&) = default;
 };
 
-/// An op and the time in which it occupied its rank's compute stream, without waiting for inputs. Both halves of an
+/// An op and the interval in which it occupied its rank's compute stream, without waiting for inputs. Both halves of an
 /// overlapped pair have the pair's times and are adjacent. 32 bytes, because a step may have millions.
 struct TimelineOp {
     Op op;
@@ -38,10 +38,10 @@ struct TimelineOp {
 enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 
 /// One side of a transfer, a wait for one, or a collective inside an op, on a rank's communication lane. `stage` is the
-/// stage that consumes the payload: an activation of stage s feeds F of s, a gradient of stage s feeds B or I of s. So
-/// the send and the receive of one transfer have equal (payload, microbatch, sequence, stage), unique within a step. A
-/// collective runs among the ranks that share a stage: `stage` is theirs, `peer` is the rank itself and `payload` is
-/// what is reduced. An op may have several collectives.
+/// stage that consumes the payload: an activation of stage s feeds F of s, a gradient of stage s feeds B or I of s. The
+/// send and the receive of one transfer therefore have equal (payload, microbatch, sequence, stage), unique within a
+/// step. A collective runs among the ranks that share a stage: `stage` is that stage, `peer` is the rank itself and
+/// `payload` is the data that is reduced. An op may have several collectives.
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
@@ -59,9 +59,9 @@ struct CommSpan {
           start(from), end(to) {}
 };
 
-/// Which rank ran which op when, in one step. Simulations, runs and recognised traces all produce it, and all analysis
-/// takes it. Times count from the origin of the trace (in a simulation: the start of the step). Immutable once its
-/// producer has built it.
+/// The execution of one step: which rank ran which op when. Simulations, runs and recognised traces all produce it, and
+/// every analysis takes it as input. Times count from the origin of the trace (in a simulation: the start of the step).
+/// Immutable once its producer has built it.
 struct StepTimeline {
     int index = 0;   ///< number of the step in its run
     int replica = 0; ///< which of several equal pipelines ran it (data parallelism)
@@ -87,7 +87,7 @@ struct StepTimeline {
         static constexpr OpDetails kNone{};
         return op.details == 0 || op.details > details.size() ? kNone : details[op.details - 1];
     }
-    /// For producers, once per op. `op` then refers to this step's details.
+    /// For producers; call it once per op. `op` then refers to this step's details.
     void setDetails(TimelineOp& op, const OpDetails& of_op) {
         op.details = 0;
         if (of_op == OpDetails{}) return;
@@ -97,8 +97,8 @@ struct StepTimeline {
 
     /// Number of ops on all ranks. Linear in ranks.
     [[nodiscard]] std::size_t opCount() const;
-    /// Whether the ops are present. Steps of a run that was judged window by window drop theirs, see diagnoseSteps():
-    /// `ranks`, `comm` and `details` are then empty.
+    /// True if the ops are present. Steps that diagnoseSteps() judged window by window have dropped theirs: `ranks`,
+    /// `comm` and `details` are then empty.
     [[nodiscard]] bool hasOps() const { return !ranks.empty(); }
     void dropOps();
 
@@ -112,9 +112,9 @@ struct StepTimeline {
 /// Shifts window, ops and transfers of a step so that it begins at `begin`.
 void moveTo(StepTimeline& step, TimeNs begin);
 
-/// Interpolates between two timelines of a step: each op in both begins and ends at `fraction` of the way from its
-/// times in `from` to its times in `to`. 0 gives `from` and 1 gives `to`; in between, transfers and ops that are in
-/// only one of them are omitted. Both must count time from the same origin. The ops of a rank stay sorted by start;
+/// Interpolates between two timelines of a step: each op that is in both begins and ends at `fraction` of the way from
+/// its times in `from` to its times in `to`. 0 gives `from` and 1 gives `to`; in between, the result has no transfers
+/// and only ops that are in both. Both must count time from the same origin. The ops of a rank stay sorted by start;
 /// they may overlap where the two timelines order them differently. O(n log n) in the ops.
 [[nodiscard]] StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction);
 

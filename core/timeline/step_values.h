@@ -12,9 +12,9 @@ namespace bubblescope {
 /// Values that the framework of a recorded job reports about a step besides its times.
 struct StepValues {
     std::optional<double> loss;         ///< mean over the step's micro-batches; may be infinite or NaN
-    std::optional<std::int64_t> tokens; ///< trained on in this step
+    std::optional<std::int64_t> tokens; ///< number of tokens trained on in this step
     std::optional<std::int64_t> samples;
-    std::optional<std::int64_t> sequence_length; ///< the longest, in tokens
+    std::optional<std::int64_t> sequence_length; ///< length of the longest sequence, in tokens
 
     [[nodiscard]] bool empty() const { return !loss && !tokens && !samples && !sequence_length; }
     /// Fills in missing values from another rank of the same replica.

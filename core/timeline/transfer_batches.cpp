@@ -30,7 +30,7 @@ std::optional<Rank> rankOf(const StepTimeline& step, int stage) {
     return locate(step.placement, step.pp, Stage{stage}).rank;
 }
 
-/// The link of a transfer, for spans of either side.
+/// The link of a transfer; `span` may be either side.
 std::optional<LinkEnds> linkOf(const StepTimeline& step, const CommSpan& span) {
     const int apart = span.payload == Payload::Activation ? routes(step.placement) : -routes(step.placement);
     const auto from = rankOf(step, span.stage.value - apart);
@@ -54,13 +54,12 @@ struct Gap {
     }
 };
 
-/// The batches of one rank.
 struct RankBatches {
     std::vector<TransferBatch> batches;
     std::size_t pairs = 0; ///< number of send-receive pairs with the same peer between two ops
 };
 
-/// Looks at no more than `gaps` gaps.
+/// Examines at most `most` gaps.
 RankBatches batchesOf(const StepTimeline& step, std::size_t rank, std::size_t most) {
     RankBatches found;
     const auto& ops = step.ranks[rank];
@@ -93,7 +92,7 @@ RankBatches batchesOf(const StepTimeline& step, std::size_t rank, std::size_t mo
     return found;
 }
 
-/// Looks at the last ranks, with at most `gaps` gaps each.
+/// Examines the last ranks, with at most `gaps` gaps each.
 std::vector<TransferBatch> findBatches(const StepTimeline& step, std::size_t last, std::size_t gaps) {
     std::vector<TransferBatch> all;
     const std::size_t ranks = std::min(step.ranks.size(), step.comm.size());
@@ -125,7 +124,7 @@ public:
         }
     }
 
-    /// Whether the two ranks began their records at different times.
+    /// True if the two ranks began their records at different times.
     [[nodiscard]] bool recordPosting() const {
         bool apart = false;
         each([&](const TransferBatch& one, const TransferBatch& other) {
@@ -141,7 +140,7 @@ private:
     std::map<TransferKey, std::size_t> by_receive_;
 };
 
-/// How long transfers outside of batches take per link, counted from when both ranks had posted them.
+/// The duration of transfers outside of batches per link, from when both ranks had posted them.
 class LoneTransfers {
 public:
     /// `batches` must be sorted by receive.
@@ -157,7 +156,7 @@ public:
             times[*link].push_back(std::max(TimeNs{0}, receive.end - std::max(from->second, receive.start)));
         });
         for (auto& [link, all] : times) {
-            // The greater of two, because a receive posted late may find its data already there.
+            // With two values, the greater one, because a receive posted late may find its data already there.
             const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
             std::ranges::nth_element(all, middle);
             links_[link] = *middle;
@@ -195,7 +194,8 @@ void settleEnds(const StepTimeline& step, TransferBatch& one, TransferBatch& oth
     const auto into_one = lone.on(linkOf(step, *one.receive));
     const auto into_other = lone.on(linkOf(step, *other.receive));
     if (!into_one || !into_other) return;
-    // If the links are about equally fast, or neither shows the delay elsewhere, nothing can be separated.
+    // If the links are about equally fast, or neither shows the delay elsewhere, the two transfers cannot be
+    // distinguished.
     const auto [fast, slow] = std::minmax(*into_one, *into_other);
     if (slow - fast <= near || 2 * slow < took) return;
     TransferBatch& quick = *into_one < *into_other ? one : other;

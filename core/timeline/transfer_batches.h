@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Recorded ends that are at most this far apart count as one: the time of a call or two, but at most a twentieth of
+/// Recorded ends at most this far apart count as simultaneous: the time of a call or two, but at most a twentieth of
 /// `of`.
 [[nodiscard]] inline TimeNs recordTolerance(TimeNs of) {
     return std::clamp(of / 20, TimeNs{0}, TimeNs{100'000});
@@ -28,7 +28,7 @@ struct TransferBatch {
 /// has. If all four records end together, transfers on the same links outside of batches show which one is slow.
 ///
 /// Only records that begin when a rank posts a transfer form batches. Records of the transfers themselves, as in
-/// simulations, begin on both ranks at once. Fast without batches, otherwise O(n log n) in spans.
+/// simulations, begin on both ranks at once. Fast if there are no batches, otherwise O(n log n) in spans.
 class TransferBatches {
 public:
     /// The step must outlive it.
@@ -36,7 +36,7 @@ public:
 
     [[nodiscard]] bool empty() const { return batches_.empty(); }
     [[nodiscard]] std::span<const TransferBatch> all() const { return batches_; } ///< sorted by receive
-    /// When a receive's transfer ended: with its record or, in a batch, possibly earlier.
+    /// The end of a receive's transfer: that of its record or, in a batch, possibly an earlier time.
     [[nodiscard]] TimeNs endOf(const CommSpan& receive) const {
         if (batches_.empty()) return receive.end;
         const auto found = std::ranges::lower_bound(batches_, &receive, {}, &TransferBatch::receive);

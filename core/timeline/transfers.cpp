@@ -118,7 +118,7 @@ private:
     }
     /// The index of the first entry of a micro-batch, or where it would be.
     static std::size_t firstOf(const std::vector<Entry>& list, std::uint64_t slice) {
-        // If each micro-batch comes once, its number is its index.
+        // If each micro-batch occurs once, its number is its index.
         if (slice < list.size() && list[slice].slice == slice && (slice == 0 || list[slice - 1].slice != slice))
             return slice;
         return static_cast<std::size_t>(std::ranges::lower_bound(list, slice, {}, &Entry::slice) - list.begin());
@@ -259,7 +259,7 @@ void eachTimedTransfer(const StepTimeline& step, const std::function<void(const 
     const auto stages = static_cast<std::size_t>(std::max(1, step.pp * step.vpp));
     const std::size_t expected =
         std::min(static_cast<std::size_t>(std::max(0, step.microbatches)), step.opCount() / stages + 1);
-    constexpr TimeNs kTaken = TimeNs::min(); // matched by a receive; of several equal ones the first counts
+    constexpr TimeNs kTaken = TimeNs::min(); // already matched by a receive; of several equal entries the first counts
     ByPayload<TimeNs> sent(step, expected);
     for (const std::vector<CommSpan>& spans : step.comm) {
         for (const CommSpan& span : spans) {

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-// How the ops of a step depend on each other: which op produced an input, which op consumes an output, and the
+// The dependencies between the ops of a step: which op produced an input, which op consumes an output, and the
 // transfers between ranks. These functions only use the timeline; in damaged steps either side may be missing.
 
 /// The place of an op: StepTimeline::ranks[rank][index].
@@ -38,14 +38,14 @@ struct MicrobatchSlice {
 }
 
 /// The op that produced an op's input: F of the previous stage for F; B or I of the next stage for B and I (on the last
-/// stage, its own forward); I of the same stage for W. None for the first stage's forwards, for optimizers, and where
-/// the step does not have it. Linear in the ops of one rank, as are the functions below.
+/// stage, its own forward); I of the same stage for W. None for the first stage's forwards, for optimizers, and if the
+/// step does not have that op. Linear in the ops of one rank, as are the functions below.
 [[nodiscard]] std::optional<OpPlace> producerOf(const StepTimeline& step, const OpPlace& place);
 /// The op that consumes an op's output. Inverse of producerOf(), except that the output of I goes to the previous
 /// stage, not to W.
 [[nodiscard]] std::optional<OpPlace> consumerOf(const StepTimeline& step, const OpPlace& place);
 
-/// The op whose output a transfer carries, for spans of either side.
+/// The op whose output a transfer carries; `span` may be either side.
 [[nodiscard]] std::optional<OpPlace> producerOf(const StepTimeline& step, const CommSpan& span);
 /// The op that consumes what a transfer carries.
 [[nodiscard]] std::optional<OpPlace> consumerOf(const StepTimeline& step, const CommSpan& span);
@@ -53,7 +53,7 @@ struct MicrobatchSlice {
 /// The other half of an overlapped pair; none for other ops.
 [[nodiscard]] std::optional<OpPlace> otherHalfOf(const StepTimeline& step, const OpPlace& place);
 
-/// Where and when a payload left or reached a rank.
+/// The place and time at which a payload left or reached a rank.
 struct TransferEnd {
     Rank rank;
     TimeNs time{0};
@@ -83,7 +83,7 @@ struct TimedTransfer {
 };
 
 /// Visits the transfers of transfersBetweenRanks() with both ends recorded, each payload once, by receiving rank and
-/// span. Uses an eighth of the memory; for all transfers of a large step.
+/// span. Uses an eighth of the memory of transfersBetweenRanks(); meant for all transfers of a large step.
 void eachTimedTransfer(const StepTimeline& step, const std::function<void(const TimedTransfer&)>& visit);
 
 } // namespace bubblescope

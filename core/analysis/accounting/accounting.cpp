@@ -65,7 +65,7 @@ private:
         }
     }
 
-    /// How long a rank's trailing ops ran within a step of this length.
+    /// The time of a rank's trailing ops within a step of this length.
     template <class EndOf>
     [[nodiscard]] TimeNs trailingIn(std::size_t rank, TimeNs length, EndOf end) const {
         const UnitIndex last = graph_.last[rank];
@@ -104,8 +104,8 @@ private:
     }
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
 
-    /// A step may be shorter than usual times allow, because all of it ran faster. True if its replayed length exceeded
-    /// the observed one; it is then scaled down.
+    /// A step may be shorter than usual times allow, because all of it ran faster. Returns true if its replayed length
+    /// exceeded the observed one; it is then scaled down.
     bool capAtObserved(TimeNs& length, std::vector<TimeNs>& idle) const {
         if (length <= graph_.wall) return false;
         const double pace = static_cast<double>(graph_.wall.count()) / static_cast<double>(length.count());
@@ -160,7 +160,7 @@ private:
         for (std::size_t c = first; c <= last; ++c) {
             if (!present_[c]) continue;
             WaterfallStep& entry = result.waterfall[c - 1];
-            // The waterfall already has the first cause alone, and the step without the last.
+            // The waterfall already contains the step with the first cause alone, and the step without the last cause.
             entry.alone = (c == first ? replayed_[c] : run(Causes{}.set(c)).length) - replayed_[0];
             entry.without = replayed - (c == last ? replayed_[c - 1] : run(Causes(present_).reset(c)).length);
         }
@@ -177,7 +177,7 @@ private:
     Causes present_;              ///< causes that can make a difference
 };
 
-/// Whether each rank ran its ops in the plan's order: the usual case, which is cheap to detect.
+/// True if each rank ran its ops in the plan's order: the usual case, which is cheap to detect.
 bool ranAs(const StepTimeline& step, const Schedule& plan) {
     const auto works = [](const Op& op) { return op.kind != OpKind::Optimizer; };
     if (plan.ranks.size() != step.ranks.size() || plan.placement != step.placement || plan.vpp != step.vpp)

@@ -9,13 +9,14 @@
 
 namespace bubblescope {
 
-/// Why a rank waited and a step took longer than its ideal, in the order of the waterfall.
+/// The reasons why a rank waited and a step took longer than its ideal, in the order of the waterfall.
 ///
 /// Each is defined once, on the graph of the step (StepGraph), as a part of its times: of a unit's duration (Imbalance,
 /// Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay, LateStart), or of the
 /// edges between units (Communication: transfers; Order: which unit follows which). Its counterfactual is the replay of
-/// the graph without that part and with all others; its cost is how much shorter that step is. Accounting, critical
-/// path, attribution and `whatif --if WORD=0` use the same parts (StepParts). The manual (accounting.md) derives them.
+/// the graph without that part and with all others; its cost is the time by which that step is shorter. Accounting,
+/// critical path, attribution and `whatif --if WORD=0` use the same parts (StepParts). The manual (accounting.md)
+/// derives them.
 enum class Cause : std::uint8_t {
     Schedule,  ///< the bubble of the planned order at typical op times and free transfers: the closed form, if there is
                ///< one
@@ -41,9 +42,9 @@ using Causes = std::bitset<kCauseCount>;
     return static_cast<std::size_t>(cause);
 }
 
-[[nodiscard]] std::string_view causeName(Cause cause); ///< for people: "exposed communication"
+[[nodiscard]] std::string_view causeName(Cause cause); ///< for display: "exposed communication"
 [[nodiscard]] std::string_view causeKey(Cause cause);  ///< in JSON, without "_ns": "exposed_communication"
-/// Its name in a scenario: `comm` in `whatif --if comm=0`. Empty for Schedule, which every replay includes.
+/// The cause's name in a scenario: `comm` in `whatif --if comm=0`. Empty for Schedule, which every replay includes.
 [[nodiscard]] std::string_view causeWord(Cause cause);
 [[nodiscard]] std::optional<Cause> causeOfWord(std::string_view word);
 

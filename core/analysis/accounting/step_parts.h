@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// How much of an op's time is due to each cause; the rest is the typical time of ops of the same kind. Imbalance,
-/// slowdown and jitter are negative if the op was faster.
+/// The parts of an op's time that are due to each cause; the rest is the typical time of ops of the same kind.
+/// Imbalance, slowdown and jitter are negative if the op was faster.
 struct OpParts {
     TimeNs imbalance{0};
     TimeNs slowdown{0};
@@ -35,19 +35,20 @@ public:
     /// `usual` must be made from the step. Linear in units.
     StepParts(const ObservedStep& observed, const UnitTimes& usual);
 
-    /// Whether the cause accounts for any time on the graph. Always false for Order and Unknown, always true for
+    /// True if the cause accounts for any time on the graph. Always false for Order and Unknown, always true for
     /// Schedule.
     [[nodiscard]] bool has(Cause cause) const { return present_[indexOf(cause)]; }
 
-    /// How long units take with these causes, never negative. Valid until the next call.
+    /// The durations of units with these causes, never negative. Valid until the next call.
     [[nodiscard]] std::span<const TimeNs> durations(Causes causes);
-    /// How much later than possible units start. Empty if none does. Valid until the next call.
+    /// The time by which units start later than possible, with these causes. Empty if none does. Valid until the next
+    /// call.
     [[nodiscard]] std::span<const TimeNs> delays(Causes causes);
     /// As StepTimes::transfers.
     [[nodiscard]] const InputTimes* transfers(Causes causes) const {
         return causes[indexOf(Cause::Communication)] ? &observed_.graph.transfer : nullptr;
     }
-    /// Per unit, without gaps and exposed collectives.
+    /// The durations of units without gaps and exposed collectives.
     [[nodiscard]] std::span<const TimeNs> onDevice() const { return onDeviceList(); }
     [[nodiscard]] std::span<const TimeNs> asObserved() const { return durations_; }
     [[nodiscard]] OpParts ofOp(std::size_t unit) const;
@@ -59,7 +60,7 @@ private:
     /// The usual times for a step as slow as this one.
     [[nodiscard]] const ListToFill<TimeNs>& slowed() const { return slowed_.empty() ? usual_ : slowed_; }
 
-    /// As onDevice().
+    /// Like onDevice().
     [[nodiscard]] const ListToFill<TimeNs>& onDeviceList() const {
         return on_device_.empty() ? durations_ : on_device_;
     }

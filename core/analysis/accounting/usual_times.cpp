@@ -50,7 +50,7 @@ namespace {
 
 constexpr int kMaxSlices = 4096; ///< limits the memory that a damaged file can request
 
-/// Number of slices of the sequence, as far as this op shows.
+/// Number of sequence slices that this op implies.
 int slicesWith(const TimelineOp& op) {
     return std::min<int>(op.op.sequence, kMaxSlices - 1) + 1;
 }
@@ -95,7 +95,7 @@ public:
     explicit Lists(std::size_t keys) : begin_(keys + 1, 0), unsteady_(keys, 0) {}
 
     void count(std::size_t key, bool steady) { ++(steady ? begin_[key + 1] : unsteady_[key]); }
-    /// Call it after everything was counted.
+    /// Call it after everything has been counted.
     void makeRoom() {
         for (std::size_t key = 0; key < unsteady_.size(); ++key) {
             if (begin_[key + 1] > 0) unsteady_[key] = 0;

@@ -37,8 +37,8 @@ struct LikeKeys {
     friend bool operator==(const LikeKeys&, const LikeKeys&) = default;
 };
 
-/// How long the ops of one step took, as UsualTimes reads it; for a window of steps whose usual times are needed again
-/// after each new step. 12 bytes per op.
+/// The times of the ops of one step, in the form that UsualTimes reads; for a window of steps whose usual times are
+/// computed again after each new step. 12 bytes per op.
 class StepSamples {
 public:
     explicit StepSamples(const StepTimeline& step);
@@ -46,7 +46,7 @@ public:
 private:
     friend class UsualTimes;
 
-    /// Whether keys fit into 32 bits; otherwise no samples are kept.
+    /// True if keys fit into 32 bits; otherwise no samples are kept.
     [[nodiscard]] bool fits() const { return by_.count() <= UINT32_MAX; }
 
     LikeKeys by_; ///< for this step alone
@@ -54,8 +54,8 @@ private:
     std::vector<TimeNs> times_;
 };
 
-/// How long the ops of a run usually take on the device, without the gaps and exposed collectives inside them: medians
-/// over the steady steps. Overlapped pairs are measured separately from ops that ran alone.
+/// The usual times of a run's ops on the device, without the gaps and exposed collectives inside them: medians over the
+/// steady steps. Overlapped pairs are measured separately from ops that ran alone.
 class UsualTimes {
 public:
     /// All steps must have the same p and v; `selection` must be theirs. Ops that no steady step has are measured in
@@ -72,8 +72,8 @@ public:
         TimeNs usual{0};    ///< for this kind on this stage (and slice of the sequence)
         bool known = false; ///< the times follow from the order of the rank's ops alone
     };
-    /// The times of the op at `index` of a rank's list, or of the pair that begins there. For ops whose chunk or slice
-    /// does not exist, and optimizer ops, their own time, and not `known`.
+    /// The times of the op at `index` of a rank's list, or of the pair that begins there. Optimizer ops and ops whose
+    /// chunk or slice does not exist get their own time, and are not `known`.
     [[nodiscard]] Times of(const StepTimeline& step, Rank rank, std::size_t index) const;
     /// The times of a unit of a step. Usually only needs the graph.
     [[nodiscard]] Times of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const;
@@ -101,7 +101,7 @@ struct UnitTimes {
     void assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
 
 private:
-    std::vector<UnitIndex> unknown_; ///< units that UsualTimes does not know
+    std::vector<UnitIndex> unknown_; ///< units that have no times in UsualTimes
 };
 
 } // namespace bubblescope

@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// Idle time above the closed form, averaged over ranks; nothing without a form.
+/// Idle time above the closed form, averaged over ranks; empty without a form.
 std::optional<TimeNs> excessOf(const StepAnalysis& step) {
     TimeNs sum{0};
     for (const RankAccount& rank : step.ranks) {
@@ -27,7 +27,7 @@ std::optional<TimeNs> excessOf(const StepAnalysis& step) {
 } // namespace
 
 void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
-    std::vector<double> shares; // of the steps that count, each on its slowest replica
+    std::vector<double> shares; // of the steps that count, each from its slowest replica
     for (const SelectedStep& selected : input.selection.steps()) {
         const auto excess = selected.taken() ? excessOf(input.analyses[selected.longest]) : std::nullopt;
         if (excess) shares.push_back(input.fraction(*excess, selected.longest));
@@ -75,7 +75,7 @@ struct Blocked {
 /// Linear in ops and spans if the waits of a rank hardly overlap.
 class BlockedFinder {
 public:
-    /// `first` is how the first step ran, or null.
+    /// `first` are the units of the first step, or null.
     explicit BlockedFinder(const ExecutedUnits* first) {
         if (first != nullptr) order_ = first->order;
     }
@@ -109,17 +109,16 @@ private:
         const CommSpan* span = nullptr;
         OpIndex consumer = kNoOp;
     };
-    /// The waits of a rank.
     struct Waits {
         std::vector<Wait> waits;   ///< for what its ops need
-        std::vector<TimeNs> there; ///< by op: when it had received its input, or stopped waiting for it
+        std::vector<TimeNs> there; ///< by op: time at which it had received its input, or stopped waiting for it
     };
 
     static bool isWait(const CommSpan& span) { return span.kind == CommKind::Wait; }
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] const OpGraph& graph() const { return order_->graph(); }
 
-    /// Lists where the graph's ops are in the timeline, if that differs from their index.
+    /// Lists the places of the graph's ops in the timeline, if these differ from their indices.
     void listOps() {
         ops_.clear();
         if (order_->optimizersTrail()) return;

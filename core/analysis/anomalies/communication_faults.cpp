@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// Communication that compute waits for: within the pipeline, and between its end and the optimizer.
+// Communication that compute waits for, within the pipeline and between its end and the optimizer.
 namespace bubblescope {
 namespace {
 
@@ -133,7 +133,7 @@ void findGradientExchange(const AnomalyInput& input, Anomalies& found) {
     for (const auto& [index, number] : numbers) {
         if (!number.all) return;
         const TimeNs gap = number.optimizer - number.end;
-        // Fraction of the pipeline and what follows it.
+        // As a fraction of the pipeline and what follows it.
         const auto whole = static_cast<double>((input.wall(number.step) + gap).count());
         shares.push_back(gap > TimeNs{0} && whole > 0 ? static_cast<double>(gap.count()) / whole : 0);
         if (shares.back() >= input.limits.gradient_exchange && gap > input.clocks.bound()) cases.add(number.step, gap);

@@ -7,13 +7,13 @@
 #include <map>
 #include <utility>
 
-// Micro-batches whose forward and backward both take long, on all ranks, because their data is longer. The cost
-// compares the step with one in which every micro-batch of all replicas contains the same work; replicas wait for each
-// other at the step's end.
+// Micro-batches whose forward and backward both take long, on all ranks, because their data is longer. The cost is the
+// difference to a step in which every micro-batch of all replicas contains the same work; replicas wait for each other
+// at the step's end.
 namespace bubblescope {
 namespace {
 
-/// The cost for a step number: its replicas, and the slowest of them.
+/// The cost of one step number over its replicas, and the slowest of them.
 struct NumberedCost {
     TimeNs cost{0};
     std::size_t slowest = 0; ///< index into the run's steps

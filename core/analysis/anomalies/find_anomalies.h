@@ -31,8 +31,8 @@ struct AnomalyInput {
     const CheckCoverage* coverage = nullptr;            ///< null if the trace has no checks
     const SliceEvidence& slices;
     std::vector<TimeNs> communication =
-        {}; ///< per step: how much shorter it would be without any, according to its accounting
-    const ExecutedUnits* first_ran = nullptr; ///< how the first step ran; null if not available
+        {}; ///< per step: time that it would save without any communication, according to its accounting
+    const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
     /// The first `reference` timelines are from an earlier part of the run: others are compared with them, but their
     /// own problems were reported before.
     std::size_t reference = 0;
@@ -43,7 +43,7 @@ struct AnomalyInput {
         return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[step]};
     }
     [[nodiscard]] TimeNs wall(std::size_t step) const { return analyses[step].wall; }
-    /// As a fraction of a step; 0 for an empty step.
+    /// `time` as a fraction of a step; 0 for an empty step.
     [[nodiscard]] double fraction(TimeNs time, std::size_t step) const {
         const auto whole = static_cast<double>(wall(step).count());
         return whole > 0 ? static_cast<double>(time.count()) / whole : 0;
@@ -56,13 +56,13 @@ struct AnomalyInput {
     [[nodiscard]] Severity severityOf(TimeNs cost, std::size_t step) const {
         return fraction(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
     }
-    /// Sets in how many steps it was seen and, if known, its costs.
+    /// Sets the number of steps in which the anomaly was seen and, if known, its costs.
     void setSeen(Anomaly& anomaly, Cases cases) const {
         cases.dropBefore(reference);
         anomaly.seen = cases.occurrence(run.steps, anomaly.replica);
         if (const TimeNs cost = cases.typicalCost(); cost > TimeNs{0}) anomaly.cost = cost;
     }
-    /// As setSeen(), for a fault in all steps, or in those from a number on, which costs each of them `anomaly.cost`.
+    /// Like setSeen(), for a fault that costs `anomaly.cost` in each step, or in each step from number `from` on.
     void setLasting(Anomaly& anomaly, int from = 0) const {
         Cases cases;
         cases.addAll(run.steps, anomaly.replica, anomaly.cost, from);
@@ -81,21 +81,22 @@ using Anomalies = std::vector<Anomaly>;
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Compares ranks that share a stage.
 void findSlowPeers(const AnomalyInput& input, Anomalies& found);
-/// Only for ranks that are not stragglers and do not wait for a slow peer.
+/// Examines only ranks that are not stragglers and do not wait for a slow peer.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// Returns how long micro-batches take, by the run's steps, see microbatchLevels(); nothing if their data is similar.
+/// Returns the relative times of micro-batches, by the run's steps, see microbatchLevels(); empty if their data is
+/// similar.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,
                                                                  Anomalies& found);
-/// Except those of ranks and steps found above. `levels` come from findDataImbalance(): that longer micro-batches take
-/// longer is usual.
+/// Leaves out the ops of ranks and steps found above. `levels` come from findDataImbalance(), because longer
+/// micro-batches are expected to take longer.
 void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
                  Anomalies& found);
 /// slow-link, degrading-link
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
-/// Except the cost of slow links, found above.
+/// Leaves out the cost of slow links, found above.
 void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
 void findGradientExchange(const AnomalyInput& input, Anomalies& found);
-/// Except optimizers and the exchange of gradients, found above.
+/// Leaves out optimizers and the exchange of gradients, found above.
 void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
@@ -104,7 +105,7 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< use
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
-/// Steps that are occasionally long, if the findings in them do not explain it; processes that wait for a core.
+/// Finds occasional long steps that no other finding explains, and processes that wait for a core.
 void findStarvedHosts(const AnomalyInput& input, Anomalies& found);
 void findLongSteps(const AnomalyInput& input, Anomalies& found);
 /// clock-skew, causality-violation
@@ -115,11 +116,11 @@ void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-
 
 /// Anomalies of ops and transfers in steps. The run may be a part of another one.
 [[nodiscard]] Anomalies findInSteps(const AnomalyInput& input);
-/// Adds anomalies of a run as a whole, given those of its steps, and sorts all: by cost for the run, then those without
-/// a known cost. Steps need not have their ops.
+/// Adds anomalies of a run as a whole, given those of its steps, and sorts all of them by cost for the run; those
+/// without a known cost come last. Steps need not have their ops.
 void findInWholeRun(const AnomalyInput& input, Anomalies& found);
 
-/// Both, in that order.
+/// Calls both, in that order.
 [[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);
 
 } // namespace bubblescope

@@ -8,12 +8,12 @@
 
 namespace bubblescope {
 
-/// How strongly the forward and backward times of micro-batches correlate, over all steps.
+/// The correlation between the forward and backward times of micro-batches, over all steps.
 ///
 /// For every rank, x and y are the logarithms of a micro-batch's forward and backward times relative to similar ops
 /// (means over chunks), minus the part common to all micro-batches of the step (such as a clock rate) and the part
 /// common to a micro-batch's position in all steps (such as a first one that is always slow). The rest belongs to the
-/// micro-batch itself. Longer data appears equally in x and y of all ranks; noise of a rank or of a moment does not.
+/// micro-batch itself. Longer data raises x and y of all ranks equally; noise of a rank or of a moment does not.
 struct MicrobatchTies {
     double spread = 0;           ///< standard deviation of x, averaged over ranks: 0.1 is 10 % of the time
     double forward_backward = 0; ///< correlation of x and y, on the rank where it is smallest

@@ -111,7 +111,7 @@ Sentence occurrenceText(const Occurrence& seen) {
 }
 
 Sentence certaintyText(const Anomaly& anomaly) {
-    constexpr double kLeast = 1e-9; // smaller probabilities are shown as a bound
+    constexpr double kLeast = 1e-9; // smaller probabilities are shown as an upper bound
     for (const auto& [name, value] : anomaly.evidence) {
         if (name == "p_value" && value <= kLeast) return say("p < 1e-9 under noise alone");
         if (name == "p_value") return say("p = {:.2g} under noise alone", value);

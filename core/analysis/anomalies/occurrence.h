@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-// How often a finding was seen, and the text about it.
+// Counts how often a finding was seen, and describes it.
 namespace bubblescope {
 
 /// Collects the cases of one finding.
@@ -31,8 +31,8 @@ public:
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
     [[nodiscard]] TimeNs total() const;       ///< over all steps
     /// Examines the steps of one replica or of all; among the replicas of one step number, the most expensive counts.
-    /// The next case is due after the mean distance between cases; the finding continues for twice that distance.
-    /// Without cases, Occurrence::cases is 0.
+    /// The next case is due after the mean distance between cases; the finding counts as continuing for twice that
+    /// distance. Without cases, Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -46,13 +46,14 @@ private:
 /// Sets the fields that depend on which step numbers were examined: `of_steps`, `since_first` and `goes_on`.
 void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 
-/// The distance between the steps with a case, if regular: at least three of them, among the latest 64 step numbers.
+/// The distance between the steps with a case, if it is regular: at least three of them, among the latest 64 step
+/// numbers.
 [[nodiscard]] std::optional<int> rhythmOf(const Occurrence& seen);
 
 /// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for findings that do not concern steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);
 
-/// How certain the finding is: the error probability of a test, or its basis.
+/// The certainty of a finding: the error probability of a test, or its basis.
 [[nodiscard]] Sentence certaintyText(const Anomaly& anomaly);
 
 /// The change that removes the finding's cause, in the syntax of `whatif --if`: "rank:2=usual". Empty if there is none.

@@ -152,7 +152,7 @@ void reportDeparture(const AnomalyInput& input, std::size_t s, const Schedule& u
     }
 }
 
-/// "step 3: rank 2 misses F3.1" or "… ran F3.1 twice", as assembleSteps() names the first of them.
+/// Reports "step 3: rank 2 misses F3.1" or "… ran F3.1 twice"; assembleSteps() names the first of them.
 void reportIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     Anomaly anomaly;
     anomaly.severity = Severity::Serious;
@@ -179,7 +179,7 @@ void reportIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     found.push_back(std::move(anomaly));
 }
 
-/// Whether all steps ran in the first one's order, with nothing missing: the usual case, which is cheap to detect.
+/// True if all steps ran in the first one's order, with nothing missing: the usual case, which is cheap to detect.
 bool isOfOneWholeOrder(const AnomalyInput& input) {
     if (input.first_ran == nullptr || !input.first_ran->runnable()) return false;
     const OpGraph& graph = input.first_ran->order.graph();
@@ -188,7 +188,8 @@ bool isOfOneWholeOrder(const AnomalyInput& input) {
     return one && graph.size() > 0 && graph.rankCount() == input.run.steps.front().pp && graph.plainlyComplete();
 }
 
-/// Looks for problems of each order, and for departures from the usual one. True if the first step has the usual order.
+/// Looks for problems in each order, and for departures from the usual one. Returns true if the first step has the
+/// usual order.
 bool findFaultsOfOrders(const AnomalyInput& input, Anomalies& found) {
     const auto before = [](const Schedule& a, const Schedule& b) { return a.ranks < b.ranks; };
     std::map<Schedule, std::vector<std::size_t>, decltype(before)> steps_of_order(before);

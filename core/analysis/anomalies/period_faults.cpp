@@ -27,7 +27,7 @@ std::map<int, std::vector<std::size_t>> timelinesOf(const std::vector<StepTimeli
     return of;
 }
 
-/// How much of a gap optimizers take, by ops or by host activity: they are the step's own work.
+/// The part of a gap that optimizers take, according to ops or host activity; optimizers are the step's own work.
 TimeNs optimizersIn(const AnomalyInput& input, const StepGap& gap, const std::vector<std::size_t>& timelines) {
     const std::vector<StepTimeline>& steps = input.run.steps;
     TimeNs longest{0};
@@ -66,7 +66,7 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
     return say("Fuse the optimizer's kernels, or shard it over replicas.");
 }
 
-/// The time between steps due to one activity of one rank, or to nothing recorded.
+/// The time between steps due to one activity of one rank, or without a recorded reason.
 struct Between {
     std::optional<HostActivity> activity;
     int replica = 0; ///< for an activity
@@ -101,7 +101,7 @@ Anomaly describe(const AnomalyInput& input, const Between& of) {
     return anomaly;
 }
 
-/// One activity in a step: the rank that it takes longest, and what the step would be shorter without it.
+/// One activity in a step: the rank on which it takes longest, and the time that the step would save without it.
 struct Within {
     Rank rank;
     TimeNs cost{0};
@@ -129,13 +129,13 @@ Within costWithin(const AnomalyInput& input, std::size_t s, HostActivity activit
 void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
     const std::vector<StepGap> gaps = gapsBetween(input.run.steps, input.selection);
     if (gaps.empty()) return;
-    TimeNs told{0}; // the exchange of gradients is between steps as well
+    TimeNs told{0}; // the exchange of gradients also counts as between steps
     for (const Anomaly& anomaly : found) {
         if (anomaly.kind == AnomalyKind::GradientExchange) told += anomaly.meanCost();
     }
     std::map<std::pair<HostActivity, std::pair<int, Rank>>, Between> named;
     Between unnamed;
-    std::map<Rank, std::size_t> begins; // which rank begins the next step, in how many gaps
+    std::map<Rank, std::size_t> begins; // number of gaps after which each rank begins the next step
     const auto timelines = timelinesOf(input.run.steps);
     const auto add = [&named](HostActivity activity, std::pair<int, Rank> place, const StepGap& gap,
                               TimeNs cost) -> Between& {
@@ -176,7 +176,7 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
         const Anomaly anomaly = describe(input, between);
         if (input.worthReporting(anomaly.meanCost(), input.typicalStep())) found.push_back(anomaly);
     };
-    // Among ranks that do the same, report the one that takes longest, because the others wait for it.
+    // Among ranks with the same activity, report the one that takes longest, because the others wait for it.
     std::map<HostActivity, const Between*> longest;
     std::map<HostActivity, TimeNs> totals;
     for (const auto& [key, between] : named) {
@@ -194,7 +194,7 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
 
 namespace {
 
-/// How much longer `of_rank` is in these steps than its median in those that count.
+/// The excess of `of_rank` in these steps over its median in the steps that count.
 template <class OfRank>
 TimeNs growth(const AnomalyInput& input, const std::vector<std::size_t>& timelines, std::size_t rank,
               const OfRank& of_rank) {
@@ -256,7 +256,7 @@ void findLongSteps(const AnomalyInput& input, Anomalies& found) {
         cases.add(all[place].longest, all[place].time - typical);
         longer += all[place].time - typical;
     }
-    // Whether findings of these steps explain half of it.
+    // Checks whether findings of these steps explain half of it.
     TimeNs told{0};
     for (const Anomaly& anomaly : found) {
         const bool now_and_then = anomaly.seen.steps < anomaly.seen.of_steps;

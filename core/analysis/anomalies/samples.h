@@ -19,8 +19,8 @@ namespace bubblescope {
 class TransferBatches;
 class TransferTable;
 
-/// The ops, except optimizers, that a rank ran in a step, in order: OpSamples from `begin` to `end()`. 24 bytes,
-/// because a run of small steps has one for every few ops.
+/// The ops, except optimizers, that a rank ran in a step, in order: OpSamples from `begin` to `end()`. Takes 24 bytes,
+/// because a run of small steps has one row for every few ops.
 struct OpRow {
     std::uint32_t step = 0; ///< index into the run's steps
     Rank rank;
@@ -49,10 +49,10 @@ private:
     std::vector<double> durations_;
 };
 
-/// How long all ops of a run took, except optimizers, in groups of similar ones: those of one replica, rank, chunk and
-/// kind. The halves of a pair, which last as long as the pair, are separate kinds. 8 bytes per op, 12 if one takes
-/// longer than four seconds; linear in ops. There are samples of warm-up and outlying steps, but medians are those of
-/// the other steps if they have similar ops.
+/// The durations of all ops of a run except optimizers, in groups of similar ones: those of one replica, rank, chunk
+/// and kind. The halves of a pair, which last as long as the pair, are separate kinds. 8 bytes per op, 12 if one takes
+/// longer than four seconds; linear in ops. Warm-up and outlying steps have samples too, but medians are taken over the
+/// other steps if these have similar ops.
 class OpSamples {
 public:
     /// `selection` must be that of the steps.
@@ -84,7 +84,7 @@ public:
     /// The number of steps, per replica, that medians are taken over: the steady ones, or all if there are none.
     [[nodiscard]] std::size_t medianSteps() const;
 
-    /// The group's number among the same groups of all replicas.
+    /// The group's place: its number within its replica.
     [[nodiscard]] std::size_t placeOf(std::size_t group) const { return group % per_replica_; }
     [[nodiscard]] std::size_t placeOf(Rank rank, Chunk chunk, std::size_t kind) const {
         return (rank.index() * chunks_ + chunk.index()) * kKinds + kind;
@@ -93,7 +93,6 @@ public:
     [[nodiscard]] PlaceDurations ofRank(Rank rank) const;
     [[nodiscard]] std::size_t countOfPlace(std::size_t place) const; ///< number of samples
     [[nodiscard]] double medianOfPlace(std::size_t place) const { return place_medians_[place]; }
-    /// The group of a place in a replica.
     [[nodiscard]] std::size_t groupAt(int replica, std::size_t place) const {
         return static_cast<std::size_t>(replica) * per_replica_ + place;
     }
@@ -204,15 +203,18 @@ class StepCosts {
 public:
     explicit StepCosts(const StepTimeline& step, const StepKnowledge& known = {});
 
-    /// How much shorter the step gets if its ops, except optimizers, take `time(rank, op)`; negative if longer. The
-    /// separate times of a pair's halves are unknown: if a half, taken as the whole pair, would be faster by some time,
-    /// the pair is faster by half of that. For a stage or a rank, which has both kinds of halves, this adds up.
+    /// The time that the step saves if its ops, except optimizers, take `time(rank, op)`; negative if it gets longer.
+    /// The times of a pair's halves are not known separately: if a half, taken as the whole pair, would be faster by
+    /// some time, the pair counts as faster by half of that time. For a stage or a rank, which has halves of both
+    /// kinds, the sum is right.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
-    /// As above, if no transfer from one rank to another, or `both_ways` between them, takes longer than `most`.
+    /// As above, if no transfer from one rank to another (with `both_ways`, in either direction) takes longer than
+    /// `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
-    /// The same without what `spent(rank, an interval on the step's clock)` finds in ops and in the waits before them.
+    /// As above, without the time that `spent(rank, an interval on the step's clock)` finds in ops and in the waits
+    /// before them.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
-    /// The same if no transfer of activations, or of gradients, takes any time.
+    /// As above, if no transfer of activations, or of gradients, takes any time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 
 private:

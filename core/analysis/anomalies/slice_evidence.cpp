@@ -32,7 +32,7 @@ DeviceUse useWithin(const BusySpans& kernels, TimeInterval op) {
     return use;
 }
 
-/// An op whose device use is extracted.
+/// An op whose use of the device is extracted.
 struct MeasuredOp {
     TimeInterval time; ///< on the file's clock
     Rank rank;
@@ -58,7 +58,7 @@ std::map<std::uint32_t, int> ranksOfFiles(const ClockOfRank& clocks) {
     return ranks;
 }
 
-/// For ranks that are alone in their file.
+/// The host activities of ranks that are alone in their file.
 ActivityOfRanks activitiesOf(const std::vector<HostActivityTimes>& files, const ClockOfRank& clocks, bool moved) {
     const auto isNamed = [](const BusySpans& times) { return !times.busy.empty(); };
     std::map<std::uint32_t, int> ranks_of_file = ranksOfFiles(clocks);
@@ -155,16 +155,16 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
         return std::ranges::any_of(file.times, [](const BusySpans& times) { return !times.busy.empty(); });
     });
     const bool moved = run_clocks.method == ClockMethod::Aligned;
-    ClockOfRank clocks; // needed if there are activities or kernels
+    ClockOfRank clocks; // needed only for activities or kernels
     if (any_activity) {
         BUBBLESCOPE_ASSIGN(clocks, clocksOfRanks(run, run_clocks));
         evidence.activities = activitiesOf(activities, clocks, moved);
     }
     RawTrace raw(run.trace);
     BUBBLESCOPE_ASSIGN(std::vector<BusySpans> kernels, extractKernelTime(raw));
-    std::optional<OpsOfFiles> ops; // kernels are assigned to ranks if there are any
+    std::optional<OpsOfFiles> ops; // created only if there are kernels to assign to ranks
     for (std::uint32_t file = 0; file < kernels.size(); ++file) {
-        // Those of one extract at a time, because a large job has thousands of ranks with a few megabytes each.
+        // Handles one extract at a time, because a large job has thousands of ranks with a few megabytes each.
         if (raw.files()[file].extract != nullptr) {
             BUBBLESCOPE_ASSIGN(kernels[file], raw.stored<BusySpans>(file, keyOf(kKernelTime)));
         }

@@ -13,14 +13,13 @@
 
 namespace bubblescope {
 
-/// How the device of a rank idled inside the ops of a chunk.
+/// The idle time of a rank's device inside the ops of a chunk.
 struct DeviceGaps {
     std::vector<double>
         fractions;  ///< for each op with several kernels: the fraction of its time in which the device was idle
     TimeNs idle{0}; ///< sum over those ops
 };
 
-/// All instances of a kernel.
 struct KernelSum {
     std::int64_t count = 0;
     TimeNs total{0};
@@ -39,11 +38,11 @@ struct SliceEvidence {
     std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty if no ranks share a stage
 };
 
-/// Extracts it from the files of a run that alignRun() put on `clocks`. Memory peaks only if `peaks_wanted`. Errors: as
-/// extract().
+/// Extracts the evidence from the files of a run that alignRun() put on `clocks`. Includes memory peaks only if
+/// `peaks_wanted`. Errors: as for extract().
 [[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks, bool peaks_wanted);
 
-/// When a file's devices ran kernels.
+/// The times at which a file's devices ran kernels.
 [[nodiscard]] Result<std::vector<BusySpans>> extractKernelTime(RawTrace& raw);
 inline constexpr Extractor<BusySpans> kKernelTime{"kernel time", extractKernelTime};
 

@@ -57,7 +57,7 @@ std::string timeText(double ns) {
     return formatTime(TimeNs{static_cast<std::int64_t>(ns)});
 }
 
-/// `other_way`: the time of transfers in the other direction, if that is slow as well.
+/// `other_way`: the time of transfers in the other direction, if that direction is slow as well.
 void tell(Anomaly& anomaly, double time, double usual, std::optional<double> other_way, bool of_two, double share) {
     const auto from = anomaly.rank->value;
     const auto to = anomaly.peer->value;

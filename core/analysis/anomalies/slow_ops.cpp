@@ -17,8 +17,8 @@ namespace {
 /// Smaller groups do not show what is usual.
 constexpr std::size_t kFewestLikes = 4;
 
-/// How long each sample should take: the median of similar ops, plus what its micro-batch adds at its place. With data
-/// twice as long, attention takes four times as long and other work twice, so places differ in how much is added.
+/// The time that each sample should take: the median of similar ops, plus what its micro-batch adds at its place. With
+/// data twice as long, attention takes four times as long and other work twice, so places differ in how much is added.
 class UsualTimes {
 public:
     /// `levels`, by the run's steps and micro-batch, may be empty.
@@ -37,7 +37,7 @@ public:
         }
         fitSlopes();
     }
-    /// Number of samples for which it is known.
+    /// Number of samples whose usual time is known.
     [[nodiscard]] std::size_t known() const {
         std::size_t known = 0;
         for (std::size_t group = 0; group < samples_.groupCount(); ++group)
@@ -57,9 +57,9 @@ private:
     [[nodiscard]] bool isKnown(std::size_t group) const {
         return samples_.count(group) >= kFewestLikes && samples_.median(group) > 0;
     }
-    /// Per place: the median of how much longer ops are, divided by how much longer their micro-batch is.
+    /// Finds, per place, the median ratio of an op's excess to that of its micro-batch.
     void fitSlopes() {
-        constexpr double kTelling = 0.1; // closer to the usual level is noise
+        constexpr double kTelling = 0.1; // levels closer to the usual one are noise
         std::vector<std::vector<double>> of_place;
         for (std::size_t i = 0; i < samples_.size(); ++i) {
             const std::size_t place = samples_.placeOf(samples_.group(i));
@@ -104,7 +104,7 @@ private:
 /// By row: ordered by step, then rank.
 using SlowByRow = std::map<std::size_t, SlowOps>;
 
-/// A rank that is slow from some step on was already reported; its later ops belong to that finding.
+/// True if the rank was already reported as slow from some step on; its later ops belong to that finding.
 bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
         return a.kind == AnomalyKind::Straggler && a.rank == rank && a.replica.value_or(step.replica) == step.replica &&
@@ -112,7 +112,7 @@ bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     });
 }
 
-/// All rows of one rank of a replica that have slow ops.
+/// All rows with slow ops of one rank of a replica.
 struct SlowPlace {
     int replica = 0;
     Rank rank;
@@ -234,7 +234,7 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const Usua
     return anomaly;
 }
 
-/// Slow ops are scattered over more than half of the ranks, without one standing out.
+/// True if slow ops are scattered over more than half of the ranks and no rank stands out.
 bool isEverywhere(const std::vector<SlowPlace>& places, std::size_t ranks) {
     constexpr std::size_t kFewest = 3;
     if (places.size() < kFewest || 2 * places.size() <= ranks) return false;
@@ -327,7 +327,7 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
 /// One-time costs of every process (lazy initialisation, autotuning, cold caches) make warm-up steps slow on most
 /// ranks. This is not a fault of any rank, and is reported as a long warm-up if it lasts.
 void takeOutWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& by_row) {
-    std::map<std::size_t, std::size_t> ranks; // per step of the warm-up: how many ranks have slow ops
+    std::map<std::size_t, std::size_t> ranks; // per step of the warm-up: number of ranks with slow ops
     for (const auto& [row, slow] : by_row) {
         const std::size_t step = samples.rows()[row].step;
         if (input.selection.whyAside(step) == SetAside::WarmUp) ++ranks[step];

@@ -21,7 +21,7 @@ struct Peer {
     const KernelSums* kernels = nullptr;
 };
 
-/// Its compute time, compared with that of its peers for the same kernels.
+/// A rank's compute time, compared with that of its peers for the same kernels.
 struct PeerLoad {
     double own = 0; ///< ns over the trace
     double usual = 0;
@@ -52,7 +52,7 @@ PeerLoad loadOf(const std::vector<Peer>& group, std::size_t of) {
     return load;
 }
 
-/// For a pipeline rank in one replica, over the run's steps.
+/// Op time of a pipeline rank in one replica, over the run's steps.
 double opTime(const AnomalyInput& input, int replica, Rank rank) {
     double sum = 0;
     for (const StepTimeline& step : input.run.steps) {

@@ -8,17 +8,17 @@
 #include <span>
 #include <utility>
 
-// Compares stages with each other. A slow stage differs from noise by its distance to the median stage in median
-// deviations, by a rank test of the ops' times, and by what a step would save if the stage were like the median one.
-// With two stages, each is compared with the other, and only the test and the saving decide.
+// Compares stages with each other. A slow stage is distinguished from noise by its distance to the median stage in
+// median deviations, by a rank test of the ops' times, and by what a step would save if the stage were like the median
+// one. With two stages, each is compared with the other, and only the test and the saving decide.
 namespace bubblescope {
 namespace {
 
 constexpr std::size_t kStageKinds =
-    4; // F, B, I, W; halves of pairs last as long as the pair and say little about a stage
+    4; // F, B, I, W; halves of pairs last as long as the pair and reveal little about a stage
 
-/// The time of a stage's ops, compared with that of as many ops of those kinds on the median stage, or on the other of
-/// two.
+/// The time of a stage's ops, compared with the time of the same number of ops of those kinds on the median stage, or
+/// on the other one of two.
 struct StageLoad {
     Rank rank;
     Chunk chunk;
@@ -181,7 +181,7 @@ TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
     });
 }
 
-/// In that case the rank is slow, not its share of the model.
+/// True if the stage's rank is a straggler: then the rank is slow, not its share of the model.
 bool ofStraggler(const Anomalies& found, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
         const bool of_peers = a.kind == AnomalyKind::HiddenStraggler; // one that shares the stage
@@ -203,7 +203,7 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
     RelativeTimes relative(samples, loads, usual);
     std::vector<double> chances(loads.size(), 1.0);
     for (std::size_t i = 0; i < loads.size(); ++i) {
-        // Its pairs are slow too, so at most the ratio's share of a step can be saved.
+        // Its pairs are also slow, so at most the ratio's share of a step can be saved.
         const bool can_matter = loads[i].ratio - 1 >= input.limits.least_cost;
         if (!can_matter || loads[i].ratio - 1 < input.limits.stage_deviations * deviation) continue;
         std::vector<double> others;

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-// Ranks whose processes are ready to run while the host's cores run others. Everything they do then takes longer,
-// messages are received late, and neither ops nor links are to blame.
+// Ranks whose processes are ready to run while the host's cores run other processes. Everything they do then takes
+// longer, messages are received late, and neither ops nor links are to blame.
 namespace bubblescope {
 namespace {
 
@@ -18,7 +18,7 @@ TimeNs waited(const AnomalyInput& input, const RankOfReplica& place, TimeInterva
                                                   : timeWithin(known->second.of(HostActivity::WaitForCore), time);
 }
 
-/// The median over steps of the fraction of a step that it waits.
+/// The median over steps of the fraction of a step for which the rank waits.
 double shareOf(const AnomalyInput& input, const RankOfReplica& place) {
     std::vector<double> shares;
     for (std::size_t s = 0; s < input.run.steps.size(); ++s) {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// Compares ranks with their equals: the same rank of other replicas, which runs the same ops, and the rank itself in
+// Compares ranks with equivalent ones: the same rank of other replicas, which runs the same ops, and the rank itself in
 // earlier steps.
 namespace bubblescope {
 namespace {
@@ -42,8 +42,8 @@ TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, doubl
     });
 }
 
-/// The report about a rank whose ops take `ratio` times as long as they should from a step on, and the step (index into
-/// the run's) on which its cost was replayed. Nothing if the cost is too small. The caller adds texts and evidence.
+/// A report about a rank whose ops take `ratio` times as long as they should from a step on, and the step (index into
+/// the run's) on which the cost was replayed. Empty if the cost is too small. The caller adds texts and evidence.
 struct Slowdown {
     Anomaly anomaly;
     std::size_t step = 0;
@@ -61,7 +61,7 @@ std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank 
     return slowdown;
 }
 
-/// A rank's times relative to those of its equals.
+/// A rank's times relative to those of equivalent ranks.
 struct AmongReplicas {
     double ratio = 1; ///< median
     double chance = 1;
@@ -138,7 +138,7 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
 void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     if (samples.replicas() < 2) return;
     struct Times {
-        std::vector<double> compute; ///< relative to the equals in the other replicas
+        std::vector<double> compute; ///< relative to the equivalent ranks in the other replicas
         std::vector<double> whole;
         double waits = 0;
         double ops = 0;
@@ -215,7 +215,7 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         if (chance > input.limits.chance || !step) continue;
         const double ratio = statistics::median(own.compute);
         const Rank slow = key.second;
-        // Its equals' ops end with its own, so all of them save what it saves.
+        // The ops of equivalent ranks end together with its own, so all of them save the same time.
         const TimeNs cost =
             StepCosts(steps[*step], input.knownOf(*step)).savedByOps([&](Rank rank, const TimelineOp& op) {
                 if (rank != slow) return op.duration();
@@ -250,7 +250,7 @@ struct RankLevels {
     std::vector<double> levels;       ///< one per step
     std::vector<double> own;          ///< undivided levels; empty if there are more than two ranks
 
-    /// Whether most of the change is the rank's own: with two ranks, the other may have become faster.
+    /// True if most of the change is the rank's own: with two ranks, the other may have become faster.
     [[nodiscard]] bool changedItself(const statistics::Change& change) const {
         if (own.empty()) return true;
         const auto begin = own.begin();
@@ -332,7 +332,7 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
             anomaly.suggestion =
                 say("Find out what happened to it before step {}. {}", input.run.steps[first].index, lookAtDevice());
             found.push_back(std::move(anomaly));
-            break; // the first one; later ones show in the step times
+            break; // report only the first change; later ones show in the step times
         }
     }
 }

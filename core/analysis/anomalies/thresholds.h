@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// The limits from which something is an anomaly. thresholdTable() states unit and meaning of each; users override them
-/// by name.
+/// The limits above which something counts as an anomaly. thresholdTable() gives the unit and meaning of each; users
+/// override them by name.
 struct Thresholds {
     double least_cost = 0.02;
     double serious_cost = 0.1;

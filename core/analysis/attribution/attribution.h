@@ -21,7 +21,7 @@ enum class RootCauseKind : std::uint8_t {
     SlowLink,  ///< a transfer took longer than typical
     // An op started later than possible, classified by the records of the delay (DelayParts):
     InTransfer, ///< its rank had a transfer in progress
-    Blocked,    ///< its rank was in a send, receive or wait, and nothing was in progress
+    Blocked,    ///< its rank was in a send, receive or wait, and no transfer was in progress
     ReplayedWork,
     LateStart, ///< nothing is recorded
 };
@@ -29,7 +29,7 @@ enum class RootCauseKind : std::uint8_t {
 [[nodiscard]] std::string_view
 rootCauseKindName(RootCauseKind kind); ///< "slow-stage", "slow-op", "slow-link", "late-start" …
 
-/// An op, transfer or start, and how much it exceeds the usual time.
+/// An op, transfer or start, and the time by which it exceeds the usual one.
 struct Excess {
     RootCauseKind kind = RootCauseKind::SlowOp;
     UnitIndex unit = kNoUnit; ///< for a transfer, the unit that it feeds
@@ -44,8 +44,8 @@ struct AttributedBubble {
     UnitIndex before = kNoUnit; ///< the unit that the rank waited to run; kNoUnit after its last
     TimeNs start{0};            ///< from the start of the step
     TimeNs end{0};
-    /// How much of the wait would remain if all ops and transfers took their typical time and nothing started late: the
-    /// schedule's part.
+    /// The part of the wait that would remain if all ops and transfers took their typical time and nothing started
+    /// late: the schedule's part.
     TimeNs usual{0};
     /// The largest excess on the chain of ops and transfers that the rank waited for. None if the wait is due to the
     /// schedule alone, or if the rank waited because it was itself faster than usual.
@@ -88,14 +88,14 @@ private:
     std::size_t rank_ = 0;
 };
 
-/// The bubbles of a step, rank after rank, each rank's by time, in 40 bytes each, because a step has about as many as
-/// ops.
+/// The bubbles of a step, rank after rank, each rank's by time. A bubble takes 40 bytes, because a step has about as
+/// many bubbles as ops.
 class AttributedBubbles {
 public:
     using Iterator = AttributedBubbleIterator;
 
     AttributedBubbles() = default;
-    /// `begin` has the index of each rank's first bubble, plus their number. All of them must be set().
+    /// `begin` has the index of each rank's first bubble, followed by the number of bubbles. All of them must be set().
     explicit AttributedBubbles(std::vector<std::size_t> begin) : begin_(std::move(begin)) {
         resizeLarge(packed_, begin_.back());
     }
@@ -107,7 +107,6 @@ public:
     [[nodiscard]] std::size_t size() const { return packed_.size(); }
     [[nodiscard]] Iterator begin() const { return {*this, 0, 0}; }
     [[nodiscard]] Iterator end() const { return {*this, packed_.size(), ranks()}; }
-    /// The bubbles of one rank.
     struct OfRank {
         Iterator from;
         Iterator to;
@@ -116,7 +115,6 @@ public:
     };
     /// Empty for a rank that the step does not have.
     [[nodiscard]] OfRank of(Rank rank) const;
-    /// Total memory.
     [[nodiscard]] std::size_t bytes() const {
         return packed_.capacity() * sizeof(Packed) + begin_.capacity() * sizeof(std::size_t);
     }
@@ -151,7 +149,7 @@ inline void AttributedBubbleIterator::findRank() {
         ++rank_;
 }
 
-/// A cause of waits, and how much time it cost each rank.
+/// A cause of waits, and the time that it cost each rank.
 struct RootCause {
     RootCauseKind kind = RootCauseKind::SlowOp;
     Rank rank;                     ///< the rank that ran the ops or sent the transfers
@@ -160,17 +158,17 @@ struct RootCause {
     std::optional<Chunk> chunk;    ///< for a slow stage
     std::int64_t count = 0;        ///< number of ops, transfers or starts concerned
     TimeNs excess{0};              ///< total time above usual
-    TimeNs waits{0};               ///< its share of what all ranks waited longer than usual
-    TimeNs saves{0};               ///< how much shorter the step is without this excess, by a replay
-    std::vector<TimeNs> idle;      ///< in the same replay, per rank: how much shorter its bubble is; negative if longer
+    TimeNs waits{0};               ///< its share of the time by which all ranks waited longer than usual
+    TimeNs saves{0};               ///< time that the step saves without this excess, found by a replay
+    std::vector<TimeNs> idle;      ///< in the same replay, per rank: reduction of its bubble; negative if it grows
 };
 
 struct StepAttribution {
     AttributedBubbles bubbles;
-    std::vector<RootCause> ranking; ///< those that caused most waiting, at most kMaxRootCauses; sorted by savings
+    std::vector<RootCause> ranking; ///< those that caused the most waiting, at most kMaxRootCauses; sorted by savings
     TimeNs usual{0};                ///< in all bubbles: the schedule's part
-    TimeNs attributed{0};           ///< in all bubbles: the excess over that with a known cause
-    TimeNs unexplained{0};          ///< in all bubbles: the excess over that without an excess on the chain
+    TimeNs attributed{0};           ///< in all bubbles: the excess over the schedule's part that has a known cause
+    TimeNs unexplained{0};          ///< in all bubbles: the rest of that excess, for which the chain shows no cause
 };
 inline constexpr std::size_t kMaxRootCauses = 6;
 

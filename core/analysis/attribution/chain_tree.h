@@ -9,7 +9,7 @@
 namespace bubblescope {
 
 /// The units of a step as a tree. The parent of a unit is the one that it waited for last; units that waited for
-/// nothing are children of the start of the step (kNoUnit). So the path up from a unit is the chain of ops and
+/// nothing are children of the start of the step (kNoUnit). The path up from a unit is therefore the chain of ops and
 /// transfers that led to it.
 ///
 /// Each unit has a non-negative weight. Uses jump pointers as in Myers, "An applicative random-access stack" (1983),
@@ -32,12 +32,12 @@ public:
 
     /// The last unit on both paths, which may be one of the two; kNoUnit if that is the start of the step.
     [[nodiscard]] UnitIndex meet(UnitIndex a, UnitIndex b) const;
-    /// The sum of weights on the path from `from` up to `above`, without the latter.
+    /// The sum of weights on the path from `from` up to `above`, excluding `above`.
     [[nodiscard]] TimeNs sum(UnitIndex from, UnitIndex above) const { return node(from).sum - node(above).sum; }
     /// The unit with the largest weight on that path; kNoUnit if all are 0.
     [[nodiscard]] UnitIndex largest(UnitIndex from, UnitIndex above) const;
-    /// The first unit above `from` such that the path up to it, without that unit, weighs at least `weight`; kNoUnit if
-    /// there is none.
+    /// The first unit above `from` such that the path up to it, excluding that unit, weighs at least `weight`; kNoUnit
+    /// if there is none.
     [[nodiscard]] UnitIndex enough(UnitIndex from, TimeNs weight) const;
 
 private:
@@ -47,7 +47,7 @@ private:
         std::int32_t parent;
         std::int32_t jump;
         std::int32_t depth;
-        std::int32_t largest; ///< on the path up to `jump`, without the latter
+        std::int32_t largest; ///< on the path up to `jump`, excluding it
         TimeNs sum;           ///< on the path up to the start
         TimeNs weight;
     };

@@ -33,7 +33,7 @@ class PathWalk {
 public:
     PathWalk(const StepGraph& graph, CriticalPath& path) : path_(path), at_(graph.wall) {}
 
-    /// Adds a segment of this kind from `from` to where the walk is.
+    /// Adds a segment of this kind from `from` to the current position of the walk.
     void back(PathSegment::Kind kind, UnitIndex unit, TimeNs from, TimeNs& sum) {
         if (from >= at_) return;
         path_.segments.push_back({kind, unit, from, at_});

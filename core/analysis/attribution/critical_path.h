@@ -21,8 +21,8 @@ struct PathSegment {
     TimeNs end{0};
 };
 
-/// Why the step took as long as it did: a chain of ops and transfers from its start to its end, each of which started
-/// when the previous one ended. The segments are contiguous and disjoint, so they sum to the wall time.
+/// The reason why the step took as long as it did: a chain of ops and transfers from its start to its end, each of
+/// which started when the previous one ended. The segments are contiguous and disjoint, so they sum to the wall time.
 struct CriticalPath {
     std::vector<PathSegment> segments; ///< by time; none are empty
     TimeNs ops{0};
@@ -30,7 +30,7 @@ struct CriticalPath {
     TimeNs delays{0};
     /// The delays by cause: Communication, Peer, Replay, LateStart; Unknown for those that no record explains.
     PerCause<TimeNs> delayed{};
-    /// Per unit: how much later it could have ended without making the step longer, everything else being equal. 0 on
+    /// Per unit: the time by which it could have ended later without making the step longer, all else being equal. 0 on
     /// the critical path.
     std::vector<TimeNs> slack;
 };

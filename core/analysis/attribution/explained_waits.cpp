@@ -1,11 +1,11 @@
 // Method. Let k be the unit before a wait on its rank, and j the unit that the rank waited for last. Chains of latest
-// predecessors lead to both; they are paths in a ChainTree. Where they meet, at unit a, both begin at the same time. So
-// the wait is the length of the chain from a to j minus that from a to k: whatever happened before a delayed both
-// equally.
+// predecessors lead to both; they are paths in a ChainTree. Where they meet, at unit a, both begin at the same time.
+// The wait is therefore the length of the chain from a to j minus that from a to k: whatever happened before a delayed
+// both equally.
 //
 // The time by which a wait is longer than in the replay at typical times is attributed to the excess of the chain from
-// a to j, in proportion. If that is not enough, the excess above a counts too, the nearest first: it also delayed k,
-// but less, because k had to wait for something else anyway. A chain has many units and a unit is on many chains, so
+// a to j, in proportion. If that is not enough, the excess above a also counts, nearest first: it also delayed k, but
+// less, because k had to wait for something else anyway. A chain has many units and a unit is on many chains, so
 // fractions are not added unit by unit: they are added at j, subtracted at a, and summed over the tree once.
 
 #include "core/analysis/attribution/explained_waits.h"
@@ -41,8 +41,8 @@ inline ExplainedWaits::Wait ExplainedWaits::explained(Rank rank, UnitIndex waiti
     const TimeNs on_chain = tree.sum(waited_for, meeting) + of_start;
     const TimeNs attributed = std::max(TimeNs{0}, std::min(longer, on_chain));
     result.chain = {waited_for, meeting, partOf(attributed, on_chain)};
-    // The excess that delayed both, but the unit before the wait less, because that had to wait for something else as
-    // well.
+    // The excess that delayed both; the unit before the wait was delayed less, because it had to wait for something
+    // else as well.
     const UnitIndex top = tree.enough(meeting, longer - attributed);
     const TimeNs in_common = tree.sum(meeting, top);
     const TimeNs rest = std::max(TimeNs{0}, std::min(longer - attributed, in_common));
@@ -184,7 +184,7 @@ ExplainedWaits::BubblePlaces ExplainedWaits::bubblePlaces() const {
     return places;
 }
 
-/// The largest excess of one unit, and of the start of another; kNoUnit for none.
+/// The largest excess of one unit and of another unit's start; kNoUnit for none.
 Excess ExplainedWaits::largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
     Excess best;
     const auto consider = [&](RootCauseKind kind, UnitIndex unit, TimeNs time) {

@@ -22,16 +22,16 @@ class ExplainedWaits {
 public:
     explicit ExplainedWaits(const StepExcess& excess) : excess_(excess), graph_(excess.graph()) {}
 
-    /// Call first, once: everything except the ranking.
+    /// Call it first, once. Computes everything except the ranking.
     [[nodiscard]] StepAttribution explain();
-    /// Call second, once. Computes the fractions.
+    /// Call it second, once. Computes the fractions.
     void sumShares();
 
-    /// The fraction in which the excess of a unit's own time is attributed, over all waits.
+    /// The fraction, summed over all waits, in which the excess of a unit's own time is attributed.
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
-    /// As ofOp(), for its start, and for the transfer of the input that it waited for last.
+    /// Like ofOp(), for its start, and for the transfer of the input that it waited for last.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
-    /// Gives away the memory of the ends at typical times, which are not needed after explain().
+    /// Moves out the memory of the ends at typical times, which is not needed after explain().
     [[nodiscard]] TaskTimes takeTypicalEnds() { return std::move(typical_ends_); }
 
 private:
@@ -73,7 +73,7 @@ private:
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const {
         return unit == kNoUnit ? TimeNs{0} : graph_.end[StepGraph::at(unit)];
     }
-    /// Only after replayTypical().
+    /// Call it only after replayTypical().
     [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return typical_ends_[unit]; }
 
     const StepExcess& excess_;
@@ -83,7 +83,7 @@ private:
     ListToFill<Share> common_;          ///< for the wait before each unit, between explain() and sumShares()
     std::vector<Wait> behind_;          ///< for each rank that waits after its last unit
     ListToFill<double> fraction_;       ///< per unit: the sum of the fractions in which its excess is attributed
-    ListToFill<double> start_fraction_; ///< as `fraction_`, for its start alone, by the wait before it
+    ListToFill<double> start_fraction_; ///< like `fraction_`, for its start alone, by the wait before it
 };
 
 } // namespace bubblescope

@@ -35,7 +35,7 @@ public:
     /// 0 if there are no transfers this way.
     [[nodiscard]] TimeNs typicalTransfer(Way way) const { return typical_transfer_[indexOf(way)]; }
 
-    /// How much longer than typical a unit's own time is.
+    /// The excess of a unit's own time over its typical time.
     struct Longer {
         TimeNs of_stage{0}; ///< because its stage usually takes longer
         TimeNs of_op{0};
@@ -64,7 +64,7 @@ public:
     }
     /// All delays per unit; empty if there are none.
     [[nodiscard]] const std::vector<TimeNs>& delays() const { return delays_; }
-    /// As delays(), for one kind.
+    /// Like delays(), for one kind.
     [[nodiscard]] const std::vector<TimeNs>& delaysOf(RootCauseKind kind) const {
         switch (kind) {
         case RootCauseKind::InTransfer: return parts_.communication;

@@ -45,8 +45,8 @@ void StepSavings::replayObserved() {
 void StepSavings::find(std::vector<RootCause>& causes, TaskTimes spare) {
     if (causes.empty()) return;
     if (observed_.empty()) replayObserved();
-    // A replay needs its own lists, so at most two run at once: in the lists of the observed step and in the spare
-    // ones.
+    // A replay needs lists of its own, so at most two run at once: one in the lists of the observed step and one in the
+    // spare ones.
     constexpr std::size_t kLanes = 2;
     std::array<ListToFill<TimeNs>, kLanes> durations{std::move(observed_)};
     std::array<TaskTimes, kLanes> ends{std::move(observed_ends_), std::move(spare)};
@@ -70,7 +70,7 @@ ListToFill<TimeNs> StepSavings::observedDurations() const {
     return durations;
 }
 
-/// Length of the replay without a cause. `durations` are the observed ones, also afterwards.
+/// Length of the replay without a cause. `durations` are the observed ones before and after the call.
 TimeNs StepSavings::lengthWithout(const RootCause& root_cause, ListToFill<TimeNs>& durations, TaskTimes& ends) const {
     if (root_cause.kind == RootCauseKind::SlowLink) {
         const InputTimes transfers = atTypicalTime(root_cause);

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// How much shorter a step is without a cause of waits: it is replayed as observed, and again with the ops, transfers
-/// or starts concerned limited to their usual time.
+/// The time that a step saves without a cause of waits: the step is replayed as observed, and again with the ops,
+/// transfers or starts concerned limited to their usual time.
 ///
 /// Refers to a StepExcess and a replay of the same step, which must outlive it. Not thread-safe. Each replay is linear
 /// in units.
@@ -19,7 +19,7 @@ public:
     StepSavings(const StepExcess& excess, const StepReplay& replay)
         : excess_(excess), graph_(excess.graph()), replay_(replay) {}
 
-    /// Replays the step as observed, on the calling thread. If it was not called before, find() does so.
+    /// Replays the step as observed, on the calling thread. If it was not called before, find() calls it.
     void replayObserved();
     /// Sets `saves` and `idle` of each cause. Call once. Two replays run at a time, one of them in the memory of
     /// `spare`.

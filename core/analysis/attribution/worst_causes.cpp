@@ -33,7 +33,7 @@ struct CauseSum {
     }
 };
 
-using WaitedForOp = std::pair<double, UnitIndex>; ///< how much waiting it caused, and which unit it is
+using WaitedForOp = std::pair<double, UnitIndex>; ///< the waiting that it caused, and its unit
 
 void keepGreatest(std::vector<WaitedForOp>& worst, const WaitedForOp& op) {
     if (worst.size() == kMaxRootCauses) {
@@ -58,8 +58,8 @@ public:
           chunks_(static_cast<std::size_t>(std::max(1, vpp))), stages_(ranks_ * chunks_), links_(ranks_ * 2),
           starts_(ranks_) {}
 
-    /// Keeps only the slow ops that can get into the ranking, the worst first. Works in two halves by
-    /// rank; the sums of a rank's stages are in the order of its units, which are mostly in one half.
+    /// Keeps only the slow ops that may enter the ranking, worst first. Works in two halves by rank; the sums of a
+    /// rank's stages are in the order of its units, which are mostly in one half.
     void addOps(std::size_t half) {
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
             const auto rank = StepGraph::at(graph_.rank[unit]);

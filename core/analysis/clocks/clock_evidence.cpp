@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kOpsCompared = 32; // per rank
 
-/// Nothing if one of its numbers is missing.
+/// Empty if one of its numbers is missing.
 std::optional<Ping> pingOf(const Trace& trace, const Instant& instant) {
     const auto number = [&](std::string_view name) { return trace.intArg(instant.args, name); };
     const auto asker = number("asker");
@@ -36,7 +36,7 @@ struct CollectiveKind {
     std::string_view kernel; ///< part of a kernel's name
     std::string_view host;   ///< after "gloo:"
 };
-// Without broadcast and reduce, where only one member is waited for.
+// Without broadcast and reduce, in which members wait for only one member.
 constexpr std::array kCollectiveKinds{CollectiveKind{"AllReduce", "all_reduce"},
                                       CollectiveKind{"AllGather", "all_gather"},
                                       CollectiveKind{"ReduceScatter", "reduce_scatter"},

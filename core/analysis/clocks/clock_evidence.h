@@ -20,8 +20,9 @@ namespace bubblescope {
 /// Replica and rank.
 using RankKey = std::pair<int, Rank>;
 
-/// Which of the run's trace files each rank's ops come from: the one whose slices begin and end at the same times as
-/// the ops. Leaves out ranks without a match. With one file, that file for all. Errors: as extract().
+/// For each rank, the trace file of the run that its ops come from: the one whose slices begin and end at the same
+/// times as the ops. Leaves out ranks without a match. If there is only one file, it belongs to all ranks. Errors: as
+/// for extract().
 [[nodiscard]] Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run);
 
 /// By replica and rank.
@@ -34,17 +35,18 @@ struct InstantQuery {
     std::map<std::int64_t, std::vector<std::uint32_t>> keys_at; ///< by time in ns
     std::uint32_t keys = 0;                                     ///< number of keys: 0 … keys − 1
 };
-/// For each key, how many of its points in time are the begin or end of a slice of the file.
+/// For each key, the number of its points in time at which a slice of the file begins or ends.
 using InstantVotes = std::vector<std::int64_t>;
 [[nodiscard]] Result<std::vector<InstantVotes>> instantVotes(RawTrace& raw, const InstantQuery& query);
 
-/// Where a native file was written. Files with the same `clock` have times of one clock, whatever the host is called.
+/// The host on which a native file was written. Files with the same `clock` have times of one clock, regardless of the
+/// host's name.
 struct RecordedHost {
     std::string name;
     std::string clock; ///< the machine since its last start; empty if unknown
 };
 
-/// The statements of a native file about clocks (core/timeline/trace_names.h).
+/// The data of a native file about clocks (core/timeline/trace_names.h).
 struct NativeClocks {
     std::optional<RecordedHost> host;
     std::vector<Ping> pings; ///< between ranks of the whole run; times as the trace has them
@@ -83,12 +85,12 @@ struct MatchedCollective {
 void addCollectives(const std::vector<MatchedCollective>& collectives, const std::vector<int>& clock_of_file,
                     TimeNs spread, std::vector<Precedence>& precedences, std::vector<Coincidence>& coincidences);
 
-/// Begins and ends of the slices that ops may come from, and how many slices have each: stored in an extract for
-/// rankFiles(), under this key.
+/// Start and end times of the slices that ops may come from, and the number of slices with each: stored in an extract
+/// for rankFiles(), under this key.
 using FileInstants = std::map<std::int64_t, std::int64_t>;
 inline constexpr std::string_view kInstantsKey = "instants of ops";
 
-// In extracts, see core/recognise/extract_values.h.
+// Serialization in extracts, see core/recognise/extract_values.h.
 template <class Wire>
 void fields(Wire& wire, RecordedHost& value) {
     auto& [name, clock] = value;

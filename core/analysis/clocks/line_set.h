@@ -9,7 +9,7 @@ namespace bubblescope {
 /// Uses doubles: values are nanoseconds, exact below 2^53.
 class LineSet {
 public:
-    /// A value that means unbounded: intervals that reach it are open on that side.
+    /// A value that stands for infinity: intervals that reach it are open on that side.
     static constexpr double kFar = 1e15;
 
     /// All lines whose ends differ by at most `most_change`.
@@ -40,13 +40,12 @@ private:
     std::vector<Corner> corners_;
 };
 
-/// A point of a bound on a line.
 struct BoundPoint {
     double place = 0;
     double value = 0;
 };
 
-/// Those upper bounds that can touch a line: their lower convex hull, by place. O(n log n).
+/// The upper bounds that can touch a line: their lower convex hull, by place. O(n log n).
 [[nodiscard]] std::vector<BoundPoint> tightestUpper(std::vector<BoundPoint> points);
 /// As above for lower bounds: their upper convex hull.
 [[nodiscard]] std::vector<BoundPoint> tightestLower(std::vector<BoundPoint> points);

@@ -61,7 +61,7 @@ void moveToReference(StepTimeline& step, std::span<const ClockFit> fits) {
 
 namespace {
 
-/// Which ranks share a clock.
+/// The assignment of ranks to clocks.
 struct ClockOwners {
     std::map<RankKey, int> clock;
     std::map<RankKey, std::uint32_t> file;
@@ -181,7 +181,7 @@ std::string nameInput(const Run& run) {
     return run.files.size() == 1 ? first : fmt::format("{} and {} more", first, run.files.size() - 1);
 }
 
-/// Why the clocks of a step's ranks cannot be compared; nothing if they can.
+/// The reason why the clocks of a step's ranks cannot be compared; empty if they can.
 std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const ClockOptions& options) {
     const std::string hint =
         fmt::format("record transfers or collectives in both directions, or give {} if all times are from one clock",
@@ -233,13 +233,14 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         return report;
     }
     if (options.use == ClockUse::Auto && run.info && nameless == std::ssize(owners.host)) {
-        report.reason = "one process wrote all files"; // files of several processes name the host
+        report.reason = "one process wrote all files"; // if several processes had written the files, the files would
+                                                       // name the host
         return report;
     }
 
     OpOrder order = OpOrder::EndToStart;
     BUBBLESCOPE_TRY(fitClocks(run, owners, order, options, native, report));
-    if (report.residual > options.tolerance && report.op_orders > 0) { // maybe the ops include waits
+    if (report.residual > options.tolerance && report.op_orders > 0) { // the ops may include waits
         RunClocks looser = report;
         BUBBLESCOPE_TRY(fitClocks(run, owners, OpOrder::StartToEnd, options, native, looser));
         if (looser.residual < report.residual / 2) {
@@ -247,7 +248,7 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
             order = OpOrder::StartToEnd;
         }
     }
-    if (report.residual > options.tolerance) { // maybe a clock was set meanwhile
+    if (report.residual > options.tolerance) { // a clock may have been set during the run
         RunClocks stepped = report;
         BUBBLESCOPE_TRY(fitClocks(run, owners, order, options, native, stepped, true));
         if (stepped.residual < report.residual) report = std::move(stepped);

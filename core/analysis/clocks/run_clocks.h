@@ -12,10 +12,10 @@
 
 namespace bubblescope {
 
-/// Whether to put a run's times on one clock before the analysis.
+/// Options for putting a run's times on one clock before the analysis.
 enum class ClockUse {
     Auto,  ///< if files come from different hosts, or events contradict the recorded clocks
-    Align, ///< always; each rank with an unknown host counts as having its own clock
+    Align, ///< always; each rank on an unknown host counts as having its own clock
     Off,   ///< never
 };
 
@@ -41,43 +41,44 @@ struct ClockStep {
     const RankClock* clock = nullptr; ///< one of RunClocks::ranks
     TimeNs at{0};                     ///< on the reference's clock
     TimeNs within{0};                 ///< uncertainty of the time
-    TimeNs size{0};                   ///< how far it was set ahead
+    TimeNs size{0};                   ///< amount by which it was set ahead
 };
 
-/// How the clocks of a run's ranks compare.
+/// The relation between the clocks of a run's ranks.
 struct RunClocks {
     ClockMethod method = ClockMethod::Shared;
-    std::string reason;        ///< why this method was chosen, for people
+    std::string reason;        ///< reason for this method, for display
     std::size_t transfers = 0; ///< number of events used, by kind
     std::size_t op_orders = 0; ///< see addStepEvents()
     std::size_t collectives = 0;
     std::size_t pings = 0;        ///< clock exchanges that the run itself made and recorded
-    TimeNs residual{0};           ///< how much events contradict each other whatever the offsets
+    TimeNs residual{0};           ///< amount by which events contradict each other regardless of the offsets
     TimeNs moved{0};              ///< the largest correction made
     std::vector<RankClock> ranks; ///< by replica, then rank
 
     /// Maximum clock error between two ranks of one step: smaller time differences are meaningless.
     [[nodiscard]] TimeNs bound() const;
-    /// By rank, then time; several ranks may share a clock.
+    /// The times at which clocks were set, by rank, then time; several ranks may share a clock.
     [[nodiscard]] std::vector<ClockStep> steps() const;
 };
 
 struct ClockOptions {
     ClockUse use = ClockUse::Auto;
     ClockLimits limits;
-    TimeNs collective_spread{50'000};   ///< members leave a collective within this of each other; see addCollectives()
+    TimeNs collective_spread{50'000};   ///< members leave a collective within this time of each other; see
+                                        ///< addCollectives()
     TimeNs tolerance{10'000};           ///< recorded clocks are trusted if events contradict them by at most this much
     TimeNs largest_residual{1'000'000}; ///< events that contradict each other by more cannot relate clocks
 };
 
-/// Estimates how the clocks of a run's ranks compare, from its transfers, the order of its ops, collectives in its
-/// trace and recorded pings. Ranks of one host share a clock. Errors: Input if different clocks (of different hosts, or
-/// with ClockUse::Align) cannot be related, because there is no bound in both directions or none that holds; Run if a
-/// process that has a part of the trace fails.
+/// Estimates the relation between the clocks of a run's ranks from its transfers, the order of its ops, collectives in
+/// its trace and recorded pings. Ranks of one host share a clock. Errors: Input if different clocks (of different
+/// hosts, or with ClockUse::Align) cannot be related, because bounds in one direction are missing or contradict each
+/// other; Run if a process that holds part of the trace fails.
 [[nodiscard]] Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options = {});
 
-/// The run with the times of its steps and checks on one clock if estimateClocks() requires it (ClockMethod::Aligned);
-/// otherwise unchanged. The raw trace keeps the recorded times.
+/// Returns the run with the times of its steps and checks on one clock if estimateClocks() requires it
+/// (ClockMethod::Aligned); otherwise unchanged. The raw trace keeps the recorded times.
 [[nodiscard]] Run alignRun(Run run, const RunClocks& clocks);
 
 /// Converts a step's times to the clock that `fits`, one per rank, refer to.

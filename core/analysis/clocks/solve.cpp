@@ -53,8 +53,8 @@ struct Difference {
     double most = 0;
 };
 
-/// Shortest paths over differences from one clock (or, `reversed`, to it); nothing if there is a negative cycle, so
-/// that no offsets satisfy them all.
+/// Shortest paths over differences from one clock (or, `reversed`, to it); empty if there is a negative cycle, so that
+/// no offsets satisfy them all.
 std::optional<std::vector<double>> shortest(std::size_t clocks, int source, std::span<const Difference> edges,
                                             bool reversed) {
     std::vector<double> way(clocks, kNever);
@@ -131,7 +131,7 @@ public:
     [[nodiscard]] double first() const { return first_; }
     [[nodiscard]] double length() const { return length_; }
 
-    /// Nothing if the bounds, each relaxed by `ease`, allow no offsets.
+    /// Empty if the bounds, each relaxed by `ease`, allow no offsets.
     [[nodiscard]] std::optional<Ranges> ranges(double ease) const {
         std::vector<Difference> begin;
         std::vector<Difference> end;
@@ -236,7 +236,8 @@ std::vector<TimeNs> coarseOffsets(int clocks, std::span<const Precedence> preced
         const auto [known, fresh] = tightest.try_emplace({p.before_clock, p.after_clock}, number(p.after - p.before));
         if (!fresh) known->second = std::min(known->second, number(p.after - p.before));
     }
-    // Drifts and wrong events make cycles negative; relaxing all bounds by the worst pair removes those of length two.
+    // Drifts and wrong events make cycles negative; relaxing all bounds by the worst pair removes the cycles of length
+    // two.
     double ease = 0;
     for (const auto& [key, most] : tightest) {
         const auto back = tightest.find({key.second, key.first});

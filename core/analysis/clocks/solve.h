@@ -28,25 +28,27 @@ struct Coincidence {
 void addPing(const Ping& ping, std::vector<Precedence>& into);
 
 struct ClockLimits {
-    double most_drift_ppm = 1000; ///< between two clocks: quartz stays within 100 each, some virtual machines do not
+    double most_drift_ppm = 1000; ///< between two clocks: quartz clocks stay within 100 each, but some virtual machines
+                                  ///< do not
 };
 
-/// How a clock runs after it was set, see solveSteppedClocks().
+/// The offset of a clock after it was set, see solveSteppedClocks().
 struct ClockSpan {
-    TimeNs from{0};   ///< on the clock itself; times that it showed before and shows again count as before
+    TimeNs from{0};   ///< on the clock itself; times that it showed before and shows again count as earlier ones
     TimeNs within{0}; ///< it was set between this much before `from` and this much after
     TimeNs offset{0}; ///< as in ClockFit
     double drift = 0;
 };
 
-/// How one clock runs, relative to its group's first clock.
+/// The offset and drift of one clock, relative to its group's first clock.
 struct ClockFit {
     int group = 0;                  ///< clocks of different groups cannot be compared
     TimeNs origin{0};               ///< on the reference's clock; where `offset` applies
     TimeNs offset{0};               ///< the clock shows this much more than the reference
     double drift = 0;               ///< nanoseconds gained per nanosecond; 0 if the events need none
-    TimeNs bound{0};                ///< maximum error of the difference to the reference, anywhere in the events' time
-    TimeNs residual{0};             ///< how much the group's events contradict each other whatever the offsets
+    TimeNs bound{0};                ///< maximum error of the difference to the reference, at any time during the events
+    TimeNs residual{0};             ///< amount by which the group's events contradict each other regardless of the
+                                    ///< offsets
     std::vector<ClockSpan> later{}; ///< after the clock was set, by `from`
 
     /// Converts a time of this clock to the reference clock.
@@ -69,16 +71,16 @@ struct ClockFit {
 /// If no lines satisfy all precedences, they are relaxed by the least amount that allows some, the residual, and by
 /// twice that for the bound.
 ///
-/// Clocks are in one group if bounds lead from each to the other and back. One entry per clock. Time: sorting the
-/// events, plus clocks x pairs.
+/// Clocks are in one group if bounds lead from each to the other and back. One entry per clock. Takes time to sort the
+/// events, plus time proportional to clocks x pairs.
 [[nodiscard]] std::vector<ClockFit> solveClocks(int clocks, std::span<const Precedence> precedences,
                                                 std::span<const Coincidence> coincidences,
                                                 const ClockLimits& limits = {});
 
-/// As solveClocks(), for clocks that may have been set during the run. If the events contradict each other by more than
-/// `tolerance`, searches for the clock and the time where one step, or a few, explain that; each begins a ClockSpan. If
-/// none do, the result is that of solveClocks(). With only two clocks it is unknown which was set: the second one is
-/// assumed.
+/// Like solveClocks(), for clocks that may have been set during the run. If the events contradict each other by more
+/// than `tolerance`, searches for the clock and the time at which one step, or a few, explain that; each begins a
+/// ClockSpan. If none do, the result is that of solveClocks(). With only two clocks, it is unknown which one was set,
+/// so the second one is assumed to be.
 [[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,
                                                        std::span<const Coincidence> coincidences,
                                                        const ClockLimits& limits, TimeNs tolerance);

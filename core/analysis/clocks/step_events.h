@@ -19,8 +19,8 @@ struct MatchedTransfer {
 };
 
 /// Matches the sends and receives of a step by payload, stage, micro-batch and sequence slice; of several equal ones
-/// the first counts. Leaves out those of stages or micro-batches that the step does not have. Linear in transfers and
-/// in how many the step can have, on all cores.
+/// the first counts. Leaves out those of stages or micro-batches that the step does not have. Linear in the number of
+/// transfers that the step has or can have, on all cores.
 class TransferTable {
 public:
     /// The step must outlive its use. Reuses the memory of the previous step.
@@ -48,7 +48,7 @@ private:
     };
     /// The result of matching a rank's records.
     struct Found {
-        bool wanted = true;      ///< whether all were stored; if not, some are missing from the table
+        bool wanted = true;      ///< true if all were stored; if not, some are missing from the table
         std::int32_t slices = 1; ///< of sequences; slices that the table does not have are missing from it
     };
     [[nodiscard]] std::int32_t fill(const StepTimeline& step);
@@ -62,16 +62,16 @@ private:
     ListToFill<Side> received_;
 };
 
-/// How many events of each source were used.
+/// The number of events used, by source.
 struct StepEventCounts {
     std::size_t transfers = 0;
     std::size_t op_orders = 0;
 };
 
-/// How an op's times relate to those of the op that produces its input.
+/// The relation of an op's times to those of the op that produces its input.
 enum class OpOrder {
-    EndToStart, ///< does not start before that has ended (has started, if it ran in a pair)
-    StartToEnd, ///< does not end before that has started, if ops include the waits around them
+    EndToStart, ///< does not start before that op has ended (has started, if it ran in a pair)
+    StartToEnd, ///< does not end before that op has started, if ops include the waits around them
 };
 
 /// Evidence in a step about its ranks' clocks: a transfer's receive does not end before its send starts. If a transfer

@@ -13,7 +13,7 @@ constexpr std::size_t kNearby = 8;        ///< contradicting events whose clocks
 constexpr std::size_t kMostLeftOut = 256; ///< events on each side of a step
 constexpr std::size_t kPerPair = 256;     ///< parts of the run; each pair of clocks has one tightest event per part
 
-/// A clock was set when it showed something between these; events in between are not used.
+/// A clock was set when it showed a time between these; events in between are not used.
 struct SetClock {
     int clock = 0;
     TimeNs last_before{0};
@@ -59,7 +59,7 @@ public:
     [[nodiscard]] TimeNs stretch() const { return stretch_; }
     [[nodiscard]] const Precedence& event(std::size_t index) const { return events_[index]; }
 
-    /// How many of the first events some offsets satisfy.
+    /// The number of events, counted from the first, that some offsets satisfy together.
     [[nodiscard]] std::size_t consistent(const std::vector<SetClock>& set) const {
         std::size_t low = 0;
         std::size_t high = events_.size();
@@ -73,7 +73,7 @@ public:
         return low;
     }
 
-    /// The readings of a clock in the events from `first` to `last`; nothing if it is in none of them.
+    /// The readings of a clock in the events from `first` to `last`; empty if it is in none of them.
     [[nodiscard]] std::optional<std::pair<TimeNs, TimeNs>> shown(int clock, std::size_t first, std::size_t last) const {
         std::optional<std::pair<TimeNs, TimeNs>> range;
         const auto take = [&](TimeNs time) {
@@ -87,7 +87,8 @@ public:
         return range;
     }
 
-    /// The number of a clock between its steps: a clock that was set counts as several. Nothing while it was being set.
+    /// The number of a clock between its steps: a clock that was set counts as several. Empty while the clock was being
+    /// set.
     static std::optional<int> numberOf(int clock, TimeNs time, const std::vector<SetClock>& set, int clocks) {
         int number = clock;
         for (std::size_t s = 0; s < set.size(); ++s) {
@@ -125,8 +126,8 @@ private:
     std::vector<Precedence> events_;
 };
 
-/// The step that makes most of the further events fit; nothing if none makes enough of them fit. Around a step, the
-/// order of events is only known to within its size; as few events as possible are left out there.
+/// The step that makes most of the further events fit; empty if none makes enough of them fit. Around a step, the order
+/// of events is known only to within the size of the step, so as few events as possible are left out there.
 std::optional<SetClock> nextStep(const Search& search, std::vector<SetClock> set, std::size_t reached,
                                  std::size_t& reaches) {
     std::vector<int> candidates;
@@ -146,7 +147,7 @@ std::optional<SetClock> nextStep(const Search& search, std::vector<SetClock> set
             if (!around) continue;
             set.back() = {clock, around->first - search.stretch(), around->second};
             const std::size_t consistent = search.consistent(set);
-            // It explains the events after those that are left out.
+            // The step explains the events after those that are left out.
             if (consistent < std::min(search.size(), reached + pad + kNearby) || consistent <= reaches) continue;
             reaches = consistent;
             best = set.back();

@@ -9,7 +9,7 @@ namespace bubblescope {
 
 namespace {
 
-/// Factors of groups that differ by less are one factor.
+/// Factors of groups that differ by less count as one factor.
 constexpr double kSpread = 0.1;
 
 struct RankChanges {

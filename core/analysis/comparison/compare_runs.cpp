@@ -51,7 +51,6 @@ std::vector<StepMeasures> measureRun(const Run& run, const StepSelection& select
     return measures;
 }
 
-/// A row of the table.
 struct Row {
     MeasureKey key;
     std::int64_t times = 1; ///< occurrences per step

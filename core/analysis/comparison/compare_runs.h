@@ -13,11 +13,11 @@
 namespace bubblescope {
 
 struct CompareLimits {
-    /// Probability that runs that do not differ show any change at all. Four fifths of it go to whole groups, the rest
-    /// to single ops.
+    /// Probability of reporting any change at all between runs that do not differ. Four fifths of it go to whole
+    /// groups, the rest to single ops.
     double alpha = 0.05;
-    /// Smaller changes are not reported: a fraction of the measure itself; of the step for steps, idle time and single
-    /// ops.
+    /// Smaller changes are not reported. This is a fraction of the measure itself, or of the step for steps, idle time
+    /// and single ops.
     double least_share = 0.005;
 };
 
@@ -34,7 +34,7 @@ struct Change {
     std::optional<double> chance;
 };
 
-/// The first place where a rank runs another op; the op is missing if the list has ended.
+/// The first place where a rank runs a different op; the op is missing if the list has ended.
 struct OrderChange {
     Rank rank;
     std::size_t index = 0;
@@ -48,9 +48,9 @@ struct RunComparison {
     Sentence matching_note;    ///< why ops are not matched one by one; empty if they are
     StepSelection selection_a; ///< of the first run's steps: warm-up and outliers are not compared
     StepSelection selection_b;
-    std::size_t steps_a = 0; ///< compared steps: those taken, except where a replica is missing
+    std::size_t steps_a = 0; ///< number of compared steps: those that count, except where a replica is missing
     std::size_t steps_b = 0;
-    bool tested = false;                    ///< false: too few steps for a test
+    bool tested = false;                    ///< false if there are too few steps for a test
     Change step;                            ///< the typical step's time, changed or not
     bool step_changed = false;              ///< according to the test; false if untested
     std::vector<Change> changes;            ///< groups, transfers and idle time; most expensive first
@@ -62,7 +62,7 @@ struct RunComparison {
 };
 
 /// Compares two runs measure by measure, using relabellingTest(). Both must have steps (loadRun never returns a run
-/// without).
+/// without steps).
 [[nodiscard]] RunComparison compareRuns(const Run& a, const Run& b, const CompareLimits& limits = {});
 
 } // namespace bubblescope

@@ -145,7 +145,7 @@ private:
     std::map<MeasureKey, std::vector<const TimelineOp*>> groups_;
 };
 
-/// Whether the time of an op is part of a measure.
+/// True if the time of an op is part of a measure.
 bool measures(const MeasureKey& key, const StepTimeline& step, Rank rank, const Op& op, Phase phase) {
     const bool ofGroup = rank.value == key.rank && op.kind == key.kind && op.chunk.value == key.chunk;
     switch (key.subject) {

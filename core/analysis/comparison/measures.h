@@ -44,7 +44,7 @@ struct MeasureKey {
     friend auto operator<=>(const MeasureKey&, const MeasureKey&) = default;
 };
 
-/// In nanoseconds, with the number of occurrences per step, which gives the total cost of a change.
+/// A value in nanoseconds, with the number of occurrences per step, which gives the total cost of a change.
 struct Measured {
     double value = 0;
     std::int64_t times = 1;
@@ -55,7 +55,7 @@ using StepMeasures = std::map<MeasureKey, Measured>;
 /// The properties by which ops of two runs can be matched.
 enum class Matching : std::uint8_t {
     ByRank,  ///< equal p, v and placement: op by op
-    ByStage, ///< equally many stages on other ranks: stage by stage
+    ByStage, ///< the same number of stages on different ranks: stage by stage
     InTotal, ///< otherwise: only steps and their idle time
 };
 
@@ -68,7 +68,7 @@ struct MeasuredPart {
     TimeInterval interval; ///< on the step's clock
 };
 
-/// Where in a step a measure comes from: its ops, bubbles or sends, by rank and start. Nothing for the step itself.
+/// The parts of a step that a measure covers: its ops, bubbles or sends, by rank and start. Empty for the step itself.
 /// `bubbles` must be the step's, see findBubbles(). Linear in ops, bubbles and spans.
 [[nodiscard]] std::vector<MeasuredPart> whereIs(const MeasureKey& key, const StepTimeline& step,
                                                 std::span<const std::vector<Bubble>> bubbles);

@@ -21,7 +21,7 @@ std::size_t ways(std::size_t a, std::size_t b, std::size_t most) {
     return static_cast<std::size_t>(std::lround(count));
 }
 
-/// Which columns belong to the first run.
+/// The columns that belong to the first run.
 using Deal = std::vector<std::uint32_t>;
 
 /// The next set of columns in lexical order; false after the last.
@@ -90,8 +90,8 @@ private:
     std::vector<Total> totals_;
 };
 
-/// Counts, per measure from the strongest down, the assignments whose strongest difference among it and the weaker ones
-/// is at least as large.
+/// Counts, per measure from the strongest down, the assignments whose strongest difference in this measure and the
+/// weaker ones is at least as large.
 class StepDown {
 public:
     explicit StepDown(const Statistic& statistic, const Deal& observed) : statistic_(statistic) {
@@ -114,8 +114,7 @@ public:
         ++deals_;
     }
 
-    /// `beside` assignments as strong as the observed one, and as many more assignments, count in addition to those
-    /// counted.
+    /// Also counts `beside` further assignments, each as strong as the observed one.
     [[nodiscard]] std::vector<double> chances(std::size_t beside) const {
         std::vector<double> result(order_.size());
         double least = 0;
@@ -141,8 +140,8 @@ Deal firstDeal(std::size_t a) {
     return deal;
 }
 
-/// All differences between a value of one list and a value of the other, of which there may be billions: by rank,
-/// without holding them.
+/// All differences between a value of one list and a value of the other, accessed by rank without storing them, because
+/// there may be billions.
 class Differences {
 public:
     Differences(std::span<const double> a, std::span<const double> b) : a_(a.begin(), a.end()), b_(b.begin(), b.end()) {
@@ -165,7 +164,7 @@ public:
     }
 
 private:
-    /// Numbers in the order of their values, and back.
+    /// Maps numbers to integers in the same order, and back.
     static std::int64_t ordered(double value) {
         const auto bits = std::bit_cast<std::int64_t>(value + 0.0); // no negative zero
         return bits >= 0 ? bits : std::numeric_limits<std::int64_t>::min() - bits;

@@ -6,8 +6,8 @@
 
 namespace bubblescope {
 
-/// Many measures of the steps of two runs: which of them differ? Stored row by row, one value per measure and step; the
-/// first `a` columns are the first run's steps.
+/// The values of many measures in the steps of two runs, for testing which measures differ. Stored row by row, one
+/// value per measure and step; the first `a` columns are the first run's steps.
 struct StepTable {
     std::size_t a = 0;
     std::size_t b = 0;
@@ -28,8 +28,8 @@ struct RelabellingLimits {
     unsigned seed = 1;              ///< fixed, so that results are reproducible
 };
 
-/// Per measure, the p-value: the probability that steps assigned to two runs at random differ as much as these in this
-/// measure or one that differs less, adjusted for the number of measures.
+/// Per measure, the p-value, adjusted for the number of measures: the probability that steps assigned to two runs at
+/// random differ as much as these in this measure or in one that differs less.
 ///
 /// Steps are the units: variation from step to step (clocks, data) affects many ops of a step together, so ops are not
 /// independent, but steps are assumed to be. The statistic is the difference of means over its standard error plus a
@@ -37,8 +37,8 @@ struct RelabellingLimits {
 /// maximum of Westfall and Young (Resampling-Based Multiple Testing, 1993, algorithm 4.1): correlated measures cost
 /// little, and the probability of even one false alarm among all measures is the chosen p.
 ///
-/// No value can be below leastChance(). Empty with fewer than two steps on either side. Time: rows x columns x
-/// relabellings.
+/// No value can be below leastChance(). Empty with fewer than two steps on either side. Takes time proportional to rows
+/// x columns x relabellings.
 [[nodiscard]] std::vector<double> relabellingTest(const StepTable& table, const RelabellingLimits& limits = {});
 
 /// The smallest p-value that runs of this many steps can have.

@@ -39,7 +39,7 @@ struct KernelTotals {
     TimeNs total{0};
     TimeNs shortest{0};
     TimeNs longest{0};
-    TimeNs longest_at{0};     ///< when the longest one began
+    TimeNs longest_at{0};     ///< start of the longest one
     double square_sum_ns = 0; ///< of the durations' deviations from their mean
 
     [[nodiscard]] TimeNs mean() const { return TimeNs{count == 0 ? 0 : total.count() / count}; }
@@ -48,8 +48,8 @@ struct KernelTotals {
     void add(const KernelTotals& other);
 };
 
-/// A kernel's name in at most 60 bytes. Kernel names are signatures of templates, with hundreds of letters. They differ
-/// at the front and in the template arguments, which precede the function's arguments.
+/// A kernel's name in at most 60 bytes. Kernel names are signatures of templates, hundreds of characters long. They
+/// differ at the front and in the template arguments, which precede the function's arguments.
 [[nodiscard]] std::string shortKernelName(std::string_view name);
 
 /// Transfers of one kind between ranks, as recorded by the profiler.
@@ -62,14 +62,14 @@ struct CollectiveTotals {
     TimeNs total{0};
     TimeNs exposed{0}; ///< while the device computed nothing
     TimeNs longest{0};
-    /// The highest bus bandwidth of an instance, in bytes per second; instances that waited for other ranks have less.
+    /// The highest bus bandwidth of an instance, in bytes per second; instances that waited for other ranks are slower.
     /// 0 if sizes were not recorded. See busBytes().
     double best_bandwidth = 0;
 };
 
-/// How many bytes each rank's link carries for a transfer of this size (nccl-tests' bus bandwidth times the time): 2 (n
-/// - 1) / n of it for an all-reduce; (n - 1) / n for an all-gather, a reduce-scatter or an all-to-all; all of it
-/// otherwise.
+/// The number of bytes that each rank's link carries for a transfer of this size (nccl-tests' bus bandwidth times the
+/// time): the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an all-gather, a reduce-scatter or an
+/// all-to-all, and the size itself otherwise.
 [[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
 
 struct StreamSummary {
@@ -80,7 +80,7 @@ struct StreamSummary {
     std::int64_t most_queued = 0; ///< launched but not started; 0 if launches were not recorded
 };
 
-/// The host's calls that launched work, and how long the work took to start.
+/// The host's calls that launched work, and the delay until the work started.
 struct LaunchSummary {
     std::int64_t count = 0;
     TimeNs call_median{0};
@@ -104,7 +104,7 @@ struct DeviceSummary {
     LaunchSummary launches;
 };
 
-/// How a thread of the host spent its time, for a file without device work.
+/// The time of a host thread, for a file without device work.
 struct HostSummary {
     std::uint32_t file = 0;
     std::int64_t rank = 0;
@@ -127,18 +127,18 @@ struct FileActivity {
 [[nodiscard]] Result<std::vector<FileActivity>> extractActivity(RawTrace& raw);
 inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 
-/// The activity of a trace without a pipeline, from what recognition knows about its devices.
+/// The activity of a trace without a pipeline, from what recognition found out about its devices.
 [[nodiscard]] Result<std::vector<FileActivity>> activityOf(const LoadedTrace& loaded);
 
-/// The step of median length among all that files mark; nothing if there are none.
+/// The step of median length among all that files mark; empty if there are none.
 [[nodiscard]] std::optional<StepActivity> typicalStep(const std::vector<FileActivity>& files);
 
-/// The same kernels on several devices, longest total first.
+/// The kernels of several devices, merged by name, longest total first.
 [[nodiscard]] std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& devices);
-/// The same transfers on several devices, longest total first; `exposed` and `total` are sums.
+/// The transfers of several devices, merged, longest total first; `exposed` and `total` are sums.
 [[nodiscard]] std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices);
 
-// In extracts, see core/recognise/extract_values.h.
+// Serialization in extracts, see core/recognise/extract_values.h.
 template <class Wire>
 void fields(Wire& wire, IdleTimes& value) {
     auto& [host, gaps, other] = value;

@@ -7,11 +7,11 @@
 
 namespace bubblescope {
 
-/// a + b for non-negative times, limited to the largest representable time, because sums over slices of a hostile file
+/// a + b for non-negative times, capped at the largest representable time, because sums over slices of a hostile file
 /// can exceed it.
 [[nodiscard]] TimeNs boundedSum(TimeNs a, TimeNs b);
 
-/// How a device was used, by the combination of work that ran at the same time.
+/// A device's time, by the combination of work that ran at the same time.
 struct DeviceTimes {
     static constexpr std::size_t kCompute = 1;
     static constexpr std::size_t kCommunication = 2;

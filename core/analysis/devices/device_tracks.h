@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-// Whose tracks of a trace are: the devices, and what people call them and their streams.
+// The owners of a trace's tracks: the devices, and the names of devices and streams for display.
 namespace bubblescope {
 
 /// A device of a file. Profilers put its rows below one process.
@@ -25,10 +25,10 @@ struct DeviceKey {
 /// "GPU 0".
 [[nodiscard]] std::string deviceName(const Trace& trace, const DeviceKey& key);
 
-/// A thread's or stream's name; without one `what` and its number.
+/// A thread's or stream's name; if it has none, `what` and its number.
 [[nodiscard]] std::string threadName(const Trace& trace, const Track& track, std::string_view what);
 
-/// The row in the file: overlapping slices were moved to separate rows.
+/// The row of the file that a track comes from; overlapping slices were moved to separate rows.
 [[nodiscard]] TrackId originalTrack(const Trace& trace, TrackId track);
 
 } // namespace bubblescope

@@ -86,7 +86,7 @@ DeviceTimes timesOf(std::span<const Work> work) {
     return times;
 }
 
-/// Adds what devices did in marked steps; work is cut at a step's ends.
+/// Adds the device work in marked steps; work is cut at a step's ends.
 void addTimes(std::vector<StepActivity>& steps, std::span<const Work> work) {
     std::vector<std::vector<Work>> within(steps.size());
     for (const Work& each : work) {
@@ -126,7 +126,7 @@ private:
     std::unordered_map<SliceId, const GpuWork::Launch*> by_slice_;
 };
 
-/// For a stream or a whole device; `work` must be sorted by start.
+/// Finds the idle times of a stream or a whole device; `work` must be sorted by start.
 IdleTimes idleOf(std::span<const Work> work, const LaunchOf& launch_of) {
     IdleTimes idle;
     TimeNs ended = work.empty() ? TimeNs{0} : work.front().start;
@@ -214,7 +214,7 @@ CollectiveTotals collectiveOf(const Trace& trace, const Work& work, const Comput
     one.group = text("Process Group Description");
     if (one.group.empty()) one.group = text("Process Group Name");
     one.group_size = std::max<std::int64_t>(number("Group size"), 0);
-    // A damaged file may state any number.
+    // A damaged file may contain any number.
     constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
     const std::int64_t elements =
         std::clamp<std::int64_t>(std::max(number("In msg nelems"), number("Out msg nelems")), 0, kMostElements);

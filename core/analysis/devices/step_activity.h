@@ -12,7 +12,7 @@ namespace bubblescope {
 
 /// The work of a file's devices in a training step, for traces whose profiler or framework marks steps.
 struct StepActivity {
-    std::int64_t index = 0; ///< number of the step, as its mark states it
+    std::int64_t index = 0; ///< number of the step, from its mark
     TimeNs start{0};
     TimeNs duration{0};
     /// Over all devices of the file; all 0 without devices.

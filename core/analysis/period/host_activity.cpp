@@ -17,7 +17,7 @@ struct NamePart {
     HostActivity activity;
 };
 
-/// The first that a name contains counts.
+/// The first entry that a name contains counts.
 constexpr std::array kNameParts{
     NamePart{"dataloader", HostActivity::DataLoading},     NamePart{"data-loading", HostActivity::DataLoading},
     NamePart{"data_loading", HostActivity::DataLoading},   NamePart{"loadmicrobatch", HostActivity::DataLoading},

@@ -15,12 +15,12 @@
 
 namespace bubblescope {
 
-/// When something was active: disjoint intervals, by start.
+/// The times at which something was active: disjoint intervals, by start.
 struct BusySpans {
     std::vector<TimeInterval> busy;
 };
 
-/// How much of an interval the spans cover. Logarithmic in spans, plus linear in those inside.
+/// The part of an interval that the spans cover. Logarithmic in spans, plus linear in those inside the interval.
 [[nodiscard]] TimeNs timeWithin(const BusySpans& spans, TimeInterval interval);
 
 /// The activities of a host besides launching ops.
@@ -30,15 +30,15 @@ enum class HostActivity : std::uint8_t {
     Checkpoint,
     GarbageCollection,
     Optimizer,
-    WaitForCore, ///< ready to run while all cores run others; the total is exact, the times are not, see
+    WaitForCore, ///< ready to run while all cores run other threads; the total is exact, the times are not, see
                  ///< kCaptureWaitForCore
 };
 inline constexpr std::size_t kHostActivityCount = 6;
 
-/// For documents and people: "data loading".
+/// The name in documents and for display: "data loading".
 [[nodiscard]] std::string_view hostActivityName(HostActivity activity);
 
-/// When a rank's host did what.
+/// The times of the host activities of a rank.
 struct HostActivityTimes {
     std::array<BusySpans, kHostActivityCount> times;
 
@@ -53,11 +53,12 @@ using ActivityOfRanks = std::map<std::pair<int, Rank>, HostActivityTimes>;
 /// Python's garbage collector, and usual names in training loops.
 [[nodiscard]] std::optional<HostActivity> activityNamed(std::string_view name);
 
-/// By the names of its slices.
+/// Recognises activities by the names of slices.
 [[nodiscard]] Result<std::vector<HostActivityTimes>> extractHostActivities(RawTrace& raw);
 inline constexpr Extractor<HostActivityTimes> kHostActivities{"host activities", extractHostActivities};
 
-// In extracts, see core/recognise/extract_values.h: the first begin, then gaps and lengths, which are small numbers.
+// Serialization in extracts, see core/recognise/extract_values.h: the first begin, then gaps and lengths, which are
+// small numbers.
 void fields(WireWriter& wire, const BusySpans& value);
 void fields(WireReader& wire, BusySpans& value);
 void fields(WireWriter& wire, const HostActivityTimes& value);

@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// Over all replicas of one step number.
+/// The span of one step number over all its replicas.
 struct NumberSpan {
     TimeNs begin = TimeNs::max();
     TimeNs end = TimeNs::min();
@@ -47,7 +47,7 @@ std::vector<StepGap> gapsBetween(std::span<const StepTimeline> steps, const Step
         if (last == nullptr || last->index + 1 != step.index || !counts(*last) || !counts(step)) continue;
         const NumberSpan& from = spans.at(last->index);
         const NumberSpan& to = spans.at(step.index);
-        if (to.begin < from.begin) continue; // the numbers do not tell which step ran first
+        if (to.begin < from.begin) continue; // the numbers do not show which step ran first
         gaps.push_back(
             {last->longest, {from.end, std::max(from.end, to.begin)}, to.begin - from.begin, to.first, step.index});
     }

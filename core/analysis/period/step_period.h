@@ -11,20 +11,19 @@
 #include <vector>
 
 // The cost of a step for a job is the period from its start to the start of the next one: the step, the time between
-// both, and
-// occasionally a long one.
+// the two, and occasionally a long step or gap.
 namespace bubblescope {
 
 /// The time between the pipelines of two consecutive step numbers, over all replicas.
 struct StepGap {
-    std::size_t timeline = 0; ///< of the earlier step, the longest one, by its place in the run's steps
-    TimeInterval time;        ///< empty where the next step begins before this one ends
+    std::size_t timeline = 0; ///< the earlier step's longest timeline, as an index into the run's steps
+    TimeInterval time;        ///< empty if the next step begins before this one ends
     TimeNs period{0};         ///< from begin to begin
-    Rank next;                ///< that begins the next step; 0 where the ops are gone
+    Rank next;                ///< the rank that begins the next step; 0 if the ops were dropped
     int next_index = 0;       ///< the next step's number
 };
 
-/// Between steps with consecutive numbers that count or are outliers. Linear in timelines and ranks.
+/// The gaps between steps with consecutive numbers that count or are outliers. Linear in timelines and ranks.
 [[nodiscard]] std::vector<StepGap> gapsBetween(std::span<const StepTimeline> steps, const StepSelection& selection);
 
 /// Steps that take longer than the typical one by 5 % and by five robust standard deviations, as indices into
@@ -42,13 +41,14 @@ struct BetweenSteps {
     TimeNs time{0}; ///< mean over all gaps
 };
 
-/// How long a step takes a job on average: period() = step + between + rare, to the nanosecond.
+/// The average time that a step takes a job: period() = step + between + rare, to the nanosecond.
 struct StepPeriod {
     std::size_t periods =
         0;             ///< number of measured periods; if no two steps are consecutive, this and all other fields are 0
     TimeNs step{0};    ///< the typical step
     TimeNs between{0}; ///< median time between steps
-    TimeNs rare{0};    ///< what long steps and long gaps add to the mean; negative if it is below
+    TimeNs rare{0};    ///< time that long steps and long gaps add to the mean; negative if the mean is below the sum of
+                       ///< the other two
     std::size_t long_steps = 0;           ///< see longSteps()
     TimeNs long_excess{0};                ///< their time beyond the typical step, divided by the number of periods
     std::optional<int> every;             ///< distance between long steps, if regular

@@ -47,8 +47,8 @@ double NormalGamma::learn(double value) {
 
 namespace {
 
-/// Stretches of values without a known change between them, by their start. One list per quantity: those of
-/// NormalGamma, which all learn the same value at a time, several at once.
+/// Stretches of values without a known change between them, by their start. One list per quantity of NormalGamma,
+/// because all stretches learn the same value, several of them at once.
 class Stretches {
 public:
     [[nodiscard]] std::size_t size() const { return begin_.size(); }
@@ -66,7 +66,7 @@ public:
         log_rate_.push_back(prior.log_rate);
     }
 
-    /// As NormalGamma::learn(). `factors` are NormalGamma::logFactor() by the number of values seen.
+    /// Like NormalGamma::learn(). `factors` are NormalGamma::logFactor() by the number of values seen.
     void learn(double value, std::size_t at, const std::vector<double>& factors) {
         const std::size_t count = size();
         before_.resize(count);
@@ -89,7 +89,7 @@ public:
             log_chance_[i] += factors[at - begin_[i]] + (before[i] - shape[i] * log_rate[i]);
     }
 
-    /// Each may end here or continue: in total they stay as likely as before.
+    /// Each stretch may end here or continue, so that all of them together stay as likely as before.
     void shareOut(double log_stays) {
         const double largest = *std::ranges::max_element(log_chance_);
         double sum = 0;
@@ -101,7 +101,7 @@ public:
             log_chance += change;
     }
 
-    /// Keeps the first, which is as old as the series, and the likelier half of the others.
+    /// Keeps the first stretch, which is as old as the series, and the likelier half of the others.
     void prune() {
         std::vector<double> chances = log_chance_;
         const auto cut = chances.begin() + static_cast<std::ptrdiff_t>(chances.size() / 2);
@@ -119,7 +119,7 @@ public:
             list->resize(kept);
     }
 
-    /// If equal, the latest, but never the first.
+    /// The likeliest stretch; if several are, the latest, but never the first.
     [[nodiscard]] std::size_t likeliest() const {
         std::size_t best = size() - 1;
         for (std::size_t i = best; i > 1;) {
@@ -189,7 +189,7 @@ namespace {
 struct Level {
     std::size_t begin = 0;
     std::size_t end = 0;
-    double probability = 1; ///< that it differs from the previous one
+    double probability = 1; ///< that its level differs from the previous one
     double median = 0;
 };
 
@@ -201,7 +201,7 @@ void joinWithPrevious(std::vector<Level>& levels, std::size_t at, std::span<cons
     levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-/// Joins neighbours that do not differ, the most similar first, so that a slow slope does not vanish in small parts.
+/// Joins neighbours that do not differ, the most similar first, so that a slow slope is not lost in small parts.
 void joinAlike(std::vector<Level>& levels, std::span<const double> values, double least_share) {
     for (;;) {
         std::size_t likest = 0;
@@ -218,7 +218,7 @@ void joinAlike(std::vector<Level>& levels, std::span<const double> values, doubl
     }
 }
 
-/// Leaves the stretches that last and differ: episodes are merged into the previous stretch, the shortest first.
+/// Keeps only stretches that last and differ: episodes are merged into the previous stretch, the shortest first.
 void dropEpisodes(std::vector<Level>& levels, std::span<const double> values, const ChangeLimits& limits) {
     const double least = limits.least_part * static_cast<double>(values.size());
     joinAlike(levels, values, limits.least_share);

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-// Compiles a loop for the widest vectors that the processor has, with fused additions. GCC knows these levels since
-// version 12.
+// Compiles a loop for the widest vectors that the processor has, with fused additions. GCC has supported these levels
+// since version 12.
 #if defined(__x86_64__) && defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define BUBBLESCOPE_WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -21,7 +21,8 @@
 namespace bubblescope::statistics {
 namespace {
 
-/// For values of at least 1. Uses the exponent, and the series of the area tangent for the rest, √½ to √2.
+/// For values of at least 1. Uses the exponent, and the series of the inverse hyperbolic tangent for the rest, √½ to
+/// √2.
 inline double logOf(double value) {
     constexpr std::uint64_t kRootOfHalf = 0x3fe6a09e667f3bcd;
     constexpr std::uint64_t kFraction = 0x000fffffffffffff;
@@ -44,7 +45,7 @@ inline double logOf(double value) {
     return exponent * 0x1.62e42fefa39efp-1 + s * sum;
 }
 
-/// For values up to some hundred; values below -700 count as -700.
+/// For values up to a few hundred; values below -700 count as -700.
 inline double expOf(double value) {
     const double least = 0.5 * ((value + 700) + std::abs(value + 700)) - 700; // a comparison would be a branch
     const double shifted = least * 0x1.71547652b82fep+0 + 0x1.8p52;
@@ -85,8 +86,8 @@ BUBBLESCOPE_WIDEST void learnAll(std::size_t count, double value, double referen
     }
 }
 
-/// The stretches of findChanges(). Each has one logarithm: probabilities are not normalised, but count from the start
-/// of the series.
+/// The stretches of findChanges(). Each needs one logarithm: probabilities are not normalised, but relative to the
+/// start of the series.
 class LooseStretches {
 public:
     LooseStretches() {

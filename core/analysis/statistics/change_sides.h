@@ -16,11 +16,11 @@ namespace bubblescope::statistics {
 /// of their number.
 inline constexpr std::size_t kMaxStretches = 512;
 
-/// The medians on both sides of where a series may change. Each is computed once; the one for the values after a place
-/// is updated with each value.
+/// The medians on both sides of the places where a series may change. Each is computed once; the one for the values
+/// after a place is updated with each value.
 class ChangeSides {
 public:
-    /// For the values from `begin` on.
+    /// Takes the values from `begin` on.
     ChangeSides(std::span<const double> values, std::size_t begin, const ChangeLimits& limits)
         : values_(values), begin_(begin), limits_(limits) {}
 
@@ -28,7 +28,8 @@ public:
         double before = 0;
         double after = 0;
     };
-    /// For a change at `at`, by the values before `end`; nothing if a side is too short, or they are too similar.
+    /// The medians for a change at `at`, from the values before `end`; empty if a side is too short, or they are too
+    /// similar.
     [[nodiscard]] std::optional<Medians> at(std::size_t at, std::size_t end) {
         if (end - at < limits_.least_values || at - begin_ < limits_.least_values) return std::nullopt;
         const Medians medians{before(at), after(at, end)};

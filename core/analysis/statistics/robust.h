@@ -8,10 +8,10 @@ namespace bubblescope::statistics {
 
 /// The median; the mean of the two middle values if their number is even; 0 for an empty list.
 [[nodiscard]] double median(std::vector<double> values);
-/// As median(); reorders the values.
+/// Like median(); reorders the values.
 [[nodiscard]] double medianInPlace(std::span<double> values);
 
-/// The median of values that come one by one. Each value takes time logarithmic in their number.
+/// The median of values that arrive one by one. Each value takes time logarithmic in their number.
 class RunningMedian {
 public:
     RunningMedian() = default;
@@ -33,19 +33,18 @@ private:
 /// medianDeviation() scaled to the standard deviation of a normal distribution.
 [[nodiscard]] double robustSigma(std::span<const double> values);
 
-/// As robustSigma(); overwrites the values.
+/// Like robustSigma(); overwrites the values.
 [[nodiscard]] double robustSigmaInPlace(std::span<double> values);
 
 /// Quantile for a fraction in [0, 1], linear between neighbours (R's type 7); 0 for an empty list.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
-/// A straight line.
 struct Line {
     double slope = 0;
     double intercept = 0;
 };
 /// Theil–Sen estimator: the median of the slopes between all pairs of points with different x; the intercept is median
-/// y minus slope times median x. Tolerates up to about 29 % outliers. O(n^2 log n): for up to some hundred points.
+/// y minus slope times median x. Tolerates up to about 29 % outliers. O(n^2 log n): for up to a few hundred points.
 [[nodiscard]] Line theilSen(std::span<const double> x, std::span<const double> y);
 
 } // namespace bubblescope::statistics

@@ -8,7 +8,7 @@ namespace bubblescope::statistics {
 /// Probability that a standard normal variable exceeds `z`.
 [[nodiscard]] double normalTail(double z);
 
-/// Whether one sample tends to be larger than another.
+/// The result of testing whether one sample tends to be larger than another.
 struct RankTest {
     double u = 0;         ///< number of pairs in which the first sample's value is larger; ties count half
     double p_greater = 1; ///< probability of a u at least this large if the samples do not differ
@@ -21,7 +21,7 @@ struct RankTest {
 [[nodiscard]] RankTest mannWhitney(std::span<const double> first, std::span<const double> second);
 
 /// Holm's correction for the number of tests: any of the results below a level is false with at most that probability.
-/// In the order given.
+/// The results have the order of `chances`.
 [[nodiscard]] std::vector<double> holm(std::span<const double> chances);
 
 /// Benjamini and Hochberg's correction: of the results below a level, on average at most that fraction is false.

@@ -17,10 +17,10 @@ struct Fresh {
     int steps = 0; ///< steps with a case
     std::int64_t cases = 0;
     TimeNs total{0};
-    int searched = 0; ///< steps since the finding was last found
+    int searched = 0; ///< steps searched since the finding was last found
 };
 
-/// How many of the `fresh` latest steps, after `newest`, have a case; at least one.
+/// The number of the `fresh` latest steps, after `newest`, that have a case; at least one.
 int casesAfter(int newest, const Occurrence& seen, int fresh) {
     constexpr std::int64_t kBits = 64;
     const auto after = std::clamp<std::int64_t>(std::int64_t{seen.last} - newest, 1, kBits);
@@ -53,7 +53,7 @@ Occurrence together(const Occurrence& before, const Occurrence& now, const Fresh
     return all;
 }
 
-/// A change of the step time compares the steps before it with those since; the former may be gone by now.
+/// A change of the step time compares the steps before it with those since; the former may have been dropped by now.
 void keepComparison(const Anomaly& before, Anomaly& now) {
     if (now.kind != AnomalyKind::StepTimeChange) return;
     now.step = before.step;
@@ -123,7 +123,7 @@ void FindingsLog::take(Known& known, Anomaly anomaly, Changes& changes) {
         anomaly.seen = together(seen, anomaly.seen, fresh);
         keepComparison(known.told.anomaly, anomaly);
     }
-    const int times = std::min(fresh.steps, std::max(1, searched_.fresh)); // at first, earlier ones count too
+    const int times = std::min(fresh.steps, std::max(1, searched_.fresh)); // at first, earlier steps also count
     known.told.times += times;
     known.newest = std::max(known.newest, newest);
     ++known.in_succession;

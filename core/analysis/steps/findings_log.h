@@ -17,17 +17,18 @@ namespace bubblescope {
 
 /// An open or resolved finding.
 struct LoggedFinding {
-    Anomaly anomaly;                ///< in its latest form; while open, including cases in steps that are gone
+    Anomaly anomaly;                ///< in its latest form; while it is open, this includes cases in steps that were
+                                    ///< dropped
     int found_at = 0;               ///< the step after which it was reported
     int last_at = 0;                ///< the latest step after which it was found
-    int times = 0;                  ///< how many steps added a case
+    int times = 0;                  ///< number of steps that added a case
     std::optional<int> resolved_at; ///< the step after which it was resolved; none while it is open
 };
 
 /// The steps that were searched for findings.
 struct SearchedSteps {
     int last = 0;        ///< the latest step
-    int fresh = 1;       ///< how many of them are new since the previous search
+    int fresh = 1;       ///< number of them that are new since the previous search
     int oldest = 0;      ///< earlier steps were only used for comparison
     TimeNs step_time{0}; ///< duration of a step
 };
@@ -36,8 +37,8 @@ struct SearchedSteps {
 /// one place (identityOf()) are merged. Memory is bounded.
 ///
 /// Also decides which findings of a running job to report. A finding opens when it matters and is resolved after a
-/// quiet period; while it is open, further cases are counted but not reported again. It opens at once if it has no cost
-/// (a fact, such as a missing op), if a case costs a step `worth`, or if it costs all steps `worth` on average. A
+/// quiet period; while it is open, further cases are counted but not reported again. It opens immediately if it has no
+/// cost (a fact, such as a missing op), if a case costs a step `worth`, or if it costs all steps `worth` on average. A
 /// cheaper one opens after `in_succession` consecutive searches that found it, and only if it costs `least` on average.
 /// Bubbles above the closed form are reported only if none of their causes is. A finding is resolved after `quiet`
 /// steps without a new case; that number doubles each time it returns.
@@ -57,9 +58,9 @@ public:
         std::vector<LoggedFinding> opened; ///< worst first
         std::vector<LoggedFinding> resolved;
     };
-    /// Takes what a search found, worst first. Its latest step must be later than that of the previous search.
+    /// Adds the findings of a search, worst first. Its latest step must be later than that of the previous search.
     Changes update(std::vector<Anomaly> found, const SearchedSteps& searched);
-    /// The open ones, worst first.
+    /// The open findings, worst first.
     [[nodiscard]] const std::vector<LoggedFinding>& current() const { return current_; }
 
     /// All findings of the run, reported or not, in the order of first occurrence: each in its most expensive form,
@@ -90,7 +91,7 @@ private:
 
     Limits limits_;
     SearchedSteps searched_;
-    bool causes_found_ = false; ///< after the latest step, whether a finding with a cost was found
+    bool causes_found_ = false; ///< the latest search found a finding with a cost
     std::vector<LoggedFinding> current_;
     std::vector<std::pair<std::optional<Rank>, std::optional<int>>> stragglers_; ///< found last: rank and replica
     std::map<std::string, Known> known_;                                         ///< by identityOf()

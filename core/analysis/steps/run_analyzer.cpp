@@ -30,7 +30,7 @@ ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     return options;
 }
 
-/// The part of the request that concerns a window; nothing if it has none of the requested steps.
+/// The part of the request that concerns a window; empty if it has none of the requested steps.
 std::optional<StepRequest> requestIn(std::span<const StepTimeline> steps, const StepRequest& request) {
     const auto isMissing = [steps](const StepRequest& one) {
         return std::ranges::none_of(steps, [&](const StepTimeline& step) { return one.holds(step); });
@@ -50,10 +50,9 @@ void appendFrom(std::vector<T>& to, std::vector<T>& more, std::size_t from) {
     std::move(more.begin() + static_cast<std::ptrdiff_t>(from), more.end(), std::back_inserter(to));
 }
 
-/// Steps that are judged together.
 struct WindowSteps {
     std::vector<SourceStep> steps;
-    std::vector<Diagnostic> problems; ///< from reading up to there, and possibly a little further
+    std::vector<Diagnostic> problems; ///< from reading these steps, and possibly a few further ones
 };
 
 /// Divides the steps of a source into windows.
@@ -61,8 +60,8 @@ class WindowReader {
 public:
     WindowReader(StepSource& source, const WindowLimits& limits) : source_(source), limits_(limits) {}
 
-    /// The steps of the next window. At the end, the rest joins the last window, unless it is at least half a window;
-    /// then there are none.
+    /// The steps of the next window. At the end, the rest joins the last window unless it is at least half a window.
+    /// Empty when no steps are left.
     [[nodiscard]] Result<WindowSteps> next() {
         while (!ended_ && !limits_.isFullAndAHalf(steps_.size(), records_)) {
             BUBBLESCOPE_ASSIGN(std::optional<SourceStep> step, source_.next());
@@ -112,7 +111,7 @@ public:
     RunAnalyzer(Run about, const DiagnosisOptions& options)
         : run_(std::move(about)), options_(options), is_explained_(!run_.explanation.evidence.empty()) {}
 
-    /// At least one step. Error: Cancelled.
+    /// Adds a window of at least one step. Error: Cancelled.
     [[nodiscard]] Status add(WindowSteps read, const JobControl* control) {
         if (windows_ == 1) retire(); // there is more than one window
         Run about = windows_ == 0 ? std::exchange(run_, {}) : withoutSteps(run_);
@@ -151,7 +150,7 @@ private:
         std::shared_ptr<const StepStandards> standards;
     };
 
-    /// For a window that is the whole run.
+    /// Finishes a run that is a single window.
     [[nodiscard]] Result<DiagnosedRun> finishWindow() {
         BUBBLESCOPE_TRY(selectSteps(window_->run().steps, options_.request));
         std::vector<Anomaly> found = window_->searchAsWhole();
@@ -203,7 +202,7 @@ private:
             run.problems.push_back(std::move(problem));
     }
 
-    /// Another window follows; the steps of the latest one lose their ops.
+    /// Called when another window follows: the steps of the latest one lose their ops.
     void retire() {
         const std::size_t known = reference_.size(); // the first steps of a window after the first one
         std::vector<Anomaly> found = window_->search();
@@ -269,7 +268,7 @@ private:
         candidates_.resize(kMost / 2);
     }
 
-    /// The one closest to the step time of the selection, among those that count if any do.
+    /// Takes the candidate closest to the step time of the selection, among those that count if any do.
     [[nodiscard]] Candidate takeTypical(const StepSelection& selection) {
         const auto distance = [&](const Candidate& candidate) {
             const TimeNs off = std::chrono::abs(run_.steps[candidate.at].wall() - selection.stepTime());
@@ -298,10 +297,10 @@ private:
 
     Run run_; ///< before the first window, what is known about the run; then the steps so far, without their ops
     DiagnosisOptions options_;
-    bool is_explained_;                ///< whether the origin of its schedule is known
-    std::optional<StepWindow> window_; ///< the only one so far
+    bool is_explained_;                ///< true if the origin of its schedule is known
+    std::optional<StepWindow> window_; ///< the only window so far
     std::size_t windows_ = 0;
-    bool has_requested_ = false; ///< whether the latest window has requested steps
+    bool has_requested_ = false; ///< true if the latest window has requested steps
     RunClocks clocks_;           ///< of the latest retired window
     Schedule observed_;          ///< order in which the first step ran
     std::int64_t other_orders_ = 0;
@@ -322,7 +321,7 @@ Result<DiagnosedRun> diagnoseSteps(StepSource& source, const DiagnosisOptions& o
     WindowReader reader(source, limits);
     BUBBLESCOPE_ASSIGN(WindowSteps window, reader.next());
     Run about = source.takeRun();
-    // Whether all work was checked only shows over all steps.
+    // Only all steps together show whether all work was checked.
     if (!about.checks.empty()) {
         BUBBLESCOPE_ASSIGN(window, reader.withAllThatFollow(std::move(window)));
     }

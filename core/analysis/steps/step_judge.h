@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-// Judges the steps of a run one by one: intermediate data of a step is freed again, and what remains of a step has a
-// fixed size per rank.
+// Judges the steps of a run one by one: intermediate data of a step is freed, and what remains of a step has a fixed
+// size per rank.
 namespace bubblescope {
 
 /// Consecutive steps of a run to be judged. Refers to its parts, which must outlive it.
@@ -27,9 +27,9 @@ struct StepsToJudge {
 /// One entry per step in each list.
 struct JudgedSteps {
     std::vector<StepAnalysis> analyses;
-    std::vector<StepAccounting> accounts;          ///< where each step's time went
+    std::vector<StepAccounting> accounts;          ///< what each step's time was spent on
     std::optional<StepDiagnosis> typical;          ///< for StepsToJudge::typical
-    std::shared_ptr<const ExecutedUnits> only_ran; ///< how the only step ran; null if there are several
+    std::shared_ptr<const ExecutedUnits> only_ran; ///< the units of the only step; null if there are several
 
     explicit JudgedSteps(std::size_t steps) : analyses(steps), accounts(steps) {}
 };
@@ -42,11 +42,11 @@ public:
 
     /// Continues as if this step had been judged last.
     void startFrom(const StepTimeline& step);
-    /// Judges the steps [begin, end) and sets their entries in `out`. They must not move until the next call. False if
-    /// `control` stops it; may be null.
+    /// Judges the steps [begin, end) and sets their entries in `out`. They must not move until the next call. `control`
+    /// may be null; returns false if it stops the job.
     [[nodiscard]] bool judge(const StepsToJudge& wanted, std::size_t begin, std::size_t end, JudgedSteps& out,
                              const JobControl* control = nullptr);
-    /// How the latest step ran; null before the first.
+    /// The units of the latest step; null before the first.
     [[nodiscard]] const std::shared_ptr<const ExecutedUnits>& ran() const { return ran_; }
 
 private:

@@ -18,22 +18,22 @@ namespace bubblescope {
 struct SourceStep {
     std::vector<StepTimeline> timelines; ///< one per replica that ran it completely, on one clock; at least one
     std::shared_ptr<const RunClocks> clocks;
-    std::vector<CheckRecord> checks = {}; ///< that ran in it, as far as they have arrived
+    std::vector<CheckRecord> checks = {}; ///< checks that ran in the step, as far as they have arrived
 };
 
 /// The number of ops and transfers in a step.
 [[nodiscard]] std::size_t recordsOf(const StepTimeline& step);
 
 /// Yields the steps of a run, in order. The analysis does not depend on where they come from. Use from one thread at a
-/// time, but next() may run on any.
+/// time, but next() may run on any thread.
 class StepSource {
 public:
     virtual ~StepSource() = default;
 
-    /// The next step; nothing at the end. Errors: those of reading, and Cancelled.
+    /// The next step; empty at the end. Errors: those of reading, and Cancelled.
     [[nodiscard]] virtual Result<std::optional<SourceStep>> next() = 0;
-    /// Moves out the run without its steps: files, format, statements, checks, raw slices. Call it once, after the
-    /// first next(). If no schedule is known, the first step determines it.
+    /// Moves out the run without its steps: files, format, metadata, checks, raw slices. Call it once, after the first
+    /// next(). If no schedule is known, the first step determines it.
     [[nodiscard]] virtual Run takeRun() = 0;
     /// Problems found so far.
     [[nodiscard]] virtual std::vector<Diagnostic> problems() const = 0;

@@ -17,7 +17,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kMaxChecks = 400'000; ///< that are added; a loaded run has as many as its files contain
+constexpr std::size_t kMaxChecks = 400'000; ///< limit on added checks; a loaded run has as many as its files contain
 
 template <class T>
 std::vector<T> tail(const std::vector<T>& all, std::size_t from) {
@@ -115,7 +115,7 @@ void StepWindow::add(SourceStep step) {
 
 void StepWindow::takeChecks(std::vector<CheckRecord> checks) {
     if (checks.empty()) return;
-    // Limits how many steps in the window a file may claim.
+    // Limits how many checks a file may add to the window.
     const std::size_t room = kMaxChecks - std::min(kMaxChecks, run_.checks.checks.size());
     checks.resize(std::min(checks.size(), room));
     std::ranges::move(checks, std::back_inserter(run_.checks.checks));
@@ -199,11 +199,11 @@ Status StepWindow::describe(const StepRequest& request, const JobControl* contro
     return {};
 }
 
-/// Computes what concerns all steps together.
+/// Computes the results that concern all steps together.
 void StepWindow::sumUp() {
     report_.stages = stageTimes(run_.steps, report_.selection);
     if (run_.checks.checks.empty()) return;
-    constexpr int kMaxTensorRanks = 1024; // a damaged file may state any number
+    constexpr int kMaxTensorRanks = 1024; // a damaged file may contain any number
     report_.coverage =
         coverageOf(run_.checks, run_.steps, run_.info ? std::clamp(run_.info->tp, 1, kMaxTensorRanks) : 1);
 }

@@ -17,16 +17,15 @@
 
 namespace bubblescope {
 
-/// Data about a run besides its steps and checks: how its pipeline was found, what its files state, raw
-/// slices.
+/// Data about a run besides its steps and checks: how its pipeline was found, the metadata of its files, raw slices.
 [[nodiscard]] Run withoutSteps(const Run& run);
 
-/// How to judge a window of steps.
+/// Options for judging a window of steps.
 struct WindowOptions {
     Thresholds thresholds = {};
     std::vector<std::int64_t> memory_estimate = {}; ///< bytes per rank; empty if not estimated
     bool in_full = false; ///< keep the analyses of all steps in full, for views that show them side by side
-    /// Steps will be added and removed one by one: keep each op's time for the medians of the next step.
+    /// Steps will be added and removed one by one, so each op's time is kept for the medians of the next step.
     bool slides = false;
 };
 
@@ -34,7 +33,7 @@ struct WindowOptions {
 /// earlier steps, or the latest steps of a running job. Use from one thread at a time; judging uses all cores.
 class StepWindow {
 public:
-    /// `run` is what is known about the run; without a schedule, the first step determines it. Its steps, possibly
+    /// `run` holds what is known about the run; without a schedule, the first step determines it. Its steps, possibly
     /// none, are compared with those that are added; their own problems were reported before.
     StepWindow(Run run, WindowOptions options);
     StepWindow(const StepWindow&) = delete;
@@ -42,11 +41,11 @@ public:
 
     /// Adds the next step of the run.
     void add(SourceStep step);
-    /// Adds checks of steps that were added before; ignores those of steps that are no longer kept.
+    /// Adds checks of steps that were added before; ignores checks of steps that are no longer kept.
     void addChecks(std::vector<CheckRecord> checks);
     void setDevice(const CheckPlace& place, CheckedDevice device);
 
-    /// Judges the steps added since the last call, by what is usual in the window. Sets RunReport::selection,
+    /// Judges the steps added since the last call, against what is usual in the window. Sets RunReport::selection,
     /// `standards`, `steps` and `accounts`.
     void judge();
     /// Judges the steps added since the last call and completes the report, except `anomalies`. Linear in ops and
@@ -55,11 +54,11 @@ public:
 
     /// The problems in the added steps. Call it after judge() or describe().
     [[nodiscard]] std::vector<Anomaly> search() const;
-    /// As search(), for a window that is, or represents, the whole run: also problems of the run as a whole. The most
-    /// expensive per step comes first.
+    /// Like search(), for a window that is, or represents, the whole run; also finds problems of the run as a whole.
+    /// The most expensive per step comes first.
     [[nodiscard]] std::vector<Anomaly> searchAsWhole() const;
 
-    /// Keeps only the first and the last step numbers.
+    /// Keeps only the first `first` and the last `last` step numbers.
     void trim(std::size_t first, std::size_t last);
 
     [[nodiscard]] const Run& run() const { return run_; }
@@ -68,13 +67,13 @@ public:
     [[nodiscard]] std::size_t records() const { return records_; } ///< number of ops and transfers in the steps
     /// Increases with every addition.
     [[nodiscard]] std::int64_t changes() const { return changes_; }
-    /// Moves them out; the window cannot be used afterwards.
+    /// Moves out the run and its report; the window cannot be used afterwards.
     [[nodiscard]] DiagnosedRun take() && { return {std::move(run_), std::move(report_)}; }
 
-    /// The latest steps with their report, as `analyze` would make it for a finished run. Leaves out steps before a
-    /// large gap in the numbers, and those beyond `max_ops` ops except the newest step. `found` are the current
-    /// findings; mismatches of checks in these steps are added. None if the window has no steps. Linear in the ops of
-    /// the window, which it copies.
+    /// The latest steps with the report that `analyze` would produce for them in a finished run. Leaves out steps
+    /// before a large gap in the numbers, and those beyond `max_ops` ops except the newest step. `found` are the
+    /// current findings; mismatches of checks in these steps are added. None if the window has no steps. Linear in the
+    /// ops of the window, which it copies.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::vector<Anomaly> found, std::size_t max_ops) const;
 
 private:
@@ -91,7 +90,7 @@ private:
     RunReport report_;
     std::shared_ptr<const RunClocks> clocks_;       ///< of the latest step; the report has a copy
     std::vector<StepReplays> replays_;              ///< per step; empty if checks took no time
-    std::shared_ptr<const ExecutedUnits> only_ran_; ///< how the only step ran; null if there are several
+    std::shared_ptr<const ExecutedUnits> only_ran_; ///< the units of the only step; null if there are several
     SliceEvidence slices_;                          ///< empty before describe(), and without raw slices
     std::optional<StepJudge> judge_;                ///< for a window that slides
     std::vector<StepSamples> samples_;              ///< for a window that slides, one per step

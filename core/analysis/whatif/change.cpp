@@ -148,7 +148,7 @@ private:
     }
 
     std::vector<double> balance_; ///< per stage
-    std::optional<Cause> cause_;  ///< the cause whose part of ops is meant, instead of whole ops
+    std::optional<Cause> cause_;  ///< the cause whose part of ops is changed, instead of whole ops
     std::vector<std::pair<EqualsTimes, Place (*)(const RunNode&)>> sources_; ///< the first one with an answer counts
 };
 

@@ -32,16 +32,17 @@ struct ChangeTarget {
     Rank rank;
     Rank peer;
     bool both_ways = false;
-    int replica = 0; ///< as the trace numbers them
+    int replica = 0; ///< as numbered in the trace
     Stage stage;
     RunOp op = RunOp::Forward;
     Cause cause = Cause::Unknown;
 
-    /// Whether the change affects some of a node's time. For an op that is partly due to a cause, only that part.
+    /// True if the change affects some of a node's time. For an op whose time is partly due to a cause, only that part
+    /// counts.
     [[nodiscard]] bool matches(const RunModel& model, const RunNode& node) const;
 };
 
-/// The time that they take instead.
+/// The time that the nodes take instead.
 struct ChangedTime {
     enum class Kind {
         Usual,    ///< the usual time of equivalent nodes: the same op on the same rank in other replicas, otherwise on
@@ -56,7 +57,7 @@ struct ChangedTime {
     double factor = 1; ///< multiplies the time, for Speed and Share; 0 for Exact times of 0
     TimeNs time{0};
 
-    /// Whether it is a multiple of the previous time.
+    /// True if it is a multiple of the previous time.
     [[nodiscard]] bool scales() const {
         return kind == Kind::Speed || kind == Kind::Share || (kind == Kind::Exact && time == TimeNs{0});
     }
@@ -91,11 +92,11 @@ struct Scenario {
     std::vector<TimeChange> times;
     PipelineChange pipeline;
 
-    /// Whether it changes a cause's part of the times.
+    /// True if the scenario changes a cause's part of the times.
     [[nodiscard]] bool ofCauses() const;
-    /// Whether ranks should run their ops in the planned order.
+    /// True if ranks should run their ops in the planned order.
     [[nodiscard]] bool asPlanned() const;
-    /// How much of the unexplained time remains.
+    /// The fraction of the unexplained time that remains.
     [[nodiscard]] double unknownLeft() const;
 };
 

@@ -9,16 +9,17 @@
 
 namespace bubblescope {
 
-/// How much later than possible an op starts, for delays below the clocks' error: mostly the host's time to launch the
-/// next op. The accounting calls them unknown. Per rank and kind of op, the mean over steps; these delays are all
-/// short, so no single one matters.
+/// The mean delays of op starts that are below the clocks' error: mostly the host's time to launch the next op. The
+/// accounting classifies them as unknown. Per rank and kind of op, over all steps; these delays are all short, so no
+/// single one matters.
 class HostGaps {
 public:
-    /// Adds those of a step. Adds nothing if records were lost, because they may contain what an op waited for.
+    /// Adds the delays of a step. Ignores steps with lost records, because the lost ones may contain what an op waited
+    /// for.
     void add(const StepGraph& graph, const StepKnowledge& known);
-    /// For a kind that the rank did not run, the mean over the kinds that it did.
+    /// If the rank did not run the kind, returns the mean over the kinds that it did run.
     [[nodiscard]] TimeNs of(Rank rank, RunOp kind) const;
-    /// Over all ops.
+    /// The mean over all ops.
     [[nodiscard]] TimeNs mean() const;
 
 private:
@@ -29,8 +30,8 @@ private:
     std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, which has no entries of its own, means all kinds
 };
 
-/// The kinds of op to look up for a kind on a rank, in this order: its own, the other kind that produces an input
-/// gradient, all kinds (RunOp::Pair).
+/// The kinds of op to look up for a kind on a rank, in this order: the kind itself, the other kind that produces an
+/// input gradient, all kinds (RunOp::Pair).
 template <class Find>
 [[nodiscard]] auto findByKind(RunOp kind, Find find) {
     auto found = find(kind);

@@ -57,13 +57,12 @@ struct TimeClasses {
     }
 };
 
-/// The measurements of one step.
 struct StepShows {
     ClassMeans ops;
     ClassMeans starts;
     ClassMeans links;
 
-    /// A single step cannot show whether unexplained delays are usual, so it leaves them out.
+    /// A single step cannot show whether unexplained delays are usual, so they are left out.
     StepShows(const TimeClasses& classes, const ObservedStep& step, bool alone)
         : ops(classes.ops()), starts(classes.starts()), links(classes.links()) {
         const StepGraph& graph = step.graph;

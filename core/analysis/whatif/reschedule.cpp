@@ -56,7 +56,8 @@ private:
     TimeNs usual_{0};
 };
 
-/// How late ops start: the mean per rank and kind of op, classified by the records of the delay, plus the host's gaps.
+/// The delays of op starts: the mean per rank and kind of op, classified by the records of the delay, plus the host's
+/// gaps.
 class StartDelays {
 public:
     StartDelays(const RunModel& run, const std::vector<TimeNs>& durations) : gaps_(run.gaps) {
@@ -72,7 +73,7 @@ public:
         }
     }
 
-    /// For a kind that the rank did not run, the mean over the kinds that it did.
+    /// If the rank did not run the kind, the mean over the kinds that it did run.
     void of(Rank rank, RunOp kind, std::vector<OpDelay>& out) const {
         const auto* const known = findByKind(kind, [&](RunOp wanted) -> const Sum* {
             const auto found = sums_.find({rank.value, wanted});
@@ -150,7 +151,7 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     spec.microbatches = microbatches * change.split;
     spec.comm = comm;
     std::vector<int> sizes{change.vpp.value_or(run.vpp)};
-    if (!change.vpp) sizes.insert(sizes.end(), {1, 2, 4}); // the fewest chunks that the family accepts
+    if (!change.vpp) sizes.insert(sizes.end(), {1, 2, 4}); // tried in turn until the family accepts a number of chunks
     std::optional<Error> first_error;
     for (const int vpp : sizes) {
         spec.vpp = vpp;

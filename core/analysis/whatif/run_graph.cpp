@@ -139,8 +139,8 @@ void RunGraphBuilder::meet(std::span<const NodeId> nodes) {
 
 Result<TimedGraph> RunGraphBuilder::finish(const std::string& where, StepEnd end) && {
     const std::size_t count = nodes_.size();
-    // A node's meeting waits for the node's dependencies, and the node waits for the meeting: it ends its own duration
-    // after the last one has started.
+    // A node's meeting waits for the node's dependencies, and the node waits for the meeting, so that the node ends its
+    // own duration after the last one has started.
     for (TaskEdge& edge : edges_) {
         const NodeId meeting = meeting_[static_cast<std::size_t>(edge.to)];
         if (meeting != kNoNode) edge.to = meeting;

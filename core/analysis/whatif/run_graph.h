@@ -41,13 +41,13 @@ enum class RunOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    // Not ops: how much later than possible an op started, classified by the records of that time (DelayParts).
+    // Not ops: the delay of an op's start, classified by the records in that time (DelayParts).
     TransferDelay, ///< a transfer was in progress
     Blocked,
     ReplayedWork,
     LateStart,
     HostGap, ///< only in other orders: HostGaps
-    Meeting, ///< not an op: the moment when all participants of a transfer or collective have arrived
+    Meeting, ///< not an op: the time at which all participants of a transfer or collective have arrived
 };
 inline constexpr std::size_t kRunOpCount = 25;
 
@@ -84,7 +84,7 @@ struct RunOpInfo {
     return op >= RunOp::ParamsAllGather && op <= RunOp::Optimizer;
 }
 
-/// How much later than possible an op started.
+/// True for the delay of an op's start.
 [[nodiscard]] constexpr bool isDelay(RunOp op) {
     return op >= RunOp::TransferDelay && op <= RunOp::HostGap;
 }
@@ -99,15 +99,15 @@ struct RunOpInfo {
 [[nodiscard]] RunOp runOp(OpKind kind);
 
 /// The usual time of several measurements: the mean; for communication the median (the mean of the middle two for an
-/// even number), because one disturbed transfer takes many times as long. 0 for delays and without measurements.
-/// Rounded to nanoseconds.
+/// even number), because one disturbed transfer takes many times as long. 0 for delays and if there are no
+/// measurements. Rounded to nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
 /// Position of a node in a RunGraph.
 using NodeId = TaskIndex;
 inline constexpr NodeId kNoNode = kNoTask;
 
-/// Something that takes time in a step, and where it belongs.
+/// Something that takes time in a step, and its place.
 struct RunNode {
     RunOp op = RunOp::Forward;
     std::int32_t step = 0;    ///< position in RunModel::steps
@@ -115,7 +115,7 @@ struct RunNode {
     Rank rank;                ///< the rank that spends the time; for a ForwardTransfer or BackwardTransfer, the sender
     Rank peer{-1};            ///< the other rank of a transfer; for a delay, the rank that the op's input came from
     Chunk chunk;
-    Microbatch microbatch{-1}; ///< for ops; for transfers, that of the op they feed
+    Microbatch microbatch{-1}; ///< for ops; for transfers, the micro-batch of the op that they feed
     std::int32_t sequence = 0;
 };
 
@@ -154,19 +154,18 @@ struct TimedGraph {
 /// The event that counts as the end of a step.
 enum class StepEnd : std::uint8_t {
     Everything, ///< the last node
-    Pipeline,   ///< the last op of the pipeline, as StepTimeline::end; the optimizer may come after it
+    Pipeline,   ///< the last op of the pipeline, like StepTimeline::end; the optimizer may come after it
 };
 
-/// Builds a RunGraph.
 class RunGraphBuilder {
 public:
-    /// Numbers passed here are those of this builder; finish() renumbers.
+    /// Takes and returns numbers of this builder; finish() renumbers the nodes.
     NodeId add(const RunNode& node, TimeNs duration);
     NodeId add(const RunNode& node, TimeNs duration, const OpParts& parts);
     void setDuration(NodeId node, TimeNs duration);
     /// `node` waits for the end of `dependency`. Ignored if either is kNoNode.
     void after(NodeId node, NodeId dependency);
-    /// Makes the nodes a transfer or collective: each starts after its own dependencies, and their durations count from
+    /// Makes the nodes a transfer or collective: each starts after its own dependencies, and its duration counts from
     /// the last start. Call it when the dependencies of all nodes are known.
     void meet(std::span<const NodeId> nodes);
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
@@ -179,7 +178,7 @@ private:
     std::vector<TimeNs> durations_;
     std::vector<OpParts> parts_; ///< of the first nodes; empty if none is known
     std::vector<TaskEdge> edges_;
-    std::vector<NodeId> meeting_; ///< per node: the meeting that waits instead of it
+    std::vector<NodeId> meeting_; ///< per node: the meeting that waits in its place
 };
 
 /// The ends of a graph's nodes for given durations: a node starts when the last node that it waits for ends, or at 0 if
@@ -191,7 +190,7 @@ public:
 
     /// Length of each step, from 0 to the end of its last node.
     [[nodiscard]] std::vector<TimeNs> stepTimes() const;
-    /// Their mean; 0 without steps.
+    /// Mean length of the steps; 0 without steps.
     [[nodiscard]] TimeNs meanStep() const;
 
 private:

@@ -34,7 +34,7 @@ public:
         sizes_.selection = selection;
     }
 
-    /// For the steps at these indices of the run.
+    /// Makes the model of the steps at these indices of the run.
     [[nodiscard]] Result<RunModel> make(const std::vector<std::size_t>& places) const {
         BUBBLESCOPE_ASSIGN(RunModel accounted, makeAccounted(places));
         if (run_.annotation != kStragglerRule || run_.trace == nullptr) return accounted;
@@ -48,7 +48,7 @@ public:
     }
 
 private:
-    /// On the accounting's graph.
+    /// Makes their model on the accounting's graph.
     [[nodiscard]] Result<RunModel> makeAccounted(const std::vector<std::size_t>& places) const {
         std::vector<KnownStep> steps;
         for (const std::size_t place : places) {

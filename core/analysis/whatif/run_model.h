@@ -26,10 +26,10 @@ struct RunModel {
     TimedGraph timed;  ///< durations as measured; transfers without the time in which one side waits for the other
     std::vector<RunStep> steps;
     TimeNs step_time{0};       ///< step time: that of the typical step, see StepSelection::stepTime()
-    StepSelection selection;   ///< of the run's steps; `steps` are those that it takes
+    StepSelection selection;   ///< of the run's steps; `steps` are those that count
     HostGaps gaps;             ///< between ops, in the same steps; none in a graph with streams
-    ReplayCheck check;         ///< the replay's error; on the accounting's graph, even if this one has streams
-    std::vector<int> replicas; ///< their numbers in the trace
+    ReplayCheck check;         ///< the error of the replay on the accounting's graph, even if this graph has streams
+    std::vector<int> replicas; ///< the replicas' numbers in the trace
     int pp = 1;
     int vpp = 1;
     int microbatches = 1;
@@ -40,7 +40,7 @@ struct RunModel {
     /// The same steps on the accounting's graph, for questions about its causes; null if this is that graph.
     std::shared_ptr<const RunModel> accounted;
     /// Only the typical step, with all its replicas; null if the model has no other step. Changes of times are
-    /// predicted with it.
+    /// predicted with this model.
     std::shared_ptr<const RunModel> typical;
     /// The steps in their planned order; null if they ran in that order. On the accounting's graph.
     std::shared_ptr<const RunModel> planned;
@@ -50,12 +50,12 @@ struct RunModel {
     [[nodiscard]] TimeNs observed() const;
 };
 
-/// The model of the complete steps of a run that `selection`, which must belong to them, takes. Timelines in the format
-/// of the straggler study get its graph (stragglerGraph), all others the accounting's (timelineGraph). The run's steady
-/// steps define what is usual. `clock_error` is the maximum error between two ranks' clocks. Error: Input if the trace
-/// contradicts itself.
+/// The model of a run's complete steps that count according to `selection`, which must belong to them. Timelines in the
+/// format of the straggler study get its graph (stragglerGraph), all others the accounting's (timelineGraph). The run's
+/// steady steps define what is usual. `clock_error` is the maximum error between two ranks' clocks. Error: Input if the
+/// trace contradicts itself.
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
-/// With selectSteps() of the run.
+/// As above, with selectSteps() of the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
 /// RunModel::typical of that model, without the rest: the other steps need not have their ops. `usual` are the usual
 /// times of the run.
@@ -66,14 +66,14 @@ struct RunModel {
 inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 
 /// The dependency model of the OSDI '25 straggler study (Lin et al., "Understanding Stragglers in Large Model Training
-/// Using What-if Analysis", arXiv 2505.05713), from the raw slices of its timelines. Six streams a worker:
+/// Using What-if Analysis", arXiv 2505.05713), from the raw slices of its timelines. Six streams per worker:
 ///
 /// - compute: forwards and backwards in the order in which they ran;
-/// - - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after
+/// - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after
 ///   the op that produced its payload. A receive starts after the previous op of the kind that it feeds, and the fed op
 ///   waits for it. The first backward's transfers do not start before the end of the op before the last forward of the
 ///   warm-up;
-/// - - data-parallel communication, and everything else around the pipeline: step_collectives.h.
+/// - data-parallel communication, and everything else around the pipeline: step_collectives.h.
 ///
 /// A transfer or collective starts when all its participants have, and lasts until its end: on each node end −
 /// max(start), at least 0. Transfers do not name a micro-batch, so they are matched with ops in order. Leaves out those

@@ -93,7 +93,7 @@ std::vector<double> StageCut::stageTimes(std::size_t kind, int microbatch) const
 }
 
 std::vector<double> StageCut::cutTimes(std::vector<double> times, const std::vector<double>& shares) const {
-    // The time of the ends beyond their layers stays with the ends.
+    // The time that the first and the last stage take beyond that of their layers stays with them.
     double first = 0;
     double last = 0;
     if (times.size() >= 3) {

@@ -47,7 +47,7 @@ std::optional<std::int64_t> numberFollowing(std::string_view text, std::string_v
     return number && *number >= 0 ? number : std::nullopt;
 }
 
-/// Nothing for a thread whose name states no pipeline rank.
+/// Empty for a thread whose name contains no pipeline rank.
 std::optional<StragglerPlace> stragglerPlace(const Trace& trace, const Track& track) {
     const std::string_view thread = trace.text(track.thread_name);
     const auto pp = numberFollowing(thread, "PP rank");
@@ -56,7 +56,7 @@ std::optional<StragglerPlace> stragglerPlace(const Trace& trace, const Track& tr
     return StragglerPlace{*pp, numberFollowing(thread, "TP rank").value_or(0), dp.value_or(track.pid)};
 }
 
-/// One kind of transfer side: what runs at the other end, and where.
+/// One kind of transfer side, with the op at the other end and its place.
 struct Side {
     RunOp op;
     RunOp compute; ///< the op that it feeds or is fed by
@@ -250,7 +250,7 @@ private:
                           fmt::format("skip the step: select the others with {}", Field("step")));
     }
 
-    /// Without those that the recorder wrote before the first op ended or after the last one began.
+    /// Drops those that the recorder wrote before the first op ended or after the last one began.
     static std::vector<RawOp> launched(const std::vector<RawOp>& transfers, const std::vector<RawOp>& computes,
                                        const Side& side) {
         std::vector<RawOp> kept;

@@ -67,8 +67,8 @@ struct Groups {
     }
 };
 
-/// How much longer the steps are with the measured times of a group restored, for each group. A few threads process the
-/// groups, each with its own simulation.
+/// Computes for each group how much longer the steps are with the group's measured times restored. A few threads
+/// process the groups, each with its own simulation.
 void putBack(const RunModel& model, const Groups& groups, const std::vector<TimeNs>& ideal,
              const std::vector<TimeNs>& measured, TimeNs ideal_total, const JobControl& control,
              StragglerStudy& study) {
@@ -84,7 +84,7 @@ void putBack(const RunModel& model, const Groups& groups, const std::vector<Time
         all.emplace_back(&groups.by_replica[i], &study.by_dp[i]);
     for (std::size_t i = 0; i < groups.by_rank.size(); ++i)
         all.emplace_back(&groups.by_rank[i], &study.by_pp[i]);
-    constexpr std::size_t kMostLanes = 8; // because each needs some dozen bytes per node
+    constexpr std::size_t kMostLanes = 8; // because each needs a few dozen bytes per node
     std::atomic<std::size_t> next{0};
     parallelGroups(std::min(kMostLanes, all.size()), model.graph().nodes().size(), [&](std::size_t) {
         std::optional<Exchange> exchange; // created only if there is work left

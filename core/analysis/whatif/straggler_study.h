@@ -24,9 +24,9 @@ struct ModelFit {
     [[nodiscard]] double launchDelay() const;
 };
 
-/// The stragglers of a job: how much faster it would run if equal work took equal time. The what-if analysis of Lin et
-/// al., "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Ignores delays, as the
-/// study ignores launch delays.
+/// The stragglers of a job, and its speed if equal work took equal time. The what-if analysis of Lin et al.,
+/// "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Ignores delays, as the study
+/// ignores launch delays.
 struct StragglerStudy {
     struct Step {
         int index = 0;
@@ -35,7 +35,7 @@ struct StragglerStudy {
         double slowdown = 1;
     };
     struct Worker {
-        int replica = 0; ///< as the trace numbers them
+        int replica = 0; ///< as numbered in the trace
         Rank rank;
     };
 
@@ -65,7 +65,7 @@ struct StragglerStudy {
 /// communication the median.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-/// If `control` stops it, the study has only what was computed until then.
+/// If `control` stops it, the study contains only what was computed so far.
 [[nodiscard]] StragglerStudy studyStragglers(const RunModel& model, const JobControl& control = {});
 
 } // namespace bubblescope

@@ -176,7 +176,7 @@ private:
         put(RunOp::ReplayedWork, delays.replay);
         put(RunOp::LateStart, delays.late);
     }
-    /// How much of a unit's delay the graph reproduces by itself: a send waits for its receiver.
+    /// The part of a unit's delay that the graph reproduces by itself, because a send waits for its receiver.
     [[nodiscard]] TimeNs sendDelay(std::size_t unit) const {
         const StepGraph& graph = observed_.graph;
         if (!withHolds() || graph.holds[unit].sends_to == kNoUnit) return TimeNs{0};
@@ -208,7 +208,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
     model.replicas.assign(replicas.begin(), replicas.end());
     RunGraphBuilder builder;
     StepCollectives collectives(builder);
-    std::deque<StepOnGraph> kept; // the last one only while it is added
+    std::deque<StepOnGraph> kept; // the last one is kept only while it is added
     std::vector<CheckedStep> checked;
     std::size_t passed = 0;
     for (const auto& [index, together] : by_index) {

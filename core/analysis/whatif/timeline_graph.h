@@ -13,11 +13,11 @@
 
 namespace bubblescope {
 
-/// Part of how much later than possible an op started.
+/// A part of the delay of an op's start.
 struct OpDelay {
     RunOp kind = RunOp::LateStart;
     TimeNs time{0};
-    Rank from{-1}; ///< where the op's input came from, if it waited for that last
+    Rank from{-1}; ///< the rank that the op's input came from, if the op waited for that last
 };
 
 /// The reason why a rank is blocked between an op and the previous one, besides the transfer of its input: see Hold.
@@ -37,8 +37,8 @@ struct PipelineTimes {
 };
 
 /// Adds a pipeline: ops run on their rank in order; a transfer between two ranks starts when the op that produced its
-/// payload has ended, and the op that it feeds waits for it. `place` names step and replica. Returns where each rank's
-/// pipeline begins and ends. Leaves out optimizer ops, which surround the pipeline.
+/// payload has ended, and the op that it feeds waits for it. `place` names step and replica. Returns the nodes at which
+/// each rank's pipeline begins and ends. Leaves out optimizer ops, which surround the pipeline.
 [[nodiscard]] std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& place, int vpp,
                                                     const OpGraph& ops, const PipelineTimes& times);
 
@@ -48,13 +48,12 @@ struct KnownStep {
     StepKnowledge known;
 };
 
-/// How to read steps: as the accounting does.
+/// Options for reading steps in the same way as the accounting.
 struct StepReading {
     const UsualTimes& usual;
-    const Schedule& plan; ///< that the steps were meant to follow
-    bool as_planned =
-        false;         ///< use the order of the plan for each step if it fits, instead of the order in which it ran
-    bool holds = true; ///< sends block ranks (Hold), in the order in which a step ran
+    const Schedule& plan;    ///< the order that the steps were meant to follow
+    bool as_planned = false; ///< if the plan fits a step, use its order instead of the order in which the step ran
+    bool holds = true;       ///< sends block ranks (Hold), in the order in which a step ran
 };
 
 /// The model of steps given as timelines: the accounting's graph of each (StepGraph), with the same parts of times and

@@ -22,7 +22,7 @@ namespace {
 constexpr double kMinGain = 0.005;
 /// Larger orders are not tried, because hundreds are simulated.
 constexpr std::size_t kMaxOps = 400'000;
-/// For the search for the best split of layers: a fraction of a second each.
+/// For each search for the best split of layers: a fraction of a second.
 constexpr std::int64_t kPartitionEffort = 20'000'000;
 constexpr std::size_t kSplitsTried = 4;
 
@@ -41,7 +41,7 @@ LayerSizes divided(LayerSizes sizes, int by) {
     return sizes;
 }
 
-/// Without bytes.
+/// Leaves `bytes` empty.
 HeldMemory heldAtPeak(const Schedule& schedule, int split) {
     HeldMemory held;
     held.copies = routes(schedule.placement);
@@ -57,7 +57,6 @@ public:
            const JobControl& control)
         : pipeline_(pipeline), run_(run), cut_(cut), options_(options), control_(control) {}
 
-    /// The current order.
     Result<Candidate> currentOrder() {
         BUBBLESCOPE_ASSIGN(auto candidate, attempt({}));
         if (!candidate) return usageError("the run's order cannot be simulated");
@@ -95,7 +94,7 @@ public:
         return {};
     }
 
-    /// With half as many micro-batches, each op taking as long as now, the step scales with that time.
+    /// Predicts the step with half as many micro-batches and today's op times, with which the step scales.
     Result<std::optional<LargerMicrobatches>> larger(const Candidate& present) {
         if (run_.microbatches % 2 != 0) return std::optional<LargerMicrobatches>{};
         PipelineChange change;
@@ -109,7 +108,7 @@ public:
         return std::optional(std::move(result));
     }
 
-    /// The shortest first; if equal, those with the fewest changes.
+    /// Shortest first; if equal, those with the fewest changes.
     void sort() {
         const auto weight = [](const Candidate& c) {
             return std::tuple(c.wall, c.change.split, c.schedule.vpp, c.memory.activations);
@@ -149,7 +148,7 @@ private:
         return {};
     }
 
-    /// Nothing if the family does not support these sizes, or the budget is exceeded.
+    /// Empty if the family does not support these sizes, or the budget is exceeded.
     Result<std::optional<Candidate>> attempt(const PipelineChange& change) {
         if (control_.stopRequested()) return cancelledError();
         auto made = pipeline_.schedule(change);
@@ -265,8 +264,8 @@ Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& 
     return std::optional(std::move(suggestion));
 }
 
-/// Whether `a` is at least as good as `b` in everything and better in something, possibly only in being shipped by more
-/// frameworks.
+/// True if `a` is at least as good as `b` in every respect and better in at least one, which may be that more
+/// frameworks ship it.
 bool dominates(const Suggestion& a, const Suggestion& b) {
     if (a.effort == Effort::Balance || b.effort == Effort::Balance) return false; // a different kind of work
     if (a.searched && !b.searched) return false;                                  // it must be loaded from a file
@@ -287,7 +286,7 @@ bool isWithinError(const Suggestion& suggestion) {
     return -suggestion.prediction.change() <= suggestion.prediction.bar.time;
 }
 
-/// The shortest one without a catch; if all have one, the shortest.
+/// Recommends the shortest one without a drawback; if all have one, the shortest.
 void recommend(Advice& advice) {
     if (advice.suggestions.empty()) return;
     const HeldMemory& now = advice.present;

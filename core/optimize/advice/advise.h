@@ -17,9 +17,10 @@ struct AdviceOptions {
     std::optional<ModelSizes> sizes;    ///< tensors of the model, to get memory in bytes
     std::optional<std::int64_t> budget; ///< limit per rank
     std::size_t max_suggestions = 8;    ///< maximum number of suggestions
-    /// How long to search for an order outside of all families; none = not at all. See adviseSearched().
+    /// Time for which to search for an order outside of all families; none = no search. See adviseSearched().
     std::optional<TimeNs> search_time;
-    std::string order_folder; ///< where the caller puts such orders, including the '/': for Suggestion::texts
+    std::string order_folder; ///< folder in which the caller stores such orders, including the '/'; used in
+                              ///< Suggestion::texts
 };
 
 /// The memory of an order on its fullest rank.
@@ -31,7 +32,7 @@ struct HeldMemory {
     int copies = 1;                    ///< of the model: two for two pipelines in opposite directions
 };
 
-/// The subject of a suggestion's change, the easiest first.
+/// The changes that a suggestion makes, easiest first.
 enum class Effort : std::uint8_t {
     Balance, ///< work between stages, with the same order
     Order,   ///< the schedule
@@ -63,11 +64,11 @@ struct Suggestion {
     std::optional<Searched> searched = std::nullopt; ///< if the order belongs to no family
 };
 
-/// Frameworks that ship a family's order under a flavor (empty = the family's first).
+/// Frameworks that ship a family's order in a flavor (empty = the family's first).
 [[nodiscard]] std::vector<std::string> frameworksOf(std::string_view schedule, std::string_view flavor);
 
-/// Micro-batches twice as large and half as many. A trace with one size does not show how long ops of another take,
-/// only how long they may take.
+/// Half as many micro-batches of twice the size. A trace with micro-batches of one size does not show how long ops take
+/// at another size, only how long they may take.
 struct LargerMicrobatches {
     int microbatches = 1;
     double break_even = 1; ///< the step gets shorter if ops take less than this many times their current time
@@ -77,30 +78,31 @@ struct LargerMicrobatches {
 struct Advice {
     HeldMemory present;
     std::optional<LargerMicrobatches> larger; ///< none if the schedule does not support half as many
-    /// The shortest step first; empty if nothing gains half a percent and more than its own uncertainty. None is
-    /// dominated by another one with at most as many chunks, parts, memory and copies.
+    /// Shortest step first; empty if no change gains half a percent and more than its own uncertainty. No suggestion is
+    /// dominated by another one with at most as many chunks, parts and copies and as much memory.
     std::vector<Suggestion> suggestions;
     std::size_t recommended = 0; ///< index of the one to try first, if there are any
-    Sentence why;                ///< why that one
+    Sentence why;                ///< reason for the recommendation
     int tried = 0;               ///< number of orders simulated
-    /// How much shorter the searched order with its own split is than the order searched for today's split; none if
-    /// nothing is gained or nothing was searched.
+    /// Time by which the order found with its own split is shorter than the one found for today's split; none if there
+    /// is no gain or no search.
     std::optional<TimeNs> split_adds;
-    /// Why other orders were not tried, if their times cannot be derived from the run's ops; otherwise empty.
+    /// Reason why other orders were not tried, if their times cannot be derived from the run's ops; otherwise empty.
     std::string no_orders;
 };
 
-/// Finds the schedule, chunks, micro-batches and layers that shorten a run's step most. Simulates every family and
+/// Finds the schedule, chunks, micro-batches and layers that shorten a run's step the most. Simulates every family and
 /// flavor of the registry with the run's mean times and time between ops, with today's number of chunks and 1, 2 and 4,
-/// with micro-batches unchanged and halved, and, if ModelCut::layers are known, also with the best split of the layers;
-/// otherwise with work balanced as fractions of the stages' times. The best of these, the best within today's
-/// activations, and the best of each single change are then predicted as in predict(). Leaves out everything above the
-/// budget. If the times of other orders cannot be derived from a run's ops, only advises on the balance of stages.
+/// and with micro-batches unchanged and halved. If ModelCut::layers are known, the best split of the layers is tried as
+/// well; otherwise, work is balanced as fractions of the stages' times. The best of these, the best within today's
+/// activations, and the best of each single change are then predicted as in predict(). Leaves out everything that
+/// exceeds the budget. If the times of other orders cannot be derived from a run's ops, only advises on the balance of
+/// stages.
 ///
 /// With AdviceOptions::search_time, searches for an order for the mean times (core/optimize/search) in which no rank
-/// holds more activations than now. If the layers are known, it then searches the best split of the layers for that
-/// order and an order for that split in turn, until neither gains. Both become suggestions, the second if its step is
-/// shorter. Errors: those of predict(); Cancelled when `control` stops it.
+/// holds more activations than now. If the layers are known, it then searches in turn for the best split of the layers
+/// for that order and for an order for that split, until neither gains. Both become suggestions, the second if its step
+/// is shorter. Errors: those of predict(); Cancelled when `control` stops it.
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
                                     const AdviceOptions& options = {}, std::optional<double> most_error = {},
                                     const JobControl& control = {});

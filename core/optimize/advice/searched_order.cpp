@@ -23,7 +23,7 @@ public:
     AlternatingSearch(const MeanPipeline& pipeline, const Schedule& order, TimeNs time, const JobControl& control)
         : pipeline_(pipeline), order_(order), time_(time), control_(control) {}
 
-    /// For one split of the layers; none = today's. Nothing if no order is found.
+    /// Searches for an order for one split of the layers; none = today's split. Empty if no order is found.
     Result<std::optional<SearchedChange>> search(const std::vector<int>& layers) {
         SearchedChange result;
         result.change.layers = layers;

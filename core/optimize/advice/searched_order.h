@@ -14,10 +14,10 @@ struct SearchedChange {
     Searched known;
 };
 
-/// For the run's mean times: the order found for today's split and, if the layers are known and another split makes the
-/// step shorter, the order and split found by searching both in turn. No rank holds more activations than in `order`.
-/// `time` is per search, of at most two rounds. Empty if the run's order cannot be searched: two pipelines in opposite
-/// directions, pairs of ops, or too many ops. Errors: Cancelled.
+/// The order found for today's split with the run's mean times. If the layers are known and another split makes the
+/// step shorter, also the order and split found by searching both in turn. No rank holds more activations than in
+/// `order`. `time` applies to each search, which has at most two rounds. Empty if the run's order cannot be searched:
+/// two pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.
 [[nodiscard]] Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pipeline,
                                                                         const Schedule& order, const ModelCut& cut,
                                                                         TimeNs time, const JobControl& control);

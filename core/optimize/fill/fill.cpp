@@ -18,7 +18,7 @@ namespace {
 constexpr double kSureShare = 0.1;  ///< 9 of 10 steps have a bubble at least this long
 constexpr double kLateShare = 0.95; ///< quantile of the delays
 constexpr double kLeastGain = 0.005;
-constexpr double kMostDelay = 0.01;  ///< fraction of a step that the work is still worth
+constexpr double kMostDelay = 0.01;  ///< largest acceptable delay, as a fraction of a step
 constexpr double kLeastShare = 0.05; ///< of the idle time
 constexpr double kHardlyIdle = 0.01; ///< of the ranks' time
 
@@ -225,7 +225,7 @@ private:
 
     /// Returns false if there is no such work.
     bool placePieces(FilledWork& work, FillChanges& changes) {
-        TimeNs least_done = TimeNs::max(); // over the ranks
+        TimeNs least_done = TimeNs::max(); // minimum over the ranks
         for (std::size_t r = 0; r < typical_.ranks.size(); ++r) {
             RankPieces open = piecesOf(work.kind, r);
             work.offered += static_cast<std::int64_t>(open.size());
@@ -246,7 +246,7 @@ private:
         return work.offered > 0;
     }
 
-    /// The most urgent pieces first. Returns the time placed.
+    /// Fills one bubble, most urgent pieces first. Returns the time placed.
     TimeNs fillOne(FilledWork& work, std::size_t index, RankPieces& open, FillChanges& changes) {
         const FillBubble& bubble = study_.bubbles[index];
         const std::size_t r = bubble.rank.index();
@@ -313,8 +313,8 @@ private:
         return true;
     }
 
-    /// The next piece that fits into the rest of a bubble; 0 if there is none. `done` and `count` are what the rank has
-    /// done of it so far.
+    /// The next piece that fits into the rest of a bubble; 0 if there is none. `done` and `count` are the time and the
+    /// number of pieces that the rank has done so far.
     TimeNs nextAnywhere(const FilledWork& work, const FillBubble& bubble, TimeNs done, std::size_t count, TimeNs left) {
         std::int64_t bytes = 0;
         std::int64_t free = bubble.free_bytes.value_or(std::numeric_limits<std::int64_t>::max());
@@ -422,7 +422,7 @@ private:
     FillStudy study_;
     // State of the work being tried:
     TimeNs least_piece_{0};
-    Rank idle_least_; ///< the rank that did least of it
+    Rank idle_least_; ///< the rank that did the least of this work
     std::optional<ShortOfMemory> short_of_memory_;
 };
 

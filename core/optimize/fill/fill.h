@@ -45,8 +45,8 @@ enum class FillKind : std::uint8_t {
 
 struct FillOptions {
     double margin = 0.1;               ///< fraction of its time by which a piece may take longer
-    TimeNs latency{10'000};            ///< from the decision to the first work, per piece
-    double weight_share = 0.5;         ///< fraction of a whole backward's time for the weight gradient
+    TimeNs latency{10'000};            ///< per piece, time from the decision to the start of the work
+    double weight_share = 0.5;         ///< fraction of a whole backward's time that the weight gradient takes
     std::optional<TimeNs> optimizer;   ///< of a rank; if not given, from the steps' optimizer ops
     std::optional<TimeNs> encoder;     ///< one forward of one micro-batch
     std::int64_t encoder_bytes = 0;    ///< bytes kept per forward until the pipeline uses its output
@@ -72,16 +72,17 @@ struct FilledWork {
     TimeNs offered_time{0}; ///< 0 for a side job
     TimeNs time{0};         ///< placed per step, over all ranks
     double share = 0;       ///< fraction of the bubbles' mean time
-    TimeNs delay{0};        ///< how much longer a step gets on average, by replaying the steps
-    TimeNs late_delay{0};   ///< at most this much in 95 of 100 steps
-    TimeNs gain{0};         ///< how much shorter a step gets because work is moved away or would otherwise follow it
+    TimeNs delay{0};        ///< average increase of the step time, found by replaying the steps
+    TimeNs late_delay{0};   ///< increase that 95 of 100 steps do not exceed
+    TimeNs gain{0};         ///< time by which a step gets shorter, because work is moved out of ops or would otherwise
+                            ///< follow the step
     bool worth = false;
     Sentence reason; ///< of the verdict
     std::vector<FilledBubble> bubbles;
 };
 
 struct FillStudy {
-    int steps = 0;                   ///< steps that ran in the typical step's order, and so count
+    int steps = 0;                   ///< number of steps that ran in the typical step's order; others are left out
     TimeNs step_time{0};             ///< mean
     TimeNs idle{0};                  ///< mean, in the bubbles of all ranks
     double idle_share = 0;           ///< fraction of the ranks' time
@@ -90,12 +91,12 @@ struct FillStudy {
     std::vector<FilledWork> works;   ///< by FillKind; only those that the options and the steps provide
 };
 
-/// Studies what fits. `steps` are complete steps of one run, or one simulated step; `typical` is one of them, and steps
-/// that ran in another order are left out. Pieces are placed where they may run, the most urgent first, if bubble
-/// lengths that 9 of 10 steps reach have room for them with margin and latency. The delay is then found by replaying
-/// each step with its own bubbles: if one is shorter than what was placed in it, the next op starts late, and so does
-/// everything that waits for it. Errors: Usage for an invalid margin, latency or fraction, or a memory model of other
-/// stages.
+/// Determines which work fits. `steps` are complete steps of one run, or one simulated step; `typical` is one of them,
+/// and steps that ran in another order are left out. Pieces are placed where they may run, most urgent first, if they
+/// fit with margin and latency into the bubble lengths that 9 of 10 steps reach. The delay is then found by replaying
+/// each step with its own bubbles: if a bubble is shorter than the work placed in it, the next op starts late, and so
+/// does everything that waits for it. Errors: Usage for an invalid margin, latency or fraction, or a memory model for
+/// other stages.
 [[nodiscard]] Result<FillStudy> studyFill(std::span<const StepTimeline* const> steps, const StepTimeline& typical,
                                           const FillOptions& options);
 

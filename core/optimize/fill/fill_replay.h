@@ -12,19 +12,19 @@ namespace bubblescope {
 /// last op.
 struct FillChanges {
     std::vector<std::vector<TimeNs>> before;  ///< before the op
-    std::vector<std::vector<TimeNs>> shorter; ///< how much shorter the op is
+    std::vector<std::vector<TimeNs>> shorter; ///< reduction of the op's time
 
     explicit FillChanges(const StepTimeline& step);
 };
 
 /// A step's length if other work runs in its bubbles: a unit starts when the rank has finished the previous unit *and*
-/// the work placed in between, and its inputs have arrived. Without changes, that is the observed step.
+/// the work placed in between, and its inputs have arrived. Without changes, the result is the observed step.
 class FillReplay {
 public:
     explicit FillReplay(const StepTimeline& step);
 
     [[nodiscard]] TimeNs run(const FillChanges& changes);
-    /// The idle time before each op of a rank, and after the last, that a known wait explains.
+    /// The idle time before each op of a rank, and after the last, that is explained by a known wait.
     [[nodiscard]] std::vector<TimeNs> waits(Rank rank) const;
 
 private:

@@ -198,7 +198,7 @@ private:
         return std::max({state.compute, state.reduced[0], state.reduced[1]});
     }
 
-    /// A plan without search: always the op that can start first; if equal, the backward's.
+    /// A plan without search: always issues the op that can start first; in a tie, the backward's.
     [[nodiscard]] TimeNs readyFirst() const {
         StreamState state;
         PerPass<std::size_t> at{};

@@ -10,10 +10,11 @@ namespace bubblescope::overlap {
 [[nodiscard]] Plan uncut(Operators ops, Pass pass);
 [[nodiscard]] Plan uncut(Operators backward, Operators forward);
 
-/// Both passes cut after every all-reduce, with alternating pieces: B0 F0 B1 F1 … Every all-reduce on its own stream.
+/// Both passes cut after every all-reduce, with alternating pieces: B0 F0 B1 F1 … Every all-reduce runs on its own
+/// stream.
 [[nodiscard]] Plan cutAtEveryAllReduce(Operators backward, Operators forward);
 
-/// Why a cutting rule stopped before the backward's last all-reduce.
+/// The reason why a cutting rule stopped before the backward's last all-reduce.
 enum class CutStop {
     None,
     ForwardTooLong, ///< the next forward op alone exceeds the budget
@@ -33,7 +34,7 @@ struct RuleCut {
 /// block the compute stream. It never gets past a forward op that exceeds the budget.
 [[nodiscard]] RuleCut cutByBudget(Operators backward, Operators forward, TimeNs budget);
 
-/// As cutByBudget(), but cuts each forward op that it would not get past into slices that fit, if possible. Cuts no
+/// Like cutByBudget(), but cuts each forward op that it would not get past into slices that fit, if possible. Cuts no
 /// other op, because slices cost time.
 [[nodiscard]] RuleCut cutByBudgetSplitting(const Operators& backward, Operators forward, TimeNs budget, int max_slices,
                                            double slice_loss);
@@ -42,12 +43,12 @@ struct RuleCut {
 /// produces its input. Exact: no other issue order of the two passes' compute ops is shorter.
 ///
 /// The problem is a job shop of two jobs (the passes) on two machines (the streams). Dynamic programming over (i, j,
-/// last): i backward and j forward ops are issued, the last one from that pass. The rest of the plan depends on the
-/// past only through when the compute stream is free and when each pass's last all-reduce ends. Later is never better:
-/// every rule of StreamState takes maxima of these times and adds constants. So if a way into a state is nowhere
-/// earlier than another one, it is dropped; all others are kept. Times before the compute stream's are equivalent to
-/// it, because nothing can start earlier. Ways that cannot beat the best plan found so far by simple rules are dropped
-/// too: the compute stream still has to run all remaining ops.
+/// last): i backward and j forward ops are issued, the last one from pass `last`. The rest of the plan depends on the
+/// past only through two things: when the compute stream is free, and when each pass's last all-reduce ends. Later is
+/// never better: every rule of StreamState takes maxima of these times and adds constants. A way into a state is
+/// therefore dropped if another way is at least as early in all of these times; the others are kept. Times before the
+/// compute stream's are equivalent to that time, because nothing can start earlier. Ways that cannot beat the best plan
+/// found so far by simple rules are also dropped: the compute stream still has to run all remaining ops.
 ///
 /// Memory and time grow with the product of the passes' operator counts: about a million states for two passes of 700
 /// operators.

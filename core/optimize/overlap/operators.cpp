@@ -257,7 +257,7 @@ Result<OpCosts> read(const Json& document, const std::string& where) {
     int priority = -1;
     TimeNs budget{-1};
     BUBBLESCOPE_TRY(members.text("name", costs.name));
-    (void)members.find("note"); // for people
+    (void)members.find("note"); // for human readers
     int layers = 1;
     BUBBLESCOPE_TRY(members.integer("layers_per_stage", 1, 1000, layers));
     BUBBLESCOPE_TRY(members.integer("stream_priority", -1, 0, priority));

@@ -22,12 +22,12 @@ struct Operator {
     bool splittable = false;  ///< may be cut into slices along its rows
     bool all_reduce = false;  ///< communication of the tensor-parallel group
     bool own_stream = false;  ///< an all-reduce that does not occupy the compute stream
-    bool waits_reduce = true; ///< false: does not need the previous all-reduce (a weight gradient)
+    bool waits_reduce = true; ///< false if it does not need the previous all-reduce (a weight gradient)
 };
 
 using Operators = std::vector<Operator>;
 
-/// How the two streams share the device.
+/// The rules by which the two streams share the device.
 struct StreamRules {
     /// An all-reduce of higher priority starts as soon as its input is available. One of equal priority queues behind
     /// the compute op that was launched directly after its producer, unless that op needs it.
@@ -42,25 +42,25 @@ struct OpCosts {
     Operators forward;  ///< for one layer
     Operators backward; ///< for one layer, in the order in which the backward runs them
     StreamRules rules;
-    /// The cost of a backward's all-reduce assumed by a cutting rule; if not given, that of the longest.
+    /// The cost that a cutting rule assumes for a backward's all-reduce; if not given, that of the longest one.
     std::optional<TimeNs> cut_budget;
     int max_slices = 4;    ///< maximum number of slices of an op
-    double slice_loss = 0; ///< each additional slice lengthens the whole op by this fraction of it
+    double slice_loss = 0; ///< fraction by which each additional slice lengthens the whole op
 };
 
 [[nodiscard]] TimeNs computeTime(const Operators& ops);
 [[nodiscard]] TimeNs allReduceTime(const Operators& ops);
 [[nodiscard]] TimeNs longestAllReduce(const Operators& ops);
 
-/// The same costs for stages with another number of layers. Usage error if a pass would have more than 2000 operators,
-/// which bounds the search, or take more than 1000 s, which keeps sums over a step in range.
+/// The same costs for stages with a different number of layers. Usage error if a pass would have more than 2000
+/// operators, which bounds the search, or take more than 1000 s, which keeps sums over a step in range.
 [[nodiscard]] Result<OpCosts> withLayers(OpCosts costs, int layers);
 
 /// A pass through the stage: `layers` times one layer's operators.
 [[nodiscard]] Operators stagePass(const Operators& layer, int layers);
 
 /// Cuts splittable ops longer than `longest` into as few slices as needed, but at most `max`. A matmul in k slices
-/// takes time·(1 + loss·(k−1)) in total, because smaller matmuls use the device less well.
+/// takes time·(1 + loss·(k−1)) in total, because smaller matmuls use the device less efficiently.
 [[nodiscard]] Operators splitLongOps(const Operators& ops, TimeNs longest, int max, double loss);
 
 /// Splits gradient matmuls before an all-reduce: first the input gradient, then its all-reduce and, in parallel, the

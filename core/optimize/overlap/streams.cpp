@@ -87,7 +87,7 @@ private:
         }
     }
 
-    /// Sets the times of the all-reduce that was issued last, once it has got the device.
+    /// Sets the times of the all-reduce that was issued last, once it has the device.
     void closeQueued() {
         if (queued_ < 0 || state_.queued_pass >= 0) return;
         OpSpan& span = run_.spans[static_cast<std::size_t>(queued_)];
@@ -130,7 +130,6 @@ std::vector<ReduceSpan> reduceSpans(const Plan& plan, const PlanRun& run) {
 
 namespace {
 
-/// One row of the chart.
 class Row {
 public:
     Row(TimeNs end, int width) : text_(static_cast<std::size_t>(width), '.'), end_(end) {}

@@ -49,12 +49,12 @@ using PerPass = std::array<T, 2>;
 }
 
 /// The device's two streams while work is issued to them. Each stream runs its work in the order of issue. An op starts
-/// when its stream is free and, if it waits for it, its pass's last all-reduce has ended; the other pass's all-reduces
-/// do not affect it. Compute and all-reduce do not slow each other down.
+/// when its stream is free and, if the op waits for all-reduces, its pass's last one has ended; the other pass's
+/// all-reduces do not affect it. Compute and all-reduce do not slow each other down.
 struct StreamState {
-    TimeNs compute{0};         ///< when the compute stream is free
-    TimeNs link{0};            ///< when the all-reduce stream is free
-    PerPass<TimeNs> reduced{}; ///< when each pass's last all-reduce has ended
+    TimeNs compute{0};         ///< time from which the compute stream is free
+    TimeNs link{0};            ///< time from which the all-reduce stream is free
+    PerPass<TimeNs> reduced{}; ///< end of each pass's last all-reduce
     int queued_pass = -1;      ///< pass of an all-reduce that still waits for the device (equal priority); -1 for none
     TimeNs queued_time{0};     ///< its duration
 
@@ -64,7 +64,7 @@ struct StreamState {
     void issueAllReduce(Pass pass, TimeNs time, bool high_priority);
     /// Runs an all-reduce that blocks the compute stream. Returns its start.
     TimeNs issueBlocking(Pass pass, TimeNs time);
-    /// Nothing more is launched before the queued all-reduce, so it starts, but not before `from`.
+    /// Starts the queued all-reduce, but not before `from`; used when no more work is launched before it.
     void grantQueued(TimeNs from);
 };
 
@@ -96,7 +96,7 @@ struct OpSpan {
 /// The timing of a plan's execution. Spans are in the order of issue.
 struct PlanRun {
     std::vector<OpSpan> spans;
-    PerPass<TimeNs> ends{}; ///< when each pass's last operator has ended
+    PerPass<TimeNs> ends{}; ///< end of each pass's last operator
 
     [[nodiscard]] TimeNs end() const { return std::max(ends[0], ends[1]); }
 };
@@ -105,10 +105,10 @@ struct PlanRun {
 /// available. Linear in operators.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules, StreamState& state,
                               const PerPass<TimeNs>& arrivals = {});
-/// On an idle device at time 0.
+/// As above, on a device that is idle at time 0.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules);
 
-/// How long an all-reduce ran, and how much of that time the compute stream was busy.
+/// The duration of an all-reduce, and the part of it in which the compute stream was busy.
 struct ReduceSpan {
     Pass pass = Pass::Backward;
     int op = 0;

@@ -66,7 +66,8 @@ private:
         step_.makespan = std::max(step_.makespan, run.ends[passIndex(pass)]);
     }
 
-    /// When the inputs are available: the neighbour's result, and for a backward the result of its own forward.
+    /// The time at which an op's inputs are available: the neighbour's result and, for a backward, the result of its
+    /// own forward.
     [[nodiscard]] TimeNs arrival(OpIndex op) const {
         const Producers& needs = graph_.producers(op);
         TimeNs at{0};
@@ -144,7 +145,7 @@ TimeNs budgetOf(const OpCosts& costs) {
     return costs.cut_budget.value_or(longestAllReduce(costs.backward));
 }
 
-/// Beyond this the search for one number of slices takes seconds.
+/// Beyond this, the search for one number of slices takes seconds.
 constexpr std::size_t kMaxStates = 8'000'000;
 
 /// Tries each number of slices, the same for all long ops, and keeps the one with the shortest pair.
@@ -157,7 +158,7 @@ Plan searchWithSlices(const OpCosts& costs, const Operators& backward, const Ope
         const auto split = [&](const Operators& ops) {
             Operators out;
             for (const Operator& op : ops) {
-                // As many slices as being tried, whatever their length.
+                // Exactly the number of slices being tried, regardless of their length.
                 const Operators one =
                     splitLongOps({op}, op.time > longest ? TimeNs{0} : op.time, slices, costs.slice_loss);
                 out.insert(out.end(), one.begin(), one.end());

@@ -9,7 +9,8 @@
 
 namespace bubblescope::overlap {
 
-/// How each unit of a schedule runs on its rank's two streams: a pair, and passes that are not in a pair.
+/// The plans by which the units of a schedule run on their rank's two streams: pairs, and passes that are not in a
+/// pair.
 struct UnitPlans {
     Plan pair;
     Plan forward;
@@ -19,7 +20,7 @@ struct UnitPlans {
 struct StepRun {
     TimeNs makespan{0};
     PerPass<TimeNs> all_reduce{}; ///< of all ranks
-    PerPass<TimeNs> hidden{};     ///< the part of that which runs in parallel with compute
+    PerPass<TimeNs> hidden{};     ///< the part of it that runs in parallel with compute
     int pairs = 0;                ///< over all ranks
     int singles = 0;              ///< backwards that are not in a pair, over all ranks
 };
@@ -31,17 +32,17 @@ struct StepRun {
 [[nodiscard]] Result<StepRun> simulateStep(const Schedule& schedule, const UnitPlans& plans, const StreamRules& rules,
                                            TimeNs comm);
 
-/// How a pair's passes are cut and interleaved.
+/// The ways to cut and interleave a pair's passes.
 enum class Cutting {
     None,        ///< not at all: the backward, then the forward
     Budget,      ///< like PaddlePaddle's pass, cutByBudget()
     BudgetSplit, ///< cutByBudgetSplitting()
     Every,       ///< at every all-reduce of both
     Search,      ///< searchCuts()
-    SearchSplit, ///< as Search; ops longer than an all-reduce are split into the best number of slices
+    SearchSplit, ///< like Search, but ops longer than an all-reduce are split into the best number of slices
 };
 
-/// A way to hide all-reduces, under the name that users give.
+/// A way to hide all-reduces, with the name by which users select it.
 struct Variant {
     std::string_view name;
     std::string_view title;
@@ -49,9 +50,9 @@ struct Variant {
     bool weight_grads = false; ///< also overlap all-reduces with weight gradients, in every backward
 };
 
-/// In display order.
+/// All variants in display order.
 [[nodiscard]] std::span<const Variant> variants();
-/// Usage error that lists the names if none matches.
+/// Finds a variant by name; a usage error lists the names if none matches.
 [[nodiscard]] Result<Variant> variantNamed(std::string_view name);
 
 /// A pair under one variant, and the passes outside of pairs.
@@ -59,14 +60,14 @@ struct PairStudy {
     Variant variant;
     UnitPlans plans;
     PlanRun pair;
-    TimeNs forward{0};  ///< one alone
-    TimeNs backward{0}; ///< one alone
+    TimeNs forward{0};  ///< a forward alone
+    TimeNs backward{0}; ///< a backward alone
     PerPass<TimeNs> all_reduce{};
     PerPass<TimeNs> hidden{};
     std::vector<ReduceSpan> reduces;
-    int slices = 0;               ///< how much splitting lengthened a pair, in operators
+    int slices = 0;               ///< number of operators that splitting added to a pair
     CutStop stop = CutStop::None; ///< of the budget rule
-    int stopped_at = 0;           ///< forward op
+    int stopped_at = 0;           ///< the forward op that is too long
 
     [[nodiscard]] TimeNs pairTime() const { return pair.end(); }
     [[nodiscard]] int cuts() const { return std::max(0, static_cast<int>(plans.pair.pieces.size()) - 2); }
@@ -77,19 +78,19 @@ struct PairStudy {
 /// A backward's all-reduce in a pair, and what determines how much of it is hidden.
 struct Exposure {
     ReduceSpan span;
-    bool own_stream = false; ///< false: the rule did not cut here, so it blocks the compute stream
-    TimeNs beside{0};        ///< compute of the other pass's piece that is issued directly after it
+    bool own_stream = false; ///< false if the rule did not cut here, so that the all-reduce blocks the compute stream
+    TimeNs beside{0};        ///< compute time of the other pass's piece that is issued directly after it
 };
 
 [[nodiscard]] std::vector<Exposure> backwardExposures(const PairStudy& study);
 
-/// When a pair's first forward op starts.
+/// The start of a pair's first forward op.
 [[nodiscard]] TimeNs forwardStart(const PairStudy& study);
 
 /// The part of a stage's backward that computes weight gradients.
 [[nodiscard]] TimeNs weightGradTime(const OpCosts& costs);
 
-/// The time of a step if all-reduces took no time: 1F1B's.
+/// The makespan of 1F1B if all-reduces took no time.
 [[nodiscard]] TimeNs idealMakespan(const OpCosts& costs, int pp, int microbatches);
 
 } // namespace bubblescope::overlap

@@ -20,13 +20,13 @@ struct Layer {
     LayerKind kind = LayerKind::Transformer;
 };
 
-/// Reads the layers of a model, in order. An embedding and an output head are layers like the others.
+/// Reads the layers of a model, in order. An embedding and an output head are layers like any other.
 ///
 /// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or the bare list. Times are text with a unit, or numbers
 /// in the document's "unit" ("ms", "us", "ns", "s"). Instead of or in addition to "backward": "input_grad" and
-/// "weight_grad"; optional "name", "memory", "count", the number of consecutive equal layers, and "kind": "embedding",
-/// "transformer" (unless given), "mtp" for multi-token prediction, or "head". Next to the list, "embedding" and "head"
-/// may each be a layer before the first and after the last.
+/// "weight_grad". Optional are "name", "memory", "count" (the number of consecutive equal layers) and "kind"
+/// ("embedding", "transformer" unless given, "mtp" for multi-token prediction, or "head"). Next to the list,
+/// "embedding" and "head" may each be a layer before the first and after the last.
 ///
 /// CSV: a header line with these names (forward and backward, or both halves, are required), then one line per layer. A
 /// unit may be in the cell (1.5ms) or after the column's name (forward_ms).

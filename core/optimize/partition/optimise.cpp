@@ -28,7 +28,7 @@ public:
             memory_[i + 1] = memory_[i] + layers[i].memory;
         for (int k = 0; k < stages_; ++k)
             rank_of_.push_back(locate(schedule.placement, schedule.pp, Stage{k}).rank.index());
-        // No split is longer than one with all layers in every stage.
+        // No split takes longer than all layers in every stage would.
         best_ = evaluator.length(std::vector<StageDurations>(index(stages_), sums.of(0, sums.layers()))) + 1;
     }
 
@@ -56,7 +56,7 @@ public:
         return length;
     }
 
-    /// Starts from a split, whatever its memory.
+    /// Starts from a split, regardless of its memory.
     void run(const Cuts& start) {
         improve();
         playFictitiously(start);
@@ -77,13 +77,13 @@ public:
     [[nodiscard]] const Cuts& bestCuts() const { return best_cuts_; }
     [[nodiscard]] std::int64_t bound() const { return std::min(bound_, best_); }
     [[nodiscard]] std::int64_t simulations() const { return simulations_; }
-    /// Whether every split was simulated or ruled out.
+    /// True if every split was simulated or ruled out.
     [[nodiscard]] bool exhaustive() const { return exhaustive_; }
 
 private:
     static constexpr std::size_t kKeptForMeans = 16;
     static constexpr double kTolerance = 0.01;
-    /// As many as make the bounds good, and fit into some hundred megabytes.
+    /// Enough for good bounds, but limited to a few hundred megabytes.
     static std::size_t rowsFor(int stages, int layers) {
         constexpr std::int64_t kCellRows = 8'000'000;
         const auto cells = (std::int64_t{stages} + 1) * (layers + 1);
@@ -216,8 +216,8 @@ private:
         reserve_ = 0;
     }
 
-    /// For when the search would take too long: random but reproducible splits near the best. At first they may be
-    /// slightly worse than the previous one, in the end not.
+    /// Used if the search would take too long: tries random but reproducible splits near the best one. At first, a
+    /// split may be slightly worse than the previous one; at the end it may not.
     void wander() {
         if (best_cuts_.empty()) return;
         std::minstd_rand random(1);

@@ -15,17 +15,18 @@ namespace bubblescope {
 
 /// A split and the length of its step.
 struct RatedPartition {
-    std::string name; ///< the rule that made it, for people
+    std::string name; ///< name of the rule that produced it, for display
     Partition partition;
     TimeNs step{0};
-    bool fits = true; ///< whether it fits into the memory of each rank
+    bool fits = true; ///< true if it fits into the memory of each rank
 };
 
 struct PartitionOptions {
     TimeNs comm{0};                              ///< one-way latency of a transfer between ranks
     std::optional<std::int64_t> memory_per_rank; ///< limit for all layers of a rank together
-    std::int64_t effort = 500'000'000;           ///< steps of the search, some seconds; deterministic
-    std::vector<RatedPartition> rules;           ///< more splits to compare with, name and partition given
+    std::int64_t effort = 500'000'000;           ///< limit on the steps of the search, not on time, so that results are
+                                                 ///< deterministic; the default takes a few seconds
+    std::vector<RatedPartition> rules;           ///< additional splits to compare with; only name and partition are set
 };
 
 struct OptimalPartition {
@@ -40,10 +41,10 @@ struct OptimalPartition {
 /// Splits consecutive layers into the schedule's stages, each with at least one layer, to get the shortest step. Never
 /// worse than any listed rule. The order of ops is the schedule's for every split.
 ///
-/// Branch and bound: layers are assigned stage by stage; the bounds of path_bounds.h prune what cannot lead to a
-/// shorter step; the rest is simulated (transfers cost their latency, an overlapped pair the sum of its halves), and
-/// its longest path becomes another bound. If that takes more than `effort`, returns the best split so far, with the
-/// lower bound reached.
+/// Branch and bound: layers are assigned stage by stage, and the bounds of path_bounds.h prune what cannot lead to a
+/// shorter step. The rest is simulated (transfers cost their latency, an overlapped pair the sum of its halves); its
+/// longest path becomes another bound. If that takes more than `effort`, returns the best split so far, with the lower
+/// bound reached.
 ///
 /// Errors: Usage if there are fewer layers than stages or far more than models have, if the schedule runs two pipelines
 /// in opposite directions (their stages are not one chain of layers), or if no split is found that fits into the

@@ -11,7 +11,7 @@ namespace bubblescope {
 /// The time of an impossible split; two of them can be added.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 
-/// Where stages end: stage k holds the layers [cuts[k], cuts[k+1]); one more entry than stages.
+/// The boundaries of stages: stage k holds the layers [cuts[k], cuts[k+1]), so there is one more entry than stages.
 using Cuts = std::vector<int>;
 
 /// Prefix sums of layer times: the time of any run of layers in O(1).
@@ -28,20 +28,20 @@ private:
 };
 
 /// Lower bounds on the step of any split. Every path through the step's ops is, as a function of the split, a sum over
-/// stages of constants times the stage's layers; the step is the longest of all paths. So any path that was once the
-/// longest bounds every other split, and for one path (or a mean of several) the split that minimises it is found by
-/// dynamic programming over (stage, first layer): linear in stages times layers.
+/// stages of constants times the stage's layers; the step is the longest of all paths. Any path that was once the
+/// longest therefore bounds every other split, and for one path (or a mean of several) the split that minimises it is
+/// found by dynamic programming over (stage, first layer): linear in stages times layers.
 ///
-/// This gives two bounds. `rest`: with the earlier stages fixed, the path through them as they are and through the
-/// others at best. `worstStage`: for each stage and each range of layers that it may hold, the longest path with
-/// everything else at best; then the split whose worst stage is best. The second takes into account that layers are
-/// whole, unlike the first, over a mean of paths.
+/// This gives two bounds. `rest`: with the earlier stages fixed, the length of the path through them plus its minimum
+/// through the others. `worstStage`: for each stage and each range of layers that it may hold, the longest path if
+/// everything else takes its minimum; then the split whose worst stage is best. Unlike the first over a mean of paths,
+/// the second takes into account that layers cannot be divided.
 class PathBounds {
 public:
     /// Room for `max_rows`; the tables take 24 bytes per stage, layer and row.
     PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t max_rows);
 
-    /// `count` paths summed; their mean is the bound. Does nothing if there is no room left.
+    /// Adds the sum of `count` paths, whose mean is the bound. Ignored if there is no room left.
     void add(const StepPath& path, std::int64_t count = 1);
     [[nodiscard]] std::size_t rows() const { return rows_; }
     [[nodiscard]] std::size_t room() const { return most_rows_ - rows_; }
@@ -63,7 +63,7 @@ public:
     /// Updates worstStage() for all rows.
     void updateWorstStages();
 
-    /// The bound on the whole step by one row, and the split that attains it.
+    /// The bound on the whole step from one row, and the split that attains it.
     [[nodiscard]] std::int64_t bound(std::size_t row) const;
     [[nodiscard]] Cuts bestSplit(std::size_t row) const;
     [[nodiscard]] Cuts bestWorstStageSplit() const;
@@ -94,8 +94,8 @@ private:
     std::vector<std::int64_t> worst_; ///< (stage, layer)
 };
 
-/// A lower bound on the step from how many whole layers each rank gets, for ranks with several chunks. A path that
-/// stays on one rank bounds the step if this rank holds n layers, wherever the cuts are. A step of length T limits the
+/// A lower bound on the step from the number of whole layers on each rank, for ranks with several chunks. A path that
+/// stays on one rank bounds the step if this rank holds n layers, regardless of the cuts. A step of length T limits the
 /// layers of each rank, and they must add up to the model's.
 class RankBounds {
 public:
@@ -104,17 +104,17 @@ public:
     /// The cost of all add() calls for three paths per rank.
     static std::int64_t steps(int layers, const std::vector<std::size_t>& rank_of_stage);
 
-    /// A path that a rank makes long.
+    /// Adds a path that is long because of a rank.
     void add(const StepPath& path, std::size_t rank);
 
-    /// No split's step is shorter.
+    /// No split has a shorter step than this.
     [[nodiscard]] std::int64_t bound() const;
 
 private:
     const LayerSums& sums_;
     const std::vector<std::size_t>& rank_of_;
     std::int64_t comm_;
-    std::size_t max_layers_; ///< maximum number of layers on a rank that is distinguished; more count as this many
+    std::size_t max_layers_; ///< larger numbers of layers on a rank count as this many
     std::vector<std::vector<std::int64_t>>
         min_length_; ///< by rank and its number of layers: minimum length of the step
 };

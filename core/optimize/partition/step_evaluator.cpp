@@ -79,7 +79,7 @@ StepPath StepEvaluator::longestPath() const {
             for (std::size_t kind = 0; kind < 3; ++kind)
                 path.counts[static_cast<std::size_t>(work.stage[half])][kind] += work.counts[half][kind];
         }
-        // If several lead there, along the rank: such paths stay on one rank, and bound it best.
+        // If several arrive last, follow the one on the same rank: paths that stay on one rank bound it best.
         const LatestPredecessor before = latestPredecessor(
             units_, place, [this](TaskIndex from) { return ends_[from]; },
             [this](const EdgePlace& edge) { return crosses_[edge.edge] * comm_; });

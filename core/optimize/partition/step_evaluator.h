@@ -13,7 +13,7 @@ namespace bubblescope {
 /// Times of a stage's ops that depend on the split of layers: F, I and W; B is I + W. Nanoseconds.
 using StageDurations = std::array<std::int64_t, 3>;
 
-/// How often each of a stage's times is on a path through the step.
+/// A path through the step, given by how often it contains each of a stage's times.
 struct StepPath {
     std::vector<StageDurations> counts; ///< by stage
     std::int64_t transfers = 0;         ///< between ranks, each taking the latency
@@ -23,7 +23,7 @@ struct StepPath {
 /// asynchronous sends, but only keeps the ends. Not thread-safe.
 class StepEvaluator {
 public:
-    /// Error: Input, as completeGraph(), if the schedule is invalid.
+    /// Error: Input, as for completeGraph(), if the schedule is invalid.
     static Result<StepEvaluator> make(const Schedule& schedule, std::int64_t comm_ns);
 
     [[nodiscard]] std::size_t stages() const { return stages_; }

@@ -10,8 +10,8 @@ namespace bubblescope {
 namespace {
 
 constexpr std::int64_t kLong = std::numeric_limits<std::int64_t>::max() / 4;
-constexpr int kPasses = 12;              ///< over all queues, while times still grow
-constexpr std::size_t kMostLanes = 4096; ///< above this, ops of a rank are not counted against each other
+constexpr int kPasses = 12;              ///< passes over all queues, as long as times still grow
+constexpr std::size_t kMostLanes = 4096; ///< with more lanes, ops of a rank are not counted against each other
 constexpr std::size_t kNoLane = std::numeric_limits<std::size_t>::max();
 
 /// An op of a lane that waits for an op of another or the same lane.
@@ -29,7 +29,7 @@ struct Lane {
     std::int64_t work = 0;  ///< of its rank
     std::int64_t least = 0; ///< the first op's start, if it waits for nothing
     std::vector<Arc> waits;
-    std::int64_t held = 0;      ///< how much an op adds to the memory of its rank (negative if it frees memory)
+    std::int64_t held = 0;      ///< amount that an op adds to the memory of its rank (negative if it frees memory)
     std::int64_t workspace = 0; ///< additional, while it runs
     /// The lane of the same rank, micro-batches and stage whose ops come before; none if that is this one.
     std::size_t own = kNoLane;
@@ -153,7 +153,7 @@ private:
         }
     }
 
-    /// All ops that must come before an op on its rank have run when it starts.
+    /// Applies the rule that all ops that must come before an op on its rank have run when it starts.
     bool countRank(const std::vector<std::size_t>& rank) {
         std::vector<std::tuple<std::int64_t, std::size_t, std::int32_t>> jobs; // release, place in `rank`, op
         std::vector<std::vector<std::size_t>> place(rank.size());
@@ -196,11 +196,12 @@ private:
     /// Work that is not required before an op as such, but some of which must come first, because otherwise the op
     /// would not have enough memory.
     struct ForcedWork {
-        std::int64_t release = 0; ///< it cannot start earlier
+        std::int64_t release = 0; ///< earliest start
         std::int64_t work = 0;
     };
 
-    /// `done`: for each lane of the rank, how many ops must come before the op that is about to start in `lane`.
+    /// `done`: for each lane of the rank, the number of ops that must come before the op that is about to start in
+    /// `lane`.
     [[nodiscard]] ForcedWork forcedWork(const std::vector<std::size_t>& rank, std::size_t lane,
                                         const std::vector<std::int32_t>& done) const {
         if (capacity_.empty()) return {};
@@ -325,7 +326,8 @@ ProblemLanes lanesOf(const OrderProblem& problem, bool memory) {
     return result;
 }
 
-/// The same lanes with time running backwards: op k is the last but k, and its start is the time that follows it.
+/// The same lanes with time running backwards: op k is the k-th from the end, and its start is the time that follows
+/// it.
 Lanes mirrored(const ProblemLanes& problem_lanes, const OrderProblem& problem) {
     const Lanes& lanes = problem_lanes.lanes;
     const std::size_t last = lanes.size() - 1;

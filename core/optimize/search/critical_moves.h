@@ -8,8 +8,9 @@
 
 namespace bubblescope {
 
-/// Proposes moves that may shorten a step, of ops on its longest chain. Where the chain crosses to another rank, ops in
-/// between move behind the op that sends or before the op that receives. Not all of them are allowed().
+/// Proposes moves of ops on the longest chain that may shorten a step. The chain consists of blocks of consecutive ops
+/// on one rank. Ops inside a block move behind the op that sends or before the op that receives. Not all of them are
+/// allowed().
 class CriticalMoves {
 public:
     /// Uses a random one if there are several longest chains. The result is valid until the next call. O(ops of the

@@ -82,7 +82,7 @@ private:
 
     static std::size_t at(OpNumber op) { return static_cast<std::size_t>(op); }
 
-    /// When an op's inputs have arrived; kOpen if one has not been placed.
+    /// The time at which an op's inputs have arrived; kOpen if one has not been placed.
     [[nodiscard]] std::int64_t ready(OpNumber number) const {
         const NeededOp& op = problem_.op(number);
         std::int64_t time = 0;
@@ -98,7 +98,7 @@ private:
         return !problem_.limited() || held_[op.rank.index()] + op.takes + op.workspace <= problem_.capacity(op.rank);
     }
 
-    /// No completion of the partial order is shorter.
+    /// A lower bound on all completions of the partial order.
     [[nodiscard]] std::int64_t bound() {
         std::int64_t longest = 0;
         for (auto& jobs : jobs_)
@@ -129,7 +129,8 @@ private:
         return longest;
     }
 
-    /// Whether another partial order with the same ops is at least as far; otherwise keeps this one for comparison.
+    /// True if another partial order with the same ops has advanced at least as far in every respect; otherwise keeps
+    /// this one for comparison.
     [[nodiscard]] bool dominated() {
         std::string key;
         std::vector<std::int64_t> times(free_);
@@ -173,7 +174,7 @@ private:
             return true;
         }
         if (bound() >= best_ || dominated()) return true;
-        // The rank of the op that could end first must take one that starts before that.
+        // The rank of the op that could end first must next run an op that starts before that end.
         std::int64_t first_end = kOpen;
         std::size_t first = queues_.size();
         for (std::size_t q = 0; q < queues_.size(); ++q) {
@@ -197,7 +198,8 @@ private:
         for (const Choice& choice : choices) {
             if (!place(choice, placed)) return false;
         }
-        // An earlier forward may take the memory that a later op needs: then none of them may come next.
+        // An earlier forward may take the memory that a later op needs; then it is possible that none of these ops
+        // comes next.
         const bool may_wait = problem_.limited() && (queues_[first].forward || problem_.bytes());
         return !may_wait || putOff(choices, placed);
     }

@@ -32,7 +32,7 @@ public:
         justify(now_, kJustifyMost, control_);
         best_ = now_.orders();
         best_makespan_ = now_.makespan();
-        bool justified = true; // the best order
+        bool justified = true; // the best order has been justified
         std::int64_t since = 0;
         while (best_makespan_ > options_.goal && now_.touched() < options_.effort && !stop_.requested()) {
             if (!step()) since = options_.patience;
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    /// One move; false if there is none.
+    /// Makes one move; false if there is none.
     bool step() {
         found_.clear();
         for (const OrderMove& move : critical_.propose(now_, random_)) {
@@ -87,7 +87,7 @@ private:
         return true;
     }
 
-    /// Back to the best order; true if justification makes it shorter.
+    /// Returns to the best order; true if justification makes it shorter.
     bool justifyBest() {
         if (!now_.assign(best_) || !justify(now_, kJustifyMost, control_)) return false;
         best_makespan_ = now_.makespan();
@@ -95,7 +95,7 @@ private:
         return true;
     }
 
-    /// Back to the best order, with some random moves. False if none can be carried out.
+    /// Returns to the best order and makes some random moves. False if none can be carried out.
     bool shake() {
         if (!now_.assign(best_)) return false;
         const int count = 3 + static_cast<int>(random_() % 8);

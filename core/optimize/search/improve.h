@@ -12,7 +12,8 @@ struct ImproveOptions {
     std::uint64_t seed = 0;
     std::int64_t effort = 0;     ///< number of ops that may be examined
     std::int64_t goal = 0;       ///< stops at this makespan
-    std::int64_t patience = 300; ///< moves without a shorter step until it returns to the best order and perturbs it
+    std::int64_t patience = 300; ///< moves without a shorter step before the search returns to the best order and
+                                 ///< perturbs it
 };
 
 struct Improved {
@@ -23,8 +24,8 @@ struct Improved {
     std::int64_t touched = 0;
 };
 
-/// Tabu search from an order. It moves ops of the longest chain: where the chain crosses to another rank, ops in
-/// between move behind the op that sends or before the op that receives. The best of a few such moves by
+/// Tabu search from an order. It moves ops of the longest chain: inside each block of consecutive ops on one rank, ops
+/// move behind the op that sends or before the op that receives. The best of a few such moves by
 /// OrderEvaluator::estimate() is carried out, even if the step gets longer; its op is then left alone for some moves.
 /// The result depends only on the options, not on time, unless the job is stopped.
 [[nodiscard]] Improved improveOrder(const OrderProblem& problem, const RankOrders& start, const ImproveOptions& options,

@@ -22,7 +22,7 @@ public:
           start_(static_cast<std::size_t>(problem_.size()), 0), ranks_(static_cast<std::size_t>(problem_.sizes().pp)),
           held_(ranks_.size(), 0) {}
 
-    /// Empty if memory is in the way, which cannot happen for an order within its limits, or if `control` stops it.
+    /// Empty if memory does not suffice, which cannot happen for an order within its limits, or if `control` stops it.
     RankOrders run(const JobControl& control) {
         StopCheck stop(control, 1U << 10);
         std::vector<std::pair<std::int64_t, OpNumber>> turns;
@@ -53,7 +53,7 @@ private:
     [[nodiscard]] std::int64_t takes(const NeededOp& op) const { return reversed_ ? op.frees : op.takes; }
     [[nodiscard]] std::int64_t frees(const NeededOp& op) const { return reversed_ ? op.takes : op.frees; }
 
-    /// When an op's inputs have arrived, in the direction in which time runs.
+    /// The time at which an op's inputs have arrived, in the direction in which time runs.
     [[nodiscard]] std::int64_t ready(OpNumber number) const {
         const NeededOp& op = problem_.op(number);
         const OpNumber other = reversed_ ? op.output : op.input;

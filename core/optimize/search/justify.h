@@ -7,17 +7,17 @@
 
 namespace bubblescope {
 
-/// Maximum number of justifications of an order; after that it hardly gets shorter.
+/// Maximum number of justifications of an order; more would hardly shorten it.
 inline constexpr int kJustifyMost = 20;
 
 /// Shortens an order by what project scheduling calls double justification. Each op is delayed as far as the step's
 /// length allows; then, in the order of their new starts, ops move forward into the earliest gap of their rank that is
-/// long enough, after their inputs, and has enough memory. The same is done from the other end of the step. Both are
-/// repeated while the step gets shorter, up to `most` times.
+/// long enough, comes after their inputs, and has enough memory. The same is done from the other end of the step. Both
+/// are repeated while the step gets shorter, up to `most` times.
 ///
 /// The step never gets longer, because an op may always stay where it was delayed to. `evaluator` must have an order
 /// and keeps the best one. Each pass takes O(ops · (log(ops) + ops that run while an op could)), which counts as
-/// touched(). The result depends only on the order, unless the job is stopped. True if the step got shorter.
+/// touched(). The result depends only on the order, unless the job is stopped. Returns true if the step got shorter.
 bool justify(OrderEvaluator& evaluator, int most, const JobControl& control);
 
 } // namespace bubblescope

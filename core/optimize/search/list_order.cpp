@@ -19,7 +19,7 @@ std::size_t at(OpNumber op) {
     return static_cast<std::size_t>(op);
 }
 
-/// Makes one order.
+/// Builds one order.
 class ListRun {
 public:
     ListRun(const OrderProblem& problem, const ListRule& rule)
@@ -65,7 +65,7 @@ private:
         bool stale = true;          ///< `next` must be searched again
         int in_flight = 0;          ///< forwards without their input gradient
         int most_in_flight = 0;
-        /// Ops whose inputs will have arrived, by kind and chunk, in order of arrival.
+        /// Ops whose inputs have arrived or are on their way, by kind and chunk, in order of arrival.
         std::vector<std::deque<OpNumber>> forwards, gradients;
         std::deque<OpNumber> weights;
         std::vector<std::int64_t> reserve; ///< per chunk: memory that its forward must leave free
@@ -98,7 +98,8 @@ private:
         return first;
     }
 
-    /// A forward leaves room for one of each later chunk, and for ops that run at the same time.
+    /// Finds the memory that a forward must leave free: for one of each later chunk, and for ops that run at the same
+    /// time.
     void findReserves() {
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             RankState& rank = ranks_[r];
@@ -125,7 +126,7 @@ private:
         }
     }
 
-    /// How many forwards cover the way to the end and back, at the pace of the busiest rank.
+    /// Finds the number of forwards that cover the way to the end and back, at the pace of the busiest rank.
     void findFlight() {
         std::vector<std::int64_t> busy(ranks_.size(), 0);
         std::vector<std::int64_t> away(ranks_.size(), 0);
@@ -167,7 +168,7 @@ private:
         return rank.held + needs.takes + rank.reserve[needs.chunk.index()] <= problem_.capacity(needs.rank);
     }
 
-    /// Enough are in flight; later chunks have room as far as memory allows.
+    /// True if enough are in flight; later chunks have room as far as memory allows.
     [[nodiscard]] bool heldBack(const RankState& rank, OpNumber op) const {
         const int later = problem_.sizes().vpp - 1 - problem_.op(op).chunk.value;
         return rank.in_flight + later >= rank.most_in_flight;
@@ -185,7 +186,7 @@ private:
         return first == kNever ? kNever : std::max(first, rank.free);
     }
 
-    /// Whether a forward or input gradient is preferred to another.
+    /// True if a forward or input gradient is preferred to another.
     [[nodiscard]] bool better(const RankState& rank, OpNumber a, OpNumber b) const {
         const NeededOp& first = problem_.op(a);
         const NeededOp& second = problem_.op(b);
@@ -236,7 +237,7 @@ private:
         return chosen;
     }
 
-    /// A forward beyond the number in flight, if nothing else can run.
+    /// Returns a forward beyond the number in flight, if nothing else can run.
     [[nodiscard]] OpNumber firstForward(const RankState& rank, OpNumber other) const {
         OpNumber chosen = other;
         for (const auto& queue : rank.forwards) {

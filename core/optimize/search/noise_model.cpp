@@ -140,7 +140,7 @@ private:
             idle_ = 0;
         }
         if (best || ++idle_ > 50) return best;
-        turn_ += 5; // all of them must stay
+        turn_ += 5; // every op still has to rest, so time passes
         return choose();
     }
 

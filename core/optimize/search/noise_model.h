@@ -10,8 +10,8 @@
 
 namespace bubblescope {
 
-/// Ops that take randomly longer or shorter: each by a factor drawn uniformly from 1 − `share` to 1 + `share`. The same
-/// seed gives each op the same factors in all orders.
+/// Random variation of op times: each is multiplied by a factor drawn uniformly from 1 − `share` to 1 + `share`. The
+/// same seed gives each op the same factors in all orders.
 struct NoiseModel {
     double share = 0;
     int draws = 200;
@@ -29,13 +29,13 @@ struct NoisySteps {
                                     const std::vector<char>& fused, const NoiseModel& noise);
 
 /// A lower bound on the mean of any order, even one that knew the times of each draw: the mean of the draws' bounds.
-/// Nothing if the draws have too many ops together, or the job is stopped.
+/// Empty if the draws have too many ops together, or the job is stopped.
 [[nodiscard]] std::optional<std::int64_t> noisyBound(const OrderProblem& problem, const NoiseModel& noise,
                                                      const JobControl& control);
 
-/// Searches from an order for one with a shorter mean over some of the draws. A move is proposed by the longest chain
-/// of one draw, is carried out in all, and is kept if the mean is no longer than it was some moves ago (late
-/// acceptance: Burke and Bykov 2017). For plain() problems. `makespan` of the result is that without noise.
+/// Starting from an order, searches for one with a shorter mean over some of the draws. A move is proposed by the
+/// longest chain of one draw and carried out in all of them. It is kept if the mean is no longer than it was some moves
+/// ago (late acceptance: Burke and Bykov 2017). For plain() problems. `makespan` of the result is that without noise.
 [[nodiscard]] Improved improveUnderNoise(const OrderProblem& problem, const RankOrders& start, const NoiseModel& noise,
                                          const ImproveOptions& options, const JobControl& control);
 

@@ -35,7 +35,7 @@ MachineBound machineBound(std::vector<MachineJob> jobs) {
         }
     }
     if (runs.empty()) return best;
-    // The deciding ops ran without a break before the last of them, and none has less to follow.
+    // The deciding ops ran without a break before the last of them, and none has a shorter tail.
     std::size_t first = decides;
     while (first > 0 && runs[first - 1].end == runs[first].begin && runs[first - 1].after >= runs[decides].after)
         --first;

@@ -9,7 +9,7 @@ namespace bubblescope {
 struct MachineJob {
     std::int64_t head = 0;  ///< no job starts before its head
     std::int64_t work = 0;  ///< its duration
-    std::int64_t after = 0; ///< minimum time between its end and the end of everything; may be negative
+    std::int64_t after = 0; ///< minimum time between its end and the end of the schedule; may be negative
 };
 
 struct MachineBound {

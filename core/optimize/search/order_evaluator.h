@@ -14,22 +14,22 @@ struct OrderMove {
     std::int32_t to = 0;
 };
 
-/// The times of an order under changes. Keeps each op's start and longest way to the step's end, so that a change is
-/// judged by the ops that it moves past each other, and carried out by recomputing only what it affects.
+/// The times of an order under changes. Keeps each op's start and longest way to the step's end, so that judging a
+/// change only involves the ops that it moves past each other, and carrying it out only recomputes what it affects.
 ///
 /// Times are those of simulate() if the problem is plain(); the step ends as defined by stepLength(). Not thread-safe.
 class OrderEvaluator {
 public:
     explicit OrderEvaluator(const OrderProblem& problem);
 
-    /// Takes an order with all ops of the problem. False if it deadlocks; there is then no order.
+    /// Sets the order, which must have all ops of the problem. Returns false if it deadlocks; there is then no order.
     [[nodiscard]] bool assign(const RankOrders& orders);
 
     [[nodiscard]] const OrderProblem& problem() const { return *problem_; }
     [[nodiscard]] const RankOrders& orders() const { return orders_; }
     [[nodiscard]] std::int64_t makespan() const { return makespan_; }
     [[nodiscard]] std::int64_t start(OpNumber op) const { return start_[at(op)]; }
-    /// From the op's start to the step's end along the longest chain of ops that wait for it.
+    /// The time from the op's start to the step's end along the longest chain of ops that wait for it.
     [[nodiscard]] std::int64_t tail(OpNumber op) const { return tail_[at(op)]; }
     /// All ops, each after those that it waits for.
     [[nodiscard]] const std::vector<OpNumber>& sorted() const { return sorted_; }
@@ -41,19 +41,19 @@ public:
     /// Does not check for deadlocks. Linear in the distance.
     [[nodiscard]] bool allowed(const OrderMove& move) const;
 
-    /// The longest chain through the ops that the move shifts. The makespan after it is at most the larger of that and
-    /// the present one, and at least that, unless shifted ops wait for each other through other ranks. Linear in the
-    /// distance.
+    /// The longest chain through the ops that the move shifts. The makespan after the move is at least this length, and
+    /// at most the larger of it and the present makespan, unless shifted ops wait for each other through other ranks.
+    /// Linear in the distance.
     [[nodiscard]] std::int64_t estimate(const OrderMove& move);
 
     /// Carries out a move; if the order would deadlock, returns false and leaves it unchanged.
     [[nodiscard]] bool apply(const OrderMove& move);
 
-    /// From now on, or no longer, the output of an input gradient leaves with its weight gradient, which follows it at
-    /// once: as a whole backward.
+    /// With `whole`, the output of an input gradient leaves together with its weight gradient, which follows it
+    /// directly, as in a whole backward. Otherwise it leaves on its own again.
     void fuse(OpNumber input_grad, bool whole);
-    /// Fuses all at once those whose outputs may leave that much later without a longer step. They must not be fused
-    /// yet. O(ops · log(ops)).
+    /// Fuses, all at once, those input gradients whose outputs can leave with their weight gradients without making the
+    /// step longer. They must not be fused yet. O(ops · log(ops)).
     void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
 
@@ -74,7 +74,7 @@ private:
         return output == kNoNumber ? time_[at(op)] : reach_[at(op)] + tail_[at(output)];
     }
     [[nodiscard]] std::int64_t tailOf(OpNumber op) const;
-    /// From the start of the last op of its rank.
+    /// The tail of an op that is the last of its rank.
     [[nodiscard]] std::int64_t lastTail(OpNumber op) const {
         return time_[at(op)] + problem_->after(problem_->op(op).rank);
     }

@@ -28,7 +28,7 @@ TimeNs timeOf(const CostModel& costs, Rank rank, const Op& op, Stage stage) {
     return costs.opTime(op.kind, stage);
 }
 
-/// Which copy of the second pipeline's model one of its micro-batches passes.
+/// The copy of the second pipeline's model that a micro-batch passes.
 int copyOf(const OrderProblem::Sizes& sizes, Microbatch microbatch) {
     return (microbatch.value - (sizes.microbatches - sizes.second)) / (sizes.second / sizes.second_copies);
 }

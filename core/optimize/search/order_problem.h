@@ -30,14 +30,13 @@ struct NeededOp {
     std::int64_t arrival = 0;    ///< from its end until its output reaches its consumer
     OpNumber input = kNoNumber;  ///< the op of the neighbouring stage that produces its input
     OpNumber output = kNoNumber; ///< the op that consumes its output
-    OpNumber own = kNoNumber;    ///< the op of its rank that must come before: F for I or B, I for W
+    OpNumber own = kNoNumber;    ///< the op of its rank that must come before it: F for I or B, I for W
     OpNumber own_next = kNoNumber;
     std::int64_t takes = 0;     ///< memory taken when it starts
     std::int64_t frees = 0;     ///< memory freed when it ends
     std::int64_t workspace = 0; ///< additional, while it runs
 };
 
-/// Memory limits of the ranks.
 struct MemoryLimits {
     /// Per rank, the maximum number of activations, counted as in peakActivations(); empty = no limit, one entry = the
     /// same for all.
@@ -54,11 +53,12 @@ struct OrderSizes {
     int vpp = 1;
     /// Micro-batches of a second pipeline, for Placement::Bidirectional; included in `microbatches`.
     int second = 0;
-    /// Copies of the second pipeline's model (StageWays); each takes equally many micro-batches, the first copy the
-    /// first ones.
+    /// Copies of the second pipeline's model (StageWays); each takes the same number of micro-batches, the first copy
+    /// the first ones.
     int second_copies = 1;
     bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
-    /// Per rank, what follows its last op before the step ends, such as its optimizer; empty = nothing.
+    /// Per rank, the time of the work between its last op and the end of the step, such as its optimizer; empty =
+    /// nothing.
     std::vector<TimeNs> after = {};
 };
 
@@ -75,8 +75,8 @@ public:
 
     /// `costs` gives times by stage if stages differ, and must outlive this object. Errors: Usage if copies of a second
     /// pipeline do not fit or do not share its micro-batches evenly, or if times do not cover every stage, exceed 64
-    /// bits in sum, or give pairs less than one of their halves; Input, naming the rank, if memory cannot hold even one
-    /// micro-batch.
+    /// bits in sum, or make pairs shorter than one of their halves; Input, naming the rank, if memory cannot hold even
+    /// one micro-batch.
     [[nodiscard]] static Result<OrderProblem> make(const Sizes& sizes, const CostModel& costs,
                                                    const MemoryLimits& limits);
 
@@ -125,11 +125,11 @@ private:
 /// Per rank, its ops in execution order.
 using RankOrders = std::vector<std::vector<OpNumber>>;
 
-/// From the start of a simulated step to the last end of an op and what follows on its rank; StepTimeline::wall() if
-/// nothing does.
+/// The time from the start of a simulated step to the last end of an op and of what follows on its rank;
+/// StepTimeline::wall() if nothing does.
 [[nodiscard]] TimeNs stepLength(const OrderProblem& problem, const StepTimeline& step);
 
-/// The schedule of an order. `fused` (per op, or empty) marks input gradients followed at once by their weight
+/// The schedule of an order. `fused` (per op, or empty) marks input gradients followed directly by their weight
 /// gradient: the two become a whole backward.
 [[nodiscard]] Schedule scheduleOf(const OrderProblem& problem, const RankOrders& orders,
                                   const std::vector<char>& fused = {});

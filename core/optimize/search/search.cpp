@@ -29,13 +29,13 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kElite = 8;   ///< orders kept from round to round
 constexpr std::size_t kTasks = 8;   ///< per round
-constexpr int kPassesAtLeast = 24;  ///< per task, over all ops, if there are many
-constexpr int kPassesAtMost = 2000; ///< if there are few, so that rounds stay short
+constexpr int kPassesAtLeast = 24;  ///< passes over all ops per task, if there are many ops
+constexpr int kPassesAtMost = 2000; ///< passes if there are few ops, so that rounds stay short
 constexpr std::int64_t kMaxOps = 2'000'000;
 constexpr OpNumber kExactOps = 400; ///< up to this many ops, all orders may be ruled out
 constexpr std::int64_t kExactNodes = 200'000;
 constexpr std::int64_t kFuseEffort = 4'000'000; ///< ops examined for introducing whole backwards
-constexpr int kNoisyEffort = 8;                 ///< times the effort, for tasks that evaluate many draws
+constexpr int kNoisyEffort = 8;                 ///< factor on the effort, for tasks that evaluate many draws
 constexpr int kDefaultRounds = 200;
 constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
 
@@ -46,7 +46,7 @@ struct Candidate {
     bool paired = false; ///< neighbours run as overlapped pairs
     std::int64_t makespan = kNoStep;
     NoisySteps noisy = {};        ///< under noise, if requested
-    std::int64_t score = kNoStep; ///< what counts: the makespan, or under noise scoreOf()
+    std::int64_t score = kNoStep; ///< value by which candidates are ranked: the makespan, or under noise scoreOf()
     std::int64_t activations = 0; ///< maximum over ranks
 };
 
@@ -71,7 +71,6 @@ void onThreads(std::size_t count, int threads, const Work& work) {
     });
 }
 
-/// One search.
 class OrderSearch {
 public:
     OrderSearch(const SearchRequest& request, const JobControl& control, const SearchWatch& watch)
@@ -144,7 +143,7 @@ private:
         return OrderProblem::make(sizes, request_.costs, limits);
     }
 
-    /// The bound over all placements is the smallest of theirs.
+    /// The bound over all placements is the smallest bound of any of them.
     void findBound() {
         for (const OrderProblem& problem : problems_) {
             StepBound bound = stepBound(problem);
@@ -218,7 +217,7 @@ private:
         return true;
     }
 
-    /// The mean, plus how much the late steps are worse than the best family's: an order must not be worse in either.
+    /// The mean, plus the time by which late steps exceed the best family's: an order must not be worse in either.
     [[nodiscard]] std::int64_t scoreOf(const NoisySteps& noisy) const {
         const auto& family = result_.best_family;
         const std::int64_t late = family && family->noisy ? family->noisy->late : noisy.late;
@@ -257,7 +256,7 @@ private:
         keep(std::move(found));
     }
 
-    /// The caller wants an end, or the time is up and there is an order.
+    /// True if the caller ends the search, or the time is up and there is an order.
     [[nodiscard]] bool familiesEnd(const std::vector<Candidate>& found) const {
         return control_.stopRequested() || (!found.empty() && timeIsUp());
     }
@@ -304,7 +303,7 @@ private:
         }
     }
 
-    /// With the whole backwards of the family.
+    /// Uses the whole backwards of the family.
     [[nodiscard]] NoisySteps familyNoise(const OrderProblem& problem, const Schedule& schedule,
                                          const RankOrders& orders) const {
         std::vector<char> whole(static_cast<std::size_t>(problem.size()), 0);
@@ -320,7 +319,7 @@ private:
         return noisySteps(problem, orders, whole, *request_.noise);
     }
 
-    /// Orders made by rules, as many as the size allows.
+    /// Adds orders made by rules, as many as the size allows.
     void addRuled() {
         std::vector<ListRule> rules;
         for (const double in_flight : {1.0, 1.25, 1.5, 2.0, 4.0, 1e6}) {
@@ -349,7 +348,7 @@ private:
                 }
             }
         }
-        // Large problems have time for fewer; the most different ones come first.
+        // For large problems there is time for fewer orders; the most different ones come first.
         const auto ops = static_cast<std::size_t>(problems_.front().size());
         const std::size_t most = std::clamp<std::size_t>(6'000'000 / std::max<std::size_t>(ops, 1), 24, rules.size());
         if (rules.size() > most) {
@@ -365,17 +364,17 @@ private:
             const std::size_t which = i % problems_.size();
             found[i] = ruled(which, rules[i / problems_.size()]);
         });
-        if (!elite_.empty() && startsEnd()) return; // how many were made depends on the machine, so none counts
+        if (!elite_.empty() && startsEnd()) return; // the number of starts made depends on the machine, so none counts
         keep(std::move(found));
         justifyStarts();
     }
 
-    /// No more starts are made: the caller wants to end, or the time is up and there is an order.
+    /// True if the search makes no more starts: the caller ends the search, or the time is up and there is an order.
     [[nodiscard]] bool startsEnd() const {
         return control_.stopRequested() || (!elite_.empty() && limited_.stopRequested());
     }
 
-    /// The best orders so far, justified (justify.h).
+    /// Justifies the best orders so far (justify.h).
     void justifyStarts() {
         std::vector<Candidate> found = elite_;
         onThreads(found.size(), request_.threads, [&](std::size_t i) {
@@ -397,8 +396,8 @@ private:
         return candidate;
     }
 
-    /// One round: from the best orders, and from a new one made by a random rule. False if the job was stopped or the
-    /// time is up; nothing has changed then.
+    /// Plays one round: from the best orders, and from a new one made by a random rule. False if the job was stopped or
+    /// the time is up; nothing has changed then.
     bool playRound() {
         std::vector<Candidate> found(kTasks);
         std::vector<Improved> spent(kTasks);
@@ -466,7 +465,7 @@ private:
         return improved;
     }
 
-    /// If only simulate() knows the times: random moves that do not make it worse.
+    /// If only simulate() can determine the times: makes random moves that do not make the order worse.
     void adjust(const Candidate& from, Candidate& candidate, std::mt19937_64& random) const {
         if (shorter(from, candidate)) candidate = from;
         const OrderProblem& problem = problems_[candidate.problem];
@@ -506,7 +505,7 @@ private:
                           fmt::format("allow more memory, or use {} or batched", Field("sends").is("async")));
     }
 
-    /// Weight gradients that follow their input gradients at once and gain nothing from the split become whole
+    /// Weight gradients that directly follow their input gradients and gain nothing from the split become whole
     /// backwards.
     [[nodiscard]] std::vector<char> fuse(const Candidate& best) const {
         const OrderProblem& problem = problems_[best.problem];
@@ -559,7 +558,8 @@ private:
         result_.schedule = scheduleFor(problem, best.orders, best.paired, fused);
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(result_.schedule, request_.costs));
         result_.makespan = stepLength(problem, step);
-        // For a family whose pairs take less than their halves, or whose whole backwards suit the sends better.
+        // A family may still be better if its pairs take less than their halves, or if its whole backwards suit the
+        // sends better.
         if (!request_.noise && result_.best_family && result_.best_family->makespan < result_.makespan) {
             result_.schedule = family_order_;
             result_.makespan = result_.best_family->makespan;

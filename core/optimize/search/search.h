@@ -15,14 +15,14 @@
 
 namespace bubblescope {
 
-/// Whether backwards are split into input and weight gradients.
+/// Options for splitting backwards into input and weight gradients.
 enum class SplitBackward : std::uint8_t {
     Auto, ///< if it makes the step shorter
     On,
     Off,
 };
 
-/// What to order, and how long the search may take.
+/// The ops to order, and the limits of the search.
 struct SearchRequest : OrderSizes {
     std::vector<Placement> placements;         ///< allowed placements; empty = loop, and V if vpp is 2 or more
     SplitBackward split = SplitBackward::Auto; ///< Auto does not split if `pairs` is set
@@ -31,9 +31,10 @@ struct SearchRequest : OrderSizes {
     std::optional<ModelSizes> model;   ///< with `bytes`
     std::optional<MemoryModel> stages; ///< memory stage by stage, if `model` is not set
     std::vector<std::int64_t> bytes;   ///< as in MemoryLimits
-    /// If set, the mean step counts, and how much longer 95 of 100 take than with the best family.
+    /// If set, orders are rated by the mean step, plus the time by which 95 of 100 steps exceed those of the best
+    /// family.
     std::optional<NoiseModel> noise;
-    std::optional<TimeNs> time_limit; ///< no round takes longer
+    std::optional<TimeNs> time_limit; ///< limit on the search; a round that exceeds it is dropped
     std::optional<int> rounds;        ///< at most this many rounds
     std::int64_t effort = 4'000'000;  ///< ops examined, per task of a round
     std::uint64_t seed = 1;
@@ -64,7 +65,7 @@ using SearchWatch = std::function<bool(const SearchProgress&)>;
 
 struct FoundOrder {
     Schedule schedule;
-    TimeNs makespan{0};                    ///< as from simulate(), plus `after`: stepLength()
+    TimeNs makespan{0};                    ///< as returned by simulate(), plus `after`: see stepLength()
     TimeNs bound{0};                       ///< no order within the memory is shorter
     Sentence reason;                       ///< of the bound
     bool proven = false;                   ///< makespan equals the bound, or all orders have been ruled out
@@ -73,7 +74,8 @@ struct FoundOrder {
     std::optional<NoisySteps> noisy;
     std::optional<std::int64_t> noisy_bound; ///< lower bound on the mean of any order: noisyBound()
     int rounds = 0;
-    bool stopped = false;     ///< by the caller or the time limit, before the bound was reached or the rounds were over
+    bool stopped = false;     ///< stopped by the caller or the time limit before the bound was reached or all rounds
+                              ///< were done
     std::int64_t judged = 0;  ///< moves whose effect was estimated
     std::int64_t moves = 0;   ///< moves carried out
     std::int64_t touched = 0; ///< ops examined
@@ -84,13 +86,14 @@ struct FoundOrder {
 /// Usage error if sizes are impossible or too large to search.
 [[nodiscard]] Status checkSizes(const SearchRequest& request);
 
-/// Searches the order with the shortest step. Starts are all families that keep to the memory and orders made by rules
-/// (list_order.h); the best of them are improved round by round (improve.h). The answer is never worse than the best
-/// family. It depends on request.seed and the number of rounds, not on threads or times: a time limit only decides
-/// after which round the search ends. Where even the starts take longer, those made by then count, at least one.
+/// Searches for the order with the shortest step. It starts from all families that fit into the memory and from orders
+/// made by rules (list_order.h); the best of them are improved round by round (improve.h). The answer is never worse
+/// than the best family. It depends on request.seed and the number of rounds, not on threads or times: a time limit
+/// only decides after which round the search ends. If even the starts take longer, those made by then are used, at
+/// least one.
 ///
-/// If transfers queue or block ranks (OrderProblem::plain() is false), orders are improved without that and then judged
-/// and adjusted by simulate(), which takes longer.
+/// If transfers queue or block ranks (OrderProblem::plain() is false), orders are first improved as if they did not,
+/// and then judged and adjusted with simulate(), which takes longer.
 ///
 /// Errors: Usage for impossible sizes; Cancelled, if `control` stopped it before any order was found; Input, naming the
 /// rank whose memory cannot hold one micro-batch, or if all orders found deadlock.

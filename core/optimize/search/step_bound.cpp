@@ -152,7 +152,7 @@ private:
         }
     }
 
-    /// A moment of a rank, and how much of its work can be on the other side of it.
+    /// A moment of a rank, and the maximum amount of its work on the other side of it.
     struct Moment {
         std::int64_t time = 0; ///< minimum time since the step's start, or until its end
         std::int64_t work = 0; ///< work that may come before, or after
@@ -164,7 +164,7 @@ private:
         std::int64_t count = 0;
     };
 
-    /// The maximum work of ops that together hold at most `room`. Fractions of ops count, so it may be too much.
+    /// The maximum work of ops that together hold at most `room`. Fractions of ops are allowed, so it may be too high.
     static std::int64_t mostWork(std::vector<Group> groups, std::int64_t room) {
         const auto worth = [](const Group& group) {
             return group.held == 0 ? std::numeric_limits<long double>::max()
@@ -234,8 +234,8 @@ private:
         return moments;
     }
 
-    /// After the last gradient of a rank's first stage only weight gradients are left, and only as many as memory
-    /// holds; after that of an earlier micro-batch, all of the later ones may be left.
+    /// After the last gradient of a rank's first stage, only weight gradients are left, at most as many as memory
+    /// holds. After the last gradient of an earlier micro-batch, all ops of the later ones may be left as well.
     [[nodiscard]] std::vector<Moment> endings(Rank rank, EndStages ends) const {
         std::vector<Moment> moments{{kMost, 0}};
         for (OpNumber number = 0; number < problem_.size(); ++number) {

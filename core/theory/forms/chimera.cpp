@@ -1,24 +1,24 @@
-// Closed forms of Chimera (Li and Hoefler 2021) and BitPipe (Wu et al. 2024), in times of a chunk.
+// Closed forms of Chimera (Li and Hoefler 2021) and BitPipe (Wu et al. 2024), in op times of one chunk.
 //
 // Rank s and its mirror image do the same, so let s be the smaller of the two and h = p/2−1−s the number of ranks
-// between it and the middle. In slots, the idle ones of a rank are those that the diamond leaves: s before its first op
-// and h in its warm-up, each as long as a forward; h in its cool-down and s after its last op, each as long as a
-// backward. On the outermost ranks of Chimera, which turn around at once, those of the warm-up lie directly before the
-// first backward and those of the cool-down directly after the last forward.
+// between it and the middle. Counted in slots, a rank idles where the diamond leaves gaps: s before its first op and h
+// in its warm-up, each as long as a forward; h in its cool-down and s after its last op, each as long as a backward. On
+// the outermost ranks of Chimera, which turn around at once, those of the warm-up lie directly before the first
+// backward and those of the cool-down directly after the last forward.
 //
 // With t_f ≠ t_b, forwards of one pipeline meet backwards of the other: a rank that runs the shorter kind waits
 // |t_b−t_f| for one that runs the longer. On the way into or out of the diamond's middle that happens s times at one
-// end of the steady part and h times at the other; which end depends on the kind that is longer. Where two blocks meet,
+// end of the steady part and h times at the other; which end depends on which kind is longer. Where two blocks meet,
 // backwards of one alternate with forwards of the next on the outer ranks, while the inner ranks have only one kind:
 // each of the m/p−1 seams costs every rank (p−2)·|t_b−t_f| in its steady part.
 //
-// Together (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|).
+// Together these are (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|).
 //
 // With transfers that take c, a block's way down and up costs 2c for each border and pass, p−1 borders and v/2 passes,
 // and p−3 times c where the two directions meet in the middle. A seam costs as much on p−2 of the borders in Chimera,
 // and 4p−5 times c in BitPipe. At a seam ranks also wait for |t_b−t_f|, which hides the end of a transfer: only the
 // part of c that exceeds (p/2−1) of those waits in Chimera, p−2 in BitPipe, lengthens the step. These terms were found
-// by comparison with simulation and hold for every size, time and c that was compared; where the gaps then lie is not
+// by comparison with simulation and hold for every size, time and c that was tried; the positions of the gaps are not
 // known.
 
 #include "core/theory/forms/family_theory.h"

@@ -4,16 +4,16 @@
 // waits until its pairs are done: both sides feed it. Then it has only backwards, of t_b each, while its neighbour
 // still runs a pair between each two backwards. So n−1 times, once for every rank outside it, it waits t_fb−t_b for the
 // next gradient. After its last op the outer ranks still run n−1 input gradients, each with a deferred weight gradient
-// that this rank ran meanwhile: the end is (n−1)(t_i−t_w) away. The sum is
-// (n−1)(t_fb + t_f − 2·t_w), with t_i = t_f also written (n−1)(t_fb + t_b − 3·t_w). Other ranks idle as long or less,
-// since they have fewer pairs and each pair saves t_f+t_b−t_fb of work.
+// that this rank ran meanwhile: the end is (n−1)(t_i−t_w) away. The sum is (n−1)(t_fb + t_f − 2·t_w), with t_i = t_f
+// also written (n−1)(t_fb + t_b − 3·t_w). Other ranks idle at most as long, since they have fewer pairs and each pair
+// saves t_f+t_b−t_fb of work.
 //
 // Slow input gradients, t_i > t_f, delay the start of the innermost rank instead: each of the n−1 ranks outside it
-// passes gradients on t_i−t_f later than it takes forwards; the first forward in stock hides one t_f of that:
+// passes gradients on t_i−t_f later than it takes forwards. The first forward in stock hides one t_f of that:
 // (n−1)(t_fb + t_i − 2·t_w) − t_f. With t_w ≤ min(t_f, t_i) the larger of the two is the bubble.
 //
 // Positions. Rank s, with b = n−s−1 ranks further in, starts s·t_f late. Inside the steady part each of those ranks
-// makes it wait t_fb−t_b for a far gradient and as long for the answer to its own, except one, for which the first
+// makes it wait t_fb−t_b for a far gradient and equally long for the answer to its own, except one, for which the first
 // forward of the steady part leaves room, t_f of it in front. With t_f > t_i every further rank's answer but one is
 // late by t_f−t_i too, which moves min(t_f−t_i, t_fb−t_b) to the front. With t_f < t_i the ranks further in delay it by
 // b·(t_i−t_f) inside, those further out by s·(t_i−t_f) in front. Between steady part and cool-down rank s waits
@@ -21,8 +21,8 @@
 // while it has only a weight gradient to run, b·(t_i−t_w), and as much after its last op for each rank further out.
 //
 // With longer weight gradients the innermost rank may lose more elsewhere, and the step is the longest of five: the two
-// above; with slow weight gradients (n−1)(t_fb − t_w) − t_f; with slow forwards and t_w > t_i
-// (n−1)(t_fb + t_f − t_b); and in any case (n−1)·t_f. Where the gaps then lie is not known, so only totals are given.
+// above; with slow weight gradients (n−1)(t_fb − t_w) − t_f; with slow forwards and t_w > t_i (n−1)(t_fb + t_f − t_b);
+// and in any case (n−1)·t_f. The positions of the gaps are then not known, so only totals are given.
 
 #include "core/theory/forms/family_theory.h"
 
@@ -143,7 +143,7 @@ PeakForm dualPipePeaks(const Schedule& schedule) {
     return peakForm(schedule, "p+1", "m ≥ 2p", [p = schedule.pp](int) { return p + 1; });
 }
 
-/// Whether the closed form of DualPipe and DualPipeV is known at these costs.
+/// True if the closed form of DualPipe and DualPipeV is known at these costs.
 bool dualKnown(const CostModel& costs) {
     const OpTimes& t = costs.times;
     const TimeNs pair = costs.overlapped.value_or(t.forward + t.backward);

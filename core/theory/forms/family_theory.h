@@ -19,8 +19,8 @@ struct FamilyTheory {
     Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
     /// Peak activations, which do not depend on times. Without values if none are known.
     PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
-    /// As closed_form for transfers with latency or unequal stages: called for all costs that closed_form does not
-    /// cover.
+    /// Like closed_form, but for transfers with latency or unequal stages: called for all costs that closed_form does
+    /// not cover.
     Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
     /// Published forms of this family, evaluated for a schedule on equal stages, each with a verdict.
     std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
@@ -29,7 +29,7 @@ struct FamilyTheory {
 /// Families without any form have no entry.
 [[nodiscard]] std::span<const FamilyTheory> familyTheories();
 
-/// By the family's name (not an alias); nullptr if there is no theory for it.
+/// Finds an entry by the family's name (not an alias); nullptr if there is no theory for it.
 [[nodiscard]] const FamilyTheory* findFamilyTheory(std::string_view family);
 
 // The entries. Each is defined next to its forms.

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// How a form's value relates to the true one.
+/// The relation of a form's value to the true one.
 enum class FormKind : std::uint8_t {
     Exact,
     LowerBound, ///< the true value is at least this
@@ -29,7 +29,7 @@ struct PositionForm {
     std::string expression; ///< such as "(p−s−1)·t_b"; s is the rank
     TimeNs value{0};
     FormKind kind = FormKind::Exact;
-    std::string domain; ///< where the form is exact or a bound, in words
+    std::string domain; ///< conditions under which the form is exact or a bound, in words
 };
 
 /// Maximum activations per rank, in forward ops of one chunk, as counted by peakActivations(). They only depend on the
@@ -41,7 +41,7 @@ struct PeakForm {
     std::string domain;
 };
 
-/// The quantity that a published form gives.
+/// The quantity that a published form describes.
 enum class Quantity : std::uint8_t {
     PositionBubble, ///< a rank's bubble at one position
     Bubble,         ///< a rank's bubble in total
@@ -63,7 +63,7 @@ struct QuotedForm {
     std::string expression;                     ///< in the symbols used here
     std::vector<TimeNs> values;                 ///< per rank, one for a makespan or a span; empty for a ratio
     double ratio = 0;
-    bool holds = false;  ///< whether it is right for these sizes and times
+    bool holds = false;  ///< true if it is right for these sizes and times
     std::string verdict; ///< two sentences: what is wrong or easily misread, and what is right
 };
 
@@ -77,7 +77,7 @@ struct ClosedForm {
     TimeNs makespan{0};
     std::string makespan_expression;
     FormKind kind = FormKind::Exact; ///< of makespan, totals and rates
-    std::string domain;              ///< where makespan and totals are exact or bounds, in words
+    std::string domain;              ///< conditions under which makespan and totals are exact or bounds, in words
     std::string note;                ///< why there is no exact form; empty if there is one
     /// The three definitions of "bubble rate", see BubbleRates.
     double bubble_rate = 0;                 ///< idle over makespan
@@ -88,7 +88,7 @@ struct ClosedForm {
     bool f_then_b = false;          ///< positions are worded for F-then-B
 
     [[nodiscard]] bool exact() const { return kind == FormKind::Exact; }
-    /// Whether every position that is not 0 is listed with its exact value.
+    /// True if every position that is not 0 is listed with its exact value.
     [[nodiscard]] bool positionsKnown() const;
     /// The form's value; 0 if none is listed.
     [[nodiscard]] TimeNs at(Rank rank, Position position) const;

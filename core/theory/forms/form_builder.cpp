@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-/// Idle over makespan and over the ideal, from makespan and bubbles.
+/// Sets idle over makespan and over the ideal, from makespan and bubbles.
 void setRates(ClosedForm& form) {
     TimeNs idle{0};
     for (const TimeNs bubble : form.bubble)
@@ -20,7 +20,7 @@ void setRates(ClosedForm& form) {
     form.over_ideal = fractionOf(least, form.makespan - least);
 }
 
-/// On the rank whose span, from first start to last end, is longest.
+/// Takes the rank whose span, from first start to last end, is longest.
 void setSpanRate(ClosedForm& form) {
     TimeNs longest{0};
     for (std::size_t r = 0; r < form.bubble.size(); ++r) {

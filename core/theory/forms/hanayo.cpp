@@ -10,16 +10,16 @@
 // With t_f ≠ t_b the meeting points shift against each other. In a round of p micro-batches, m ≤ p, the longer kind
 // sets the pace wherever the two meet: all ops take max(t_f, t_b) except one of each kind and chunk that some rank must
 // run alone, v·p·(t_f+t_b) for the way of one micro-batch, and each further one adds 2·max(t_f, t_b). With g = m/p
-// rounds and t_f ≥ t_b every round loses (p−1)(t_f−t_b) more. With t_f < t_b and more than one round the greedy order,
-// which was made for equal ops, does or does not send forwards ahead, depending on v, p and both times: no form is
-// known, and the bound that holds for any order is given.
+// rounds and t_f ≥ t_b every round loses (p−1)(t_f−t_b) more. With t_f < t_b and more than one round whether the greedy
+// order, which was designed for equal ops, sends forwards ahead depends on v, p and both times: no form is known, and
+// the bound for any order is given.
 //
 // With transfers that take c ≤ t, t = t_f = t_b, and m = g·p: a round passes v(p−1) borders and back, and the next
 // round follows it over all but one each way; 2(p−1)·c for the way of the first to the last rank and back are added.
 // Longer transfers would delay ranks that have an op to run meanwhile.
 //
-// Positions, m = g·p and t_f ≥ t_b, d = t_f−t_b: s·t_f and s·t_b at the outside. Rank s waits (p−s−1)·t_f until the
-// wave returns to it for the first time. That lies inside its warm-up in the first round when there is only one
+// Positions, m = g·p and t_f ≥ t_b, d = t_f−t_b: s·t_f and s·t_b at the outer positions. Rank s waits (p−s−1)·t_f until
+// the wave returns to it for the first time. That lies inside its warm-up in the first round when there is only one
 // (directly before the first backward where v = 2 lets it turn around at once), and inside the steady part otherwise.
 // It waits (p−s−1)·t_b in cool-down. The first round's (p−1)·d consists of (p−s−1)·d before the steady part and s·d
 // after it; those of all further rounds lie inside.
@@ -42,7 +42,7 @@ namespace {
 
 constexpr std::string_view kEqualAndFree = "; equal stages, transfers free";
 
-/// Whole rounds of p micro-batches, t_f ≥ t_b; a lone rank never waits.
+/// For whole rounds of p micro-batches and t_f ≥ t_b; a lone rank never waits.
 ClosedForm hanayoPositions(const Schedule& schedule, const CostModel& costs) {
     const TimeNs forward = costs.times.forward;
     const TimeNs backward = costs.times.backward;

@@ -2,24 +2,24 @@
 //
 // A chunk's output returns to the rank, for its next chunk, p ops of its kind later. While every group has at least p
 // members, the rank is busy with the rest of the group for that long, so it never waits for its own wrap-around. The
-// step is that of 1F1B with m·v units of work a rank, and the bubble (p−1)(t_f+t_b) in chunk times is smaller than that
-// of 1F1B by the factor v. (N must be the largest group: with less warm-up the larger groups deadlock.) The
-// consolidated positions follow from the argument in one_f_one_b.cpp, applied to the contiguous steady parts:
-// X(s) = X(s+1) + t_b. As executed, part of the bubble lies inside the steady part, where a rank wraps from one chunk
-// to the next. Groups that differ by more than one, or that differ at all where v > 2, do not always leave room to make
-// the steady parts contiguous; the totals and the outer positions hold nevertheless.
+// step is that of 1F1B with m·v units of work per rank, and the bubble (p−1)(t_f+t_b) in chunk times is smaller than
+// that of 1F1B by the factor v. (N must be the largest group: with less warm-up the larger groups deadlock.) The
+// consolidated positions follow from the argument in one_f_one_b.cpp, applied to the contiguous steady parts: X(s) =
+// X(s+1) + t_b. As executed, part of the bubble lies inside the steady part, where a rank wraps from one chunk to the
+// next. Groups that differ by more than one, or that differ at all where v > 2, do not always leave room to make the
+// steady parts contiguous; the totals and the outer positions hold nevertheless.
 //
 // Latency, and a single group smaller than p. With equal groups of N each wrap waits for the part of the loop that N
 // micro-batches are too few to hide (latency.h), as in looped breadth-first; in the steady part the wraps of forwards
 // and those of backwards are separate. Every hop inside a group has one op of the other direction to hide behind, so
-// the form holds while c is no longer than the shorter op. With longer transfers every turn waits too, and no form is
+// the form holds while c is no longer than the shorter op. With longer transfers every turn also waits, and no form is
 // known. For N = p the sum is (p−1)(t_f+t_b) + 2·c·(v·p−1).
 //
 // Several groups, one of them smaller than p, make every rank wait at each of its wrap-arounds, by an amount that
 // depends on the neighbouring groups. No form is known; orderBound() gives a lower bound.
 //
 // Split backwards (flavors sail-sg and paddle-static-split). A rank never waits in the steady turns. Rank 0's last
-// input gradient comes p−1 forwards and as many input gradients later than its own work would let it. Weight gradients
+// input gradient comes p−1 forwards and as many input gradients later than its own work would allow. Weight gradients
 // delay no other rank, and at the end every rank has one left to run. That is all for paddle-static-split and for
 // sail-sg with N = p. With smaller groups the first group's forwards return (p−N)·t_f late for each further chunk, and
 // the last group's gradients p·t_i−N·t_b late if that is positive. A weight gradient longer than t_f+t_i may delay
@@ -41,7 +41,7 @@
 namespace bubblescope {
 namespace {
 
-/// The groups of an order: how many forwards of chunk 0 follow each other.
+/// The groups of an order: the numbers of forwards of chunk 0 that follow each other.
 struct Groups {
     std::vector<int> sizes;
     bool equal = true;

@@ -14,7 +14,7 @@
 //
 // With latency c the step takes (p−1)·2·c more for filling and draining, and 2·c for each border that it passes while
 // it turns between forward and backward (latency.h). Steady parts are then no longer contiguous, and only the outer
-// positions are stated.
+// positions are given.
 //
 // Unequal stages, t_i = t_f+t_b of stage i. One micro-batch passes all stages down and up, which takes Σt. Rank s needs
 // m·t_s after the forwards and before the backwards of the stages above it. In general only these bounds are known.
@@ -27,9 +27,9 @@
 // nothing while 2·c ≤ t_f+t_b, and beyond that 2·c − (t_f+t_b) for each border passed (latency.h).
 //
 // Seq1F1B (Sun et al. 2024), with t_f and t_b the times of one slice. All ranks run the same list of units and differ
-// in warm-up by one a rank, as in 1F1B, and the last rank goes from its k−1 warm-up forwards to its steady part without
-// waiting. The argument of 1F1B therefore holds with m·k units, and the bubble is (p−1)(t_f+t_b) in times of a slice, a
-// k-th of what 1F1B loses.
+// in warm-up by one per rank, as in 1F1B, and the last rank goes from its k−1 warm-up forwards to its steady part
+// without waiting. The argument of 1F1B therefore holds with m·k units, and the bubble is (p−1)(t_f+t_b) in times of a
+// slice, a k-th of what 1F1B loses.
 //
 // VPP in balanced memory, with t_f and t_b of one chunk. The v−1 chunks of warm-up run without a gap, since m ≥ p
 // micro-batches keep a rank busy until the first one returns. The rest is 1F1B on the last chunk, with its

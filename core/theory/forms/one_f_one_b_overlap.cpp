@@ -10,15 +10,15 @@
 //
 // Positions. Rank s starts s·(t_f+c) late and ends s·(t_b+c) early. Its first gradient has passed the first pairs of
 // the p−s−1 ranks below, while the rank ran a forward for each of them: (p−s−1)(t_fb−t_f+2·c) before the steady part,
-// where a border adds c each way. In cool-down the rank needs t_b a turn, and the rank below, still in pairs, delivers
-// a gradient every t_fb: (p−s−1)(t_fb−t_b+2·c). A rank whose forwards end before its first pair would begin has no
-// steady part, and the two are one.
+// where a border adds c each way. In cool-down the rank needs t_b per turn, and the rank below, still in pairs,
+// delivers a gradient every t_fb: (p−s−1)(t_fb−t_b+2·c). A rank whose forwards end before its first pair would begin
+// has no steady part, and its two middle bubbles are one.
 //
 // Latency in the steady part. Pair j of rank s and pair j+2 of rank s+1 exchange a micro-batch, and pair j+2 of rank s
-// waits for the answer, so two pairs take 2·c more. Every second one of the last rank's m·v−n pairs waits 2·c; rank s
-// spends 2(p−s−1)·c of that before and after its steady part. With chunks a micro-batch also passes all p borders
-// between two chunks, so that every pair but the first waits c; and warm-up and cool-down pass the p borders once more
-// for each chunk but one.
+// waits for the answer. Two pairs therefore take 2·c more. Every second one of the last rank's m·v−n pairs waits 2·c;
+// rank s spends 2(p−s−1)·c of that before and after its steady part. With chunks a micro-batch also passes all p
+// borders between two chunks, so that every pair but the first waits c; and warm-up and cool-down pass the p borders
+// once more for each chunk but one.
 //
 // Flavor paddle-mp, the order of PaddlePaddle's pass that overlaps tensor-parallel communication. Neighbours run their
 // pairs in turn: rank s's i-th pair needs the gradient of rank s+1's i-th, and rank s+1's next pair needs the
@@ -53,7 +53,7 @@ struct OverlapCase {
 
     [[nodiscard]] bool slow() const { return c.count() > 0; }
     [[nodiscard]] bool oneGroup() const { return v == 1 || m == p; }
-    /// How often c the last rank waits between its pairs.
+    /// The number of times that the last rank waits for c between its pairs.
     [[nodiscard]] std::int64_t late() const {
         return std::max<std::int64_t>(0, oneGroup() ? (pairs - 1) / 2 * 2 : pairs - 1);
     }

@@ -104,7 +104,7 @@ std::vector<QuotedForm> vMinQuotes(const Schedule& schedule, const CostModel& co
     return {sailSgFractionQuote(schedule, 4, vMinUnits(schedule.pp), "V-Min", "2·B/3 + O(n), B = (p−1)/(m+p−1)")};
 }
 
-/// How many micro-batches the ranks can hold.
+/// The maximum number of micro-batches that the ranks can hold.
 int heldAtMost(int p) {
     return 2 * p / 3 + 1;
 }

@@ -11,13 +11,13 @@
 // With t_w > t_f the cool-down gaps are filled, and rank 0 waits only for its first input gradient, (p−1)·t_i; the
 // ranks below can delay their cool-down by s·(min(t_i, t_w)−t_f). With t_w > t_i the last rank's owed weight gradients
 // end after the work of all others, so it idles only before its first forward, (p−1)·t_f. Each of the three is a bubble
-// that some rank cannot avoid; the largest decides. The form of Qi et al. 2023, (p−1)(t_f+t_i−t_w), holds only while
-// t_w is the smallest of the three.
+// that some rank cannot avoid; the largest one determines the step. The form of Qi et al. 2023, (p−1)(t_f+t_i−t_w),
+// holds only while t_w is the smallest of the three.
 //
 // The span bubble of the zero-bubble papers, counted on a rank's own span, is largest on rank 0: it waits (p−1)·t_i for
 // its first input gradient and p−1 times t_f−t_w in cool-down.
 //
-// m < p, one chunk a rank: every micro-batch goes down and up without meeting another, and the last input gradient
+// m < p, one chunk per rank: every micro-batch goes down and up without meeting another, and the last input gradient
 // leaves the last rank at (p−1)·t_f + m·(t_f+t_i). The step ends with the latest of three: rank 0 runs that input
 // gradient, which arrives (p−1)·t_i later, and a weight gradient; rank 0 runs all m input and weight gradients without
 // a pause from the arrival of the first, p·t_f + (p−1)·t_i; rank m−1, the first to run all its weight gradients at the
@@ -30,12 +30,12 @@
 // With chunks the warm-up passes all p borders once more for each chunk but one.
 //
 // ZB-H1 in Paddle's order, for m ≥ p. As long as the last rank splits its backwards, p−1 of them, it is faster than the
-// ranks above by t_w a turn and gains (p−1)·t_w. But it depends on the forwards that the ranks above send at their
-// pace, and can keep no more of its lead than the one forward it has in stock, t_f. The rest is (p−1)·t_i before
-// rank 0's first backward and, in its cool-down, t_f for each of p−1 backwards less that lead:
-// (p−1)(t_f+t_i) − min((p−1)·t_w, t_f). The last rank, which starts (p−1)·t_f late and ends with p weight gradients,
-// becomes the longest where both t_w > t_i and t_f > (p−1)·t_i; the papers' span does not count its start. So the gain
-// over 1F1B does not grow with p, as that of the paper's order does.
+// ranks above by t_w per turn and gains (p−1)·t_w. But it depends on the forwards that the ranks above send at their
+// pace, and can keep no more of its lead than the one forward it has in stock, t_f. The rest is (p−1)·t_i before rank
+// 0's first backward and, in its cool-down, t_f for each of p−1 backwards less that lead: (p−1)(t_f+t_i) −
+// min((p−1)·t_w, t_f). The last rank, which starts (p−1)·t_f late and ends with p weight gradients, becomes the longest
+// where both t_w > t_i and t_f > (p−1)·t_i; the papers' span does not count its start. The gain over 1F1B therefore
+// does not grow with p, as that of the paper's order does.
 //
 // Its positions: before the first op and before the first backward as in the paper's order. A rank's last backward is
 // split and defers its weight gradient, as do those of the ranks above it except rank 0, so it can wait

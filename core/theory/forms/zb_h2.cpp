@@ -2,9 +2,9 @@
 //
 // Rank s starts s·(t_f+c) late. From the last rank's first input gradient to rank s's there are p−s−1 borders, t_i+c
 // each, after as many for the forward, c each. Meanwhile rank s runs the forwards that it has in excess of the last
-// rank; p−s−1 of them are not needed for the last rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is positive.
-// Rank 0 runs a weight gradient after every input gradient, while the last rank is 2(p−1) of them behind by the end.
-// So input gradients come up every t_f+t_i early in the step, and rank 0 takes t_f+t_i+t_w a turn: it loses p−1 times
+// rank; p−s−1 of them are not needed for the last rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is positive. Rank
+// 0 runs a weight gradient after every input gradient, while the last rank is 2(p−1) of them behind by the end. So
+// input gradients come up every t_f+t_i early in the step, and rank 0 takes t_f+t_i+t_w per turn: it loses p−1 times
 // the amount by which t_f+t_i+2·c exceeds 2·t_w. The last rank loses its (p−1)(t_f+c) before the first forward. The
 // largest of the three decides the makespan: (p−1)·max(t_f+c, t_f+t_i−2·t_w+2·c, t_i−t_f+2·c). After its last input
 // gradient rank s has 2s more weight gradients to run than rank 0, against s·(t_i+c) on the way up to rank 0. The rest
@@ -114,7 +114,7 @@ std::vector<PositionTerm> fewH2Terms(const FewH2Case& x, std::int64_t s, TimeNs 
         return terms;
     }
     const bool steady = x.warmup(s) < x.m;
-    const std::int64_t first = steady ? x.m - x.warmup(s) + 1 : 0; // of cool-down, but for its first gap
+    const std::int64_t first = steady ? x.m - x.warmup(s) + 1 : 0; // of cool-down, except for its first gap
     const std::int64_t weights = std::max<std::int64_t>(0, x.m - 1 - std::max(first, 2 * s));
     const TimeNs end = x.before(s, x.m - 1) - (x.kept(s) + 1) * x.w;
     const TimeNs inside = x.before(s, first) - x.before(s, x.m - 1) - (x.m - 1 - first) * x.i - weights * x.w;

@@ -18,8 +18,8 @@
 // Longer weight gradients delay other rounds. With k = p−1 the bubble is the largest of seven terms: 2k(t_i−t_w) and
 // k·t_i from above; (2k−1)·t_f + t_i − 2k·t_w, (2k−1)·t_f − (k−1)·t_i, 2k·t_f − k·t_i − t_w and 2k·t_f − (2k+1)·t_w
 // where forwards are slow and partly hidden by the other ops; and max(t_f, t_i) + (k−1)·t_w where each rank has one
-// weight gradient less than its neighbour. The total holds for all times. Where the gaps then lie is not known, so only
-// totals are given.
+// weight gradient less than its neighbour. The total holds for all times. The positions of the gaps are then not known,
+// so only totals are given.
 
 #include "core/base/field.h"
 #include "core/theory/forms/family_theory.h"
@@ -38,7 +38,7 @@
 namespace bubblescope {
 namespace {
 
-/// Whether this is the fixed pattern; the other flavors follow the times.
+/// True if this is the fixed pattern; the other flavors adapt to the times.
 bool isFixed(const Schedule& schedule) {
     return schedule.flavor == "handcrafted" || schedule.flavor == "torch";
 }
