@@ -10,15 +10,15 @@
 namespace bubblescope {
 
 /// The answer for a run with a pipeline. `report` must belong to `run`. Costs and gains refer to the typical step of
-/// the report's selection; a gain is what replaying that step with the statement's change saves, as predict() computes
-/// it. Linear in the ops of that step, which is the only step whose ops are needed.
+/// the report's selection; a gain is the time saved by replaying that step with the statement's change, as predict()
+/// computes it. Linear in the ops of that step, which is the only step whose ops are needed.
 [[nodiscard]] Answer answerOf(const Run& run, const RunReport& report);
 
 /// The answer for a trace without a pipeline. `files` has one entry per Run::inputs(). Costs are sums over all devices
 /// and the whole trace. May have no statement if no file shows any activity.
 [[nodiscard]] Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
-/// The consequences of loading problems for the result. Leaves out problems that only affect how it is displayed.
+/// The consequences of loading problems for the result. Leaves out problems that only affect the display.
 [[nodiscard]] std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems);
 
 } // namespace bubblescope

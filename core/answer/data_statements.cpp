@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// Problems that may make the result describe other data than the reader thinks.
+/// Problems because of which the result may describe other data than the reader expects.
 struct DoubtKind {
     std::string_view kind;
     Severity severity;
@@ -83,7 +83,7 @@ const DoubtKind* findDoubt(std::string_view kind) {
     return found == kKinds.end() ? nullptr : found;
 }
 
-/// Whether another problem names the cause: of several problems with one cause, only that one is reported.
+/// True if another problem names the cause: of several problems with the same cause, only that one is reported.
 bool isConsequence(std::string_view kind, const std::vector<Diagnostic>& problems) {
     const auto holds = [&](std::string_view cause) {
         return std::ranges::find(problems, cause, &Diagnostic::kind) != problems.end();

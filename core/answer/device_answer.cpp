@@ -45,7 +45,7 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
                      devices, compute, communication, copies, idle);
 }
 
-/// Chosen by what takes the most time besides compute.
+/// Describes what takes the most time apart from compute.
 Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collectives) {
     Statement out;
     out.concern = Concern::Time;

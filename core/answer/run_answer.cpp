@@ -19,7 +19,7 @@ namespace bubblescope {
 namespace {
 
 constexpr double kLeastShareNamed = 0.01; ///< fraction of a step
-/// Besides findings, a cause is named if it costs this much more than the most expensive finding.
+/// A cause is reported in addition to findings if it costs this many times as much as the most expensive finding.
 constexpr double kCauseBeyondFindings = 1.5;
 
 Sentence stateOf(const Run& run, const RunReport& report) {
@@ -82,7 +82,7 @@ std::optional<std::int64_t> globalRankOf(const Anomaly& finding) {
     return static_cast<std::int64_t>(named->second);
 }
 
-/// The change that a finding suggests. Layers move between stages, so a slow stage changes all of them.
+/// The change that a finding suggests. Layers move between stages, so the change for a slow stage affects all stages.
 std::string changeBy(const StepTimeline& shape, const Anomaly& finding) {
     const bool of_stage = finding.kind == AnomalyKind::SlowStage || finding.kind == AnomalyKind::LastStageImbalance;
     // What-if can only replace all ranks that share a stage at once.
@@ -103,12 +103,12 @@ Concern concernOf(AnomalyKind kind) {
     }
 }
 
-/// Predicts how much a change shortens the typical step. Builds the model when first used.
+/// Predicts the time by which a change shortens the typical step. Builds the model when first used.
 class Gains {
 public:
     Gains(const Run& run, const RunReport& report) : run_(run), report_(report) {}
 
-    /// Nothing if it cannot be predicted, or nothing is gained.
+    /// Nothing if the gain cannot be predicted, or if there is none.
     [[nodiscard]] std::optional<TimeNs> of(const std::string& change) {
         if (change.empty() || report_.standards == nullptr) return std::nullopt;
         if (!model_) {
@@ -177,7 +177,7 @@ Statement statementOf(const Run& run, const RunReport& report, std::size_t findi
     return out;
 }
 
-/// Whether the action recovers the full cost: the ops, steps or times that are longer become like the others.
+/// True if the action recovers the full cost, because it makes the longer ops, steps or times like the others.
 bool isWonWhole(AnomalyKind kind) {
     return kind == AnomalyKind::LongSteps || kind == AnomalyKind::SlowOp || kind == AnomalyKind::TimeBetweenSteps ||
            kind == AnomalyKind::HostStarved;
@@ -187,7 +187,7 @@ bool isOfOneStep(const Anomaly& anomaly) {
     return anomaly.seen.steps == 1 && anomaly.seen.of_steps > 1;
 }
 
-/// Whether a loading problem already reports such a finding.
+/// True if a loading problem already reports such a finding.
 bool isAmongProblems(AnomalyKind kind, const Answer& answer) {
     if (kind == AnomalyKind::LostRecords) return true;
     if (kind != AnomalyKind::MissingOp && kind != AnomalyKind::DuplicateOp) return false;

@@ -16,17 +16,17 @@ namespace bubblescope {
 
 /// The subject of a statement, in the order in which readers need it.
 enum class Concern : std::uint8_t {
-    Data,        ///< whether the result can be trusted: records that are missing, damaged or from two runs
-    Computation, ///< whether the devices computed correctly: mismatches of checks, losses that are NaN
+    Data,        ///< reasons not to trust the result: records that are missing, damaged or from two runs
+    Computation, ///< reasons not to trust the devices' computation: mismatches of checks, losses that are NaN
     Time,        ///< causes of longer steps
     Fine,        ///< checked and found in order
 };
 [[nodiscard]] std::string_view concernName(Concern concern); ///< "data", "computation", "time", "fine"
 
-/// Where something is wrong, as far as known.
+/// The place of a problem, as far as known.
 struct Place {
-    std::optional<std::int64_t> global_rank; ///< of the job
-    std::optional<Rank> rank;                ///< of the pipeline; for a link, the sender
+    std::optional<std::int64_t> global_rank; ///< rank in the job
+    std::optional<Rank> rank;                ///< rank in the pipeline; for a link, the sender
     std::optional<Rank> peer;                ///< for a link, the receiver
     std::optional<int> replica;
     std::optional<Stage> stage;
@@ -41,11 +41,11 @@ struct Statement {
     std::string kind; ///< kind of the finding or problem, or the name of a cause; "fine"
     Place where;
     std::optional<int> since;   ///< StepTimeline::index of the first step concerned
-    Sentence what;              ///< one sentence or two
+    Sentence what;              ///< one or two sentences
     Sentence action;            ///< may be empty
-    Sentence certainty;         ///< how sure it is; may be empty
+    Sentence certainty;         ///< how certain the statement is; may be empty
     TimeNs cost{0};             ///< cost per typical step; 0 if unknown
-    std::optional<TimeNs> gain; ///< how much the action shortens a typical step, if that can be predicted
+    std::optional<TimeNs> gain; ///< time by which the action shortens a typical step, if that can be predicted
     std::string change; ///< the change that the gain is predicted for, in the syntax of parseScenario(); may be empty
     std::optional<std::size_t> finding; ///< index in RunReport::anomalies, if it is one of them
 
@@ -53,23 +53,23 @@ struct Statement {
     [[nodiscard]] TimeNs worth() const { return gain.value_or(cost); }
 };
 
-/// Whether it casts doubt on the result: it is about data or computation and is more than a notice.
+/// True if the statement casts doubt on the result: it is about data or computation and more severe than a notice.
 [[nodiscard]] bool isDoubt(const Statement& statement);
 
 /// The text that a good colleague would write about a trace: a sentence on its state, then statements, the most
 /// important first.
 /// Notices about data or computation come last. Nothing is called fine if the data or the computation has a problem.
 struct Answer {
-    Sentence state; ///< how long a step takes and how much of it is idle; without a pipeline, what the devices did
+    Sentence state; ///< the step time and how much of it is idle; without a pipeline, what the devices did
     std::vector<Statement> statements;
     TimeNs step_time{0}; ///< typical; 0 without a pipeline
 
     [[nodiscard]] const Statement& first() const { return statements.front(); } ///< there must be at least one
-    /// Whether a statement casts doubt on the result.
+    /// True if a statement casts doubt on the result.
     [[nodiscard]] bool isInDoubt() const;
 };
 
-/// Sorts the statements. If none costs time, adds `nothing`, which says so.
+/// Sorts the statements. If no statement costs time, adds `nothing`, which reports that.
 void settle(Answer& answer, Statement nothing);
 
 } // namespace bubblescope

@@ -10,8 +10,8 @@
 namespace bubblescope {
 
 /// Like parallelFor(), but the calling thread first calls `own()`, while other threads already run `work(i)`; then it
-/// joins them. Use it when part of the work must stay on the calling thread, so that no core idles meanwhile.
-/// Exceptions are rethrown here.
+/// helps them. Use it when part of the work must stay on the calling thread but the other cores should not idle
+/// meanwhile. Exceptions are rethrown here.
 template <class Work, class Own>
 void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     std::atomic<std::size_t> next{0};
@@ -25,7 +25,7 @@ void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     own();
     drain();
     while (helpers.size() > 0)
-        helpers.finishFirst(); // tasks that have not started have nothing left to do
+        helpers.finishFirst(); // tasks that have not started would find no work left
 }
 
 } // namespace bubblescope

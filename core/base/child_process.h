@@ -10,15 +10,15 @@
 
 namespace bubblescope {
 
-/// A program started by this process. POSIX only. One thread at a time.
+/// A program started by this process. POSIX only. Use it from one thread at a time.
 ///
 /// The destructor neither terminates the program nor waits for it.
 class ChildProcess {
 public:
-    /// What to start, and how.
+    /// The program to start, with its arguments and environment.
     struct Command {
         std::vector<std::string> words; ///< at least the program name
-        std::string program{};          ///< path of its file; if empty, `words.front()` is searched in PATH
+        std::string program{};          ///< path of the program's file; if empty, `words.front()` is looked up in PATH
         /// Added to the environment that the program inherits.
         std::vector<std::pair<std::string, std::string>> environment{};
         int input = -1;               ///< descriptor for its standard input; −1 inherits this process's
@@ -41,10 +41,10 @@ public:
     /// Waits for the program to exit. Returns what a shell would: the exit code, or 128 plus the number of the signal
     /// that terminated it. Call once.
     [[nodiscard]] int wait();
-    /// Whether the program has exited. Do not call again after it returned true.
+    /// True if the program has exited. Do not call again after it returned true.
     [[nodiscard]] bool hasEnded();
-    /// Sends `signal` to the program and everything it started; 0 only tests whether any of it is still running. Needs
-    /// `own_group`. False if nothing is left.
+    /// Sends `signal` to the program and everything it started; signal 0 only tests whether any of them is still
+    /// running. Needs `own_group`. False if none of them is running.
     bool signalGroup(int signal) const;
 
 private:

@@ -8,20 +8,20 @@
 
 namespace bubblescope {
 
-/// A fault in the data that did not stop a load: what it is, how often it occurred, where it was first seen. The
-/// command line and the app show every one of them.
+/// A fault in the data that did not stop loading, with its count and the place where it first occurred. The command
+/// line and the app show all diagnostics.
 struct Diagnostic {
     std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
     std::int64_t count = 1;
     Sentence where;   ///< file, with byte offset or event index of the first occurrence
-    Sentence message; ///< one sentence for people
+    Sentence message; ///< one sentence, shown to users
 };
 
 /// Collects diagnostics and merges repeats of one kind in one file into a single counted entry.
 class DiagnosticLog {
 public:
     DiagnosticLog() = default;
-    /// Continues a log whose entries take() returned.
+    /// Continues with entries that an earlier log's take() returned.
     explicit DiagnosticLog(std::vector<Diagnostic> entries) : entries_(std::move(entries)) {}
 
     void add(std::string kind, Sentence where, Sentence message, std::int64_t count = 1);

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// The inputs of requests that messages can name, in alphabetical order.
+/// Request inputs that messages can name, in alphabetical order.
 inline constexpr std::array<std::string_view, 86> kFields{
     "aadiff",
     "activation_bytes",
@@ -103,8 +103,8 @@ inline constexpr std::array<std::string_view, 86> kFields{
 };
 
 /// Names an input of a request in a message, as in usageError("…", fmt::format("give {}, or use 1f1b",
-/// Field("vpp").is(2))). Each surface writes fields in its own words: the command line "--vpp 2", the app the label of
-/// the input, Python "vpp=2". Names that are not in kFields do not compile.
+/// Field("vpp").is(2))). Each user interface writes fields in its own way: the command line "--vpp 2", the app the
+/// label of the input, Python "vpp=2". Names that are not in kFields do not compile.
 class Field {
 public:
     consteval explicit Field(std::string_view name) : index_(indexOf(name)) {}
@@ -112,7 +112,7 @@ public:
     [[nodiscard]] constexpr std::size_t index() const { return index_; } ///< in kFields
     [[nodiscard]] constexpr std::string_view name() const { return kFields[index_]; }
 
-    /// In the words of this process's surface.
+    /// As this process's user interface writes it.
     [[nodiscard]] std::string_view text() const;
     /// With a value: "--vpp 2".
     template <class Value>
@@ -138,17 +138,17 @@ private:
     std::uint8_t index_;
 };
 
-/// How a surface writes fields.
+/// How a user interface writes fields.
 struct FieldWords {
     std::string_view (*name)(Field); ///< must return text that lives as long as the program
-    std::string_view before_value;   ///< between the name and a value
+    std::string_view before_value;   ///< separator between the name and a value
 };
 
-/// Call once at start-up, before starting threads; a process has one surface. Before the call, fields read "vpp" and
-/// "vpp=2".
+/// Call once at start-up, before starting threads; a process has one user interface. Before the call, fields read "vpp"
+/// and "vpp=2".
 void setFieldWords(const FieldWords& words);
 
-/// The option of the command line, "--memory-limit". For messages of the command line, and for commands that people
+/// The command-line option, such as "--memory-limit". For messages of the command line, and for commands that users
 /// copy into a shell.
 [[nodiscard]] std::string_view optionOf(Field field);
 /// With its value: "--if comm=0".

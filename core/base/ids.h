@@ -7,8 +7,8 @@
 
 namespace bubblescope {
 
-/// A small integer that only compares with its own kind, so that a rank cannot be passed as a stage. `value` is public
-/// because arithmetic on ids is rare and should be visible where it happens.
+/// An integer that can only be compared with ids of its own kind, so that a rank cannot be passed as a stage. `value`
+/// is public because arithmetic on ids is rare and should be visible where it happens.
 template <class Tag>
 struct Id {
     std::int32_t value = 0;

@@ -15,8 +15,8 @@ using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 64;
 
-/// Offset of the bracket that exceeds the maximum depth. For text that is not JSON the offset is arbitrary; that text
-/// is rejected too.
+/// Offset of the bracket that exceeds the maximum depth. For text that is not JSON, the offset is arbitrary, but such
+/// text is rejected anyway.
 std::optional<std::size_t> tooDeep(std::string_view text) {
     int depth = 0;
     bool quoted = false;

@@ -17,15 +17,15 @@ namespace bubblescope {
 // Files that people write by hand: schedules, costs, rules, thresholds. Do not use this for traces.
 
 /// Parses a hand-written file. Rejects nesting beyond 64 levels, because later processing is recursive. Errors: Input,
-/// with `where`, the byte, and as a hint `shape` (what the file should look like).
+/// with `where` and the byte; the hint is `shape` (what the file should look like).
 [[nodiscard]] Result<nlohmann::json> parseJsonDocument(std::string_view text, const std::string& where,
                                                        std::string_view shape);
 
-/// A place in an input file, as errors name it: "FILE: path is …".
+/// A place in an input file, as shown in errors: "FILE: path is …".
 struct InputPlace {
     std::string file;
     std::string path;  ///< such as "stages[3]" or "line 5"; empty for the file as a whole
-    std::string shape; ///< the hint of every error: what the file should look like
+    std::string shape; ///< the hint of every error: a description of the expected file
 
     [[nodiscard]] InputPlace at(std::string_view part) const;
     [[nodiscard]] Error error(std::string_view message) const;
@@ -46,11 +46,11 @@ struct WrittenInput {
 [[nodiscard]] Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
                                              std::string shape);
 
-/// The list under `key`. Error when it is missing, not a list, or empty.
+/// The list under `key`. Error if it is missing, not a list, or empty.
 [[nodiscard]] Result<const nlohmann::json*> listField(const nlohmann::json& object, std::string_view key,
                                                       const InputPlace& place);
 
-/// Error when `object` is not an object or has a key that is not listed, which would otherwise be ignored.
+/// Error if `object` is not an object or has a key that is not listed, which would otherwise be ignored.
 [[nodiscard]] Status checkKeys(const nlohmann::json& object, std::initializer_list<std::string_view> known,
                                const InputPlace& place);
 

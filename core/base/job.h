@@ -13,17 +13,17 @@ namespace bubblescope {
 class LoadPreview;
 
 /// Shared by a long-running core function and its caller. The function reads `stop` and updates the counters: one
-/// writer, any number of readers. A default-constructed control never stops. A stopped job ends within 100 ms and
-/// returns Cancelled, even if it was almost done.
+/// writer, any number of readers. A default-constructed control never stops the job. A stopped job ends within 100 ms
+/// and returns Cancelled, even if it was almost done.
 struct JobControl {
     std::stop_token stop;
     std::atomic<std::uint64_t> done{0};  ///< units of work finished (bytes, for loads)
     std::atomic<std::uint64_t> total{0}; ///< 0 while unknown
 
-    /// If set, a load of traces publishes a coarse picture here while it runs.
+    /// If set, loading traces publishes a coarse preview here.
     LoadPreview* preview = nullptr;
 
-    /// If set, called whenever a thread of the job checks `stop`. Lets tests stop a job at any place.
+    /// If set, called whenever a thread of the job checks `stop`. Lets tests stop a job at any point.
     std::function<void()> at_check;
 
     [[nodiscard]] bool stopRequested() const {
@@ -62,7 +62,7 @@ template <class Work>
     return true;
 }
 
-/// A std::stable_sort that can be stopped: returns false if it was, and leaves the items in unspecified order. `before`
+/// A std::stable_sort that can be stopped; it then returns false and leaves the items in unspecified order. `before`
 /// must not throw.
 template <class Iterator, class Before>
 [[nodiscard]] bool sortStably(Iterator begin, Iterator end, const Before& before, const JobControl& control) {

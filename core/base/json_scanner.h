@@ -8,14 +8,14 @@
 
 namespace bubblescope {
 
-/// Scans JSON text just far enough to find where values begin and end, so that a damaged event costs only itself and
-/// its place is known. Does not validate the inside of a value.
+/// Scans JSON text just far enough to find where values begin and end, so that a damaged event does not affect others
+/// and can be located. Does not validate the inside of a value.
 class JsonScanner {
 public:
     /// With `control`, a value counts as unfinished if the job is stopped while scanning it.
     explicit JsonScanner(std::string_view text, const JobControl* control = nullptr) : text_(text), control_(control) {}
 
-    /// The text has grown; it begins at the same address.
+    /// Call this when the text has grown; it must still begin at the same address.
     void extend(std::string_view text) { text_ = text; }
     [[nodiscard]] std::size_t offset() const { return offset_; }
     /// Continues at another offset, which must not be inside a string.

@@ -10,8 +10,8 @@
 // faults of small pages.
 namespace bubblescope {
 
-/// Asks the system to back untouched memory with large pages. Does nothing where the system has none, or if the memory
-/// is too small to gain from them.
+/// Asks the system to back untouched memory with large pages. Does nothing if the system has none, or if the memory is
+/// too small to benefit from them.
 void adviseLargePages(const void* begin, std::size_t bytes);
 
 /// Leaves new elements uninitialised if their type allows it (no initializer and no constructor).

@@ -17,7 +17,7 @@ namespace bubblescope {
     return *middle;
 }
 
-/// As medianInPlace(), on a copy.
+/// Like medianInPlace(), but on a copy.
 [[nodiscard]] inline TimeNs median(std::vector<TimeNs> values) {
     return medianInPlace(values);
 }

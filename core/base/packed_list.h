@@ -130,8 +130,8 @@ private:
 
 } // namespace detail
 
-/// A list that can be packed into few bytes once it is complete; reading decodes the elements again. Use it where there
-/// are many lists and few are read. All members of T are integers, listed by a constexpr fields() (core/base/wire.h).
+/// A list that can be packed into few bytes once it is complete; reading then decodes the elements. Use it if there are
+/// many lists and few are read. All members of T are integers, listed by a constexpr fields() (core/base/wire.h).
 template <class T>
 class PackedList {
     static constexpr std::size_t kNumbers = detail::numberCount<T>();
@@ -241,7 +241,7 @@ public:
 private:
     std::vector<T> open_;
     std::vector<std::uint8_t> packed_;
-    std::size_t size_ = 0; ///< of a packed list
+    std::size_t size_ = 0; ///< size of a packed list
     bool is_packed_ = false;
 };
 

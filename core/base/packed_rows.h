@@ -13,16 +13,16 @@ namespace bubblescope {
 /// `numbers` holds rows of `width` numbers each. The result has no spare capacity. Linear; thread-safe.
 [[nodiscard]] std::vector<std::uint8_t> packRows(std::span<const std::int64_t> numbers, std::size_t width);
 
-/// Reads rows one after another. The bytes must outlive it.
+/// Reads rows one after another. The bytes must outlive the reader.
 class RowReader {
 public:
     RowReader() = default;
     explicit RowReader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
 
-    /// Replaces `row`, which must hold the previous row (zeros at first), by the next one. False if the bytes end or
+    /// Replaces `row`, which must hold the previous row (zeros at first), with the next one. False if the bytes end or
     /// are malformed; `row` is then unspecified.
     [[nodiscard]] bool next(std::span<std::int64_t> row);
-    /// Whether everything has been read.
+    /// True if everything has been read.
     [[nodiscard]] bool done() const { return rest_.empty(); }
 
 private:

@@ -18,8 +18,8 @@ namespace bubblescope::detail {
 namespace {
 
 /// Calls functions on other threads, started in the order of submission. A thread is created when there is work and
-/// none is idle, up to one per core, not counting threads that wait for results. Idle threads sleep: spinning would
-/// take time from busy threads (a fifth of the timeline's frames on two cores).
+/// none is idle, up to one per core, not counting threads that wait for results. Idle threads sleep, because spinning
+/// would take time from busy ones (on two cores, a fifth of the timeline's frame rate).
 class Threads {
 public:
     /// Never destroyed, because work may run until the process ends. A forked process has none of the threads and
@@ -97,7 +97,7 @@ bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work
         for (std::size_t i = 1; i < std::min(count, coreCount()); ++i)
             helpers.add(drain);
         drain();
-    } // tasks that have not started have nothing left to do
+    } // tasks that have not started would find no work left
     if (failure) std::rethrow_exception(failure);
     return !stopped;
 }
@@ -122,22 +122,22 @@ public:
         } catch (...) {
             failure = std::current_exception();
         }
-        work = nullptr; // before anyone may destroy the objects that it refers to
+        work = nullptr; // before the objects that it refers to may be destroyed
         const std::lock_guard lock(mutex_);
         failure_ = std::move(failure);
         state_ = State::Ended;
         ended_.notify_all();
     }
 
-    /// Runs it here unless another thread has started it; in that case waits for that thread. Rethrows what the work
-    /// threw.
+    /// Runs the task here unless another thread has started it; in that case waits for that thread. Rethrows what the
+    /// work threw.
     void finish() {
         runIfNotBegun();
         wait();
         if (failure_) std::rethrow_exception(failure_);
     }
 
-    /// Prevents it from starting. It may be running already, see wait().
+    /// Prevents the task from starting. It may be running already, see wait().
     void cancel() {
         std::function<void()> unused;
         const std::lock_guard lock(mutex_);

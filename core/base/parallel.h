@@ -14,7 +14,7 @@
 
 namespace bubblescope {
 
-// Work on all cores. The threads are started once and shared by the whole program. Calls may be nested. Nothing waits
+// Work on all cores. The threads are started once and shared by the whole program. Calls may be nested. No thread waits
 // for a task that has not started: a thread that needs its result runs it itself.
 
 namespace detail {
@@ -36,7 +36,7 @@ private:
     class Task;
 
     std::deque<std::shared_ptr<Task>> tasks_;
-    std::vector<std::shared_ptr<Task>> dropped_; ///< may still run
+    std::vector<std::shared_ptr<Task>> dropped_; ///< dropped tasks, which may still be running
 };
 
 /// See bubblescope::parallelFor().
@@ -45,8 +45,8 @@ private:
 } // namespace detail
 
 /// Calls `work(i)` for each i below `count` on all cores, the calling thread included, and returns when all calls have
-/// ended. They begin in ascending order, so put the longest first. If `work` returns bool, false stops the loop: no
-/// further calls begin, and this returns false. An exception stops it likewise and is rethrown here.
+/// ended. Calls begin in ascending order, so put the longest first. If `work` returns bool, false stops the loop: no
+/// further calls begin, and this returns false. An exception also stops the loop and is rethrown here.
 template <class Work>
 auto parallelFor(std::size_t count, const Work& work) {
     if constexpr (std::is_void_v<std::invoke_result_t<const Work&, std::size_t>>) {
@@ -59,7 +59,7 @@ auto parallelFor(std::size_t count, const Work& work) {
     }
 }
 
-/// Number of quick items that makes another thread worthwhile.
+/// Minimum number of quick items that justifies another thread.
 inline constexpr std::size_t kParallelItems = 1 << 15;
 
 /// Calls each function once, as parallelFor() does. Put the longest first.
@@ -69,15 +69,16 @@ void parallelCalls(const Work&... work) {
     parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
 }
 
-/// As above, for work on `items` in all. Few items stay on the calling thread.
+/// As above, for work on `items` items in total. If there are few, everything runs on the calling thread.
 template <class... Work>
 void parallelCalls(std::size_t items, const Work&... work) {
     if (items > kParallelItems) return parallelCalls(work...);
     (work(), ...);
 }
 
-/// Calls `work(begin, end)` for pieces of [0, count), as parallelFor() does. Few items stay on the calling thread.
-/// Returns the results of the calls, if any, in the order of the pieces. There is one piece even for 0 items.
+/// Calls `work(begin, end)` for pieces of [0, count), as parallelFor() does. If there are few items, everything runs on
+/// the calling thread. Returns the results of the calls, if any, in the order of the pieces. There is at least one
+/// piece, even for 0 items.
 template <class Work>
 auto parallelPieces(std::size_t count, const Work& work) {
     using Result = std::invoke_result_t<const Work&, std::size_t, std::size_t>;
@@ -94,7 +95,7 @@ auto parallelPieces(std::size_t count, const Work& work) {
     }
 }
 
-/// parallelFor() over groups that hold `items` in all. Few items stay on the calling thread.
+/// parallelFor() over groups with `items` items in total. If there are few, everything runs on the calling thread.
 template <class Work>
 void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
     if (items > kParallelItems) return parallelFor(groups, work);
@@ -138,9 +139,9 @@ template <class Batch>
 using BatchMaker = std::function<bool(Batch&)>;
 
 /// Produces batches on other threads, a few ahead, while the calling thread passes them to `use(batch)`: the first
-/// batch of each maker, then the second of each, and so on until a maker whose turn it is has none left. `use` returns
-/// false to stop. Each maker runs on one thread at a time, different makers in parallel. Returns when all have ended.
-/// Rethrows what `use` threw, and what a maker threw when its turn comes.
+/// batch of each maker, then the second of each, and so on until a maker has none left when its turn comes. `use`
+/// returns false to stop. Each maker runs on one thread at a time, different makers in parallel. Returns when all
+/// makers have ended. Rethrows exceptions of `use` at once, and those of a maker when its turn comes.
 template <class Batch, class Use>
 void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
     // Batches per maker and round: while one round is used, the next is produced.
@@ -148,7 +149,7 @@ void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
     struct Round {
         std::vector<Batch> batches;
         std::size_t count = 0;
-        std::exception_ptr failure; ///< thrown while producing the batch after them
+        std::exception_ptr failure; ///< exception thrown while producing the batch after them
 
         [[nodiscard]] bool last() const { return count < kBatches; }
         void fill(const BatchMaker<Batch>& make) {

@@ -10,7 +10,8 @@ namespace bubblescope {
 /// A process, its host, and the clock of its recorded times.
 struct ProcessInfo {
     std::string host{};  ///< host name
-    std::string clock{}; ///< CLOCK_MONOTONIC of one machine since one boot: equal names mean equal clocks
+    std::string clock{}; ///< identifies CLOCK_MONOTONIC of one boot of one machine: processes with equal names share a
+                         ///< clock
     std::int64_t pid = 0;
     std::string pids{};    ///< the PID namespace of `pid`: containers on one machine have different ones
     std::string program{}; ///< program name

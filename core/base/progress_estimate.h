@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// Estimates the remaining time of a job that counts bytes. Recent speed weighs more (half-life 1.5 s), so that a slow
-/// stage shows soon and a hiccup does not.
+/// Estimates the remaining time of a job that counts bytes. Recent speed weighs more (half-life 1.5 s), so that the
+/// estimate soon follows a slow stage but ignores a hiccup.
 class ProgressEstimate {
 public:
     /// Call a few times a second. `now` comes from any monotonic clock; `total` is 0 while unknown.
@@ -20,10 +20,10 @@ public:
     [[nodiscard]] bool readAll() const { return total_ > 0 && done_ >= total_; }
     /// Recent units of work per second; 0 while unknown.
     [[nodiscard]] double rate() const { return speed_ * 1e9; }
-    /// Nothing in the first half second, while there is no progress, and if the total is unknown.
+    /// Empty during the first half second, while there is no progress, and if the total is unknown.
     [[nodiscard]] std::optional<TimeNs> remaining() const;
 
-    /// For people: "312 of 1024 MB, about 3 s left"; "putting in order" once all is read.
+    /// For display: "312 of 1024 MB, about 3 s left"; "putting in order" after everything has been read.
     [[nodiscard]] std::string text() const;
 
 private:
@@ -34,7 +34,7 @@ private:
     double speed_ = 0; ///< bytes per nanosecond
 };
 
-/// A rough time for people: "1 s", "40 s", "3 min", "2 h"; rounded up.
+/// A rough time for display: "1 s", "40 s", "3 min", "2 h"; rounded up.
 [[nodiscard]] std::string roughTime(TimeNs time);
 
 } // namespace bubblescope

@@ -7,16 +7,16 @@
 
 namespace bubblescope {
 
-/// The kind of an error, by what its caller does about it. The command line maps each kind to an exit code.
+/// Kinds of errors, distinguished by how callers handle them. The command line maps each kind to an exit code.
 enum class ErrorKind {
     Usage,     ///< the request itself makes no sense (exit code 2)
     Input,     ///< a file or stream is unreadable or invalid (exit code 3)
-    Run,       ///< a started run failed (exit code 4)
+    Run,       ///< a run that was started failed
     Cancelled, ///< the user or a newer request stopped the work; nothing to report
 };
 
-/// The one error type, shown to users. `message` is what happened, `where` names the file and the place in it (may be
-/// empty), `hint` is what to do about it (may be empty).
+/// The one error type, shown to users. `message` describes what happened, `where` names the file and the place in it
+/// (may be empty), and `hint` suggests what to do about it (may be empty).
 struct Error {
     ErrorKind kind = ErrorKind::Input;
     std::string message;
@@ -35,8 +35,8 @@ struct Error {
 /// The exit code of an error. 0 is reserved for success, 1 for a finding that `--fail-on` selects.
 [[nodiscard]] int exitCode(ErrorKind kind);
 
-/// A value or the Error that prevented it. Exceptions do not cross a module border; those of third-party libraries are
-/// caught at the call. There is no implicit bool: use `ok()`.
+/// A value or the Error that prevented it. Exceptions do not cross module boundaries; those of third-party libraries
+/// are caught at the call. There is no implicit bool: use `ok()`.
 template <class T>
 class [[nodiscard]] Result {
 public:

@@ -95,7 +95,7 @@ public:
     [[nodiscard]] const std::string& text() const { return text_; } ///< in English
     [[nodiscard]] bool empty() const { return text_.empty(); }
 
-    /// Empty for untranslated text and for concatenated sentences, whose arguments are then the parts.
+    /// Empty for untranslated text and for concatenated sentences, whose arguments are their parts.
     [[nodiscard]] std::string_view pattern() const { return pattern_; }
     [[nodiscard]] std::span<const Sentence> arguments() const;
 
@@ -113,8 +113,8 @@ private:
     std::shared_ptr<const std::vector<Sentence>> arguments_;
 };
 
-/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, but translatable. Pass times and the like as text,
-/// and core's own words (causes, positions) as Sentence::term(), otherwise they stay English.
+/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, but translatable. Pass times and similar values as
+/// text, and core's own words (causes, positions) as Sentence::term(), otherwise they stay in English.
 template <class... Arguments>
 [[nodiscard]] Sentence say(std::type_identity_t<SentencePattern<std::decay_t<Arguments>...>> pattern,
                            const Arguments&... arguments) {
@@ -127,7 +127,7 @@ template <class... Arguments>
 [[nodiscard]] Sentence sayCounted(SentencePattern<std::uint64_t> one, SentencePattern<std::uint64_t> many,
                                   std::uint64_t count);
 
-/// "a, b, c", built by the pattern "{}, {}".
+/// "a, b, c", built with the pattern "{}, {}".
 [[nodiscard]] Sentence sayListed(std::span<const Sentence> parts);
 
 } // namespace bubblescope

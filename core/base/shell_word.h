@@ -6,11 +6,11 @@
 
 namespace bubblescope {
 
-/// One word of a POSIX shell: as it is, or in single quotes if it has other characters than letters and digits of ASCII
-/// and "_./-+=:,@%".
+/// A word for a POSIX shell: unchanged if it consists of ASCII letters, digits and "_./-+=:,@%", otherwise in single
+/// quotes.
 [[nodiscard]] std::string shellWord(std::string_view word);
 
-/// "bubblescope analyze 'my run'": the command line that people can copy.
+/// "bubblescope analyze 'my run'": a command line that users can copy.
 [[nodiscard]] std::string shellLine(const std::vector<std::string>& words);
 
 } // namespace bubblescope

@@ -17,7 +17,7 @@ namespace bubblescope {
 /// "; did you mean 'NAME'?" for the closest name, else empty.
 [[nodiscard]] std::string didYouMean(std::string_view word, const std::vector<std::string>& names);
 
-/// A name without the parts that people vary: lower case, without '-', '_' and blanks.
+/// A name normalised for comparison: lower case, without '-', '_' and blanks.
 [[nodiscard]] std::string plainName(std::string_view name);
 
 } // namespace bubblescope

@@ -59,7 +59,7 @@ template <class Number, class... Format>
     return lower;
 }
 
-/// Formats a fraction for people: "12.3 %".
+/// Formats a fraction for display: "12.3 %".
 [[nodiscard]] std::string formatPercent(double fraction, int decimals = 1);
 
 /// "1 step", "2 steps"; for nouns whose plural ends in "s".
@@ -75,7 +75,7 @@ inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 /// kReplacementCharacter.
 [[nodiscard]] char32_t takeCodePoint(std::string_view& text);
 
-/// Replaces every byte that is not part of valid UTF-8 by '?', so that offsets stay the same. Returns the number of
+/// Replaces every byte that is not part of valid UTF-8 with '?', so that offsets stay the same. Returns the number of
 /// replaced bytes.
 std::size_t replaceInvalidUtf8(char* text, std::size_t size);
 

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// The one time type: integer nanoseconds. Used for durations and for points in time, which count from an origin that
-/// their owner states (a trace's clock, the start of a step). Use doubles only in statistics and for pixels.
+/// The one time type: integer nanoseconds. Used for durations and for points in time, whose owner documents their
+/// origin (a trace's clock, the start of a step). Use doubles only in statistics and for pixels.
 using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
 
 /// The half-open interval [start, end).
@@ -30,7 +30,7 @@ struct TimeInterval {
     return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
 }
 
-/// For people: three decimals in a fitting unit ("1.500 ms", "165.000 ms", "820 ns").
+/// For display: three decimals in a suitable unit ("1.500 ms", "165.000 ms", "820 ns").
 [[nodiscard]] std::string formatTime(TimeNs time);
 
 /// Like formatTime, with an explicit sign for differences ("+0.012 ms", "-3 ns", "0 ns").

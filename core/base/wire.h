@@ -20,19 +20,19 @@
 
 namespace bubblescope {
 
-// Serialization for other processes of the same program on the same kind of machine, and for values in files that state
+// Serialization for other processes of the same program on the same kind of machine, and for values in files that store
 // the version of their layout (core/formats/source/file_extract.h). A struct becomes serializable by a function
 // `template <class Wire> void fields(Wire& wire, ItsType& value)` next to it, which passes all members to wire(). Bind
 // them with `auto& [a, b] = value`, so that a new member does not compile until it is serialized too.
 
-/// Farthest time from a clock's zero that a file may state, 73 years: sums and differences of two such times fit into
-/// 64 bits.
+/// The largest distance from a clock's zero that a time in a file may have, 73 years: sums and differences of two such
+/// times fit into 64 bits.
 inline constexpr TimeNs kFarthestWireTime{INT64_MAX / 4};
 
 /// Appends values to bytes.
 class WireWriter {
 public:
-    /// `origin`: what points in time count from; they are written in clock time.
+    /// Points in time count from `origin`; they are written in clock time.
     explicit WireWriter(TimeNs origin = TimeNs{0}) : origin_(origin) {}
     template <class... T>
     void operator()(const T&... values) {
@@ -49,7 +49,7 @@ public:
     void duration(const Time&... times) {
         (put(times), ...);
     }
-    /// An enumeration that begins with 0 and ends with `last`.
+    /// An enumeration that starts at 0 and ends with `last`.
     template <class Enum>
     void enumeration(const Enum& value, Enum /*last*/) {
         put(value);
@@ -118,7 +118,7 @@ private:
 /// written, all values are defaults and failed() is true.
 class WireReader {
 public:
-    /// `origin`: what points in time shall count from.
+    /// Points in time will count from `origin`.
     explicit WireReader(std::string_view bytes, TimeNs origin = TimeNs{0}) : rest_(bytes), origin_(origin) {}
 
     template <class... T>

@@ -138,10 +138,10 @@ constexpr std::array<DemoTrace, 3> kDemos{{
      "Rank 1 is slow, and A/A checks recompute ops in the bubbles: one check found a flipped bit."},
 }};
 
-/// How a demo is simulated.
+/// The parameters of a demo's simulation.
 struct DemoPlan {
     ScheduleSpec schedule;
-    std::vector<double> stage_times; ///< how much longer than nominal each stage's ops take
+    std::vector<double> stage_times; ///< factor by which each stage's ops take longer than nominal
     int steps = 8;
     bool checked = false;
     std::string faults;
@@ -239,7 +239,7 @@ Result<DemoRun> makeDemo(std::string_view name) {
 
 Status writeDemo(std::string_view name, const std::filesystem::path& file) {
     BUBBLESCOPE_ASSIGN(const DemoRun run, makeDemo(name));
-    // If this fails, so does the writing, which reports why.
+    // If this fails, so does writing, which reports the reason.
     std::error_code ignored;
     std::filesystem::create_directories(file.parent_path(), ignored);
     return perfetto::writeTimeline(file, run.info, run.steps, run.checks);

@@ -17,8 +17,8 @@ namespace bubblescope {
 /// A made-up run for users without a trace. It is simulated, so it is the same on every machine.
 struct DemoTrace {
     std::string_view name;        ///< for the command line and the file: "slow-last-stage"
-    std::string_view title;       ///< for people
-    std::string_view description; ///< one sentence: what it shows
+    std::string_view title;       ///< display name
+    std::string_view description; ///< one sentence about what it shows
 };
 
 /// Increase this when a demo's content changes, so that older files are not mistaken for it.

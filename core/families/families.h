@@ -82,7 +82,7 @@ template <class Forward, class Backward>
 /// Limits of Chimera and BitPipe; `name` is used in the error.
 [[nodiscard]] Status checkChimera(std::string_view name, int p, int m);
 
-/// Whether it is a flavor of interleaved 1F1B with split backwards: "sail-sg" or "paddle-static-split".
+/// True for a flavor of interleaved 1F1B with split backwards: "sail-sg" or "paddle-static-split".
 [[nodiscard]] bool isSplitInterleaved(std::string_view flavor);
 
 } // namespace bubblescope

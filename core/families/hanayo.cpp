@@ -1,7 +1,7 @@
 // Hanayo's waves (Liu et al. 2023): V placement with v = 2W chunks per rank, so that a micro-batch runs down and up the
-// ranks W times and its gradient as often back. The order is greedy, on a clock that ticks once per op: a free rank
-// takes a backward if one is ready, otherwise a forward, the oldest micro-batch first. The authors have not published a
-// program to compare with.
+// ranks W times and its gradient runs back as many times. The order is greedy, on a clock that ticks once per op: a
+// free rank takes a backward if one is ready, otherwise a forward, the oldest micro-batch first. The authors have not
+// published a program to compare with.
 
 #include "core/families/families.h"
 
@@ -16,7 +16,7 @@
 namespace bubblescope {
 namespace {
 
-/// A step on a micro-batch's way: forwards are steps 0 to S−1, backwards S to 2S−1, for S stages.
+/// A step on a micro-batch's path: forwards are steps 0 to S−1, backwards S to 2S−1, for S stages.
 struct WaveStep {
     bool forward;
     int microbatch;

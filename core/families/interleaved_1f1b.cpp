@@ -10,7 +10,7 @@
 //                       some remainders, which validate() shows
 //   paddle-dynamic      the first group takes the remainder and is N: p + m mod p, then groups of p
 //   paddle-dynamic-best-unbalanced   the same, and on the last rank the backward of the last chunk follows
-//                       directly on its forward, even where the groups would take another chunk next; all ranks
+//                       directly on its forward, even if the groups would take another chunk next; all ranks
 //                       take their backwards in that order
 //   balanced            m div p groups as equal as possible, N the largest
 //   merged              the last group takes the remainder and is N
@@ -18,14 +18,14 @@
 //   sail-sg, paddle-static-split   with split backwards, see below
 //
 // With split backwards:
-//   sail-sg              Groups of N micro-batches, 1 ≤ N ≤ p, on a clock with three units a turn: in each turn a
-//                        rank does one forward, then one input gradient and its weight gradient. Rank s does its
-//                        part s units after rank 0, so that forwards travel in one unit a hop and gradients in
-//                        two. A micro-batch returns to a rank for its next chunk K·N turns later, K the least
-//                        that leaves time for p units of forwards and 2p of gradients: ⌈D/N⌉ with D = ⌈p/2⌉, or
-//                        more where one of t_f and t_i is longer than the rest. Where that meets another group's
-//                        turn, because v and K have a common factor, chunks wait one group more. The smaller N,
-//                        the fewer activations; N = p is Megatron's order except for a warm-up shorter by p−1−s.
+//   sail-sg              Groups of N micro-batches, 1 ≤ N ≤ p, on a clock with three units per turn: in each turn a
+//                        rank does one forward, then one input gradient and its weight gradient. Rank s does its part s
+//                        units after rank 0, so that forwards travel in one unit per hop and gradients in two. A
+//                        micro-batch returns to a rank for its next chunk K·N turns later, K the least that leaves time
+//                        for p units of forwards and 2p of gradients: ⌈D/N⌉ with D = ⌈p/2⌉, or more if one of t_f and
+//                        t_i is longer than the rest. If that meets another group's turn, because v and K have a common
+//                        factor, chunks wait for one more group. The smaller N, the fewer activations; N = p is
+//                        Megatron's order except for a warm-up shorter by p−1−s.
 //   paddle-static-split  Paddle's static pass with split_backward: where m = p, and it orders all forwards first,
 //                        weight gradients follow after all input gradients, in their order. With other m it
 //                        ignores the option.
@@ -161,8 +161,8 @@ std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
     return ops;
 }
 
-/// phaseOrder() of equally many `forwards` and `backwards`. For a large schedule this takes no longer than copying the
-/// ops.
+/// phaseOrder() for equal numbers of `forwards` and `backwards`. For a large schedule this takes no longer than copying
+/// the ops.
 std::vector<Op> phaseOrderOf(const std::vector<Op>& forwards, const std::vector<Op>& backwards, std::size_t warmup) {
     const std::size_t turns = forwards.size() - warmup;
     std::vector<Op> ops;
@@ -180,7 +180,7 @@ std::vector<Op> phaseOrderOf(const std::vector<Op>& forwards, const std::vector<
 }
 
 /// Orders backwards so that the last rank, which has `lead` warm-up forwards, follows each forward of the last chunk
-/// with that chunk's next backward. The other backwards keep their order and fill the turns between.
+/// with that chunk's next backward. The other backwards keep their order and fill the turns in between.
 std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vector<Op>& backwards, int v, int lead) {
     const auto of_last = [v](const Op& op) { return op.chunk.value == v - 1; };
     std::vector<Op> last;

@@ -13,8 +13,8 @@
 //
 // VPP in balanced memory, Paddle's order for p ≤ m < 2p with the option for the best unbalanced schedule: all
 // micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk runs in
-// the steady phase of 1F1B. Interleaved F-then-B takes as long but holds all m·v activations; here rank s holds m(v−1)
-// + p−s.
+// the steady phase of 1F1B. Interleaved F-then-B takes the same time but holds all m·v activations; here rank s holds
+// m(v−1) + p−s.
 
 #include "core/families/families.h"
 #include "core/schedule/dependency.h"

@@ -128,7 +128,7 @@ Error unknownFlavor(const ScheduleFamily& family, const std::string& flavor) {
                                       : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
 }
 
-/// The flavor that a spec means: of the family where it is one of its, else as it is written.
+/// The flavor that a spec names: the family's spelling if it has that flavor, otherwise as written.
 std::string flavorOf(const ScheduleSpec& spec, const ScheduleFamily& family) {
     const FrameworkName* const framework = findFrameworkName(spec.name);
     std::string flavor = spec.flavor;
@@ -144,7 +144,7 @@ bool usesPart(const ScheduleFamily& family, std::string_view flavor, SpecPart pa
     return used->flavors.empty() || std::ranges::find(used->flavors, flavor) != used->flavors.end();
 }
 
-/// "zb-v (greedy, paddle), zb-auto".
+/// Lists the families and flavors that use a part: "zb-v (greedy, paddle), zb-auto".
 std::string familiesThatUse(SpecPart part) {
     std::vector<std::string> names;
     for (const ScheduleFamily& family : scheduleFamilies()) {
@@ -237,7 +237,7 @@ Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
 }
 
 int usualChunks(std::string_view name, std::string_view flavor) {
-    // The limits of v depend on nothing else: some small order with v chunks exists or none does.
+    // The limits of v do not depend on other sizes: either some small order with v chunks exists or none does.
     const auto makes = [&](int chunks) {
         constexpr int kRanks = 4;
         return std::ranges::any_of(std::array{kRanks, 2 * kRanks}, [&](int microbatches) {

@@ -34,7 +34,7 @@ struct ScheduleSpec {
     TimeNs loss{0}; ///< added to the last stage's forward and to each half of its backward
 };
 
-/// Parts of a spec that change the orders of some families only.
+/// Parts of a spec that change the orders of only some families.
 enum class SpecPart : std::uint8_t { GroupSize, MemoryLimit, SequenceSlices, ActivationSizes };
 
 /// A part that a family's orders depend on.
@@ -47,11 +47,11 @@ struct UsedPart {
 /// separately (core/theory/forms/family_theory.h).
 struct ScheduleFamily {
     std::string_view name;
-    std::string_view title; ///< for people: "1F1B (PipeDream-Flush)"
+    std::string_view title; ///< display name: "1F1B (PipeDream-Flush)"
     std::vector<std::string_view> aliases = {};
     std::vector<std::string_view> flavors = {}; ///< the first is the default; empty if there is only one order
     Placement placement = Placement::Loop;
-    std::string_view limits; ///< on p, m and v, in words
+    std::string_view limits; ///< limits on p, m and v, in words
     std::vector<UsedPart> uses = {};
     /// Generates the order. `spec` must have positive sizes and a flavor of this family. Errors: Usage, naming the
     /// limit on p, m or v that the spec violates.
@@ -60,10 +60,10 @@ struct ScheduleFamily {
 
 [[nodiscard]] std::span<const ScheduleFamily> scheduleFamilies();
 
-/// By name or alias, nullptr if unknown.
+/// Finds a family by name or alias; nullptr if unknown.
 [[nodiscard]] const ScheduleFamily* findScheduleFamily(std::string_view name);
 
-/// The chunks per rank that the family uses by default: one if it can, else two. One if there is no such family or
+/// The chunks per rank that the family uses by default: one if possible, else two. One if there is no such family or
 /// flavor.
 [[nodiscard]] int usualChunks(std::string_view name, std::string_view flavor);
 
@@ -72,8 +72,8 @@ struct FamilyFlavor {
     std::string flavor; ///< empty: the default
 };
 
-/// Rejects parts of the spec that change the order of none of these families, which makeSchedule() ignores. Errors:
-/// Usage.
+/// Rejects parts of the spec that change the order of none of these families; makeSchedule() ignores such parts.
+/// Errors: Usage.
 [[nodiscard]] Status checkUsedParts(const ScheduleSpec& spec, std::span<const FamilyFlavor> families);
 
 /// Generates a valid schedule. Errors: Usage, naming the limit that the spec violates. Thread-safe.

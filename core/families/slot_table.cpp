@@ -113,9 +113,9 @@ bool SlotTable::fits(Row& row, int from, int until) {
     return true;
 }
 
-/// As fits(), with weight gradients in the table, for a pass that moves to a slot from `from` to `until`. Between a
-/// row's last pass and the current one all slots are empty and memory stays constant, so memory is computed up to the
-/// last pass, and beyond it when a pass comes there.
+/// Like fits(), with weight gradients in the table, for a pass that moves to a slot from `from` to `until`. Between a
+/// row's last pass and the current one, all slots are empty and memory stays constant, so memory is computed up to the
+/// last pass, and further only when a pass is added there.
 bool SlotTable::fitsWithWeights(Row& row, int from, int until) {
     const int begin = std::min(row.known, from);
     Memory memory = begin > 0 ? row.memory[static_cast<std::size_t>(begin) - 1] : Memory{};

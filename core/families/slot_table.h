@@ -9,8 +9,9 @@
 
 namespace bubblescope {
 
-/// The passes of a micro-batch on a rank that holds two chunks along a V. The first four are its way through the rank.
-/// Weight gradients follow, in the order of their input gradients unless a schedule orders them otherwise.
+/// The passes of a micro-batch on a rank that holds two chunks along a V. The first four are listed in the order in
+/// which the micro-batch passes the rank. Weight gradients follow, in the order of their input gradients unless a
+/// schedule orders them otherwise.
 enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, WeightGrad, None };
 
 [[nodiscard]] constexpr std::size_t index(Pass pass) {
@@ -37,7 +38,8 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
 
 /// A table of ranks by slots, one unit of time per slot, for V-shaped schedules that repeat a *building block* (Qi et
 /// al. 2024): the slots in which one micro-batch passes every rank, copied every six slots for the next one. The steady
-/// state then has no gaps and a known memory. This class closes the gaps at both ends without using more memory.
+/// state then has no gaps and uses a known amount of memory. This class closes the gaps at both ends without using more
+/// memory.
 class SlotTable {
 public:
     /// The slots of the first micro-batch's four forwards and input gradients on one rank. Those of a rank must differ
@@ -47,7 +49,7 @@ public:
     /// `gradient_slots`: 1, or 2 if the slot after an input gradient belongs to its weight gradient.
     SlotTable(const std::vector<Block>& blocks, int microbatches, int gradient_slots = 1);
 
-    /// Puts each weight gradient into the first empty slot after its input gradient; the rest goes to the end.
+    /// Puts each weight gradient into the first empty slot after its input gradient; the rest are placed at the end.
     void addWeightGrads();
     void removeWeightGrads();
 
@@ -56,9 +58,9 @@ public:
         Ends, ///< all except from the first rank's first InputGrad0 to its last Forward0
         Tail, ///< only after the first rank's last Forward0
     };
-    /// Moves each pass to the earliest empty slot that its inputs allow and where no rank exceeds the earlier maximum
+    /// Moves each pass to the earliest empty slot that its inputs allow without any rank exceeding the earlier maximum
     /// over ranks. An activation is held from its forward to its weight gradient; if the table has no weight gradients,
-    /// they count as run in the empty slots.
+    /// they are assumed to run in the empty slots.
     void moveUp(Extent extent);
 
     /// Starts each pass as soon as its rank and inputs allow, in slot order.

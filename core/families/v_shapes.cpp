@@ -8,8 +8,8 @@
 //            F0      F1         I1              I0
 //   V-Half   2s      3p−2−s     3p−1+k+2s       6p−2+k−s      k = 3 if p is even, else 0
 //   V-Min    s       2p−1−s     2p+k+s          4p−1+k−s      k = 2 if p is divisible by 3, else 0
-// F0 and I1, which travel down, take two slots for a hop in V-Half and one in V-Min; F1 and I0 take one in
-// both. k keeps the four apart modulo six. Weight gradients take the two remaining slots of six.
+// F0 and I1, which travel down, take two slots per hop in V-Half and one in V-Min; F1 and I0 take one in both. k keeps
+// the four apart modulo six. Weight gradients take the two remaining slots of six.
 //
 // The repeated pattern has gaps at its ends. They are closed in two passes that never hold more than the pattern does:
 // first warm-up and cool-down, with weight gradients where the pattern has them, then the cool-down again, as if each

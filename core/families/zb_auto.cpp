@@ -8,10 +8,10 @@
 // largest of all. Rank 0 sends no gradients, so once its forwards are done no rank waits for it and its weight
 // gradients run at once.
 //
-// For three choices no answer is best for all times: whether the last warm-up forward may delay the first gradient,
+// For three choices, no option is best for all times: whether the last warm-up forward may delay the first gradient,
 // whether a rank that is two forwards ahead of its neighbour may skip one to take the gradient first, and whether short
-// gaps are always filled. All eight combinations are tried; the first one with the shortest longest span (a rank's
-// first start to its last end) is kept.
+// gaps are always filled. All eight combinations are tried; the first one whose longest span (a rank's first start to
+// its last end) is shortest is kept.
 
 #include "core/families/timed_orders.h"
 
@@ -86,7 +86,8 @@ private:
 
     RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
 
-    /// When the input of a rank's next forward or gradient arrives; nothing if it needs no input from another rank.
+    /// The time when the input of a rank's next forward or gradient arrives; nothing if it needs no input from another
+    /// rank.
     std::optional<Time> arrival(bool forward, int r) {
         const int from = forward ? r - 1 : r + 1;
         if (from < 0 || from >= p_) return std::nullopt;
@@ -152,7 +153,7 @@ private:
             put(false, r);
     }
 
-    /// Whether a rank postpones its forward by a round: it is ahead, the next gradient is near, and the forward, with
+    /// True if a rank postpones its forward by a round: it is ahead, the next gradient is near, and the forward, with
     /// the weight gradients that must free memory for it, would delay that gradient.
     bool skipsForward(int r) {
         const RankState& state = rank(r);
@@ -173,7 +174,7 @@ private:
         for (int r = 0; r < p_; ++r) {
             if (rank(r).forwards() < m_ && !skipsForward(r)) takes_[static_cast<std::size_t>(r)] = 1;
         }
-        for (std::size_t r = takes_.size() - 1; r > 0; --r) // a rank that skips makes earlier ranks skip
+        for (std::size_t r = takes_.size() - 1; r > 0; --r) // if a rank skips, earlier ranks skip too
             takes_[r - 1] = std::min(takes_[r - 1], takes_[r]);
         for (int r = 0; r < p_; ++r) {
             if (takes_[static_cast<std::size_t>(r)] == 0) continue;

@@ -5,9 +5,8 @@
 // Unlike a list scheduler, this allows each rank some idle time. A weight gradient longer than the gap before the next
 // op delays that op, which pays off only if the gap would make this rank the one with the most idle time, because the
 // worst rank determines the length of the step. Ranks that end up with little idle time in one run could have afforded
-// more. So another run follows that allows each rank its difference to the worst one, as long as that lowers the
-// maximum. All four combinations are tried of filling short gaps before forwards, and before input gradients of chunk
-// 1.
+// more. Therefore another run follows that allows each rank its difference to the worst one, as long as that lowers the
+// maximum. All four combinations of filling short gaps before forwards and before input gradients of chunk 1 are tried.
 
 #include "core/families/timed_orders.h"
 
@@ -36,7 +35,7 @@ struct GreedyRun {
     Time worst = 0;            ///< the largest of them
 };
 
-/// When passes ended, for the neighbour that waits for them, one row per pass and rank. Keeps only as many
+/// The end times of passes, for the neighbours that wait for them: one row per pass and rank. Keeps only as many
 /// micro-batches as neighbours can be apart, so that everything stays in the cache.
 class EndTimes {
 public:
@@ -44,7 +43,7 @@ public:
 
     [[nodiscard]] Time at(std::size_t row, int microbatch) const { return times_[place(row, microbatch)]; }
 
-    /// `unread`: the neighbour has not read micro-batches from this one on.
+    /// `unread` is the first micro-batch that the neighbour has not read.
     void set(std::size_t row, int microbatch, Time time, int unread) {
         while (unread >= static_cast<int>(window_))
             widen();
@@ -104,11 +103,11 @@ private:
     struct RankState {
         Time now = 0;
         Time bubble = 0;
-        Time allowance = 0; ///< idle time that this rank may have at least
+        Time allowance = 0; ///< minimum idle time that this rank is allowed
         std::int64_t held = 0;
         std::array<int, 4> done{}; ///< number of passes run, by pass
-        int pending = 0;           ///< input gradients that have run, with weight gradients that have not
-        Pass* next = nullptr;      ///< where the next pass goes in GreedyRun::passes
+        int pending = 0;           ///< input gradients that have run but whose weight gradients have not
+        Pass* next = nullptr;      ///< place of the next pass in GreedyRun::passes
     };
 
     void start(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
@@ -137,7 +136,7 @@ private:
         return rank(r).done[index(pass)];
     }
 
-    /// From a rank to the next one that a pass travels to.
+    /// The step from a rank to the next one on a pass's path.
     template <Pass pass>
     static constexpr int kStep = travelsDown(pass) ? 1 : -1;
 
@@ -150,7 +149,7 @@ private:
         return r == (travelsDown(pass) ? p_ - 1 : 0);
     }
 
-    /// Whether the neighbour has run the input of a rank's next pass, if there is one.
+    /// True if the neighbour has run the input of a rank's next pass, if there is one.
     template <Pass pass>
     bool available(int r) {
         return atStart<pass>(r) || done<pass>(r - kStep<pass>) > done<pass>(r);
@@ -160,7 +159,7 @@ private:
         return index(pass) * static_cast<std::size_t>(p_) + static_cast<std::size_t>(r);
     }
 
-    /// When the input of a rank's next pass arrives from its neighbour, if it waits for one in transit.
+    /// The arrival time of the input of a rank's next pass from its neighbour, if it waits for one in transit.
     template <Pass pass>
     Time arrival(int r) {
         if (atStart<pass>(r) || !available<pass>(r)) return kNoInput;
@@ -199,8 +198,8 @@ private:
         *state.next++ = Pass::WeightGrad;
     }
 
-    /// Chunk 0's forwards to the last rank and chunk 1's back to the first. While they travel, outer ranks take more of
-    /// chunk 0, a whole front of ranks at a time.
+    /// Runs chunk 0's forwards to the last rank and chunk 1's back to the first. While they travel, outer ranks take
+    /// more of chunk 0, a whole front of ranks at a time.
     void fillDown() {
         for (int r = 0; r < p_; ++r)
             put<Pass::Forward0>(r);
@@ -274,8 +273,8 @@ private:
         putAfterGap<pass>(r, fill_.before_forward);
     }
 
-    /// One forward per rank, of chunk 1 if possible. A rank whose chunk 1 has caught up always takes chunk 0, others
-    /// only what is in transit.
+    /// Runs one forward per rank, of chunk 1 if possible. A rank whose chunk 1 has caught up always takes chunk 0,
+    /// others only inputs in transit.
     void forwards() {
         for (int r = 0; r < p_; ++r) {
             const int first = done<Pass::Forward0>(r);
@@ -303,7 +302,7 @@ private:
     std::vector<int> towards_first_;
     std::vector<int> towards_last_;
     Time worst_ = 0;   ///< largest bubble of all ranks
-    Time give_up_ = 0; ///< a largest bubble of this or more is useless
+    Time give_up_ = 0; ///< a run whose largest bubble reaches this is useless
     bool fits_ = true;
 };
 

@@ -1,15 +1,15 @@
 // ZB-V as Paddle's ZBVPP pass orders it, for any number v ≥ 2 of chunks along a V with v legs. Like the greedy order
 // (zb_v_greedy.cpp) it simulates all ranks together and fills gaps with waiting weight gradients. It differs in the
 // warm-up, which handles v legs; in the loss, whose time it adds on the last stage; and in the objective: of eight ways
-// to fill, it takes the order that ends first, not the one whose worst rank idles least.
+// to fill gaps, it takes the order that ends first, not the one whose worst rank idles least.
 //
-// Warm-up: leg by leg a first forward goes through all ranks, and then, without being placed, a first input gradient of
-// chunk 0. The gap before it reaches a rank is filled with forwards of the chunks so far, one chunk after another, each
-// on all ranks that it must pass first. On legs that go up, ranks also catch up with the first rank. Then rounds: each
-// rank takes one input gradient, of the lowest chunk that has one ready, and one forward, of the highest. Before
-// either, weight gradients fill the gap. One that does not fit is placed if the gap would make this rank the one with
-// most idle time and the way to fill allows it. The rank of the loss, from which all others get their gradients late,
-// may run one before an input gradient if a fifth of it fits.
+// Warm-up: leg by leg, a first forward passes all ranks; then a first input gradient of chunk 0 does, without being
+// placed. The gap before it reaches a rank is filled with forwards of the chunks reached so far, one chunk after
+// another, each on all ranks that it must pass first. On legs that go up, ranks also catch up with the first rank. Then
+// rounds: each rank takes one input gradient, of the lowest chunk that has one ready, and one forward, of the highest.
+// Before either, weight gradients fill the gap. One that does not fit is placed if the gap would make this rank the one
+// with the most idle time and the way of filling allows it. The rank of the loss, from which all others get their
+// gradients late, may run one before an input gradient if a fifth of it fits.
 //
 // A run is repeated, allowing each rank its difference to the worst rank as idle time, while the largest idle time
 // shrinks. A repetition counts if it ends earlier.
@@ -66,7 +66,7 @@ private:
             input_grads; ///< their chunks in the order in which they ran; weight gradients follow in that order
         TimeNs now{0};
         TimeNs bubble{0};
-        TimeNs allowance{0}; ///< idle time that this rank may have at least
+        TimeNs allowance{0}; ///< minimum idle time that this rank is allowed
         std::int64_t held = 0;
         [[nodiscard]] bool hasWeights() const { return next_weight < input_grads.size(); }
     };
@@ -113,7 +113,7 @@ private:
     }
     [[nodiscard]] bool isRank(int r) const { return r >= 0 && r < p_; }
 
-    /// When the input of a rank's next op of a kind arrives. Call only if canTake().
+    /// The time when the input of a rank's next op of a kind arrives. Call only if canTake().
     TimeNs arrival(OpKind kind, int chunk, int r) {
         const int from = source(kind, chunk, r);
         if (!isRank(from)) return spec_.comm;
@@ -138,7 +138,7 @@ private:
         return spec_.times.of(kind) + (r == loss_rank_ && chunk == v_ - 1 ? spec_.loss : TimeNs{0});
     }
 
-    /// Whether the memory that an op needs while it runs is free.
+    /// True if the memory that an op needs while it runs is free.
     bool hasRoom(OpKind kind, int r) {
         return rank(r).held + (kind == OpKind::Forward ? spec_.sizes.forward : input_grad_peak_) <= memory_limit_;
     }
@@ -221,7 +221,7 @@ private:
         }
     }
 
-    /// Whether memory remains for one more forward besides the pending first forwards and the first input gradient.
+    /// True if memory remains for one more forward besides the pending first forwards and the first input gradient.
     bool roomToFill(int r) {
         std::int64_t needed = rank(r).held + input_grad_peak_ + spec_.sizes.forward;
         for (int chunk = 1; chunk < v_; ++chunk)
@@ -286,7 +286,7 @@ private:
     PaddleFill fill_;
     std::vector<RankState> ranks_;
     std::vector<int> done_;    ///< number of forwards and input gradients run, by kind, chunk and rank
-    std::vector<TimeNs> ends_; ///< when they ended, by kind, chunk, rank and micro-batch
+    std::vector<TimeNs> ends_; ///< end times of these ops, by kind, chunk, rank and micro-batch
     TimeNs worst_{0};
     bool fits_ = true;
 };

@@ -1,7 +1,7 @@
 // Zero-bubble orders (Qi et al. 2023) of fixed shape: backwards are split and weight gradients deferred, so that input
 // gradients reach the earlier ranks sooner.
 //
-// ZB-H1, in the memory of 1F1B and in its order.
+// ZB-H1 needs the memory of 1F1B and runs in its order.
 //   handcrafted   rank s runs its weight gradients s behind its input gradients, to the end
 //   paddle        only the first s backwards and the last one are split; their weight gradients come at the
 //                 end. Rank 0 runs whole backwards

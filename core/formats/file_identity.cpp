@@ -20,7 +20,7 @@ std::optional<std::int32_t> rankOfAscendFolder(const fs::path& folder) {
     std::size_t seen = 0;
     for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
          entry.increment(failed)) {
-        constexpr std::size_t kMost = 1000; // a folder of a profiler holds a few
+        constexpr std::size_t kMost = 1000; // a profiler's folder contains a few
         if (++seen > kMost) return std::nullopt;
         const std::string name = entry->path().filename().string();
         if (!name.starts_with(kBegin) || !name.ends_with(".json")) continue;

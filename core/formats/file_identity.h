@@ -16,12 +16,12 @@ namespace bubblescope {
 /// The number after the last "rank" in a file's name, as in rank3_trace.json or trace-rank-03.pftrace.
 [[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
 
-/// The rank stated by names around a file: its own, that of a profiler_info_N.json next to it or above it (Ascend), or
+/// The rank given by names around a file: its own, that of a profiler_info_N.json next to it or above it (Ascend), or
 /// that of its folders, as in rank_3/trace.json.
 [[nodiscard]] std::optional<std::int32_t> rankAround(const std::filesystem::path& file);
 
-/// Gives files that do not state their rank the one in their names (TraceFile::named_rank). If several files state the
-/// same rank and their names differ, all take the rank in their name (problem "rank-contradiction").
+/// Gives files without a recorded rank the one in their names (TraceFile::named_rank). If several files record the same
+/// rank and their names differ, all take the rank in their name (problem "rank-contradiction").
 void settleRanks(TraceBuilder& builder, DiagnosticLog& log);
 
 /// Finds files with the same content as another one, such as rank0.json next to rank0.json.gz.

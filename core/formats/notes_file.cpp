@@ -112,7 +112,7 @@ Status writeNotes(const std::filesystem::path& file, const std::vector<Note>& no
     for (const Note& note : notes)
         list.push_back(toJson(note));
     ReplacingFile out(file);
-    // Pasted text may be invalid UTF-8; that must not lose the other notes.
+    // Pasted text may be invalid UTF-8; this must not cause the loss of the other notes.
     out.write(NotesJson{{"notes", std::move(list)}}.dump(1, ' ', false, NotesJson::error_handler_t::replace));
     out.write("\n");
     return out.commit();

@@ -22,10 +22,10 @@ struct Note {
 };
 
 /// The file with a trace's notes: next to the file or directory, its name with ".notes.json" appended. If several files
-/// are opened together, next to the first.
+/// are opened together, the file is next to the first of them.
 [[nodiscard]] std::filesystem::path notesFileOf(const std::filesystem::path& trace);
 
-/// Whether a file name is a result of notesFileOf(): such a file is not a trace, although it is among traces.
+/// True if a file name is a result of notesFileOf(): such a file is not a trace, although it is in the same folder.
 [[nodiscard]] bool isNotesFile(const std::filesystem::path& file);
 
 /// The notes in the file's order; empty if there is no such file. Unknown fields are dropped. Errors: Input for a file

@@ -195,7 +195,7 @@ Status readContent(const FileBytes& bytes, bool in_part, const fs::path& path, c
                       std::string(conversionAdvice(where, bytes.text())));
 }
 
-/// The result of one file; kept separate, so that problems of a file that is not used in the end do not mislead.
+/// The result of one file; kept separate, so that problems of a file that turns out not to be needed are not reported.
 struct FilePart {
     TraceBuilder builder;
     DiagnosticLog log;
@@ -258,7 +258,7 @@ FilePart readPart(const InputFile& file, std::size_t order, JobControl& control)
     return part;
 }
 
-/// Whether all files together take so little time that waking other threads does not pay.
+/// True if all files together take so little time that waking other threads does not pay.
 bool takeNoTime(std::span<const InputFile> files) {
     constexpr std::uint64_t kLittle = std::uint64_t{4} << 20; // a few milliseconds
     constexpr std::uint64_t kUnpacked = 16;                   // assumed compression ratio
@@ -305,10 +305,10 @@ private:
     OrderedTasks<FilePart> parts_;
 };
 
-/// Reserves room for the content of the files after the first, assuming the same density. Without it, the builder's
-/// columns would be moved for each of them.
+/// Reserves room for the content of the files after the first, assuming the same density. Otherwise the builder's
+/// columns would be reallocated for each of them.
 void expectRest(TraceBuilder& builder, std::uint64_t first, std::uint64_t all) {
-    constexpr std::size_t kFew = std::size_t{1} << 16; // above this, at most doubles
+    constexpr std::size_t kFew = std::size_t{1} << 16; // above this, the capacity at most doubles
     if (first == 0 || all <= first) return;
     const double times = static_cast<double>(all - first) / static_cast<double>(first);
     const auto rest = [&](std::size_t count) {
@@ -381,7 +381,7 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
 }
 
 /// Inserts the problems of the files that conversions were made from. Some appear again when the conversion is read,
-/// usually fewer times, because what a format cannot represent is gone.
+/// usually fewer times, because data that a format cannot represent is lost.
 std::vector<Diagnostic> withThoseOfConversions(std::span<const TraceFile> files, std::vector<Diagnostic> found) {
     std::vector<Diagnostic> all;
     for (const TraceFile& file : files) {

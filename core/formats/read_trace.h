@@ -23,8 +23,8 @@ struct InputFile {
     std::uint64_t first_bytes = 0; ///< read only this many bytes, as if the file ended there; 0: all
 };
 
-/// The files that paths name or contain. Below folders, files whose content looks like a trace, sorted by path with
-/// numbers compared as numbers. Errors: Input for a path that does not exist and if nothing is left.
+/// The files that paths name or contain. Below folders, takes files whose content looks like a trace, sorted by path
+/// with numbers compared as numbers. Errors: Input for a path that does not exist, and if no file is found.
 [[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
 
 struct ReadOptions {

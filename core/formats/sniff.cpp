@@ -43,8 +43,8 @@ bool looksLikeJson(std::string_view bytes) {
     return allowed.find(bytes[next]) != std::string_view::npos;
 }
 
-/// Consecutive packets, as far as the beginning shows them. A single one is weak evidence: a text that begins with an
-/// empty line looks like one.
+/// True if the beginning of a file consists of consecutive packets. A single one is weak evidence: a text that begins
+/// with an empty line looks like one.
 bool looksLikePerfetto(std::string_view bytes) {
     constexpr char kPacketTag = 0x0A;
     constexpr int kEnough = 16;
@@ -69,8 +69,8 @@ bool looksLikePerfetto(std::string_view bytes) {
     return true;
 }
 
-/// JAX's and TensorFlow's XSpace. Its first field is a plane: possibly a number, then a name such as "/host:CPU". In a
-/// Perfetto packet that field is a message.
+/// Detects the XSpace format of JAX and TensorFlow. Its first field is a plane: possibly a number, then a name such as
+/// "/host:CPU". In a Perfetto packet that field is a message.
 bool looksLikeXPlane(std::string_view bytes) {
     constexpr char kFirst = 0x0A;
     if (bytes.empty() || bytes.front() != kFirst) return false;

@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// A larger layout is a mistyped factor and would exhaust the memory.
+/// A larger layout is due to a mistyped factor and would exhaust the memory.
 constexpr std::size_t kMostUnits = 1'000'000;
 constexpr std::string_view kLayoutHint = "write a layout such as Ettt|(tt|)*29,m|L";
 

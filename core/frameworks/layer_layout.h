@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Which units of a model each stage holds, as in Megatron-core's layout strings. Stages are numbered along the
+/// The units of a model that each stage holds, as in Megatron-core's layout strings. Stages are numbered along the
 /// pipeline, in loop placement: stage = chunk·p + rank. A stage may be empty.
 struct LayerLayout {
     std::vector<std::vector<LayerKind>> stages;

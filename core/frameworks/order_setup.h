@@ -17,9 +17,9 @@ enum class Framework : std::uint8_t { Torchtitan, GraphPp, Automodel, Megatron, 
 [[nodiscard]] std::optional<Framework> frameworkFromName(std::string_view name);
 [[nodiscard]] const std::vector<std::string>& frameworkNames();
 
-/// How to configure a framework to run an order.
+/// The configuration with which a framework runs an order.
 struct OrderSetup {
-    std::string framework;   ///< name for people
+    std::string framework;   ///< display name
     bool takes_file = false; ///< reads the order from PyTorch's CSV; otherwise the framework generates the order itself
     std::string schedule_name; ///< the framework's name of a schedule, which must be given with it
     struct Setting {
@@ -27,11 +27,11 @@ struct OrderSetup {
         std::string value;
     };
     std::vector<Setting> settings;  ///< command-line options, or keys of its configuration
-    std::vector<std::string> notes; ///< other requirements, and what the framework does differently
+    std::vector<std::string> notes; ///< other requirements, and differences in the framework's behaviour
 };
 
-/// How to make `framework` run this order. The order's name identifies its family (matchSchedule()). `file` is where
-/// the framework will find the CSV.
+/// The setup with which `framework` runs this order. The order's name identifies its family (matchSchedule()). `file`
+/// is the path at which the framework will find the CSV.
 ///
 /// torchtitan, its graph_pp and NeMo Automodel run a CSV with PyTorch's _PipelineScheduleRuntime, but assign stages to
 /// ranks by the *name* of a schedule: a loop, or a V of two stages per rank. Megatron-core and DeepSpeed cannot read an

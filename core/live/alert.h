@@ -15,8 +15,8 @@ namespace bubblescope::live {
 
 /// Runs a user's command on events, rate-limited per identity, without waiting for it.
 ///
-/// The command gets the event as a JSON document on standard input, and BUBBLESCOPE_EVENT and other variables in its
-/// environment, without the token of streams. Its output goes to standard error. A command that runs too long is
+/// The command receives the event as a JSON document on standard input, and BUBBLESCOPE_EVENT and other variables in
+/// its environment, without the token of streams. Its output goes to standard error. A command that runs too long is
 /// terminated with everything it started. Not thread-safe.
 class Alert {
 public:
@@ -37,11 +37,12 @@ public:
     bool raise(const Message& message, TimeNs now);
 
     [[nodiscard]] std::int64_t heldBack() const { return held_back_; }
-    [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last start; empty if it succeeded
+    /// The error of the last start; empty if it succeeded.
+    [[nodiscard]] const std::string& problem() const { return problem_; }
     /// Detects commands that have ended, and terminates those that run too long. Never waits.
     void tend(TimeNs now);
     [[nodiscard]] std::size_t running() const { return running_.size(); }
-    /// Terminates running commands: those that ignore it are killed after `patience`.
+    /// Terminates running commands: those that ignore the signal are killed after `patience`.
     void stop(std::chrono::milliseconds patience);
 
 private:
@@ -55,7 +56,7 @@ private:
     std::string command_;
     Limits limits_;
     std::map<std::string, TimeNs, std::less<>> last_;
-    std::deque<TimeNs> started_; ///< at most the last `most`
+    std::deque<TimeNs> started_; ///< times of the last starts, at most `most`
     std::vector<Running> running_;
     std::int64_t held_back_ = 0;
     std::string problem_;

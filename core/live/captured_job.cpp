@@ -139,7 +139,7 @@ std::string CapturedJob::whyLate(const RecordedProcess& process, TimeNs patience
                        formatTime(lastReceived() - process.stands_since.value_or(lastReceived())));
 }
 
-/// By `places_` if the trace has them. Otherwise by the launcher's ranks if there are as many as in the pipeline; a
+/// Uses `places_` if the trace has them. Otherwise uses the launcher's ranks if there are as many as in the pipeline; a
 /// single process counts as a pipeline of one.
 std::map<std::pair<int, int>, const RecordedProcess*> CapturedJob::byRank(int pp) const {
     std::set<int> ranks;

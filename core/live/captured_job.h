@@ -21,17 +21,17 @@ namespace bubblescope::live {
 
 class RunStreams;
 
-/// A process of a recorded job (one that does not use Bubblescope itself), as stated in its streams.
+/// A process of a recorded job (one that does not use Bubblescope itself), as described in its streams.
 struct RecordedProcess {
     CaptureStatement statement; ///< from the beginning of its first stream
     std::size_t number = 0;     ///< in the order in which processes first appeared: later ones replace earlier ones
-    std::int64_t lost = 0;      ///< number of lost events, as stated
+    std::int64_t lost = 0;      ///< number of lost events, as reported by the process
     TimeNs last_received{0};    ///< when anything was last received from it
-    bool ended = false;         ///< its stream states the end
-    bool gone = false;          ///< it exited without stating the end
-    std::string reason;         ///< for gone processes: what is known about the exit
+    bool ended = false;         ///< its stream reports the end
+    bool gone = false;          ///< it exited without reporting its end
+    std::string reason;         ///< for lost processes: what is known about the exit
     std::string stands_in;      ///< the range in which it is stuck, possibly empty, see perfetto::kCaptureStands
-    std::optional<TimeNs> stands_since; ///< on the analyzer's clock; nothing if it is not stuck
+    std::optional<TimeNs> stands_since; ///< on the analyzer's clock; empty if it is not stuck
 
     [[nodiscard]] bool hasEnded() const { return ended || gone; }
 };
@@ -42,15 +42,15 @@ class CapturedJob {
 public:
     static constexpr std::size_t kMaxProcesses = std::size_t{1} << 16;
 
-    /// The process that a stream belongs to; the address is stable. The parts of one process's trace share it. Null if
-    /// there are too many.
+    /// The process that a stream belongs to; the address is stable. The parts of one process's trace share one process.
+    /// Null if there are too many processes.
     RecordedProcess* processOf(const CaptureStatement& statement);
 
-    /// Whether any stream belongs to such a job.
+    /// True if any stream belongs to such a job.
     [[nodiscard]] bool isCaptured() const { return !processes_.empty(); }
-    /// Whether all processes have ended or are gone.
+    /// True if all processes have ended or are lost.
     [[nodiscard]] bool allEnded() const;
-    /// Whether allEnded() is true and everything they recorded has been recognised.
+    /// True if allEnded() and everything the processes recorded has been recognised.
     [[nodiscard]] bool isComplete() const { return settled_ && allEnded(); }
 
     /// The description of the run, derived from its recognised steps.
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] std::vector<ClosedStep> newSteps(const Run& run, bool settled);
     /// Makes all steps new again.
     void restart();
-    [[nodiscard]] int steps() const { return steps_; } ///< returned since then
+    [[nodiscard]] int steps() const { return steps_; } ///< number of steps returned since the last restart()
 
     /// The latest process of each pipeline rank and replica.
     [[nodiscard]] std::map<std::pair<int, int>, const RecordedProcess*> byRank(int pp) const;
@@ -88,7 +88,8 @@ private:
 };
 
 /// Recognises the steps of a recorded job while it runs: reads its files again when they have grown, as `analyze` reads
-/// finished ones. Files of limited size keep that short; it takes at most a fifth of the time. Not thread-safe.
+/// finished ones. File sizes are limited, so this takes little time; it takes at most a fifth of the total. Not
+/// thread-safe.
 class CapturedRun {
 public:
     /// `patience`: after this time without growth, the last step of the files counts as complete.
@@ -98,9 +99,9 @@ public:
     /// Passes new steps to `streams`, which must have been fed with the same files. `now` is on its clock.
     void look(RunStreams& streams, TimeNs now);
 
-    /// Why the last look recognised no step; empty if it did.
+    /// The reason why the last look() recognised no step; empty if it recognised one.
     [[nodiscard]] const std::string& problem() const { return problem_; }
-    /// Whether all was read that had been written until nothing more came.
+    /// True if everything was read that had been written when the files stopped growing.
     [[nodiscard]] bool isSettled() const { return settled_; }
 
 private:

@@ -28,13 +28,15 @@ public:
     /// The number of exchanges that the fits are based on.
     [[nodiscard]] std::size_t pings() const { return pings_.size(); }
 
-    /// Another run begins, with this many places (a place is replica * pp + rank); the clock of each is unknown.
+    /// Call when another run begins, with this many places (a place is replica * pp + rank); the clock of each is
+    /// unknown.
     void setPlaces(std::size_t places, int pp);
     void setClock(std::size_t place, const std::string& clock) { clock_of_place_[place] = clock; }
     /// Empty if unknown, or if there is no such place.
     [[nodiscard]] std::string clockAt(std::size_t place) const;
 
-    /// Moves steps to the reference clock, and returns how. `ranks` are those of the run, by place.
+    /// Moves steps to the reference clock, and returns the clocks that were used. `ranks` are those of the run, by
+    /// place.
     RunClocks align(std::vector<StepTimeline>& timelines, std::span<const LiveRank> ranks);
     void align(std::vector<CheckRecord>& checks);
 
@@ -47,7 +49,7 @@ private:
 
     std::map<std::string, int> numbers_;
     std::vector<TimeNs> order_; ///< by number: realtime minus monotonic, of the last reading
-    std::vector<bool> read_;    ///< whether there is a reading
+    std::vector<bool> read_;    ///< true if there is a reading
     std::deque<Ping> pings_;    ///< the latest ones; asker and replier are numbers of clocks
     std::vector<ClockFit> fits_;
     bool solved_ = false;

@@ -105,7 +105,7 @@ void LiveAnalyzer::keepStep(LiveStep step) {
 
 bool LiveAnalyzer::searchIsDue(const FollowingSteps& following) const {
     constexpr std::int64_t kMostAtOnce = 8; // as many as resolve a finding
-    constexpr std::size_t kPartOfRun = 8;   // how much later a finding may be found than with a search after each step
+    constexpr std::size_t kPartOfRun = 8;   // a search may be later than after each step by this part of the run
     constexpr TimeNs kOfRecord{250};        // a search takes a tenth of that
     if (unsearched_ == 0) return false;
     const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that no finding is missed
@@ -131,7 +131,8 @@ std::vector<Anomaly> LiveAnalyzer::searchWindow() const {
     return found;
 }
 
-/// Searches the window after the latest closed step. `longest_replica` is of this step, unless it is in steps_.
+/// Searches the window after the latest closed step. `longest_replica` is the time of this step's longest replica,
+/// unless the step is in steps_.
 void LiveAnalyzer::search(std::optional<TimeNs> longest_replica) {
     searched_at_ = now();
     // The median of the last steps, because one long step is not typical.

@@ -27,23 +27,23 @@ struct LiveOptions {
     Kept window;
     Thresholds thresholds;
     std::size_t history = 2000;        ///< number of reduced steps to keep
-    std::optional<TrainedModel> model; ///< whose use of the devices is stated
-    std::string own_clock;             ///< as for RunStreams
+    std::optional<TrainedModel> model; ///< the model whose use of the devices is reported
+    std::string own_clock;             ///< as in RunStreams
 };
 
 /// Follows a run while it is in progress, and maintains the data of a live view. Judges each step as `analyze` does, in
 /// a sliding window, and searches the window for findings. Memory is bounded for any input, by the sizes that the run
-/// states and the limits in the options.
+/// reports and the limits in the options.
 ///
-/// The window is searched after each step that comes alone. If several steps are due at once, or come faster than a
-/// search is worth (a tenth of a core), one search serves several: at most eight, and at most an eighth of the run's
+/// The window is searched after each step that arrives alone. If several steps are due at once, or come faster than a
+/// search is worth (a tenth of a core), one search covers several: at most eight, and at most an eighth of the run's
 /// steps; the last two of a run are searched one by one. Every step is kept until it has been searched.
 class LiveAnalyzer final : public RunStreams {
 public:
     explicit LiveAnalyzer(LiveOptions options = {});
 
-    /// Searches the closed steps that were not searched yet, for callers that stop watching. Returns the events. The
-    /// steps of a run are also searched before another run replaces it.
+    /// Searches the closed steps that have not been searched yet, for callers that stop watching. Returns the events.
+    /// The steps of a run are also searched before another run replaces it.
     [[nodiscard]] std::vector<LiveEvent> conclude();
 
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; } ///< closed ones, oldest first
@@ -54,7 +54,7 @@ public:
     /// The latest steps with their report and the open findings, see StepWindow::latest(). None before the first step.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::size_t max_ops) const;
 
-    /// None before a run began, and where its model is not known.
+    /// Empty before a run begins, and if its model is unknown.
     [[nodiscard]] std::optional<ModelUse> use() const;
 
 private:

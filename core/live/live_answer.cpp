@@ -11,7 +11,7 @@ Sentence nameOf(const LiveRank& rank) {
                              : say("rank {} of replica {}", rank.rank.value, rank.replica);
 }
 
-/// Losses in the streams, stated like problems of loading files.
+/// Losses in the streams, reported like problems of loading files.
 std::vector<Diagnostic> problemsOf(const LiveAnalyzer& analyzer) {
     DiagnosticLog log;
     for (const LiveRank& rank : analyzer.ranks()) {

@@ -23,7 +23,7 @@
 /// The content of a live view, as plain values for text, JSON, metrics and the app.
 namespace bubblescope::live {
 
-/// A histogram of durations with bins an eighth wide, so that memory is constant.
+/// A histogram of durations with eight bins per power of two, so that memory is constant.
 class Latency {
 public:
     void add(TimeNs time) {
@@ -68,7 +68,7 @@ enum class RankState : std::uint8_t {
     Awaited, ///< part of the run, but nothing received yet
     Running,
     Late, ///< others wait at the end of a step that it has not completed
-    Gone, ///< its process exited without stating the end
+    Gone, ///< its process exited without reporting its end
     Ended,
 };
 [[nodiscard]] std::string_view rankStateName(RankState state); ///< "awaited", "running", …
@@ -85,7 +85,7 @@ struct LiveRank {
     TimeNs bubble{0};             ///< over the complete steps
     std::string host;
     std::int64_t pid = 0;
-    std::string reason; ///< if Gone: what is known about the exit
+    std::string reason; ///< for Gone: what is known about the exit
 };
 
 /// Checks of aadiff, by outcome.
@@ -98,7 +98,7 @@ struct CheckCounts {
     TimeNs time{0}; ///< total time of the checks that ran
 
     [[nodiscard]] std::int64_t planned() const { return equal + mismatch + aborted + skipped; }
-    /// The fraction of the planned checks that were run; none if none were planned.
+    /// The fraction of the planned checks that were run; empty if none were planned.
     [[nodiscard]] std::optional<double> coverage() const {
         if (planned() == 0) return std::nullopt;
         return static_cast<double>(equal + mismatch) / static_cast<double>(planned());
@@ -106,22 +106,22 @@ struct CheckCounts {
     void add(const CheckCounts& other);
 };
 
-/// The part of a step that is kept for the whole run. A step that was not recorded completely has no times, because
-/// unknown time is not bubble.
+/// The data of a step that is kept for the whole run. A step that was not recorded completely has no times, because
+/// unknown time is not bubble time.
 struct LiveStep {
     int index = 0;
     bool complete = false;
     std::string fault;                         ///< why it is incomplete
     std::vector<std::pair<int, Rank>> unknown; ///< replica and rank of incomplete records
-    TimeNs wall{0};                            ///< of the longest replica
-    double bubble_rate = 0;                    ///< idle over makespan, averaged over replicas
-    std::optional<double> expected_rate;       ///< from the closed form; none if no form applies
+    TimeNs wall{0};                            ///< duration of the longest replica
+    double bubble_rate = 0;                    ///< idle time over makespan, averaged over replicas
+    std::optional<double> expected_rate;       ///< from the closed form; empty if no form applies
     TimeNs bubble{0};                          ///< sum over all ranks
     std::optional<TimeNs> expected_bubble;     ///< from the closed form
     TimeNs busy{0};                            ///< sum over all ranks
     PerCause<TimeNs> causes{};                 ///< causes of the bubble, summed over all ranks; see RankAccounting
-    StepValues values;                         ///< over all replicas, if a recorded job's framework states them
-    CheckCounts checks;                        ///< as far as received before it was closed
+    StepValues values;                         ///< over all replicas, if a recorded job's framework reports them
+    CheckCounts checks;                        ///< those received before the step was closed
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
 
@@ -140,13 +140,13 @@ struct LiveCounts {
     std::int64_t out_of_order = 0; ///< records of a step before the rank's latest; accepted
     std::int64_t late = 0;         ///< records of steps that were already closed; rejected
     std::int64_t bad = 0;          ///< records with impossible numbers
-    std::int64_t dropped = 0;      ///< by the ranks themselves
-    std::int64_t undelivered = 0;  ///< see LiveRank
+    std::int64_t dropped = 0;      ///< dropped by the ranks themselves
+    std::int64_t undelivered = 0;  ///< records that were not received, see LiveRank
     std::int64_t steps = 0;        ///< closed steps
     std::int64_t incomplete = 0;   ///< of those, steps without all records
 };
 
-/// What happened since the previous call of advance().
+/// An event since the previous call of advance().
 struct LiveEvent {
     enum class Kind : std::uint8_t {
         RunBegan,
@@ -155,7 +155,7 @@ struct LiveEvent {
         AnomalyFound,    ///< `anomaly` opens
         AnomalyResolved, ///< `anomaly` is resolved
         Mismatch,        ///< in a check, which `text` names
-        RunEnded,        ///< all ranks have ended or are gone
+        RunEnded,        ///< all ranks have ended or are lost
     };
     Kind kind = Kind::RunBegan;
     int step = 0;

@@ -17,13 +17,13 @@ namespace {
 /// Reads the steps of a recording one after another. The clock is simulated: it advances as fast as files are read.
 class RecordedSteps final : public StepSource {
 public:
-    /// `about`: the run's files and format.
+    /// `about` has the run's files and format.
     RecordedSteps(Run about, const std::filesystem::path& where, SegmentFollower follower, JobControl& control)
         : about_(std::move(about)), where_(where.string()), follower_(std::move(follower)), control_(control) {}
     RecordedSteps(const RecordedSteps&) = delete;
     RecordedSteps& operator=(const RecordedSteps&) = delete;
 
-    /// Whether there are more steps than one window holds. Reads as far as necessary; call it first.
+    /// True if there are more steps than one window holds. Reads as far as necessary; call it first.
     [[nodiscard]] Result<bool> haveSeveralWindows(const WindowLimits& limits) {
         while (!read_all_ && canBeJudged() && !limits.isFullAndAHalf(steps_.size(), records_))
             BUBBLESCOPE_TRY(readOn());
@@ -41,7 +41,7 @@ public:
         about_.info = streams_.info();
         return std::move(about_);
     }
-    /// The problems of the files, as loading them would report them.
+    /// The problems that loading the files would report.
     [[nodiscard]] std::vector<Diagnostic> problems() const override {
         const LiveCounts counts = streams_.counts();
         DiagnosticLog log;
@@ -62,8 +62,8 @@ public:
         return log.take();
     }
 
-    /// Whether its steps are all that a diagnosis needs: checks are judged over a whole run, and ops of other programs
-    /// are recognised over a whole run. Nor may another run replace it meanwhile.
+    /// True if a diagnosis needs only the run's steps, and no other run replaces it meanwhile: checks are judged over a
+    /// whole run, and ops of other programs are recognised over a whole run.
     [[nodiscard]] bool canBeJudged() const {
         return runs_ <= 1 && !streams_.captured() && streams_.checks().planned() == 0 && streams_.checks().digests == 0;
     }
@@ -115,7 +115,7 @@ private:
         steps_.push_back({std::move(closed.timelines), std::move(closed.clocks)});
     }
 
-    /// Nothing more will come: closes the open steps as they are.
+    /// Closes the open steps as they are, because no more data will arrive.
     void conclude() {
         read_all_ = true;
         constexpr int kPatience = 3; // turns until silent ranks, and then steps that wait for them, are dropped
@@ -126,14 +126,14 @@ private:
     }
 
     Run about_;
-    std::string where_; ///< for people
+    std::string where_; ///< displayed
     SegmentFollower follower_;
     JobControl& control_;
     std::deque<SourceStep> steps_; ///< read but not yielded yet
-    std::size_t records_ = 0;      ///< of everything read
+    std::size_t records_ = 0;      ///< number of records in everything read
     std::optional<TimeNs> origin_;
     TimeNs span_{0};
-    DiagnosticLog faults_; ///< of steps
+    DiagnosticLog faults_; ///< faults of steps
     int runs_ = 0;         ///< number of runs that have begun
     Streams streams_{*this};
     TimeNs now_{1};

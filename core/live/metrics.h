@@ -15,7 +15,8 @@ namespace bubblescope::live {
 /// values per run.
 [[nodiscard]] std::string exposition(const LiveAnalyzer& analyzer);
 
-/// Serves one page of metrics over HTTP. Never blocks: serve() does what can be done at once. One thread at a time.
+/// Serves one page of metrics over HTTP. Never blocks: serve() does what can be done at once. Use it from one thread at
+/// a time.
 class MetricsEndpoint {
 public:
     using Clock = std::chrono::steady_clock;

@@ -51,7 +51,7 @@ void RecordStream::take(const perfetto::StreamEvent& event) {
     sink_.onOther();
 }
 
-/// Takes an op or a transfer, as most events are. False for other events.
+/// Takes an op or a transfer, which most events are. False for other events.
 bool RecordStream::takeSlice(const perfetto::StreamEvent& event) {
     const bool is_op = event.category == trace_names::kOp;
     const auto kind = is_op ? std::nullopt : nativeCommKind(event.category);

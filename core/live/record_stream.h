@@ -31,7 +31,7 @@ struct RunStatement {
 struct CaptureStatement {
     RunStatement writer; ///< without the run, which is unknown
     std::string program;
-    std::optional<int> rank; ///< as counted by the job's launcher
+    std::optional<int> rank; ///< as numbered by the job's launcher
     int part = 0;            ///< index in the process's trace
 };
 
@@ -70,9 +70,9 @@ public:
     /// The number of that process's events lost so far.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
-    /// Its rank, as its framework states it.
+    /// The process's rank, as its framework reports it.
     virtual void onCaptureRank(int rank) = 0;
-    /// It has recorded nothing for this long; `in` is the open range, see perfetto::kCaptureStands.
+    /// The process has recorded nothing for this long; `in` is the open range, see perfetto::kCaptureStands.
     virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
     /// An event of another program, or one with missing fields.
     virtual void onOther() = 0;
@@ -103,7 +103,7 @@ private:
     RecordSink& sink_;
     perfetto::HeldMemory memory_;
     std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< by track
-    perfetto::RecentOf<const RecordOwner> recent_;          ///< of owners_
+    perfetto::RecentOf<const RecordOwner> recent_;          ///< recently used entries of owners_
     perfetto::EventStream events_;
 };
 
@@ -125,21 +125,21 @@ public:
     /// The stream is replaced by another one of the same name, whose beginning comes next: a rank that returned, or
     /// another run. The next steps show which.
     virtual void restart(Stream stream) = 0;
-    /// Nothing more will come of this stream, because its file continued in the next one or was removed. Releases
+    /// No more data will arrive for this stream, because its file continued in the next one or was removed. Releases
     /// `stream`, which may be reused.
     virtual void close(Stream stream) = 0;
-    /// The process that wrote the stream has exited. `reason` is for people.
+    /// The process that wrote the stream has exited. `reason` is displayed.
     virtual void gone(Stream stream, const std::string& reason) = 0;
-    /// The process that writes it, once known.
+    /// The process that writes the stream, once known.
     [[nodiscard]] virtual std::optional<RunStatement> statementOf(Stream stream) const = 0;
 
-    /// How many bytes can be accepted now.
+    /// The number of bytes that can be accepted now.
     [[nodiscard]] virtual std::size_t room(Stream) const { return std::numeric_limits<std::size_t>::max(); }
-    /// Where to continue reading, if not where it stopped.
+    /// The offset at which to continue reading, if not where it stopped.
     [[nodiscard]] virtual std::optional<std::int64_t> takeRewind(Stream) { return std::nullopt; }
-    /// Whether all bytes fed have arrived.
+    /// True if all bytes fed have arrived.
     [[nodiscard]] virtual bool isThrough(Stream) const { return true; }
-    /// The latest step of its ops, so that files can be read step by step; −1 for none.
+    /// The latest step of the stream's ops, so that files can be read step by step; −1 for none.
     [[nodiscard]] virtual std::int64_t stepOf(Stream) const { return -1; }
 };
 

@@ -22,7 +22,7 @@ bool hasEnded(RankState state) {
 
 } // namespace
 
-/// A stream, and what it stated about itself.
+/// A stream, and what it reported about itself.
 class RunStreams::Source : public RecordSink {
 public:
     explicit Source(RunStreams& analyzer)
@@ -55,12 +55,12 @@ public:
         process = analyzer_.job_.processOf(captured);
     }
     void onCaptureLosses(std::int64_t events) override {
-        if (process == nullptr || events <= process->lost) return; // each part states the total
+        if (process == nullptr || events <= process->lost) return; // each part reports the total
         analyzer_.counts_.dropped += events - process->lost;
         process->lost = events;
     }
     void onCaptureRank(int rank) override {
-        if (process != nullptr && !process->statement.rank) process->statement.rank = rank; // no launcher stated it
+        if (process != nullptr && !process->statement.rank) process->statement.rank = rank; // no launcher reported it
     }
     void onCaptureStands(std::string_view in, TimeNs time) override {
         if (process == nullptr) return;
@@ -91,7 +91,7 @@ public:
     std::optional<RecordOwner> writer;     ///< the rank that writes it
     std::optional<perfetto::ClockReading> last_clocks;
     RecordedProcess* process = nullptr; ///< the writing process, for a recorded job
-    std::int64_t step = -1;             ///< of its latest op
+    std::int64_t step = -1;             ///< step of its latest op
     bool ended = false;
     bool returned = false; ///< it was restarted, and has not sent an op since
     bool own_clock = false;
@@ -269,7 +269,7 @@ void RunStreams::onRun(Source& source, const RecordOwner& owner, const RunStatem
                  {statement.host, statement.device});
     LiveRank* const rank = rankOf(owner);
     if (rank == nullptr) return;
-    // What is written anew where a rank was over may be another run.
+    // A stream that begins again after its rank had ended may belong to another run.
     if (hasEnded(rank->state) && statement.segment == 0) source.returned = true;
     if (source.returned && statement.segment == 0) rank->records = 0;
     rank->host = statement.host;
@@ -375,8 +375,8 @@ void RunStreams::takeRun(const Run& run, bool settled) {
     }
 }
 
-/// The ops of such ranks are recognised later, and all together; their current state only shows in the recording
-/// itself.
+/// The ops of such ranks are recognised later, and all together; until then, their state is visible only in the
+/// recording itself.
 void RunStreams::watchCaptured() {
     const TimeNs patience = options_.assembly.patience / 2; // as for ranks that report their steps
     for (const auto& [place, process] : job_.byRank(info_->pp)) {
@@ -441,13 +441,15 @@ void RunStreams::watchRanks(TimeNs now) {
     }
 }
 
-/// Others have ended: nothing more will come from a rank whose file is missing or damaged, or whose sender is lost.
+/// If others have ended, no more data will arrive from a rank whose file is missing or damaged, or whose sender is
+/// lost.
 void RunStreams::giveUpSilent(TimeNs now) {
     if (!over_at_ || now - *over_at_ < options_.assembly.patience) return;
     const auto isAwaited = [](const LiveRank& rank) { return rank.records == 0 && !hasEnded(rank.state); };
     const bool any_ended =
         std::ranges::any_of(ranks_, [](const LiveRank& rank) { return rank.state == RankState::Ended; });
-    // If ranks were killed, the remaining ones may wait for them for long, but missing records will not come any more.
+    // If ranks were killed, the remaining ones may wait for them for long, but missing records will not arrive any
+    // more.
     const bool others_over =
         std::ranges::all_of(ranks_, [&](const LiveRank& rank) { return hasEnded(rank.state) || isAwaited(rank); });
     for (LiveRank& rank : ranks_) {

@@ -18,17 +18,17 @@ namespace bubblescope::live {
 
 /// The known steps after a closed step.
 struct FollowingSteps {
-    bool closes_next = false; ///< whether the next one is closed at the same time
+    bool closes_next = false; ///< true if the next one is closed at the same time
     std::size_t behind = 0;   ///< number of known later steps, due or open
 
-    /// Whether it is the last known step, or the last but one that is closed at the same time. Nothing may follow for
-    /// long, or ever.
+    /// True for the last known step, and for the last but one if both are closed at the same time. It may be long until
+    /// another step follows, or none may follow.
     [[nodiscard]] bool isAmongLastTwo() const { return behind == 0 || (behind == 1 && closes_next); }
 };
 
-/// Takes the bytes of the files of a run's ranks, in pieces of any size, and assembles its steps, on one clock. Keeps
-/// the states of the ranks. It uses neither files nor sockets nor the time of day, and its memory is bounded for any
-/// input, by the sizes that the run states. Derived classes decide what to do with the steps.
+/// Takes the bytes of the files of a run's ranks, in pieces of any size, and assembles the run's steps on one clock.
+/// Tracks the states of the ranks. It uses neither files nor sockets nor the time of day, and its memory is bounded for
+/// any input, by the sizes that the run reports. Derived classes decide what to do with the steps.
 ///
 /// Times named `now` are on one monotonic clock: CLOCK_MONOTONIC if latency is measured. Not thread-safe.
 class RunStreams : public StreamTarget {
@@ -56,19 +56,19 @@ public:
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
     [[nodiscard]] std::int64_t stepOf(Stream stream) const override;
 
-    /// Whether some stream belongs to a recorded job. CapturedRun recognises its ops in all files together and passes
-    /// them in.
+    /// True if some stream belongs to a recorded job. CapturedRun recognises that job's ops in all files together and
+    /// passes them in.
     [[nodiscard]] bool captured() const { return job_.isCaptured(); }
     /// Takes the steps of such a job that have been recognised so far. Skips steps passed before, identified by their
     /// times, and the last one unless the trace is `settled`, because it may be incomplete.
     void takeRun(const Run& run, bool settled);
-    /// Whether this stream belongs to such a job.
+    /// True if this stream belongs to such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
-    /// How many streams currently end inside a packet.
+    /// The number of streams that currently end inside a packet.
     [[nodiscard]] std::int64_t cutStreams() const;
-    /// Whether nothing more will come of a stream: it states its end, or its writer has exited.
+    /// True if no more data will arrive for a stream: it reports its end, or its writer has exited.
     [[nodiscard]] bool streamEnded(Stream stream) const;
-    /// Whether all known processes of such a job have ended or are gone: what is recognised then is complete.
+    /// True if all known processes of such a job have ended or are lost: what is recognised then is complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
     /// Passes on the steps that are due. Returns the events since the last call.
@@ -134,9 +134,9 @@ private:
 
     std::vector<LiveRank> ranks_;   ///< by place
     std::vector<TimeNs> heard_;     ///< when each place last sent anything
-    std::optional<TimeNs> over_at_; ///< when the latest rank ended or was gone
+    std::optional<TimeNs> over_at_; ///< when the latest rank ended or was lost
     CheckCounts checks_;
-    LiveCounts counts_; ///< without the counts of open streams
+    LiveCounts counts_; ///< excludes the counts of open streams
     Latency latency_;
     std::vector<LiveEvent> events_;
     TimeNs now_{0};

@@ -119,7 +119,7 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& c
     return more || ended_since;
 }
 
-/// Among the files that have more data and can be read.
+/// The lowest step among the files that have more data and can be read.
 std::int64_t SegmentFollower::slowestStep(const StreamTarget& target) const {
     std::int64_t slowest = std::numeric_limits<std::int64_t>::max() - kStepsAhead;
     for (const auto& [place, file] : files_) {
@@ -219,8 +219,8 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
     }
 }
 
-/// Its open descriptor still reads a removed file, and a new one may take its place: a run that is started again, or a
-/// folder that is exchanged. Otherwise nothing more of its writer can arrive.
+/// A removed file can still be read through its open descriptor, and a new one may take its place: a run that is
+/// started again, or a folder that is exchanged. Otherwise no more data can arrive from its writer.
 bool SegmentFollower::keepsRemoved(File& file, StreamTarget& target, TimeNs now) {
     constexpr TimeNs kReplaced{std::chrono::seconds(5)};
     if (file.finished) return false;
@@ -298,7 +298,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
     return file.descriptor.isOpen() ? Reached::More : Reached::End;
 }
 
-/// Whether all of it has been accepted.
+/// True if all of it has been accepted.
 bool SegmentFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
     Reached reached = Reached::More;
     while (reached == Reached::More)
@@ -326,7 +326,7 @@ void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
 }
 
 /// Only after everything that a process wrote has been read, because any of its files, which are read in turns, may
-/// state the end. In the order of exits, because a launcher (mpirun) ends the other processes because of the first one.
+/// report the end. In the order of exits, because after the first one a launcher (mpirun) ends the other processes.
 void SegmentFollower::reportGone(const std::vector<std::int64_t>& ended, StreamTarget& target) {
     for (const std::int64_t pid : ended) {
         const auto isOpen = [pid](const File& file) { return file.pid == pid && !file.finished; };

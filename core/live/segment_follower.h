@@ -19,15 +19,15 @@
 
 namespace bubblescope::live {
 
-/// Whether a run may record into these folders, now or later: a run creates its folder, but not the parents. Errors:
-/// Input if neither a folder nor its parent exists.
+/// Checks that a run may record into these folders, now or later: a run creates its folder, but not the parents.
+/// Errors: Input if neither a folder nor its parent exists.
 [[nodiscard]] Status checkFolders(const std::vector<std::filesystem::path>& folders);
 
 /// Raises this process's limit of open files as far as the system allows, because large runs have one file per rank.
 void allowManyFiles();
 
 /// Reads trace files in folders and their subfolders while they are written, and feeds them to an analyzer or to a
-/// sender. Files may appear late, be replaced, continue in a next one, or be removed; what was written to them before
+/// sender. Files may appear late, be replaced, continue in another file, or be removed; what was written to them before
 /// is still read. Writers are not affected.
 ///
 /// The kernel reports changes, and folders are also listed every second, because changes by other hosts on shared file
@@ -35,31 +35,30 @@ void allowManyFiles();
 /// thread-safe.
 class SegmentFollower {
 public:
-    static constexpr std::string_view kExtension = ".pftrace"; ///< of the files to read
+    static constexpr std::string_view kExtension = ".pftrace"; ///< extension of the files to read
 
     /// Folders may be created later. Error: Run, in the system's words.
     [[nodiscard]] static Result<SegmentFollower> open(std::vector<std::filesystem::path> folders);
 
-    /// Reads what is available, a bounded part at a time; true if more is available. `now` is on the target's clock.
-    /// Files
-    /// whose steps are behind are read first if they have much unread data, because assembling steps only holds a
+    /// Reads the available data, a bounded part at a time; true if more is available. `now` is on the target's clock.
+    /// Files whose steps are behind are read first if they have much unread data, because assembling steps only holds a
     /// bounded number of them. `control` may stop it between files.
     bool read(StreamTarget& target, TimeNs now, const JobControl& control = {});
 
-    /// Becomes readable when read() has something to do. Does not work for files of other hosts: call read() at least
-    /// every second.
+    /// Becomes readable when read() has something to do. Does not react to files of other hosts, so call read() at
+    /// least every second.
     [[nodiscard]] int descriptor() const { return events_.get(); }
 
     [[nodiscard]] std::size_t files() const { return files_.size(); }
     /// Total unread bytes in the files.
     [[nodiscard]] std::uint64_t unread() const;
-    /// Files that do not state which rank they belong to: empty, or damaged at their beginning.
+    /// Files that do not identify their rank, because they are empty or damaged at their beginning.
     [[nodiscard]] std::vector<std::filesystem::path> unstated(const StreamTarget& target) const;
     /// Files that could not be opened or read at the last attempt, in the system's words.
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
 private:
-    /// Files are read in this order: those of a rank one after another.
+    /// The order in which files are read: those of a rank one after another.
     struct Place {
         std::filesystem::path rank; ///< the common beginning of its file names
         int segment = 0;
@@ -73,7 +72,7 @@ private:
         ino_t inode = 0;
         std::int64_t offset = 0; ///< bytes read so far
         StreamTarget::Stream stream = 0;
-        bool finished = false;            ///< read to its end, and nothing will follow
+        bool finished = false;            ///< read to its end, and no more data will follow
         bool more = false;                ///< the last read did not reach its end
         bool at_end = false;              ///< this call of read() did
         bool seen = false;                ///< in the current listing of the folders

@@ -14,7 +14,7 @@ namespace {
 // A run that claims more is a damaged record.
 constexpr std::int64_t kMaxPlaces = 1 << 16;
 constexpr std::int64_t kMaxOpenSlots = 1 << 26; ///< number of ops, over all replicas
-// Limits on what arrives before steps are closed: more than any run has open, and small enough to hold.
+// Limits on the data that arrives before steps are closed: more than any run has open, and small enough to hold.
 constexpr std::size_t kMaxOpenPlaces = std::size_t{1} << 22; ///< number of ranks, over all open steps
 constexpr std::size_t kFewOpenSteps = 64;                    ///< allowed for any run
 constexpr std::size_t kManyOpenRecords = std::size_t{1} << 20;

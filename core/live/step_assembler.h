@@ -16,7 +16,7 @@
 
 namespace bubblescope::live {
 
-/// Whether both can describe the same run.
+/// True if both can describe the same run.
 [[nodiscard]] bool sameSizes(const RunInfo& a, const RunInfo& b);
 
 /// A step that is complete or closed.
@@ -27,8 +27,8 @@ struct ClosedStep {
     std::vector<std::size_t> missing;   ///< places with incomplete records of the step
     std::string fault;                  ///< why a replica is not among `timelines`; empty if all are
     std::int64_t duplicates = 0;        ///< records received twice
-    std::vector<CheckRecord> checks{};  ///< that ran in it, as far as they have arrived
-    std::map<int, StepValues> values{}; ///< per replica, if a recorded job's framework states them
+    std::vector<CheckRecord> checks{};  ///< checks of the step that have arrived so far
+    std::map<int, StepValues> values{}; ///< per replica, if a recorded job's framework reports them
 
     // Set by RunStreams, which also puts the timelines and checks on one clock.
     std::shared_ptr<const RunClocks> clocks{};
@@ -54,9 +54,9 @@ public:
     };
     enum class AddResult : std::uint8_t {
         Yes,
-        OutOfOrder, ///< accepted, after records of a later step of its rank
+        OutOfOrder, ///< accepted, although records of a later step of its rank came before
         Late,       ///< its step is closed
-        Bad,        ///< with impossible numbers, or of more open steps than can be held
+        Bad,        ///< has impossible numbers, or belongs to more open steps than can be held
     };
 
     /// `info` must have valid sizes, see sizesCanBe().
@@ -67,7 +67,7 @@ public:
     /// `now` is on any monotonic clock, the same in all calls.
     AddResult add(const FoundOp& op, TimeNs now);
     AddResult add(const FoundComm& comm, TimeNs now);
-    /// Whether nothing more is expected from this rank.
+    /// Sets whether the rank has ended, so that nothing more is expected from it.
     void setEnded(std::size_t place, bool ended);
 
     /// The next step that is due at this time; nothing if there is none.
@@ -81,9 +81,9 @@ public:
     [[nodiscard]] int latest(std::size_t place) const { return latest_[place]; }
     [[nodiscard]] int lastClosed() const { return last_closed_; }
     [[nodiscard]] std::size_t open() const { return steps_.size(); }
-    /// Since when the finished ranks are done with the oldest open step; nothing if no rank is.
+    /// The time when the first rank finished the oldest open step; nothing if none has.
     [[nodiscard]] std::optional<TimeNs> waitingSince() const;
-    /// Whether the rank is done with the oldest open step, or no step is open.
+    /// True if the rank is done with the oldest open step, or no step is open.
     [[nodiscard]] bool doneWithOldest(std::size_t place) const;
 
 private:
@@ -116,7 +116,7 @@ private:
     std::vector<std::size_t> usual_ops_; ///< in the last complete step; 0 before there is one
     bool looks_at_all_ =
         false; ///< the next op that begins a step must check all ranks, because some may be done since the last one
-    std::int64_t most_slices_ = 1; ///< of a sequence
+    std::int64_t most_slices_ = 1; ///< maximum number of slices per sequence
     std::size_t open_records_ = 0; ///< in steps_
     int last_closed_ = -1;
     TimeNs last_wall_{0};
@@ -134,13 +134,13 @@ public:
 
     /// Counts one check. False if its step has closed, or too many are open.
     bool count(int step, const CheckCounts& seen, int last_closed);
-    /// Only after count() returned true for the step.
+    /// Call only after count() returned true for the step.
     void addMismatch(int step, Mismatch mismatch);
     void keep(CheckRecord record, int last_closed);
 
     /// Removes and returns the checks of a step that is being closed.
     [[nodiscard]] OfStep take(int step);
-    /// Records, since the last call, of steps that had already closed, because verdicts may arrive late.
+    /// Records that arrived since the last call for steps that had already closed, because verdicts may arrive late.
     [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
 
 private:

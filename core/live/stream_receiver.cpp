@@ -93,7 +93,7 @@ void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
     endLargest(now);
 }
 
-/// While all connections together exceed the limit. Senders need little, because they send small messages.
+/// Ends connections while all of them together exceed the limit. Senders need little, because they send small messages.
 void StreamReceiver::endLargest(TimeNs now) {
     std::size_t held = 0;
     for (const Peer& peer : peers_)
@@ -231,7 +231,7 @@ StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t s
     return known != known_.end() && known->second.owner == peer.number ? &known->second : nullptr;
 }
 
-/// Ended streams are remembered only so that nothing of them is processed twice.
+/// Ended streams are remembered only so that none of their data is processed twice.
 bool StreamReceiver::makeRoomForStream(std::size_t name_bytes) {
     const auto fits = [&] {
         return known_.size() < kMaxStreams && name_bytes_ + name_bytes <= options_.limits.name_bytes;
@@ -288,7 +288,7 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
     Known* const known = knownOf(peer, frame.stream);
     if (known == nullptr || known->finished) return;
     if (frame.offset > known->stored) {
-        // Unkept: sent before the sender received that the preceding data was not stored.
+        // Unkept: sent before the sender learned that the preceding data was not stored.
         if (!known->unkept) answer(peer, net::Frame::Kind::Resume, frame.stream, known->stored);
         return;
     }

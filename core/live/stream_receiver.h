@@ -28,14 +28,14 @@ namespace bubblescope::live {
 ///
 /// Rejects senders without the token, see net::Admission. The memory that senders can use is bounded, too: a sender
 /// that stops reading replies is paused; connections are ended, starting with large unfinished messages, when all
-/// together hold too much; the number of streams and the total length of their names are limited, and so is what
-/// streams state (StreamMemory).
+/// together hold too much; the number of streams, the total length of their names and the data that streams declare
+/// (StreamMemory) are limited.
 class StreamReceiver {
 public:
     struct Options {
         net::Address address;
         std::string token; ///< not empty
-        std::string clock; ///< of this machine's CLOCK_MONOTONIC
+        std::string clock; ///< name of this machine's CLOCK_MONOTONIC
         std::optional<net::TlsSettings> tls;
         /// Folder for the streams of recorded jobs, see StreamStore; empty = they are not kept.
         std::filesystem::path keep{};
@@ -44,7 +44,7 @@ public:
         /// Limits over all connections.
         struct Limits {
             std::size_t streams = std::size_t{1} << 18;    ///< a sender that reconnects counts twice for a while
-            std::size_t name_bytes = std::size_t{1} << 25; ///< of streams
+            std::size_t name_bytes = std::size_t{1} << 25; ///< total length of the streams' names
             std::size_t held = std::size_t{1} << 29;       ///< bytes in transit in either direction
         } limits{};
     };
@@ -54,14 +54,14 @@ public:
     /// Receives and sends what is possible at once. `now` is CLOCK_MONOTONIC.
     void poll(LiveAnalyzer& analyzer, TimeNs now);
 
-    /// Sends what is queued, ends all connections, and waits until the senders have detected this, at most `longest`.
+    /// Sends what is queued, ends all connections, and waits at most `longest` until the senders have detected this.
     /// Call it last.
     void finish(TimeNs longest);
 
     /// Becomes readable when turn() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the actual port
-    [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< of senders with the token
+    [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< number of senders with the token
     [[nodiscard]] const net::Admission& admission() const { return admission_; }
     [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams rejected because there were too many
     [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections ended because they held too much
@@ -80,7 +80,7 @@ public:
     /// Reports each sender that has been away for `patience`, once, and its return. Ignores streams of a process that
     /// has exited or a run that has ended.
     [[nodiscard]] std::vector<SenderNews> takeNews(const LiveAnalyzer& analyzer, TimeNs now, TimeNs patience);
-    /// Why streams could not be stored; empty if all were stored.
+    /// The reason why streams could not be stored; empty if all were stored.
     [[nodiscard]] std::string storeProblem() const { return kept_ ? kept_->problem() : std::string(); }
     [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
 

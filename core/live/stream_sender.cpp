@@ -11,14 +11,14 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, which identifies its writer
+constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< bytes at the start of a file, which identify its writer
 constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes queued for the network
 /// Size of one message, which a broken connection loses as a whole, and of a file's turn before others get theirs.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 constexpr int kPingBurst = 8;
 
-/// Where the complete packets at the beginning of the bytes end. Bytes that are not a packet are sent with what follows
-/// them: the collector resynchronises.
+/// The offset at which the complete packets at the beginning of the bytes end. Bytes that are not a packet are sent
+/// with what follows them: the collector resynchronises.
 std::size_t endOfPackets(std::string_view bytes) {
     std::size_t end = 0;
     std::string_view body;
@@ -73,7 +73,7 @@ struct StreamSender::Source final : public RecordSink {
     void onDigest() override {}
     void onPing(const Ping&) override {}
     void onClocks(const perfetto::ClockReading& clocks) override {
-        // Distinguishes two files of one name by when the host began to write them.
+        // Distinguishes two files with the same name by the time when the host began to write them.
         if (generation == 0) generation = static_cast<std::uint64_t>(clocks.realtime.count()) | 1U;
     }
     void onLost(const RecordOwner&, std::int64_t) override {}
@@ -89,14 +89,14 @@ struct StreamSender::Source final : public RecordSink {
     perfetto::StreamMemory& memory;
     std::unique_ptr<RecordStream> records;
     std::optional<RunStatement> statement;
-    bool ended = false;  ///< stated in the file
+    bool ended = false;  ///< reported in the file
     bool gone = false;   ///< its writer has exited
     bool opened = false; ///< on this connection
     bool resumed = false;
     std::uint64_t generation = 0;
     std::int64_t step = -1; ///< the latest decoded one
     std::vector<std::pair<std::uint64_t, std::int64_t>>
-        stands;              ///< and the offset up to which it was decoded, per piece
+        stands;              ///< per piece, the offset up to which it was decoded and the step there
     std::uint64_t read = 0;  ///< decoded up to here
     std::uint64_t sent = 0;  ///< offset of the first byte not sent
     std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
@@ -200,7 +200,7 @@ void StreamSender::openAtReceiver(std::size_t stream) {
         link_->send(frame);
         source->opened = true;
     }
-    // The exit is reported after everything that the process wrote, and not for a file that states the end itself.
+    // The exit is reported after everything that the process wrote, and not for a file that reports the end itself.
     if (source->exit_reason.empty() || source->ended || !isThrough(stream)) return;
     frame.kind = net::Frame::Kind::Gone;
     frame.text = std::exchange(source->exit_reason, {});

@@ -12,16 +12,16 @@
 
 namespace bubblescope::live {
 
-/// Sends the files of a run to a collector. Buffers only what is in transit: after a broken connection the collector
-/// reports how far each stream arrived, and its file is read again from there. Writers of the files are not affected.
-/// Not thread-safe.
+/// Sends the files of a run to a collector. Buffers only what is in transit: after a broken connection, the collector
+/// reports how much of each stream has arrived, and the file is read again from there. Writers of the files are not
+/// affected. Not thread-safe.
 class StreamSender final : public StreamTarget {
 public:
     struct Options {
         net::Address address;
         std::string token;
-        std::string name;  ///< of this machine
-        std::string clock; ///< of its CLOCK_MONOTONIC
+        std::string name;  ///< name of this machine
+        std::string clock; ///< name of its CLOCK_MONOTONIC
         std::optional<net::TlsSettings> tls;
         TimeNs retry{std::chrono::seconds(1)};
         TimeNs ping{std::chrono::seconds(60)};
@@ -34,19 +34,19 @@ public:
     /// Input if trying again would not help, because the collector refused.
     [[nodiscard]] Status poll(TimeNs now);
 
-    /// To be polled for reading, and for writing too if requested; negative while there is no connection.
+    /// Poll it for reading, and also for writing if requested; negative while there is no connection.
     [[nodiscard]] int descriptor() const;
     [[nodiscard]] bool wantsToWrite() const { return connector_ || (link_ && link_->waiting() > 0); }
     [[nodiscard]] bool connected() const { return welcome_; }
-    [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last connection
-    /// Whether everything fed has arrived, and every stream has ended or its writer has exited. Stays true if the
+    [[nodiscard]] const std::string& problem() const { return problem_; } ///< error of the last connection
+    /// True if everything fed has arrived, and every stream has ended or its writer has exited. Stays true if the
     /// collector then closes the connection.
     [[nodiscard]] bool done() const;
-    /// Whether every stream has ended or its writer has exited, whether or not the collector has acknowledged that.
+    /// True if every stream has ended or its writer has exited, whether or not the collector has acknowledged that.
     [[nodiscard]] bool hasEnded() const;
-    /// Since when the collector has been unable to store data; nothing if it can.
+    /// The time since which the collector has been unable to store data; nothing if it can.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
-    /// When the collector last acknowledged anything new; before that, the time of the first poll().
+    /// The time when the collector last acknowledged anything new; before that, the time of the first poll().
     [[nodiscard]] TimeNs acknowledgedAt() const { return acknowledged_at_.value_or(TimeNs{0}); }
     /// Bytes sent but not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;

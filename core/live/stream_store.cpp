@@ -14,7 +14,7 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxBefore = std::size_t{1} << 20;     ///< bytes within which a stream must state its kind
+constexpr std::size_t kMaxBefore = std::size_t{1} << 20;     ///< bytes within which a stream must report its kind
 constexpr std::size_t kMaxBeginnings = std::size_t{1} << 26; ///< over all streams
 constexpr std::string_view kTraceExtension = ".pftrace";
 
@@ -110,7 +110,7 @@ Status StreamStore::append(File& file, const std::string& sender, const std::str
     return {};
 }
 
-/// Whether this much may be added; removes finished files if necessary.
+/// True if this much may be added; removes finished files if necessary.
 bool StreamStore::makeRoom(std::int64_t bytes, bool for_a_file) {
     while (bytes_ + bytes > quota_ || (for_a_file && files_ >= kMaxFiles)) {
         const auto finished = [](const std::shared_ptr<Kept>& kept) { return kept.use_count() == 1; };
@@ -130,7 +130,7 @@ bool StreamStore::makeRoom(std::int64_t bytes, bool for_a_file) {
     return true;
 }
 
-/// Forgets the name of a process or a sender with its last file, because senders choose names.
+/// Forgets the name of a process or a sender with its last file, because senders choose names freely.
 void StreamStore::forget(const std::string& name, std::size_t file) {
     const auto sender = senders_.find(name);
     const std::shared_ptr<Kept> kept = sender->second.files[file];

@@ -42,24 +42,26 @@ public:
     /// One stream's file.
     class File {
     public:
-        /// Received before the kind of stream was known; bounded, because a stream states it at its beginning.
+        /// Bytes received before the kind of stream was known; bounded, because a stream reports its kind at its
+        /// beginning.
         std::string beginning;
         bool unwanted = false; ///< it belongs to a run that records its own steps, or there is no room
         std::optional<perfetto::PacketFile> file;
         std::shared_ptr<Kept> kept; ///< the store's entry; held by files that are still being written
     };
 
-    /// Takes bytes of the stream that `sender` sends under `name`. `captured`: whether it belongs to such a job, once
-    /// known. Error: Run if they cannot be stored; the same bytes can be passed again later.
+    /// Takes bytes of the stream that `sender` sends under `name`. `captured` is true if the stream belongs to a
+    /// recorded job, and empty until that is known. Error: Run if they cannot be stored; the same bytes can be passed
+    /// again later.
     [[nodiscard]] Status feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
                               std::optional<bool> captured);
-    /// Nothing more will come of that stream.
+    /// Call when no more data will arrive for that stream.
     void end(File& file);
 
     [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-    /// Why the latest write failed, if it did; empty if everything was written.
+    /// The reason why the latest write failed; empty if everything was written.
     [[nodiscard]] const std::string& problem() const { return problem_; }
-    [[nodiscard]] std::int64_t bytes() const { return bytes_; }     ///< on disk
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }     ///< bytes on disk
     [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes of files removed to make room
     /// Number of processes with files. At most the number of files, which is bounded because their bytes are.
     [[nodiscard]] std::size_t processes() const { return parts_.size(); }

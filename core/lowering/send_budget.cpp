@@ -51,7 +51,7 @@ public:
     [[nodiscard]] Node nodeOf(Rank rank, std::size_t action) const { return node_of_[rank.index()][action]; }
     [[nodiscard]] Node receiveOf(Node send) const { return receive_of_[at(send)]; }
 
-    /// Whether one must come before another.
+    /// True if `from` must come before `to`.
     bool precedes(Node from, Node to) {
         if (from == to) return true;
         if (place_[at(from)] >= place_[at(to)]) return false;
@@ -134,7 +134,7 @@ private:
             visit(receive);
     }
 
-    /// All nodes that `expand` reaches from a node. `expand` gets a node and a function to call for its neighbours.
+    /// All nodes that `expand` reaches from a node. `expand` receives a node and a function to call for its neighbours.
     template <class Expand>
     std::vector<Node> collect(Node from, Expand expand) {
         std::vector<Node> found{from};
@@ -237,7 +237,7 @@ private:
         return true;
     }
 
-    /// Moves one wait to before a node, and returns it.
+    /// Moves one wait to just before a node, and returns it.
     std::optional<Action> waitBefore(Node before) {
         auto chosen = pending_.end();
         for (auto sent = pending_.begin(); sent != pending_.end(); ++sent) {

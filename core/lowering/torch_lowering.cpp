@@ -58,7 +58,7 @@ private:
     }
     [[nodiscard]] bool exists(int stage) const { return stage >= 0 && stage < order_.stages(); }
 
-    /// Whether the input is on this rank or its receive is in the list.
+    /// True if the input is on this rank or its receive is in the list.
     bool ready(Rank rank, const Op& op) {
         if (op.kind != OpKind::Forward && !producesInputGradient(op.kind)) return true;
         const Payload payload = bubblescope::payloadOf(op.kind);
@@ -109,7 +109,7 @@ private:
     std::vector<char> arrived_[2]; // NOLINT(modernize-avoid-c-arrays): activations, gradients
 };
 
-/// Each forward's send is waited for after the same stage's backward, all others at the end, oldest first.
+/// Waits for each forward's send after the same stage's backward, and for all other sends at the end, oldest first.
 std::vector<Action> withSendWaits(const Schedule& order, Rank rank, const std::vector<Action>& list) {
     const auto unit = [&](Stage stage, Microbatch m) {
         return stage.index() * static_cast<std::size_t>(order.microbatches) + m.index();

@@ -12,7 +12,7 @@ namespace bubblescope {
 struct TorchLowering {
     bool defer_pp_recv = false; ///< place each receive just before the op that needs it
     int max_active_stages = 3;  ///< number of stages whose weights a rank keeps
-    /// How many stages ahead each rank gathers weights; "auto": min(rank + 2, max_active_stages).
+    /// Number of stages for which each rank gathers weights ahead; "auto": min(rank + 2, max_active_stages).
     enum class Lookahead { Full, Auto, Listed } lookahead = Lookahead::Full;
     std::vector<int> lookahead_list;
     std::optional<int> max_outstanding_sends;
@@ -22,9 +22,9 @@ struct TorchLowering {
 /// The actions that PyTorch 2.15 executes for an order, as _PipelineScheduleRuntime._prepare_schedule_with_comms
 /// generates them. Optimizer ops, which its runtime does not have, get no action.
 ///
-/// Errors: Usage if PyTorch refuses, naming the same action, and for orders that PyTorch cannot represent (two
-/// pipelines in opposite directions, split sequences). Input if the order cannot run. Linear in ops, except that a
-/// limit on outstanding sends searches for paths between a wait and its receive.
+/// Errors: Usage if PyTorch rejects the order, naming the same action, and for orders that PyTorch cannot represent
+/// (two pipelines in opposite directions, split sequences). Input if the order cannot run. Linear in the number of ops,
+/// except that a limit on outstanding sends searches for paths between a wait and its receive.
 [[nodiscard]] Result<LoweredSchedule> lowerAsTorch(const Schedule& order, const TorchLowering& options);
 
 } // namespace bubblescope

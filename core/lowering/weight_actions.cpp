@@ -64,7 +64,7 @@ private:
         actions_.push_back(action);
     }
 
-    /// The chunks that ops from `index` on use, by first use.
+    /// The chunks used by the ops from `index` onwards, ordered by first use.
     void findUpcoming(std::size_t index) {
         upcoming_.clear();
         for (std::size_t chunk = 0; chunk < uses_.size(); ++chunk) {
@@ -75,7 +75,8 @@ private:
         }
         std::ranges::sort(upcoming_, {}, &Use::at);
     }
-    /// How many of them belong to the next `count`. The second half of a pair counts with the first.
+    /// The number of upcoming chunks to gather for a lookahead of `count`. The second half of a pair counts with the
+    /// first.
     [[nodiscard]] std::size_t upTo(int count) const {
         auto taken = std::min(static_cast<std::size_t>(count), upcoming_.size());
         if (taken > 0 && taken < upcoming_.size()) {
@@ -86,7 +87,8 @@ private:
         return taken;
     }
     [[nodiscard]] std::size_t unitBegin(std::size_t index) const {
-        std::size_t run = 0; // number of overlapped ops before it, which form pairs from the first on
+        std::size_t run = 0; // number of consecutive overlapped ops before this one; they form pairs, starting with the
+                             // first
         while (run < index && ops_[index - run - 1].overlapped)
             ++run;
         return ops_[index].overlapped && run % 2 == 1 ? index - 1 : index;

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// When a rank gathers and frees the weights of its stages, and when it reduces their gradients.
+/// Rules for when a rank gathers and frees the weights of its stages and reduces their gradients.
 struct WeightRules {
     int max_active_stages = 3;
     int lookahead = 3; ///< number of stages to gather ahead
@@ -15,7 +15,7 @@ struct WeightRules {
 };
 
 /// A rank's ops with UNSHARD, RESHARD, REDUCE_GRAD and WAIT_REDUCE_GRAD inserted as PyTorch's _add_unshard_reshard and
-/// _add_reduce_grad do. Error: Usage for a pair of more stages than may be active.
+/// _add_reduce_grad do. Error: Usage for an overlapped pair that uses more stages than may be active.
 [[nodiscard]] Result<std::vector<Action>> withWeightActions(const Schedule& order, Rank rank, const WeightRules& rules);
 
 } // namespace bubblescope

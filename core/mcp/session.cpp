@@ -21,7 +21,7 @@ constexpr int kInvalidRequest = -32600;
 constexpr int kMethodNotFound = -32601;
 constexpr int kInvalidParams = -32602;
 
-/// Versions of the protocol, the latest first. Tools are alike in all of them.
+/// Versions of the protocol, the latest first. Tools are the same in all of them.
 constexpr std::array<std::string_view, 3> kVersions{"2025-06-18", "2025-03-26", "2024-11-05"};
 
 Json failure(const Json& id, int code, const std::string& message) {
@@ -102,7 +102,7 @@ std::optional<nlohmann::json> Session::answerTo(const Json& message) {
         return failure(id, kInvalidRequest, "'jsonrpc' is not \"2.0\"");
     if (!message.contains("method")) {
         const bool response = message.contains("result") || message.contains("error");
-        if (response) return std::nullopt; // to nothing that this server asks
+        if (response) return std::nullopt; // this server sends no requests, so it ignores responses
         return failure(id, kInvalidRequest, "'method' is missing");
     }
     if (!message["method"].is_string()) return failure(id, kInvalidRequest, "'method' is not a string");

@@ -20,14 +20,14 @@ struct ToolAnswer {
     nlohmann::json data; ///< an object
 };
 
-/// A question that a client may ask.
+/// A tool that a client may call.
 struct Tool {
     std::string name;
     std::string title;
     std::string about;
     /// JSON schema of an object: "properties" with a "type" of string, integer, or array of strings, and "required".
     nlohmann::json input;
-    /// `arguments` fit the schema. An error is the tool's answer: the client may ask again.
+    /// `arguments` fit the schema. An error is returned to the client, which may call again.
     std::function<Result<ToolAnswer>(const nlohmann::json& arguments)> call;
 };
 
@@ -35,8 +35,8 @@ class Session {
 public:
     Session(std::string version, std::string instructions, std::vector<Tool> tools);
 
-    /// The response to a line from the client, without a line end; nothing to notifications. Whatever a line holds, the
-    /// session goes on.
+    /// The response to a line from the client, without a line end; nothing for notifications. The session continues,
+    /// whatever a line contains.
     [[nodiscard]] std::optional<std::string> answer(std::string_view line);
 
 private:

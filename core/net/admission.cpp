@@ -14,8 +14,8 @@ constexpr std::size_t kMaxStrangers = 1024; ///< this many hosts of a job may jo
 constexpr int kAcceptAtOnce = 64;
 constexpr std::size_t kBeforeProof = 4096; ///< bytes accepted from a stranger
 constexpr TimeNs kProveWithin{std::chrono::seconds(10)};
-constexpr TimeNs kLeastAge{
-    std::chrono::milliseconds(500)}; ///< of a stranger before it must make room, because its proof may be on the way
+constexpr TimeNs kLeastAge{std::chrono::milliseconds(500)}; ///< minimum age of a stranger before it can be dropped,
+                                                            ///< because its proof may be in transit
 constexpr std::size_t kMaxSuspects = 1024;
 
 /// Prevents one end's proof from being used as the other's.
@@ -157,7 +157,7 @@ Frame Admission::refusal(std::string reason) {
     return frameOf(Frame::Kind::Refused, std::move(reason));
 }
 
-/// A typing error is answered at once; a guesser waits for almost as long as strangers may stay.
+/// A single mistake is answered at once; after many, the wait is almost as long as strangers may stay.
 TimeNs Admission::delayFor(const std::string& address, TimeNs now) {
     constexpr TimeNs kForgotten{std::chrono::minutes(10)};
     constexpr TimeNs kFirst{std::chrono::milliseconds(250)};

@@ -19,13 +19,13 @@
 
 namespace bubblescope::net {
 
-/// Admits processes that have a secret and rejects all others: senders of streams as well as ranks of a job. Both ends
-/// prove that they have the secret without sending it: each computes an HMAC over two random nonces, one from each end,
-/// and the joiner's statement about itself.
+/// Admits processes that have a secret (senders of streams, ranks of a job) and rejects all others. Both ends prove
+/// that they have the secret without sending it: each computes an HMAC over two random nonces, one from each end, and
+/// the joiner's statement about itself.
 ///
-/// A connection without a proof is a stranger. There are few at a time, each limited to seconds and a few bytes. When
-/// there are too many, the oldest of the address with the most makes room. A wrong proof is answered late; the more of
-/// them an address has sent, the later. Not thread-safe.
+/// A connection without a proof is a stranger. Only a limited number of them is held, each for a few seconds and a few
+/// bytes. When there are too many, the oldest stranger from the address with the most strangers is dropped. The answer
+/// to a wrong proof is delayed; the delay grows with the number of wrong proofs from that address. Not thread-safe.
 class Admission {
 public:
     struct Options {
@@ -40,7 +40,7 @@ public:
         Link link;
         std::string address;
         std::string statement; ///< the joiner's statement about itself
-        Frame welcome;         ///< to send to it, unless it is refused
+        Frame welcome;         ///< to send to the joiner, unless it is refused
     };
     /// Accepts connections and reads what strangers sent, without waiting. Returns those that proved to have the
     /// secret, at most `room` of them. `now` is on a monotonic clock.
@@ -64,7 +64,7 @@ private:
         TimeNs since{0};
         std::optional<TimeNs> refuse_at{};  ///< when to answer its wrong proof
         bool refused = false;               ///< the refusal was sent
-        std::optional<Admitted> admitted{}; ///< without its link
+        std::optional<Admitted> admitted{}; ///< the admitted process, without its link
         bool broken = false;                ///< it violated the protocol
     };
     /// An address that has sent wrong proofs.
@@ -98,7 +98,7 @@ public:
 
     /// Answers the listener's challenge, the first frame that it sends. Error: Run if that frame is not a challenge.
     [[nodiscard]] Result<Frame> answer(const Frame& challenge);
-    /// Whether the welcome proves that the listener has the secret.
+    /// True if the welcome proves that the listener has the secret.
     [[nodiscard]] bool trusts(const Frame& welcome) const;
 
 private:

@@ -11,8 +11,8 @@ namespace {
 
 /// Precedes the text.
 struct Head {
-    std::uint32_t length = 0; ///< of the text
-    std::uint32_t sum = 0;    ///< of this head, with 0 in this field
+    std::uint32_t length = 0; ///< length of the text
+    std::uint32_t sum = 0;    ///< checksum of this head, with 0 in this field
     std::uint32_t text_sum = 0;
     Frame::Kind kind{};
     std::uint32_t stream = 0;
@@ -159,7 +159,7 @@ void Link::sendSome() {
         if (progress.bytes == 0) break;
         sent_ += progress.bytes;
     }
-    if (sent_ < out_.size() / 2) return; // moving the waiting bytes pays off
+    if (sent_ < out_.size() / 2) return; // moving the waiting bytes is not worthwhile yet
     out_.erase(0, sent_);
     sent_ = 0;
 }

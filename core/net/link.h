@@ -80,9 +80,9 @@ public:
 
     void send(const Frame& frame);
     /// Sends and reads what is possible at once; calls `take` for each complete frame. Do not call it again once the
-    /// link is over. After `reads` reads of 64 KiB, other links get their turn.
+    /// link has ended. Stops after `reads` reads of 64 KiB, so that other links get their turn.
     void poll(const std::function<void(const Frame&)>& take, int reads = 16);
-    /// As poll(), but does not read: for an end that sends more than it receives.
+    /// Like poll(), but does not read: for an end that sends more than it receives.
     void flush();
     /// Releases the connection, for use without frames. Only while no byte of a frame is queued or has been read, and
     /// without TLS.

@@ -28,7 +28,7 @@ using Nonce = std::array<char, kProofBytes>;
 /// Unpredictable bytes that never repeat.
 [[nodiscard]] Nonce makeNonce();
 
-/// Compares two texts in constant time, whatever their difference.
+/// Compares two texts in constant time, so that the time does not reveal where they differ.
 [[nodiscard]] bool equalSecrets(std::string_view a, std::string_view b);
 
 [[nodiscard]] inline std::string_view bytesOf(const std::array<char, kProofBytes>& bytes) {

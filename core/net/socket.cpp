@@ -292,7 +292,7 @@ Listener Listener::openReachable(const Address& address, std::error_code& failed
         if (endpoint.address().is_loopback() && !address.isLoopback()) continue;
         std::unique_ptr<State> state = listenAt(endpoint, false, failed);
         if (state != nullptr) return Listener(std::move(state));
-        if (failed == std::errc::address_in_use) return {}; // it belongs to this host
+        if (failed == std::errc::address_in_use) return {}; // the address does belong to this host
     }
     if (address.isLoopback()) return {};
     const auto number = static_cast<asio::ip::port_type>(address.port);

@@ -24,7 +24,7 @@ struct Address {
     int port = 0;     ///< 0 = any free port, for listening
 
     [[nodiscard]] std::string text() const; ///< "host:port"
-    /// Whether the host is written as the loopback: a number or "localhost".
+    /// True if the host is written as a loopback address or "localhost".
     [[nodiscard]] bool isLoopback() const;
 };
 
@@ -32,12 +32,12 @@ struct Address {
 /// unless requested. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
 
-/// For a stream without TLS, which can be read and changed on the way. Error: Usage unless the address is the loopback;
-/// `encrypting` names the options that encrypt.
+/// For a stream without TLS, which others could read and change in transit. Error: Usage unless the address is the
+/// loopback; `encrypting` names the options that encrypt.
 [[nodiscard]] Status mustBeLoopback(const Address& address, std::string_view encrypting);
 
 using Clock = std::chrono::steady_clock;
-/// None: wait without limit, until the other end is gone.
+/// If empty, calls wait until the other end closes the connection.
 using Deadline = std::optional<Clock::time_point>;
 
 /// A TCP connection; closed by the destructor.
@@ -74,14 +74,14 @@ public:
 
     /// Shuts down writing. False if the connection has ended.
     bool shutdownWrite();
-    /// Makes the system detect within a minute that the other host is gone.
+    /// Makes the system detect within a minute that the other host has become unreachable.
     void enableKeepAlive();
 
 private:
     std::unique_ptr<State> state_;
 };
 
-/// Accepts connections, configured for small messages without delay.
+/// Accepts connections, which are configured to send small messages without delay.
 class Listener {
 public:
     struct State;
@@ -132,9 +132,10 @@ public:
     [[nodiscard]] Socket take();
     /// The reason of the failure, or of the last failed attempt so far, in the system's words.
     [[nodiscard]] const std::string& reason() const;
-    /// Whether it failed because the host name is unknown.
+    /// True if it failed because the host name is unknown.
     [[nodiscard]] bool unknownHost() const;
-    /// The descriptor of the current attempt, which becomes writable when that is settled; −1 during a name lookup.
+    /// The descriptor of the current attempt, which becomes writable when the attempt is settled; −1 during a name
+    /// lookup.
     [[nodiscard]] int descriptor() const;
 
 private:

@@ -18,7 +18,7 @@ public:
     /// Takes bytes from the other end and appends the decrypted text to `said`. Error: Input if the connection cannot
     /// be trusted or is damaged.
     [[nodiscard]] Status receive(std::string_view bytes, std::string& said);
-    /// Encrypts text to send. It is queued until the handshake is complete.
+    /// Encrypts text to send. The text is queued until the handshake is complete.
     [[nodiscard]] Status say(std::string_view text);
     /// Bytes for the other end since the last call.
     [[nodiscard]] std::string takeBytes();

@@ -11,23 +11,24 @@
 
 namespace bubblescope::plan {
 
-/// A recorded run's pipeline, planned otherwise.
+/// A change to the pipeline of a recorded run, with its predicted effect.
 struct CalibratedPlan {
     PipelineChange change;
-    std::vector<std::string> texts; ///< the change in the syntax of parseScenario(), for `whatif`
-    Prediction prediction;          ///< that of predict() for this change
-    double bubble_rate = 0;         ///< idle over the pipeline's time, as predicted
+    std::vector<std::string> texts; ///< the change, in the syntax of parseScenario(), for `whatif`
+    Prediction prediction;          ///< the result of predict() for this change
+    double bubble_rate = 0;         ///< predicted idle fraction of the pipeline's time
 };
 
 struct CalibratedResult {
-    std::vector<CalibratedPlan> plans; ///< the shortest step first
-    std::size_t judged = 0;            ///< simulated on the run's mean times
+    std::vector<CalibratedPlan> plans; ///< shortest step first
+    std::size_t judged = 0;            ///< number of choices simulated with the run's mean times
 };
 
-/// The best schedules, chunks, micro-batches and splits of the layers for a run's ranks, from its measured times: a
-/// stage takes the time of its layers, half a micro-batch half its time. Every choice is simulated on the mean times
-/// with the mean time between ops; the best are predicted as `whatif` does, so both give the same step. Unknown layers
-/// are equal parts of the stages. Errors: Usage, when nothing of the space can be run; those of predict(); Cancelled.
+/// The best schedules, chunks, micro-batches and layer splits for a run's ranks, based on its measured times: a stage
+/// takes the sum of its layers' times, and half a micro-batch takes half the time. Every choice is simulated with the
+/// mean op times and the mean time between ops; the best are then predicted as `whatif` does, so both report the same
+/// step time. If the layers are unknown, each stage is divided into equal parts. Errors: Usage if nothing in the space
+/// can run; those of predict(); Cancelled.
 [[nodiscard]] Result<CalibratedResult> searchCalibrated(const RunModel& run, const Schedule& order, const ModelCut& cut,
                                                         const Space& space, const JobControl& control);
 

@@ -97,7 +97,7 @@ Status checkFit(const Problem& problem, const Layout& layout) {
     return {};
 }
 
-/// The state that ZeRO 2 and 3 share, with the layers that are gathered at a time.
+/// Shards the states as ZeRO 2 and 3 do, and adds the layers that are gathered at one time.
 void shareStates(MemoryModel& memory, const Layout& layout, const ModelSizes& sizes) {
     if (layout.zero < Zero::Gradients) return;
     const std::int64_t sharers = std::int64_t{layout.dp} * layout.cp;
@@ -120,7 +120,7 @@ OpSeconds onRank(const Pipeline& pipeline, const Layout& layout, int rank) {
     return sum;
 }
 
-/// Families whose backwards are known to be whole: the last op of a rank feeds the rank before it.
+/// True for families whose backwards are known to be whole: the last op of a rank feeds the rank before it.
 bool wholeBackward(std::string_view family) {
     constexpr std::string_view kWhole[] = {"fthenb",      "1f1b",       "eager-1f1b",
                                            "interleaved", "looped-bfs", "interleaved-fthenb"};
@@ -250,7 +250,7 @@ Result<std::shared_ptr<const Schedule>> Judge::order(const Layout& layout) const
     if (std::shared_ptr<const Schedule> known = orders_->find(key)) return known;
     ScheduleSpec spec;
     spec.name = layout.schedule;
-    if (layout.schedule == "zb-v") spec.flavor = "torch"; // the one that frameworks run
+    if (layout.schedule == "zb-v") spec.flavor = "torch"; // the flavor that frameworks run
     spec.pp = layout.pp;
     spec.microbatches = layout.microbatches;
     spec.vpp = layout.vpp;

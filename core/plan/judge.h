@@ -17,12 +17,12 @@ namespace bubblescope::plan {
 
 /// A model to train on a cluster.
 struct Problem {
-    TransformerShape shape; ///< its micro-batch, tp and recomputation are those of a layout
+    TransformerShape shape; ///< its micro-batch, tp and recomputation come from the layout
     Cluster cluster;
-    int global_batch = 1; ///< sequences of a step
+    int global_batch = 1; ///< sequences per step
 };
 
-/// Where the step of the busiest rank goes; the parts add up to the step.
+/// The busiest rank's step time by purpose; the parts add up to the step.
 struct StepParts {
     Seconds work;
     double bubble = 0; ///< pipeline bubble, transfers included
@@ -31,33 +31,33 @@ struct StepParts {
     [[nodiscard]] double all() const { return work.all() + bubble + end.all(); }
 };
 
-/// A layout with its step.
+/// A layout with its estimated step.
 struct Plan {
     Layout layout;
     TimeNs step{0};
-    bool exact = false; ///< the pipeline's time is a closed form; else simulated
+    bool exact = false; ///< true if the pipeline's time is a closed form, false if it was simulated
     StepParts parts;
-    double bubble_rate = 0; ///< idle over the pipeline's time, all ranks
-    double mfu = 0;         ///< the model's FLOPs, causal attention, over the cluster's peak
+    double bubble_rate = 0; ///< idle fraction of the pipeline's time, over all ranks
+    double mfu = 0;         ///< the model's FLOPs (with causal attention) as a fraction of the cluster's peak
     double tokens_per_second = 0;
-    RankMemory memory; ///< of the rank that needs most
+    RankMemory memory; ///< memory of the rank that needs the most
     int memory_rank = 0;
 };
 
-/// What a layout's pipeline is made of.
+/// The times of a layout's pipeline.
 struct Pipeline {
-    std::vector<OpSeconds> stages; ///< one micro-batch, by stage
-    std::vector<OpTimes> times;    ///< the same as op times
+    std::vector<OpSeconds> stages; ///< for one micro-batch, by stage
+    std::vector<OpTimes> times;    ///< the same, as op times
     std::vector<StepEnd> ends;     ///< by rank
     TimeNs transfer{0};
     Placement placement = Placement::Loop;
     std::vector<int> layers; ///< by rank
 };
 
-/// Orders that were generated, for layouts that share them. Thread-safe.
+/// Generated orders, for layouts that use the same one. Thread-safe.
 class OrderStore;
 
-/// Judges layouts of one problem. Thread-safe.
+/// Estimates step time and memory of layouts of one problem. Thread-safe.
 class Judge {
 public:
     explicit Judge(Problem problem);
@@ -65,23 +65,23 @@ public:
     Judge(const Judge&) = delete;
     Judge& operator=(const Judge&) = delete;
 
-    /// Errors: Usage, when the model cannot be divided this way.
+    /// Errors: Usage if the model cannot be divided this way.
     [[nodiscard]] Result<Pipeline> pipeline(const Layout& layout) const;
     [[nodiscard]] Result<MemoryModel> memory(const Layout& layout, Placement placement) const;
 
-    /// No order of ops on this pipeline has a shorter step: the busiest rank's work, the way of the first micro-batch
-    /// to it, the way of the last gradient from it where backwards are whole, and the step's end.
+    /// Lower bound of the step time for any order of ops on this pipeline: the busiest rank's work, the path of the
+    /// first micro-batch to it, the path of the last gradient from it if backwards are whole, and the end of the step.
     [[nodiscard]] double bound(const Pipeline& pipeline, const Layout& layout) const;
-    /// Every order needs this much on some rank: the states, and the activations of one micro-batch.
+    /// Lower bound of the memory that some rank needs in any order: the states and the activations of one micro-batch.
     [[nodiscard]] std::int64_t memoryBound(const MemoryModel& memory, const Layout& layout, Placement placement) const;
 
-    /// Errors: Usage, where the family has no such order.
+    /// Errors: Usage if the family has no such order.
     [[nodiscard]] Result<Plan> judge(const Layout& layout) const;
 
-    /// What a step would take at the peak of all devices.
+    /// The step time if all devices ran at their peak.
     [[nodiscard]] double peakSeconds() const;
     [[nodiscard]] const Problem& problem() const { return problem_; }
-    /// Bytes that a rank may hold.
+    /// Bytes that a rank may use.
     [[nodiscard]] std::int64_t budget() const { return problem_.cluster.budget(); }
 
 private:

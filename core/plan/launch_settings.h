@@ -7,13 +7,13 @@
 
 namespace bubblescope::plan {
 
-/// What a framework is given to run a layout.
+/// The settings with which a framework runs a layout.
 struct LaunchSettings {
-    std::string framework; ///< for people
-    std::string missing;   ///< why it cannot run the layout; then there are no settings
+    std::string framework; ///< display name
+    std::string missing;   ///< the reason why it cannot run the layout; there are then no settings
     struct Setting {
         std::string name;
-        std::string value; ///< empty: a switch
+        std::string value; ///< empty for a switch
     };
     std::vector<Setting> settings; ///< options of its command line, or keys of its configuration
 };

@@ -8,7 +8,7 @@
 
 namespace bubblescope::plan {
 
-/// Which states of the model the data-parallel ranks share instead of keeping a copy each.
+/// The model states that the data-parallel ranks shard instead of each keeping a copy.
 enum class Zero : std::uint8_t {
     None = 0,
     Optimizer = 1, ///< Megatron's distributed optimizer
@@ -16,11 +16,11 @@ enum class Zero : std::uint8_t {
     Weights = 3,   ///< gathered for every forward and backward, as FSDP does
 };
 
-/// How a model is spread over a cluster, and the order in which its pipeline runs. Ranks are numbered with tp
+/// The distribution of a model over a cluster, and the order in which its pipeline runs. Ranks are numbered with tp
 /// innermost, then cp, dp and pp, as Megatron-core and torchtitan do: the tensor-parallel ranks are neighbours.
 struct Layout {
     int tp = 1;
-    int cp = 1; ///< ranks that share each sequence; attention passes keys and values round them
+    int cp = 1; ///< ranks that share each sequence; attention passes keys and values around them
     int dp = 1;
     int pp = 1;
     int vpp = 1;

@@ -11,25 +11,26 @@ namespace bubblescope::plan {
 /// The precision of the layers' matrix products. Attention, and the head, stay in 16 bits.
 enum class Precision : std::uint8_t { Bits16, Fp8 };
 
-/// Devices, and what of their data sheets a training job reaches. The shares are assumptions, the same for all
-/// devices; resources/benchmarks/plan.md shows how far they are off.
+/// Devices, and the fractions of their data sheets' rates that a training job achieves. The fractions are assumptions,
+/// the same for all devices; resources/benchmarks/plan.md shows how accurate they are.
 struct Cluster {
     DeviceSpec device;
     int devices = 1;
     Precision precision = Precision::Bits16;
     std::int64_t reserved = std::int64_t{4} << 30U; ///< bytes of context, communicators and fragmentation
-    double product_share = 0.90;   ///< of the best products' rate; what is left is lost to clocks, launches and tails
-    double attention_share = 0.60; ///< of the best products' rate, in fused attention
-    double memory_share = 0.80;    ///< of the memory's rate, in element-wise ops
-    double link_share = 0.75;      ///< of the links' and the network's rate, in collectives
-    double link_latency = 8e-6;    ///< seconds that each step of a collective takes besides
+    double product_share = 0.90;   ///< fraction of the peak rate of matrix products; the rest is lost to clocks,
+                                   ///< launches and tails
+    double attention_share = 0.60; ///< fraction of the peak rate of matrix products, in fused attention
+    double memory_share = 0.80;    ///< fraction of the memory bandwidth, in element-wise ops
+    double link_share = 0.75;      ///< fraction of the links' and the network's bandwidth, in collectives
+    double link_latency = 8e-6;    ///< additional seconds per step of a collective
     double network_latency = 15e-6;
-    double tensor_overlap = 0; ///< share of the tensor-parallel communication that runs behind products
+    double tensor_overlap = 0; ///< share of the tensor-parallel communication that overlaps with matrix products
 
     [[nodiscard]] double flops() const {
         return precision == Precision::Fp8 && device.flops_fp8 > 0 ? device.flops_fp8 : device.flops;
     }
-    /// Bytes that a rank may hold.
+    /// Bytes that a rank may use.
     [[nodiscard]] std::int64_t budget() const { return device.memory - reserved; }
 };
 
@@ -39,20 +40,21 @@ struct Links {
     double rate = 0;
     double latency = 0;
 
-    /// Seconds of an all-gather or a reduce-scatter after which, or before which, each rank has `bytes`, as a ring.
+    /// Seconds of a ring all-gather after which each rank has `bytes`, or of a ring reduce-scatter before which it has
+    /// them.
     [[nodiscard]] double gather(double bytes) const {
         if (ranks == 1) return 0;
         return (ranks - 1) * (latency / ranks + bytes / ranks / rate) + latency;
     }
-    /// Seconds of a message.
+    /// Seconds that a message takes.
     [[nodiscard]] double send(double bytes) const { return latency + bytes / rate; }
 };
 
-/// The groups of a layout. A group within a host uses the links, all others the network; a ring that has several
-/// ranks on each host uses as many adapters.
+/// The links of a layout's groups. A group within a host uses the links, all others the network; a ring with several
+/// ranks on each host uses the same number of adapters.
 [[nodiscard]] Links tensorLinks(const Cluster& cluster, const Layout& layout);
 [[nodiscard]] Links contextLinks(const Cluster& cluster, const Layout& layout);
-/// Of the ranks that hold the same weights: those of dp and cp.
+/// Links between the ranks that hold the same weights (dp and cp).
 [[nodiscard]] Links dataLinks(const Cluster& cluster, const Layout& layout);
 [[nodiscard]] Links stageLinks(const Cluster& cluster, const Layout& layout);
 

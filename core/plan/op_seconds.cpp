@@ -9,7 +9,7 @@ namespace {
 constexpr double kElement = 2;    // bytes of weights and activations
 constexpr double kGradient = 4;   // accumulated and reduced in 32 bits
 constexpr double kOptimizer = 30; // read: gradient, weight, two moments; written: weight, moments, 16-bit weight
-constexpr double kLeast = 2e-6;   // what starting a kernel takes
+constexpr double kLeast = 2e-6;   // time to start a kernel
 
 double real(std::int64_t number) {
     return static_cast<double>(number);
@@ -77,12 +77,12 @@ ModelSeconds::Attention ModelSeconds::attention() const {
     return {products + elementwise(12 * scores), 2 * products + elementwise(16 * scores)};
 }
 
-/// Collectives of a layer's tokens that no product hides.
+/// Collectives of a layer's tokens that do not overlap with matrix products.
 double ModelSeconds::exposedTensor(int collectives) const {
     return collectives * tensor_.gather(kElement * tokens_ * h_) * (1 - cluster_.tensor_overlap);
 }
 
-/// Keys and values of all ranks of the context, passed on in a ring.
+/// Keys and values of all context-parallel ranks, passed around a ring.
 double ModelSeconds::ringRound() const {
     if (context_.ranks == 1) return 0;
     return (context_.ranks - 1) * context_.send(kElement * tokens_ * 2 * h_kv_ / t_);

@@ -6,13 +6,13 @@
 
 namespace bubblescope::plan {
 
-/// Seconds that a rank spends, by what they go to.
+/// A rank's seconds, by purpose.
 struct Seconds {
     double compute = 0;
     double recompute = 0; ///< repeated forwards, their communication included
     double tensor = 0;    ///< exposed communication of tensor parallelism
-    double context = 0;   ///< of context parallelism
-    double shards = 0;    ///< of weights and gradients that ZeRO 2 and 3 move for every micro-batch
+    double context = 0;   ///< exposed communication of context parallelism
+    double shards = 0;    ///< exposed communication of weights and gradients for every micro-batch, with ZeRO 2 and 3
 
     [[nodiscard]] double all() const { return compute + recompute + tensor + context + shards; }
     Seconds& operator+=(const Seconds& other);
@@ -20,7 +20,7 @@ struct Seconds {
     friend Seconds operator*(Seconds a, double times);
 };
 
-/// What a part of the model takes on one rank for one micro-batch.
+/// Seconds that a part of the model takes on one rank for one micro-batch.
 struct OpSeconds {
     Seconds forward;
     Seconds input_grad; ///< recomputation included
@@ -32,15 +32,16 @@ struct OpSeconds {
 
 /// Times of a transformer's parts in a layout, from first principles, per micro-batch of T = b·s/cp tokens:
 ///
-/// - A product of T×n and n×m takes the longer of its FLOPs at the products' rate, which shrinks by d/(d+128) for the
-///   smallest dimension d, and of its operands' bytes at the memory's rate; at least 2 µs. Its two gradients are
-///   products of the same size.
+/// - A matrix product of T×n and n×m takes the longer of two times: its FLOPs at the rate of matrix products, reduced
+///   by the factor d/(d+128) for the smallest dimension d, and its operands' bytes at the memory bandwidth; at least 2
+///   µs. Its two gradients are products of the same size.
 /// - Fused causal attention: half of 4·T·s·h/t FLOPs forward, 2.5 times that backward. Without fusion: the full square
 ///   as two products and 12 bytes forward, 16 backward per score.
-/// - Element-wise ops by their bytes: norms, residuals, the activation, rotations of Q and K; the backward half as
-///   much again.
-/// - Tensor parallelism: after attention and after the MLP a reduce-scatter, before them an all-gather, forward and
-///   backward, each of T·h elements. Context parallelism: keys and values round a ring behind attention.
+/// - Element-wise ops take the time to move their bytes: norms, residuals, the activation, rotations of Q and K; the
+///   backward takes half as much again.
+/// - Tensor parallelism: an all-gather before attention and before the MLP, and a reduce-scatter after each, forward
+///   and backward, of T·h elements. Context parallelism: keys and values are passed around a ring, overlapped with
+///   attention.
 class ModelSeconds {
 public:
     /// `shape` is valid and complete (withDefaults()); its micro-batch, tp and recomputation are the layout's.
@@ -48,8 +49,8 @@ public:
 
     [[nodiscard]] OpSeconds layer() const;
     [[nodiscard]] OpSeconds embedding() const;
-    [[nodiscard]] OpSeconds head() const; ///< with the loss
-    /// A transfer between neighbouring stages.
+    [[nodiscard]] OpSeconds head() const; ///< including the loss
+    /// Seconds of a transfer between neighbouring stages.
     [[nodiscard]] double transfer() const;
 
 private:
@@ -76,22 +77,22 @@ private:
     bool recompute_;
 };
 
-/// How long a rank's data-parallel work takes that no other work hides.
+/// The part of a rank's data-parallel communication that no other work hides.
 struct StepEnd {
-    double gradients = 0; ///< reduce-scatter of gradients beyond the last backward
-    double weights = 0;   ///< all-gather of weights beyond the first forward
+    double gradients = 0; ///< reduce-scatter of gradients that extends beyond the last backward
+    double weights = 0;   ///< all-gather of weights that extends beyond the first forward
     double optimizer = 0;
 
     [[nodiscard]] double all() const { return gradients + weights + optimizer; }
 };
 
-/// `once`: what the rank spends on one micro-batch, behind which its data-parallel communication runs except for the
-/// last of its `layers`.
+/// `once` is the rank's time for one micro-batch, with which its data-parallel communication overlaps, except that of
+/// the last of its `layers`.
 [[nodiscard]] StepEnd stepEnd(double parameters, const OpSeconds& once, int layers, const Layout& layout,
                               const Cluster& cluster);
 
-/// Adds what ZeRO 2 and 3 move for each micro-batch beyond what computation hides, for a rank that holds the whole
-/// depth of the model.
+/// Adds the communication of ZeRO 2 and 3 per micro-batch that computation does not hide, for a rank that holds all
+/// layers of the model.
 void addShards(OpSeconds& once, double parameters, int layers, const Layout& layout, const Cluster& cluster);
 
 } // namespace bubblescope::plan

@@ -26,14 +26,14 @@ std::vector<int> divisors(int number) {
     return found;
 }
 
-/// Layers that the first and the last stage have fewer of, for the embedding and the head.
+/// The number of layers by which the first and the last stage are shorter, to make room for the embedding and the head.
 struct Margin {
     int first = 0;
     int last = 0;
     friend bool operator==(Margin, Margin) = default;
 };
 
-/// Makes the layouts of a space, dimension after dimension.
+/// Enumerates the layouts of a space, one dimension after another.
 class Layouts {
 public:
     Layouts(const Judge& judge, const Space& space) : judge_(judge), space_(space), shape_(judge.problem().shape) {}
@@ -66,7 +66,7 @@ private:
         return shape_.kv_heads % tp == 0 && shape_.ffn % tp == 0 && shape_.sequence % tp == 0;
     }
 
-    /// Unless asked for, a rank of the context gets no less than 4096 tokens: shorter pieces cost more than they save.
+    /// By default, a context-parallel rank gets at least 4096 tokens: shorter pieces cost more than they save.
     [[nodiscard]] bool contextRanksFit(int cp) const {
         if (!allows(space_.cp, cp)) return false;
         if (cp == 1) return true;
@@ -92,7 +92,7 @@ private:
         for (const std::string& name : names) {
             layout.schedule = name;
             if (layout.pp == 1) {
-                // One rank has nothing to wait for: every order takes the same time, and 1F1B holds least.
+                // One rank has nothing to wait for: every order takes the same time, and 1F1B needs the least memory.
                 if (name != names.front()) break;
                 layout.schedule = "1f1b";
             }
@@ -154,7 +154,7 @@ private:
             if (!allows(space_.recompute, recompute)) continue;
             layout.recompute = recompute;
             for (const Zero zero : {Zero::None, Zero::Optimizer, Zero::Gradients, Zero::Weights}) {
-                // Without sharing, a rank moves as many bytes, keeps more and has more to update.
+                // Without sharding, a rank moves the same number of bytes, but keeps and updates more.
                 if (space_.zero.empty() ? zero == Zero::None : !allows(space_.zero, zero)) continue;
                 if (zero >= Zero::Gradients && (layout.pp > 1 || layout.dp * layout.cp == 1)) continue;
                 layout.zero = zero;
@@ -174,12 +174,12 @@ struct Candidate {
     double bound = 0;
 };
 
-/// Whether two layouts differ only in details: chunks, micro-batches, the split, what is kept.
+/// True if two layouts differ only in details: chunks, micro-batches, the split, what is kept.
 bool alike(const Layout& a, const Layout& b) {
     return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp && a.schedule == b.schedule;
 }
 
-/// The best plans so far, one of those that are alike.
+/// The best plans so far, with only the best of each group of similar plans.
 class Best {
 public:
     explicit Best(std::size_t most) : most_(std::max<std::size_t>(1, most)) {}
@@ -194,7 +194,7 @@ public:
         plans_.insert(std::ranges::upper_bound(plans_, plan.step, {}, &Plan::step), std::move(plan));
         if (plans_.size() > most_) plans_.pop_back();
     }
-    /// Whether a plan that takes at least this many seconds could still be among them.
+    /// True if a plan that takes at least this many seconds could still be among them.
     [[nodiscard]] bool open(double bound) const {
         return plans_.size() < most_ || bound * 1e9 <= static_cast<double>(plans_.back().step.count());
     }
@@ -205,7 +205,7 @@ private:
     std::vector<Plan> plans_;
 };
 
-/// The layouts that may fit, by their lower bounds.
+/// The layouts that may fit, sorted by their lower bounds.
 std::vector<Candidate> bounded(const Judge& judge, const std::vector<Layout>& all, SearchResult& result) {
     struct Bounds {
         double time = -1;
@@ -261,7 +261,7 @@ Result<SearchResult> search(const Judge& judge, const Space& space, const JobCon
     SearchResult result;
     const std::vector<Candidate> open = bounded(judge, all, result);
     Best best(space.plans);
-    // Rounds of one size, whatever the number of cores, so that the counts are the same everywhere.
+    // Rounds of a fixed size, independent of the number of cores, so that the counts are the same everywhere.
     constexpr std::size_t kRound = 32;
     std::size_t next = 0;
     while (next < open.size() && (!space.prune || best.open(open[next].bound))) {

@@ -18,19 +18,19 @@
 namespace bubblescope::query {
 namespace {
 
-constexpr int kInstructionsOfCheck = 10'000; // of SQLite's machine, about a millisecond
+constexpr int kInstructionsOfCheck = 10'000; // instructions of SQLite's virtual machine, about a millisecond
 
-/// Views for what Perfetto has as tables, and lists of columns and functions.
+/// Views with the names of Perfetto's tables, and lists of columns and functions.
 constexpr const char* kViews =
     "CREATE VIEW process AS SELECT DISTINCT file, rank, pid, process AS name FROM track;"
     "CREATE VIEW thread AS SELECT DISTINCT file, rank, pid, process, tid, thread AS name FROM track "
     "WHERE type = 'slice';"
-    // Made before SQLite asks what is allowed.
+    // These must exist before SQLite's authorizer forbids creating them.
     "SELECT 1 FROM pragma_table_info('slice'), pragma_table_xinfo('slice'), pragma_function_list LIMIT 1";
 
 constexpr std::array kAnalysed{"op", "transfer", "bubble", "accounting", "finding", "step"};
 
-/// "line 2, column 7" of a byte of a text.
+/// The position of a byte in a text: "line 2, column 7".
 std::string placeIn(std::string_view sql, std::size_t offset) {
     const std::string_view before = sql.substr(0, offset);
     const auto line = std::ranges::count(before, '\n') + 1;
@@ -71,7 +71,7 @@ void Database::connect() {
     for (const std::unique_ptr<Relation>& table : tables_)
         made = made && addTable(opened, *table, session_);
     made = made && sqlite3_exec(opened, kViews, nullptr, nullptr, nullptr) == SQLITE_OK;
-    if (!made) throw std::bad_alloc(); // nothing else can fail
+    if (!made) throw std::bad_alloc(); // the only possible failure
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_set_authorizer(opened, &Database::mayDo, this);
     sqlite3_progress_handler(
@@ -127,7 +127,8 @@ Error Database::errorOf(std::string_view sql, int offset) const {
     const std::string message = sqlite3_errmsg(connection_.get());
     constexpr std::string_view kNoTable = "no such table: ";
     auto at = offset < 0 ? std::string_view::npos : static_cast<std::size_t>(offset);
-    if (message.starts_with(kNoTable)) at = sql.find(std::string_view(message).substr(kNoTable.size())); // none else
+    // SQLite reports no offset for a missing table.
+    if (message.starts_with(kNoTable)) at = sql.find(std::string_view(message).substr(kNoTable.size()));
     const bool writes = denied_ || message.ends_with("may not be modified");
     Error error = writes ? usageError("a query may only read", "write a single SELECT statement")
                          : usageError(message, hintFor(message));

@@ -26,7 +26,7 @@ struct QueryLimits {
     std::size_t result_bytes = std::size_t{1} << 31;
 };
 
-/// A trace, and what was found in it, as tables that SQLite reads where they lie. One thread at a time.
+/// A trace and its analysis results, as tables that SQLite reads in place. Use it from one thread at a time.
 class Database {
 public:
     explicit Database(const Subject& subject);
@@ -34,8 +34,8 @@ public:
     Database& operator=(const Database&) = delete;
     ~Database();
 
-    /// The rows of one SELECT. Columns of one name are numbered from the second on, "id", "id_2". Errors: Usage, naming
-    /// the place in the query; Run where a limit is reached; Cancelled; those of the tables that it reads.
+    /// The rows of one SELECT. Columns with the same name are numbered from the second on: "id", "id_2". Errors: Usage,
+    /// naming the place in the query; Run if a limit is reached; Cancelled; those of the tables that it reads.
     [[nodiscard]] Result<report::DataTable> run(std::string_view sql, const JobControl& control,
                                                 const QueryLimits& limits = {});
     /// The names of the tables that a query reads, without running it. Errors: Usage.
@@ -58,21 +58,21 @@ private:
     [[nodiscard]] std::string hintFor(std::string_view message) const;
     [[nodiscard]] Result<report::DataTable> rowsOf(sqlite3_stmt* statement, std::string_view sql,
                                                    const QueryLimits& limits);
-    /// SQLite asks before it does anything.
+    /// SQLite calls this before every action, to ask whether it is allowed.
     static int mayDo(void* database, int action, const char* first, const char* second, const char* schema,
                      const char* view);
 
     std::vector<std::unique_ptr<Relation>> tables_;
     Session session_;
     std::set<std::string> read_;                 ///< tables that the latest query reads
-    bool denied_ = false;                        ///< it wanted more than to read
+    bool denied_ = false;                        ///< the query tried to do more than read
     std::unique_ptr<sqlite3, Close> connection_; ///< last: its tables refer to the rest
 };
 
 /// The names of the tables that a query reads. Checks it before anything is loaded. Errors: Usage.
 [[nodiscard]] Result<std::set<std::string>> tablesRead(std::string_view sql);
 
-/// Whether a table holds results of the analysis of a pipeline.
+/// True if a table holds results of the analysis of a pipeline.
 [[nodiscard]] bool needsAnalysis(const std::string& table);
 
 } // namespace bubblescope::query

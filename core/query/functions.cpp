@@ -61,7 +61,7 @@ Numbers** placeOf(sqlite3_context* context, bool make) {
 
 void addNumber(sqlite3_context* context, int count, sqlite3_value** values) {
     const int type = sqlite3_value_numeric_type(values[0]);
-    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return; // as other aggregates do with NULL
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return; // skipped, as other aggregates skip NULL
     Numbers** const place = placeOf(context, true);
     if (place == nullptr) return sqlite3_result_error_nomem(context);
     try {

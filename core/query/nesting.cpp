@@ -9,8 +9,8 @@ Nesting::Nesting(const Trace& trace) : parents_(trace.sliceCount(), kNoId), dept
         add(trace, track);
 }
 
-/// Slices come by start, outer ones first. Asynchronous ones may overlap: the parent is then the latest that lasts long
-/// enough, among the latest few.
+/// Slices are ordered by start, outer ones first. Asynchronous slices may overlap: the parent is then the latest one
+/// that lasts long enough, among the last few.
 void Nesting::add(const Trace& trace, const Track& track) {
     constexpr std::size_t kMostLookedAt = 64;
     std::vector<SliceId> running;

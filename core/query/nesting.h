@@ -7,11 +7,11 @@
 
 namespace bubblescope::query {
 
-/// Which slice each slice is in, on its track. Eight bytes a slice.
+/// The slice that directly contains each slice on its track. Takes eight bytes per slice.
 class Nesting {
 public:
     Nesting() = default;
-    /// Linear in slices.
+    /// Linear in the number of slices.
     explicit Nesting(const Trace& trace);
 
     [[nodiscard]] SliceId parentOf(SliceId slice) const { return parents_[slice]; } ///< kNoId for an outermost slice

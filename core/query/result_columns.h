@@ -11,14 +11,14 @@ struct sqlite3_stmt;
 
 namespace bubblescope::query {
 
-/// Collects the rows of a statement column by column. A column has the type of its values: numbers of both kinds become
-/// real ones, and a text among them makes all of them texts.
+/// Collects the rows of a statement column by column. A column has the type of its values: integers mixed with reals
+/// become reals, and a single text turns all values into texts.
 class ResultColumns {
 public:
     explicit ResultColumns(sqlite3_stmt* statement);
 
     void addRow();
-    [[nodiscard]] std::size_t bytes() const { return bytes_; } ///< about what they take
+    [[nodiscard]] std::size_t bytes() const { return bytes_; } ///< approximate memory of the values
     [[nodiscard]] report::DataTable take() { return report::DataTable(std::move(columns_)); }
 
 private:

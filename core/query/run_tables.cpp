@@ -35,7 +35,8 @@ const DataColumn* columnOf(const DataTable& table, std::string_view name) {
     return found == table.columns().end() ? nullptr : &*found;
 }
 
-/// A table as SQL has it: "id", "ts" and "dur" first, in place of "start_ns" or "first_ns" and its end or length.
+/// A table in the form that SQL reads: "id", "ts" and "dur" first, replacing "start_ns" or "first_ns" and its end or
+/// length.
 DataTable forSql(const DataTable& table) {
     const auto either = [&](std::string_view first, std::string_view second) {
         const DataColumn* const found = columnOf(table, first);
@@ -64,7 +65,7 @@ DataTable forSql(const DataTable& table) {
     return DataTable(std::move(columns));
 }
 
-/// The columns of both tables, and the rows of `filled`, which is one of them.
+/// The columns of both tables with the rows of `filled`, which is one of them.
 DataTable withColumnsOf(const DataTable& first, const DataTable& second, const DataTable& filled) {
     std::vector<DataColumn> columns;
     for (const DataTable* const table : {&first, &second}) {
@@ -91,11 +92,11 @@ std::vector<Column> columnsOf(const DataTable& table) {
     return columns;
 }
 
-/// A table of results, made when it is first read.
+/// A table of results, computed when it is first read.
 class MadeTable final : public Relation {
 public:
     using Make = std::function<Result<DataTable>(const JobControl& control)>;
-    /// `empty` has the columns of what `make` returns.
+    /// `empty` has the columns of the table that `make` returns.
     MadeTable(std::string name, const DataTable& empty, Make make)
         : Relation(std::move(name), columnsOf(empty)), make_(std::move(make)) {}
 
@@ -119,7 +120,7 @@ private:
 
 // ---- Tables of analyze ----
 
-/// "F3.1" of each row.
+/// Adds the name of each row's op, such as "F3.1".
 DataTable withOpNames(const DataTable& ops) {
     const DataColumn& kind = *columnOf(ops, "kind");
     const DataColumn& microbatch = *columnOf(ops, "microbatch");
@@ -165,7 +166,7 @@ std::unique_ptr<Relation> analysisRelation(const char* name, const char* of, con
 
 // ---- Work of devices ----
 
-/// Found once, for the tables that show it.
+/// Device work, computed once for all tables that show it.
 class Activity {
 public:
     explicit Activity(const Subject& subject) : subject_(subject) {}
@@ -192,7 +193,7 @@ std::unique_ptr<Relation> deviceRelation(std::shared_ptr<Activity> activity) {
     return std::make_unique<MadeTable>("device", forSql(activityTable("devices", {})), make);
 }
 
-/// Steps of a pipeline, or else as profilers and frameworks mark them, rank by rank.
+/// Steps of a pipeline, or else the steps that profilers and frameworks mark, rank by rank.
 std::unique_ptr<Relation> stepRelation(const Subject& subject, std::shared_ptr<Activity> activity) {
     const DataTable of_pipelines = emptyAnalysisTable("steps");
     const DataTable of_devices = activityTable("device-steps", {});

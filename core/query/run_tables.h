@@ -8,9 +8,9 @@
 
 namespace bubblescope::query {
 
-/// The tables of what was found in a trace: "file", "problem", "device", "step", "op", "transfer", "bubble",
-/// "accounting" and "finding", with the columns of the tables that `analyze` writes. Where these have a start and an
-/// end, "ts" and "dur" stand in their place. Each is made when it is first read.
+/// The tables of analysis results: "file", "problem", "device", "step", "op", "transfer", "bubble", "accounting" and
+/// "finding", with the columns of the tables that `analyze` writes. "ts" and "dur" replace their start and end. Each
+/// table is computed when it is first read.
 [[nodiscard]] std::vector<std::unique_ptr<Relation>> runTables(const Subject& subject);
 
 } // namespace bubblescope::query

@@ -77,16 +77,16 @@ private:
         const auto number = has_one ? correlationOf(trace(), slice) : std::nullopt;
         return number ? Cell(*number) : Cell();
     }
-    /// The slices inside one, which follow it on its track.
+    /// The slices inside a slice, which follow it on its track.
     [[nodiscard]] RowRange inside(SliceId slice) const;
 
-    /// The part of a track's slices that conditions on ends leave.
+    /// Narrows a range of a track's slices to those that can meet a condition on their ends.
     [[nodiscard]] RowRange withinEnds(RowRange rows, const Condition& condition, TrackId track) const;
 
     mutable DeviceSlices work_;
     std::vector<bool> launch_; ///< by category
     mutable std::optional<Nesting> nesting_;
-    mutable std::vector<std::int64_t> latest_ends_; ///< of each slice and those before it on its track
+    mutable std::vector<std::int64_t> latest_ends_; ///< latest end among each slice and those before it on its track
     mutable TrackId latest_ = 0;
 };
 
@@ -149,7 +149,7 @@ std::vector<RowRange> SliceTable::candidates(RowRange within, std::vector<Condit
     }
     const auto of_track = [](Of of) { return of == Of::Track || of >= Of::Facts; };
     const std::vector<Condition> on_tracks = take(conditions, of_track);
-    std::vector<Condition> on_times; // these stay: a clock may have been set
+    std::vector<Condition> on_times; // these conditions are kept, because a clock may have been set
     std::vector<Condition> on_ends;
     for (const Condition& condition : conditions) {
         if (of(condition.column) == Of::Ts) on_times.push_back(condition);

@@ -8,11 +8,11 @@
 
 namespace bubblescope::query {
 
-/// What SQL looks at. All of it must outlive the database.
+/// The data that SQL can query. All of it must outlive the database.
 struct Subject {
     const Run& run;
-    const RunReport* report = nullptr;            ///< null without a pipeline: its tables are then empty
-    std::shared_ptr<const GpuWork> gpu = nullptr; ///< the work of devices, if it is known already
+    const RunReport* report = nullptr;            ///< null without a pipeline: tables about pipelines are then empty
+    std::shared_ptr<const GpuWork> gpu = nullptr; ///< the work of devices, if already known
 };
 
 } // namespace bubblescope::query

@@ -47,7 +47,7 @@ private:
 
 // ---- Arrows ----
 
-/// From slice to slice: an arrow of three points is two rows. Those with an end that is on no slice are left out.
+/// From slice to slice: an arrow with three points is two rows. Arrows with an end that is not on a slice are omitted.
 class FlowTable final : public TraceTable {
 public:
     explicit FlowTable(std::shared_ptr<const TraceView> view) : TraceTable("flow", specs(), std::move(view)) { pair(); }
@@ -66,10 +66,10 @@ private:
                 {"flow", Of::Flow}};
     }
 
-    /// Points of one flow follow one another by time, those of other files' flows of the same number among them.
+    /// The points of a flow are in order of time, mixed with those of flows with the same number in other files.
     void pair() {
         const auto points = trace().flowPoints();
-        std::vector<std::uint32_t> open; // of one number: the latest point of each file
+        std::vector<std::uint32_t> open; // for the current number, the latest point of each file
         for (std::uint32_t i = 0; i < points.size(); ++i) {
             if (i > 0 && points[i - 1].id != points[i].id) open.clear();
             const auto same = std::ranges::find_if(open, [&](std::uint32_t earlier) {
@@ -108,7 +108,7 @@ private:
 
 // ---- Counters ----
 
-/// The values of all series, one series after another. Their tracks are numbered behind those of slices.
+/// The values of all series, one series after another. Their tracks are numbered after those of slices.
 class CounterTable final : public TraceTable {
 public:
     explicit CounterTable(std::shared_ptr<const TraceView> view) : TraceTable("counter", specs(), std::move(view)) {
@@ -152,8 +152,8 @@ private:
         }
     }
 
-    std::vector<TrackFacts> facts_; ///< by series, as are the next
-    std::vector<std::size_t> ends_; ///< the row behind the last
+    std::vector<TrackFacts> facts_; ///< by series, like the next two
+    std::vector<std::size_t> ends_; ///< the row after the last
 };
 
 std::vector<RowRange> CounterTable::candidates(RowRange within, std::vector<Condition>& conditions) const {
@@ -215,7 +215,7 @@ private:
         }
     }
 
-    std::vector<TrackFacts> facts_; ///< of counters
+    std::vector<TrackFacts> facts_; ///< properties of the tracks of counters
 };
 
 } // namespace

@@ -8,8 +8,8 @@
 
 namespace bubblescope::query {
 
-/// The tables of what a trace holds: "slice", "instant", "flow", "counter" and "track". Slices and values are read from
-/// the trace's columns as they lie there.
+/// The tables of a trace's contents: "slice", "instant", "flow", "counter" and "track". Slices and values are read
+/// directly from the trace's columns.
 [[nodiscard]] std::vector<std::unique_ptr<Relation>> traceTables(const Subject& subject);
 
 } // namespace bubblescope::query

@@ -10,7 +10,7 @@ std::string nameOr(std::string_view name, std::int64_t number) {
     return name.empty() ? std::to_string(number) : std::string(name);
 }
 
-/// By track: whether it, or a row split off the same one, has work of a device.
+/// By track: true if it, or a row split off the same track, has device work.
 std::vector<bool> findDeviceTracks(const Trace& trace) {
     std::vector<bool> found(trace.tracks().size());
     if (!trace.lanes().anyWork()) return found;

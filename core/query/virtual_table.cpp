@@ -25,7 +25,7 @@ bool Condition::holds(const Cell& cell) const {
 
 namespace {
 
-/// A value and its row, by value, then row.
+/// A value and its row, sorted by value, then row.
 using Entry = std::pair<std::int64_t, std::uint32_t>;
 
 constexpr std::uint32_t kRowsOfCheck = 1U << 12;
@@ -59,7 +59,7 @@ const std::vector<Entry>* Table::indexOf(int column) {
     return &indexes.emplace(column, std::move(entries)).first->second;
 }
 
-/// Rows that meet the conditions of a plan, in their order.
+/// Rows that meet the conditions of a plan, in order.
 class Cursor : public sqlite3_vtab_cursor {
 public:
     explicit Cursor(Table& table) : sqlite3_vtab_cursor{}, table_(table) {}
@@ -81,9 +81,9 @@ private:
 
     Table& table_;
     std::vector<Condition> conditions_;
-    std::deque<std::string> texts_; ///< that conditions view
+    std::deque<std::string> texts_; ///< texts that the conditions refer to
     std::vector<RowRange> ranges_;
-    std::span<const Entry> list_; ///< in place of ranges
+    std::span<const Entry> list_; ///< used instead of ranges
     bool indexed_ = false;
     bool end_ = true;
     std::size_t range_ = 0;
@@ -98,7 +98,8 @@ std::int64_t bounded(double value) {
                               : static_cast<std::int64_t>(value);
 }
 
-/// Adds what a value asks of a column, or something weaker, which SQLite compares again. False if nothing meets it.
+/// Adds the condition of a comparison with a value, or a weaker one; SQLite checks each row again. False if no row can
+/// meet it.
 bool Cursor::take(int column, char comparison, sqlite3_value* value) {
     Condition condition;
     condition.column = column;
@@ -121,8 +122,8 @@ bool Cursor::take(int column, char comparison, sqlite3_value* value) {
     return true;
 }
 
-/// Goes through a list of rows instead of ranges where a condition names one value of an indexed column. False if the
-/// query was stopped.
+/// Uses a list of rows instead of ranges if a condition names one value of an indexed column. False if the query was
+/// stopped.
 bool Cursor::useIndex() {
     const std::vector<Column>& columns = table_.relation.columns();
     const auto best = std::ranges::find_if(conditions_, [&](const Condition& condition) {
@@ -188,7 +189,7 @@ bool Cursor::met() const {
     });
 }
 
-/// Goes on to the next row that meets the conditions, from the present one.
+/// Advances to the first row that meets the conditions, starting at the current one.
 int Cursor::settle() {
     while (true) {
         if (indexed_) {
@@ -260,7 +261,7 @@ char comparisonOf(unsigned char operation) {
     }
 }
 
-/// How many rows meet a plan, and what it costs to find them, as far as a planner needs it.
+/// The number of rows that match a plan and the cost of finding them, as precise as a planner needs.
 struct Estimate {
     double rows;
     double cost;
@@ -275,7 +276,7 @@ struct Estimate {
             cost /= point ? 10 : 4;
         } else {
             rows /= point ? 20 : 3;
-            cost *= 0.7; // cheaper here than in SQLite's machine
+            cost *= 0.7; // cheaper here than in SQLite's virtual machine
         }
     }
 };
@@ -392,7 +393,7 @@ const sqlite3_module& callbacks() {
 bool addTable(sqlite3* connection, Relation& relation, Session& session) {
     auto module = std::make_unique<Module>(Module{relation, session});
     const std::string& name = relation.name();
-    // SQLite deletes the module, also where it fails.
+    // SQLite destroys the module even if this fails.
     const int made = sqlite3_create_module_v2(connection, name.c_str(), &callbacks(), module.release(),
                                               [](void* of) { delete static_cast<Module*>(of); });
     const std::string create = fmt::format("CREATE VIRTUAL TABLE \"{0}\" USING \"{0}\"", name);

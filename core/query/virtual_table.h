@@ -12,11 +12,11 @@ struct sqlite3;
 
 namespace bubblescope::query {
 
-/// What the tables of a connection share: whether to go on, and why not.
+/// State that the tables of a connection share: whether to continue, and the error if not.
 struct Session {
-    const JobControl* control = nullptr; ///< of the query that runs
+    const JobControl* control = nullptr; ///< control of the running query
     std::optional<std::chrono::steady_clock::time_point> deadline;
-    std::optional<Error> error; ///< of a table that could not be made
+    std::optional<Error> error; ///< the error of a table that could not be computed
 
     [[nodiscard]] bool mustStop() const {
         return (control != nullptr && control->stopRequested()) ||
@@ -24,8 +24,8 @@ struct Session {
     }
 };
 
-/// Makes a relation a table of a connection; both it and the session must outlive the connection. False if SQLite
-/// refuses.
+/// Registers a relation as a table of a connection; both it and the session must outlive the connection. False if
+/// SQLite rejects it.
 [[nodiscard]] bool addTable(sqlite3* connection, Relation& relation, Session& session);
 
 } // namespace bubblescope::query

@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    /// One op or transfer, independent of the step.
+    /// Identifies an op or transfer independently of the step.
     using Which = std::tuple<std::int64_t, std::int64_t, std::uint64_t, int, std::int64_t, std::int64_t, std::int64_t>;
     using Arrival = std::tuple<std::int64_t, std::int64_t, std::int64_t, Payload, std::int64_t, std::int64_t>;
 

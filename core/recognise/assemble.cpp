@@ -17,7 +17,7 @@
 namespace bubblescope {
 namespace {
 
-// A larger number is damaged; the limit keeps a bad file from exhausting the memory.
+// A larger number is due to damage; the limit keeps a bad file from exhausting the memory.
 constexpr std::int64_t kMaxParts = 1 << 16;
 constexpr std::int64_t kMaxSlots = 1 << 26;
 constexpr std::int64_t kMaxReplicas = 1 << 20;
@@ -34,7 +34,7 @@ struct Extent {
 
 Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
     Extent extent;
-    std::int64_t last_owner = -1; // neighbours often have the same rank
+    std::int64_t last_owner = -1; // neighbouring ops often have the same rank
     for (const BareFoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
         if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
@@ -80,7 +80,7 @@ std::string rankNames(std::span<const std::int64_t> ranks) {
     return fmt::format("ranks {} and {}", fmt::join(ranks.first(ranks.size() - 1), ", "), ranks.back());
 }
 
-/// Only `owners` of `pp` ranks have ops.
+/// The error if only `owners` of `pp` ranks have ops.
 Error missingRanks(const std::string& where, std::int64_t pp, const std::set<std::int64_t>& owners) {
     constexpr std::size_t kMostNamed = 8;
     const std::vector<std::int64_t> here(owners.begin(), owners.end());
@@ -160,7 +160,7 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
 
 Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, const std::string& where) {
     const bool numbered = found.parts == Parts::Chunks;
-    // The files' statements about their run also show which of its ranks are missing.
+    // The files' information about their run also shows which of its ranks are missing.
     const std::int64_t least = numbered && !extent.owners.empty() ? *extent.owners.rbegin() + 1 : 0;
     const std::int64_t stated = found.info ? std::int64_t{found.info->pp} : 0;
     const bool is_missing = std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
@@ -274,7 +274,7 @@ std::uint8_t bit(OpKind kind) {
     return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
 }
 
-/// Which ops of a step were seen, by micro-batch, rank, chunk and sequence slice.
+/// Records which ops of a step were seen, by micro-batch, rank, chunk and sequence slice.
 class Tally {
 public:
     explicit Tally(const Layout& layout)
@@ -287,9 +287,9 @@ public:
         slot |= bit(op.kind);
     }
 
-    /// Whether an op came twice.
+    /// True if an op came twice.
     [[nodiscard]] bool twice() const { return fault_.has_value(); }
-    /// Why the step is incomplete; nothing if it is complete.
+    /// The reason why the step is incomplete; nothing if it is complete.
     [[nodiscard]] std::optional<Sentence> fault(bool expect_backward) const {
         if (fault_) return fault_;
         int units = 0;
@@ -306,7 +306,7 @@ public:
     }
 
 private:
-    /// Where a micro-batch runs, by rank and chunk.
+    /// The path of a micro-batch, by rank and chunk.
     using Way = std::vector<Location>;
     [[nodiscard]] std::vector<Way> findWays() const {
         const Layout& of = layout_;
@@ -334,7 +334,7 @@ private:
         return op.microbatch.index() * unitSize() + part * static_cast<std::size_t>(layout_.slices) +
                static_cast<std::size_t>(op.sequence);
     }
-    /// Calls visit(rank, forward op) for everything that a micro-batch must run on a way, until that returns true.
+    /// Calls visit(rank, forward op) for everything that a micro-batch must run on a path, until that returns true.
     template <class Visit>
     bool anyOf(Microbatch microbatch, const Way& way, Visit visit) const {
         for (const Location& at : way) {
@@ -391,7 +391,7 @@ StepTimeline emptyStep(const Layout& layout, StepKey key) {
     return step;
 }
 
-/// Finds `key`, first where it usually is: items of a rank are adjacent, by step.
+/// Finds `key`, looking first in its usual place: items of a rank are adjacent, by step.
 template <class Map, class Place>
 Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
     if (known != map.end()) {
@@ -522,7 +522,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         tally.add(place.rank, timed.op);
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
     };
-    found.ops.consume([&](const FoundOpList& list) { // larger than what is made from it
+    found.ops.consume([&](const FoundOpList& list) { // larger than the lists built from it
         used.giveBack();                             // the lists before it
         for (const BareFoundOp& op : list)
             take(list, op);

@@ -10,12 +10,12 @@
 
 namespace bubblescope {
 
-/// How the trace's numbering maps to ranks, stages and chunks.
+/// The mapping from the trace's numbering to ranks, stages and chunks.
 struct Layout {
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
-    int slices = 1; ///< of each micro-batch's sequence
+    int slices = 1; ///< slices of each micro-batch's sequence
     Placement placement = Placement::Loop;
     std::map<std::int64_t, Rank> rank_of_owner;
     std::map<std::int64_t, Location> location_of_stage; ///< only for Parts::Stages
@@ -27,12 +27,12 @@ struct Layout {
 /// ran on several ranks (replicas of a data-parallel run loaded together).
 [[nodiscard]] Result<Layout> inferLayout(const FoundOps& found, const std::string& where);
 
-/// The complete steps, in order. A step is complete if every sequence slice of every micro-batch has, on every chunk of
-/// its pipeline, exactly one forward and either one whole backward or one backward for the input and one for the
-/// weights (no backward at all if the whole trace has none). Other steps are counted in the log and omitted. With two
-/// pipelines, each micro-batch takes one, or both if each numbers its own from 0. Two ops of a rank never overlap in
-/// the result, except the halves of a pair: the later op is shortened and counted. Errors: Input if no step is
-/// complete.
+/// Assembles the complete steps, in order. A step is complete if every sequence slice of every micro-batch has, on
+/// every chunk of its pipeline, exactly one forward and either one whole backward or one backward for the input and one
+/// for the weights (no backward at all if the whole trace has none). Other steps are counted in the log and omitted.
+/// With two pipelines, each micro-batch belongs to one of them, or to both if each pipeline numbers its own from 0. Two
+/// ops of a rank never overlap in the result, except the halves of a pair: the later op is shortened and counted.
+/// Errors: Input if no step is complete.
 [[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout,
                                                               const std::string& where, DiagnosticLog& log);
 

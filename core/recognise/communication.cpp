@@ -55,7 +55,8 @@ constexpr std::array<CommunicationFamily, 32> kFamilies{{
     {"", "sendrecv", true, kLookalikes, kPair},
 }};
 
-/// Calls by parts of their names; the first match counts. A combined send and receive may also be an all-to-all.
+/// Calls, by parts of the kernels' names; the first match counts. A combined send and receive may also be an
+/// all-to-all.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kCalls{{{"allreduce", "allreduce"},
                                                                                 {"crossdevicereduce", "allreduce"},
                                                                                 {"allgather", "allgather"},
@@ -80,7 +81,7 @@ struct Letters {
     explicit Letters(std::string_view name) {
         text.reserve(name.size());
         begins.reserve(name.size());
-        bool before = false; // whether a letter stands directly before
+        bool before = false; // true if a letter directly precedes
         bool lower = false;  // a lower-case one
         for (const char each : name) {
             const auto c = static_cast<unsigned char>(each);

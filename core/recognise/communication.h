@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// The role of a kernel or copy on the device in a pipeline.
+/// The role in a pipeline of a kernel or copy on a device.
 enum class WorkKind : std::uint8_t {
     Compute,
     Copy,         ///< within the device, or to and from the host
@@ -16,13 +16,14 @@ enum class WorkKind : std::uint8_t {
     PointToPoint, ///< a send, a receive, or several of both in one kernel
 };
 
-/// Kernels of one library that move data between ranks, by their names.
+/// Kernels of one library that move data between ranks, identified by their names.
 struct CommunicationFamily {
     std::string_view library; ///< "NCCL", "DeepEP"
-    /// Part of the name, in lower case and without '_', '-' and blanks. With `word`, it must begin where a word does.
+    /// Part of the name, in lower case and without '_', '-' and blanks. With `word`, it must begin at the start of a
+    /// word.
     std::string_view part;
     bool word = false;
-    /// Names that contain one of these parts, separated by blanks, only look like it.
+    /// Names that contain one of these parts, separated by blanks, only look like communication.
     std::string_view unless = {};
     WorkKind kind = WorkKind::Collective;
 };
@@ -37,14 +38,14 @@ struct CommunicationKernel {
     std::string_view call; ///< "allreduce", "alltoall", "sendrecv" …; empty if the name does not reveal it
 };
 
-/// The name without the part that differs from call to call: HCCL's end with group and number,
+/// The name without the part that differs from call to call: HCCL's names end with group and number,
 /// "hcom_allReduce__123_0_1".
 [[nodiscard]] std::string_view withoutCallNumber(std::string_view name);
 
-/// By the name of a kernel; nothing for kernels that compute. Linear in the name's length.
+/// Classifies a kernel by its name; nothing for kernels that compute. Linear in the name's length.
 [[nodiscard]] std::optional<CommunicationKernel> communicationKernel(std::string_view name);
 
-/// Whether the name is that of a copy or set within a device or between it and the host.
+/// True if the name is that of a copy or set within a device or between it and the host.
 [[nodiscard]] bool isCopyName(std::string_view name);
 
 } // namespace bubblescope

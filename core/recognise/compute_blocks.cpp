@@ -202,7 +202,7 @@ Range withoutTail(const RankBlocks& rank, Range range) {
     std::size_t end = range.end;
     while (end > range.first && !rank.blocks[end - 1].backward)
         --end;
-    if (end > range.first) range.end = end; // a step of forwards alone keeps them
+    if (end > range.first) range.end = end; // a step with only forwards keeps them
     return range;
 }
 

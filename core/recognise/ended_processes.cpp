@@ -24,7 +24,7 @@ Sentence endBySignal(const ProfilerMarks& marks) {
     return say("ended by {} after its last step", marks.signal);
 }
 
-/// What happened first when the job ended.
+/// The first event at the end of the job.
 Sentence endOf(const ProfilerMarks& first, const std::string& signal_of_others) {
     if (!first.signal.empty()) return endBySignal(first);
     if (const auto step = stepAt(first, first.ended))
@@ -32,12 +32,12 @@ Sentence endOf(const ProfilerMarks& first, const std::string& signal_of_others) 
     return say("exited after its last step; others were then ended by {}", signal_of_others);
 }
 
-/// Whether launchers do not end the other processes with such a signal.
+/// True for signals with which launchers do not end the other processes.
 bool isCause(const std::string& signal) {
     return !signal.empty() && signal != "SIGTERM" && signal != "SIGINT" && signal != "SIGHUP";
 }
 
-/// The index of the rank that ended first; nothing if none has ended. `record` notes a killed process only when it
+/// The index of the rank that ended first; nothing if none has ended. `record` notices a killed process only when it
 /// next runs, and processes that were connected to it may exit before that.
 std::optional<std::size_t> firstToEnd(std::span<const ProfilerMarks> marks) {
     constexpr TimeNs kNotedLate = std::chrono::seconds(1);

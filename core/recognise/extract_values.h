@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-// How values that recognition derives from raw slices are stored in extracts (base/wire.h, raw_trace.h). A reader
-// rejects values that no extractor makes, because an extract may be malicious.
+// Serialization, for extracts, of the values that recognition derives from raw slices (base/wire.h, raw_trace.h). A
+// reader rejects values that no extractor produces, because an extract may be malicious.
 namespace bubblescope {
 
 template <class Wire>
@@ -242,7 +242,7 @@ void fields(Wire& wire, RankBlocks& value) {
     }
 }
 
-// Sets what a value states about its file's index among those of the trace. A rank that the file does not state is
+// Sets the index that a value's file has among those of the trace. A rank that is not recorded in the file is
 // kUnknownRank in an extract (raw_trace.h).
 inline void moveTo(std::uint32_t file, std::int64_t rank, RuleFinds& value) {
     for (RuleMatch& match : value.matches) {
@@ -250,14 +250,14 @@ inline void moveTo(std::uint32_t file, std::int64_t rank, RuleFinds& value) {
         if (match.owner == kUnknownRank) match.owner = rank;
     }
 }
-/// Whether the finds can come from this rule.
+/// True if the finds can come from this rule.
 [[nodiscard]] inline bool fits(const RuleFinds& value, const RecognitionRule& rule) {
     return std::ranges::all_of(value.matches, [&](const RuleMatch& match) {
         return match.transfer ? *match.transfer < rule.transfers.size() && !match.kind : match.kind.has_value();
     });
 }
 inline void moveTo(std::uint32_t /*file*/, std::int64_t rank, RankBlocks& value) {
-    value.rank = value.blocks.empty() ? 0 : rank; // as in extractComputeBlocks(), whatever the extract states
+    value.rank = value.blocks.empty() ? 0 : rank; // as in extractComputeBlocks(), whatever the extract contains
 }
 
 } // namespace bubblescope

@@ -30,7 +30,7 @@ std::size_t countForwards(std::span<const ComputeBlock> blocks) {
         std::count_if(blocks.begin(), blocks.end(), [](const ComputeBlock& block) { return !block.backward; }));
 }
 
-/// A rank's forwards per step in most ranks and steps; 0 if most have no backwards for them.
+/// The number of a rank's forwards per step in most ranks and steps; 0 if most have no backwards for them.
 int usualForwards(const ObservedPipeline& observed) {
     std::map<std::pair<std::size_t, std::size_t>, int> counts;
     for (const CutStep& step : observed.steps) {
@@ -61,7 +61,7 @@ bool worthGenerating(ScheduleSpec spec) {
 }
 
 /// Micro-batches that pass a chunk together, according to the warm-up of the last rank in interleaved orders; 0 if it
-/// does not show.
+/// cannot be determined.
 int shownGroup(const ObservedPipeline& observed, int vpp) {
     const auto& last = observed.steps.front().ranks.back();
     const auto first_backward =
@@ -140,7 +140,7 @@ std::optional<Schedule> orderAsSeen(const ObservedPipeline& observed, int forwar
     return schedule;
 }
 
-/// Sizes that a user left open are those that fit best.
+/// Sizes that a user left open are chosen for the best fit.
 std::optional<ScheduleFit> fitFamily(const ObservedPipeline& observed, ScheduleSpec family, int forwards) {
     std::optional<ScheduleFit> best;
     family.pp = observed.pp;
@@ -178,7 +178,7 @@ std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const L
         fits.push_back(evaluateFit(observed, std::move(made).value()));
         if (spec.group_size > 0 && !observed.ring) fits.back().confidence *= kUnusualGroup;
     }
-    // If equal, the first stays first: fewer chunks, plainer families.
+    // If equal, the first stays first: fewer chunks, simpler families.
     std::stable_sort(fits.begin(), fits.end(),
                      [](const ScheduleFit& a, const ScheduleFit& b) { return a.confidence > b.confidence; });
     if (!fits.empty() && fits.front().confidence >= kMinConfidence) {
@@ -279,7 +279,7 @@ void countLinks(const CutStep& step, const Schedule& schedule, const Assignment&
     }
 }
 
-/// How far a rank's clock may be ahead of another's, bounded by the transfers between them.
+/// The range by which a rank's clock may be ahead of another's, bounded by the transfers between them.
 struct Offsets {
     std::int64_t least = INT64_MIN;
     std::int64_t most = INT64_MAX;
@@ -367,7 +367,7 @@ ScheduleFit evaluateFit(const ObservedPipeline& observed, Schedule schedule) {
     fit.links = links.value();
     fit.causality = causality.value();
     fit.calls = calls.value();
-    // In a loop the last rank sends to the first, as often as there are chunks after the first.
+    // In a loop, the last rank sends to the first once for each chunk after the first.
     const bool closes = schedule.placement == Placement::Loop && schedule.vpp > 1;
     if (observed.ring && *observed.ring != closes) fit.calls = 0;
     fit.confidence = fit.order * fit.ends * fit.links * fit.causality * fit.calls;

@@ -16,7 +16,7 @@ struct ScheduleFit {
     double confidence =
         0;            ///< product of the fractions below, divided by the number of other orders that fit equally well
     double order = 0; ///< fraction of the steps' ranks whose forwards and backwards are in the schedule's order
-    double ends = 1;  ///< of the places where the first and last stage should transfer nothing, the fraction without
+    double ends = 1;  ///< fraction of the places where the first and last stage should transfer nothing that have no
                       ///< transfers; the worse of the two
     double links = 1; ///< fraction of autograd's flows that connect ops of one micro-batch and stage
     double causality = 1; ///< fraction of the pairs of ranks for which, after the best clock shift, no op starts before
@@ -29,22 +29,24 @@ struct ScheduleFit {
 struct ObservedPipeline {
     int pp = 1;
     std::vector<CutStep> steps;
-    bool sends_marked = false; ///< transfers state whether they are sends
-    /// Whether the first and the last rank exchange data, if transfers name their peers and there are more than two
-    /// ranks.
+    bool sends_marked = false; ///< transfers are marked as sends or receives
+    /// True if the first and the last rank exchange data; empty unless transfers name their peers and there are more
+    /// than two ranks.
     std::optional<bool> ring;
 };
 
-/// The schedule of the registry that explains the steps best; nothing if none with one forward and one backward per
-/// micro-batch and chunk explains at least half of them. If several do equally well, takes the plainest and lists the
-/// others. If `options` names a schedule or family, only that is considered, and only the number of its ops must agree.
+/// The schedule of the registry that explains the steps best; nothing if no schedule with one forward and one backward
+/// per micro-batch and chunk explains at least half of them. If several do equally well, takes the simplest and lists
+/// the others. If `options` names a schedule or family, only that is considered, and only the number of its ops must
+/// agree.
 [[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);
 
-/// Which block of a step's rank is which op of the rank's list: the k-th forward block is the k-th forward, and
-/// likewise for backwards. One block number per op; empty if their numbers differ.
+/// Maps the ops of a rank's list to the blocks of a step: the k-th forward block is the k-th forward, and likewise for
+/// backwards. One block number per op; empty if their numbers differ.
 [[nodiscard]] std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops);
 
-/// How well a schedule of forwards and whole backwards explains a pipeline: all of ScheduleFit except the alternatives.
+/// Measures how well a schedule of forwards and whole backwards explains a pipeline: all of ScheduleFit except the
+/// alternatives.
 [[nodiscard]] ScheduleFit evaluateFit(const ObservedPipeline& observed, Schedule schedule);
 
 } // namespace bubblescope

@@ -15,14 +15,16 @@
 
 namespace bubblescope {
 
-/// A number as stated in a trace. One that exceeds 32 bits is clamped, which stays invalid: inferLayout() rejects both.
+/// A number as recorded in a trace. One that exceeds 32 bits is clamped and remains invalid: inferLayout() rejects both
+/// values.
 class FoundNumber {
 public:
     constexpr FoundNumber() = default;
     constexpr FoundNumber(std::int64_t number) // NOLINT(google-explicit-constructor): a number in fewer bytes
         : value_(static_cast<std::int32_t>(std::clamp<std::int64_t>(number, INT32_MIN, INT32_MAX))) {}
-    constexpr operator std::int64_t() const { return value_; }            // NOLINT(google-explicit-constructor)
-    [[nodiscard]] constexpr std::int64_t value() const { return value_; } ///< for texts: fmt converts nothing
+    constexpr operator std::int64_t() const { return value_; } // NOLINT(google-explicit-constructor)
+    /// For messages, because fmt does not convert this class.
+    [[nodiscard]] constexpr std::int64_t value() const { return value_; }
 
 private:
     std::int32_t value_ = 0;
@@ -35,7 +37,7 @@ struct BareFoundOp {
     FoundNumber microbatch;
     FoundNumber chunk_or_stage; ///< chunk or stage, see FoundOps::parts
     FoundNumber sequence;       ///< slice of the sequence
-    FoundNumber replica;        ///< which of several equal pipelines (data parallelism)
+    FoundNumber replica;        ///< index among several equal pipelines (data parallelism)
     OpKind kind = OpKind::Forward;
     bool overlapped = false;      ///< half of a pair; the other half has the same times
     std::uint32_t details_at = 0; ///< 1 + index into the details of its FoundOpList; 0 if it has none
@@ -48,7 +50,7 @@ struct FoundOp : BareFoundOp {
     OpDetails details;
 };
 
-/// Ops as they were found, of a track for example. Most have no details: 48 bytes each.
+/// Ops as they were found, for example those of one track. Most have no details: 48 bytes each.
 class FoundOpList {
 public:
     FoundOpList() = default;
@@ -57,7 +59,7 @@ public:
         for (const FoundOp& op : ops)
             push_back(op);
     }
-    /// From ops and the details that they refer to; missing details count as none.
+    /// Takes ops and the details that they refer to; missing details count as none.
     FoundOpList(std::vector<BareFoundOp> ops, std::vector<OpDetails> details)
         : ops_(std::move(ops)), details_(std::move(details)) {}
 
@@ -119,14 +121,14 @@ enum class Parts {
     OneStagePerOwner, ///< every owner holds one stage; owners in ascending order are the ranks
 };
 
-/// How the ops of our own traces with device records were timed: by the kernels of each, from the first to the last.
-/// Events around them are a second source.
+/// The timing of the ops of our own traces with device records: each op lasts from its first to its last kernel. The
+/// events around the kernels are a second source.
 struct KernelTiming {
-    std::int64_t ops = 0;       ///< that have the times of their kernels
-    std::int64_t by_events = 0; ///< timed by events, because none of their kernels was recorded
-    TimeNs begin{0};            ///< from the event before an op to its first kernel: median
-    TimeNs end{0};              ///< from its last kernel's end to the event behind it: median
-    TimeNs farthest{0};         ///< the largest distance at either end
+    std::int64_t ops = 0;       ///< ops that have the times of their kernels
+    std::int64_t by_events = 0; ///< ops timed by events, because none of their kernels was recorded
+    TimeNs begin{0};            ///< median time from the event before an op to its first kernel
+    TimeNs end{0};              ///< median time from its last kernel's end to the event after it
+    TimeNs farthest{0};         ///< the largest such time at either end
 };
 
 using FoundOpPieces = Pieces<BareFoundOp, FoundOpList>;

@@ -27,7 +27,7 @@ bool hasId(const std::vector<StringId>& ids, StringId id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// For a kernel that moves data between ranks.
+/// The kind of a kernel that moves data between ranks.
 WorkKind transferKind(const Trace& trace, SliceId slice) {
     // An all-to-all runs under the name of a send and receive, and RCCL has one name for everything: the metadata is
     // exact.
@@ -76,7 +76,7 @@ public:
     Ties(const Trace& trace, NumberOf number_of, const JobControl& control)
         : trace_(trace), number_of_(number_of), devices_(trace), stop_(control, 1U << 12) {} // one may parse args
 
-    /// The device's side, for processes that `wanted` accepts. One launch of a CUDA graph starts many kernels.
+    /// Reads the device's side, for processes that `wanted` accepts. One launch of a CUDA graph starts many kernels.
     template <class Wanted>
     void readDevice(const Wanted& wanted) {
         for (SliceId slice = 0; slice < trace_.sliceCount() && devices_.any(); ++slice) {
@@ -182,7 +182,7 @@ GpuWork::GpuWork(const Trace& trace, const JobControl& control) {
     by_correlation.readDevice([](std::uint64_t) { return true; });
     Ties::Launches launches = by_correlation.launches(kLaunchCategories, true);
 
-    // If launches were not recorded, uses operators instead, less exactly.
+    // If launches were not recorded, uses operators instead, which is less exact.
     Ties by_operator(trace, externalIdOf, control);
     by_operator.readDevice([&](std::uint64_t process) {
         const auto tied = launches.find(process);

@@ -50,14 +50,14 @@ std::vector<std::string> listItems(std::string_view text) {
     return items;
 }
 
-/// Peers are counted within their group, or globally: the writer does not state which.
+/// Peers are counted within their group, or globally: the writer does not record which.
 std::int64_t globalRank(std::int64_t peer, std::int64_t own, const std::vector<std::string>& group) {
     if (peer < 0 || static_cast<std::size_t>(peer) >= group.size()) return peer;
     const auto member = wholeNumber(group[static_cast<std::size_t>(peer)]);
     return member && *member != own ? *member : peer;
 }
 
-/// Identifies names, equally in every file.
+/// Identifies a name by the same number in every file.
 std::uint64_t numberOf(std::string_view name) {
     std::uint64_t number = kFnvOffset;
     for (const char c : name)
@@ -195,8 +195,9 @@ private:
         if (way != transfers_.end()) out_.events.insert(out_.events.end(), way->begin(), way->end());
     }
 
-    /// When the data moved: with gloo, a receive's annotation begins in its call and lasts until the data has arrived;
-    /// with NCCL, it is the kernel that the call starts or, for several calls in a group, the one after the last.
+    /// Determines when the data moved: with gloo, a receive's annotation begins in its call and lasts until the data
+    /// has arrived; with NCCL, it is the kernel that the call starts or, for several calls in a group, the one after
+    /// the last.
     void timeTransfers() {
         const auto from = [](auto& spans, TimeNs time) {
             return std::lower_bound(spans.begin(), spans.end(), time,
@@ -276,7 +277,7 @@ private:
         }
     }
 
-    /// Flows from an operator of the forward to one of the backward: both ends are in operators of the host.
+    /// Reads flows from an operator of the forward to one of the backward: both ends are in operators of the host.
     void readLinks() {
         const auto points = trace_.flowPoints();
         const auto onHost = [this](const FlowPoint& point) {
@@ -299,7 +300,7 @@ private:
                   [](const AutogradLink& a, const AutogradLink& b) { return a.forward < b.forward; });
     }
 
-    /// The event of a forward operator, or the first one that it launched.
+    /// Marks the event of a forward operator, or the first one that it launched.
     void markLinked(TimeNs start, TimeNs end) {
         const auto event = std::find_if(
             std::lower_bound(out_.events.begin(), out_.events.end(), start - longest_,

@@ -15,9 +15,9 @@ enum class HostEventKind : std::uint8_t { Forward, Backward, Optimizer, Transfer
 
 struct HostEvent {
     HostEventKind kind = HostEventKind::Forward;
-    TimeNs at{0};       ///< on the host
-    TimeNs host_end{0}; ///< of the call
-    GpuWork::Span work; ///< on the device; on a CPU, on the host itself
+    TimeNs at{0};       ///< time of the event on the host
+    TimeNs host_end{0}; ///< end of the call on the host
+    GpuWork::Span work; ///< work on the device; on a CPU, on the host itself
     bool linked =
         false; ///< a forward whose gradients autograd computed later: neither optimizer nor creation of buffers
     std::uint64_t call = 0; ///< for a transfer or collective: a hash of its name, the same in all files

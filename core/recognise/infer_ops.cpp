@@ -53,8 +53,8 @@ RanksBlocks blocksByRank(std::vector<RankBlocks> files) {
 
 using Groups = std::vector<std::vector<std::int64_t>>; ///< pipelines as global ranks, first stage's first
 
-/// One pipeline per place on the other axes. Ranks that only differ in tensor or context place do the same at the same
-/// time: the first of them represents all.
+/// One pipeline per place on the other axes. Ranks that only differ in tensor or context place run the same ops at the
+/// same time: the first of them represents all.
 Groups groupsByPlace(const RanksBlocks& ranks, const RankPlaces& places) {
     std::map<int, std::map<int, std::int64_t>> pipelines;
     for (const auto& [rank, unused] : ranks) {
@@ -100,7 +100,7 @@ Groups groupsByPeer(const RanksBlocks& ranks) {
     return out;
 }
 
-/// A rank that was not loaded, as a sentence: a peer, or one between evenly spaced ones.
+/// A sentence about a rank that was not loaded: a peer, or one between evenly spaced ranks.
 std::optional<std::string> absentRank(const RanksBlocks& ranks, const Groups& groups) {
     for (const auto& group : groups) {
         for (std::size_t i = 2; i < group.size(); ++i) {
@@ -291,7 +291,7 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     }
 
     auto fit = fitSchedule(observed, options);
-    if (absent && !given) fit.reset(); // what is there may look like a smaller pipeline
+    if (absent && !given) fit.reset(); // the ranks that are present may look like a smaller pipeline
     if (!fit) {
         out.why_not =
             fmt::format("{} explains the order of forwards and backwards on {} ranks ({}){}",
@@ -370,7 +370,7 @@ public:
     [[nodiscard]] std::vector<FoundComm> take() { return std::move(found_); }
 
 private:
-    /// In the order in which the rank ran the ops.
+    /// The messages in the order in which the rank ran the ops.
     [[nodiscard]] std::vector<Message> messages(Rank rank, CommKind kind,
                                                 const std::vector<std::size_t>& assigned) const {
         std::vector<std::pair<std::size_t, Message>> by_block;

@@ -18,7 +18,7 @@ namespace bubblescope {
 struct Inference {
     FoundOps found; ///< without ops if nothing explains the trace
     Explanation explanation;
-    std::string why_not; ///< for people; empty if the trace shows no sign of a pipeline
+    std::string why_not; ///< for display; empty if the trace shows no sign of a pipeline
 };
 
 /// Finds the pipeline in a trace that names no ops: ranks compute blocks between sends and receives, and the schedule
@@ -33,10 +33,10 @@ struct Inference {
 /// for the others.
 [[nodiscard]] Result<std::vector<RankBlocks>> extractComputeBlocks(RawTrace& raw);
 
-/// The transfers of a pipeline whose ops were inferred: which send or receive carries which op's payload. A send comes
-/// after the op that produces its payload, and a receive before the op that consumes it; for each peer they are in the
-/// order of those ops, as message passing requires. If a rank has fewer of them in a step than its ops need, none of
-/// that kind and peer is assigned, and `unmatched` counts them.
+/// The transfers of a pipeline whose ops were inferred, with the op whose payload each send or receive carries. A send
+/// comes after the op that produces its payload, and a receive before the op that consumes it; for each peer they are
+/// in the order of those ops, as message passing requires. If a rank has fewer of them in a step than its ops need,
+/// none of that kind and peer is assigned, and `unmatched` counts them.
 ///
 /// `steps` are those of one pipeline, `ranks` its ranks' traces, first stage's first, and `group` their global numbers.
 /// Transfers are numbered like the ops of inferOps(): `owner` is the pipeline rank.

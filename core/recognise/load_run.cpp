@@ -133,8 +133,8 @@ void compareMesh(const LoadOptions& options, const Layout& layout, const std::st
                 layout.pp));
 }
 
-/// For jobs that state how many ranks they had. Ranks may be left out on purpose, such as replicas, but not so many
-/// that the pipeline does not divide the job.
+/// For jobs whose number of ranks is recorded. Ranks may be left out on purpose, such as replicas, but not so many that
+/// the pipeline does not divide the job.
 void reportAbsentRanks(std::span<const TraceFile> files, const Layout& layout, const std::string& where,
                        DiagnosticLog& log) {
     std::set<std::int32_t> here;
@@ -155,7 +155,7 @@ bool holdsOps(const FoundOps& found) {
                        [](const BareFoundOp& op) { return op.kind != OpKind::Optimizer; });
 }
 
-/// The layers of all stages, which each rank states for its own; empty if some are not stated.
+/// The layers of all stages, which each rank reports for its own; empty if some are missing.
 std::vector<int> layersOfStages(const std::vector<ProfilerMarks>& marks) {
     std::map<Stage, int> known;
     for (const ProfilerMarks& file : marks) {
@@ -170,7 +170,7 @@ std::vector<int> layersOfStages(const std::vector<ProfilerMarks>& marks) {
     return layers;
 }
 
-/// The names that the framework of a recorded job gives itself and its schedule, which is the same on all ranks.
+/// The names that the framework of a recorded job reports for itself and its schedule, which are the same on all ranks.
 void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explanation) {
     for (const ProfilerMarks& file : marks) {
         const auto value = [&file](const std::string& name) {
@@ -187,7 +187,7 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
     }
 }
 
-/// Whether extracts keep what these rules find.
+/// Checks that extracts keep what these rules find.
 Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules) {
     for (const TraceFile& file : raw.files()) {
         for (const RecognitionRule& rule : rules) {
@@ -199,7 +199,7 @@ Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules)
     return {};
 }
 
-/// By our own marks, the user's rules, the built-in ones, or otherwise by inference.
+/// Recognises ops by our own marks, the user's rules, the built-in ones, or otherwise by inference.
 Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = raw.files();
@@ -240,7 +240,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     return std::move(inferred.found);
 }
 
-/// The flavor of the family that made this order, if the user left it open; else the default.
+/// The flavor of the family that produces this order, if the user left it open; else the default.
 Result<Schedule> closestFlavor(const ScheduleSpec& spec, const Schedule& observed) {
     Result<Schedule> usual = makeSchedule(spec);
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
@@ -255,7 +255,7 @@ Result<Schedule> closestFlavor(const ScheduleSpec& spec, const Schedule& observe
     return usual;
 }
 
-/// The schedule that the user stated, completed with the observed sizes; nothing if none is stated.
+/// The schedule that the user gave, completed with the observed sizes; nothing if none was given.
 Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const Schedule& observed,
                                               const std::string& where) {
     std::optional<Schedule> given = options.schedule;
@@ -306,7 +306,7 @@ Status findSchedule(Run& run, const LoadOptions& options, const std::string& whe
     return {};
 }
 
-/// For the pipeline that was found: counts and omits records of ranks and chunks that it does not have.
+/// Reads the checks of the pipeline that was found; counts and omits records of ranks and chunks that it does not have.
 Result<CheckLog> readChecks(RawTrace& raw, const Layout& layout, const std::string& where, DiagnosticLog& log) {
     BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, extract(raw, kNativeChecks));
     CheckLog checks = mergeNativeChecks(std::move(found), log);
@@ -335,7 +335,7 @@ Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     compareMesh(options, layout, where, log);
     reportAbsentRanks(raw.files(), layout, where, log);
-    constexpr std::size_t kMany = 1 << 20; // their records took some hundred megabytes
+    constexpr std::size_t kMany = 1 << 20; // their records take several hundred megabytes
     const bool many = found.ops.size() >= kMany;
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(std::move(found), layout, where, log));
     if (many) returnFreeMemory();

@@ -16,7 +16,7 @@ using Owner = std::pair<std::int64_t, std::int64_t>;
 
 enum class StepSource : std::uint8_t { Stated, Marks, Counted };
 
-/// A match without its step, and without its micro-batch if it does not state one.
+/// A match without its step, and without its micro-batch if that is not recorded.
 struct Identity {
     int what = 0; ///< the kind of an op, or of a transfer
     std::int64_t chunk = 0;
@@ -72,7 +72,7 @@ private:
             if (matches_[i].step) return StepSource::Stated;
             if (!matches_[i].on_device) ++(stepAt(marks_[matches_[i].file], matches_[i].start) ? inside : outside);
         }
-        // Ranges that hold few of the ops are named like steps, but are not.
+        // Ranges that contain few of the ops are named like steps, but are not steps.
         return inside > 0 && inside >= outside ? StepSource::Marks : StepSource::Counted;
     }
 
@@ -111,7 +111,8 @@ private:
         return match.on_device ? std::nullopt : stepAt(marks_[match.file], match.start);
     }
 
-    /// How often the same op ran before. Mirrored ranges on devices are counted even if there are marks.
+    /// Numbers steps by how often the same op ran before. Mirrored ranges on devices are counted even if there are
+    /// marks.
     void countSteps(const std::vector<std::size_t>& list) {
         std::map<Identity, std::int64_t> seen;
         const RuleMatch* pair = nullptr;
@@ -124,7 +125,7 @@ private:
         }
     }
 
-    /// Whether an op ran twice in a step. Ops without numbers do in any step, so there the marks must not repeat.
+    /// True if an op ran twice in a step. Ops without numbers always do, so for them the marks must not repeat.
     [[nodiscard]] bool repeats(const std::vector<std::size_t>& list) const {
         if (rule_.numbersMicrobatches()) return repeatsMarks(list);
         std::vector<std::pair<std::int64_t, Identity>> all;
@@ -136,7 +137,7 @@ private:
         return std::ranges::adjacent_find(all) != all.end();
     }
 
-    /// Whether two marks around an owner's ops have the same number.
+    /// True if two marks around an owner's ops have the same number.
     [[nodiscard]] bool repeatsMarks(const std::vector<std::size_t>& list) const {
         std::map<std::int64_t, const Mark*> marks; // by number
         for (const std::size_t i : list) {
@@ -170,7 +171,7 @@ private:
     [[nodiscard]] static TimeNs middle(const std::pair<TimeNs, TimeNs>& window) {
         return window.first + (window.second - window.first) / 2;
     }
-    /// How much to add to an owner's numbers so that they match others' in time.
+    /// The number to add to an owner's step numbers so that they match the others' in time.
     [[nodiscard]] static std::int64_t shiftTo(const Windows& others, const Windows& own) {
         if (others.empty() || own.empty()) return 0;
         constexpr std::int64_t kEnough = 64; // steps in common
@@ -194,11 +195,11 @@ private:
         return best;
     }
 
-    /// Owners whose steps are numbered differently from most: the same number of steps, with other numbers, at the
-    /// times of the others' steps.
+    /// Finds owners whose steps are numbered differently from most: the same number of steps, with other numbers, at
+    /// the times of the others' steps.
     void findShifted(std::set<Owner>& doubtful) const {
         std::map<Owner, Windows> windows;
-        std::map<std::vector<std::int64_t>, std::int64_t> sets; // of step numbers
+        std::map<std::vector<std::int64_t>, std::int64_t> sets; // number of owners by their sets of step numbers
         const auto numbersOf = [](const Windows& of) {
             std::vector<std::int64_t> numbers;
             for (const auto& [step, window] : of)
@@ -222,7 +223,8 @@ private:
         }
     }
 
-    /// The steps of an owner by the recurrence of its ops, numbered like those of the others at the same times.
+    /// Finds the steps of an owner by the recurrence of its ops, and numbers them like those of the others at the same
+    /// times.
     void recount(const Owner& owner, const Windows& others) {
         const std::vector<std::size_t>& list = owners_.at(owner);
         if (!rule_.numbersMicrobatches())
@@ -243,7 +245,7 @@ private:
                      owner.first));
     }
 
-    /// The marks around an owner's ops in their order, whatever their numbers.
+    /// Numbers the marks around an owner's ops in order, whatever their own numbers.
     void countMarks(const std::vector<std::size_t>& list) {
         std::map<TimeNs, std::int64_t> place;
         for (const std::size_t i : list) {
@@ -281,7 +283,7 @@ private:
         return match.kind && producesInputGradient(*match.kind);
     }
 
-    /// How often an owner's forwards and backwards were balanced.
+    /// The number of times that an owner's forwards and backwards were balanced.
     [[nodiscard]] std::int64_t flushesOf(const std::vector<std::size_t>& list) const {
         std::int64_t open = 0;
         std::int64_t flushes = 0;
@@ -304,7 +306,7 @@ private:
             divideEvenly(list, steps);
     }
 
-    /// The same number of each op in every step. Steps end with their optimizers.
+    /// Divides ops so that every step has the same number of each. Steps end with their optimizers.
     void divideEvenly(const std::vector<std::size_t>& list, std::int64_t steps) {
         std::map<Identity, std::int64_t> total;
         for (const std::size_t i : list)

@@ -47,7 +47,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
         for (const std::string_view flavor : family.flavors)
             add(flavor);
     }
-    // If several families have the same order, prefers the name that the run states.
+    // If several families have the same order, prefers the name recorded in the run.
     std::stable_partition(specs.begin(), specs.end(), [&observed](const ScheduleSpec& spec) {
         return spec.name == observed.name && (observed.flavor.empty() || spec.flavor == observed.flavor);
     });
@@ -82,7 +82,7 @@ std::vector<int> likelyLimits(int peak) {
 /// Above this, orders of families that the run does not name are only tried at the most likely memory limit.
 constexpr std::size_t kFewOps = 20'000;
 
-/// Which kinds of backward an order has, and whether ops overlap: families differ in that, whatever their parameters.
+/// The kinds of backward in an order, and whether ops overlap: families differ in that, whatever their parameters.
 int backwardsOf(const Schedule& schedule) {
     int kinds = 0;
     for (const auto& ops : schedule.ranks) {
@@ -108,7 +108,7 @@ public:
         return false;
     }
 
-    /// Tries the likely ones again, with other parameters inferred from the order.
+    /// Tries the likely families again, with other parameters inferred from the order.
     bool amongParametrised() {
         limits_ = likelyLimits(std::ranges::max(peakActivations(observed_)));
         const int group = firstGroup(observed_);

@@ -23,10 +23,11 @@ struct ScheduleMatch {
 };
 
 /// Every family and flavor for the p, m, v, placement and number of sequence slices of a schedule; the one that it
-/// names comes first. Whether a family has an order of these sizes only shows when it is generated.
+/// names comes first. Includes families that have no order of these sizes, because that only becomes apparent when an
+/// order is generated.
 [[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
 
-/// How far two orders of equal size agree from the start of each rank, and where they first differ.
+/// The extent to which two orders of equal size agree from the start of each rank, and the first difference.
 struct OrderComparison {
     std::size_t common = 0;             ///< ops, over all ranks
     std::optional<Departure> departure; ///< the earliest in the ranks' lists
@@ -34,13 +35,13 @@ struct OrderComparison {
 [[nodiscard]] OrderComparison compareOrders(const Schedule& expected, const Schedule& observed);
 
 /// Compares with every registry family and flavor at the order's p, m, v, starting with the one that the observed
-/// schedule names. Families whose order depends on more are tried at their defaults, then with what was observed: op
+/// schedule names. Families whose order depends on more are tried at their defaults, then with observed values: op
 /// times (`costs`, if known), memory limits around the peak of activations, and the size of the first group. Once
 /// `control` stops it, no further family is tried.
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {},
                                           const JobControl& control = {});
 
-/// Sets the schedule of a run by the result of matchSchedule(). The family stated in its files comes first.
+/// Sets the schedule of a run by the result of matchSchedule(). The family recorded in its files is tried first.
 void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& costs);
 
 /// Counts and logs the steps whose order differs from the one that names the schedule.

@@ -18,7 +18,7 @@ namespace bubblescope {
 enum class MeshAxis : std::uint8_t { Pipeline, Data, Context, Tensor, Expert };
 inline constexpr std::array<std::string_view, 5> kMeshAxisNames{"pp", "dp", "cp", "tp", "ep"};
 
-/// A number for each axis: sizes, or the place of a rank.
+/// A number for each axis: the mesh's sizes, or a rank's place.
 struct MeshNumbers {
     std::array<int, kMeshAxisNames.size()> of{};
     [[nodiscard]] int at(MeshAxis axis) const { return of[static_cast<std::size_t>(axis)]; }
@@ -26,7 +26,7 @@ struct MeshNumbers {
     friend bool operator==(const MeshNumbers&, const MeshNumbers&) = default;
 };
 
-/// How global ranks are numbered.
+/// The numbering of global ranks.
 struct Mesh {
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
     std::vector<MeshAxis> order;        ///< pipeline, data, context and tensor, fastest first
@@ -50,8 +50,8 @@ struct RankPlaces {
 
 struct ProfilerMarks;
 
-/// By the user's mesh, otherwise by the statements of a recorded job's frameworks, otherwise by the process groups that
-/// all files state, otherwise by the names of all files, such as "trace_pp1_dp0.json". Nothing if none of these gives
+/// Uses the user's mesh, or else the places that a recorded job's frameworks report, or else the process groups
+/// recorded in all files, or else the names of all files, such as "trace_pp1_dp0.json". Nothing if none of these gives
 /// the pipeline rank. Error: Input if the mesh is too small for a rank.
 [[nodiscard]] Result<std::optional<RankPlaces>>
 rankPlaces(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, const std::optional<Mesh>& mesh);

@@ -46,7 +46,7 @@ private:
 
     const std::vector<Piece>& pieces_;
     DeadEnds dead_ends_;
-    std::vector<std::size_t> tried_; ///< of each Any: no rest of the name shorter than this matches behind it
+    std::vector<std::size_t> tried_; ///< for each Any: no rest of the name shorter than this matches after it
 };
 
 std::optional<RuleField> ruleFieldFrom(std::string_view name) {

@@ -22,14 +22,14 @@ namespace bubblescope {
     return number;
 }
 
-/// Removes `word` from the beginning of `text`; false if it begins otherwise.
+/// Removes `word` from the beginning of `text`; false if `text` does not begin with it.
 [[nodiscard]] inline bool takeWord(std::string_view& text, std::string_view word) {
     if (!text.starts_with(word)) return false;
     text.remove_prefix(word.size());
     return true;
 }
 
-/// The properties of an op that a name, an arg or a thread's name can state.
+/// The properties of an op that a name, an arg or a thread's name can contain.
 enum class RuleField : std::uint8_t {
     Kind,
     MicrobatchId,
@@ -65,7 +65,7 @@ public:
 
     [[nodiscard]] std::optional<NameParts> match(std::string_view name) const;
     [[nodiscard]] const std::string& text() const { return text_; }
-    /// How often a field occurs in it.
+    /// The number of times that a field occurs in the pattern.
     [[nodiscard]] std::size_t count(RuleField field) const;
 
 private:
@@ -74,7 +74,7 @@ private:
         What what = What::Text;
         std::string text;
         RuleField field = RuleField::Kind;
-        std::size_t of = 0;   ///< which of a pair's ops
+        std::size_t of = 0;   ///< index of the op in a pair
         std::size_t skip = 0; ///< for Maybe: the piece after its end
     };
     class Matcher;

@@ -204,7 +204,7 @@ template <class Args>
     return digest;
 }
 
-/// Whether a check claims to be equal but has two different digests.
+/// True if a check claims to be equal but has two different digests.
 [[nodiscard]] inline bool contradictsItself(const CheckRecord& check) {
     return check.outcome == CheckOutcome::Equal && check.first != check.second;
 }

@@ -96,7 +96,7 @@ bool sameRun(const RunInfo& a, const RunInfo& b) {
     return a.schedule == b.schedule && a.pp == b.pp && a.microbatches == b.microbatches && a.vpp == b.vpp;
 }
 
-/// A statement and the file that made it.
+/// A statement and the file that contains it.
 using FileStatement = std::pair<NativeMarks::Statement, std::size_t>;
 
 std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::span<const TraceFile> files,
@@ -144,7 +144,7 @@ void reportMixedRuns(const std::vector<NativeMarks>& marks, std::span<const Trac
     if (first) log.add("mixed-runs", files[at].path.string(), *first, static_cast<std::int64_t>(others.size()));
 }
 
-/// Why a run ended early, as far as its files show.
+/// Reports why a run ended early, as far as its files show.
 void reportMissingEnd(const std::vector<NativeMarks>& marks, std::span<const TraceFile> files, DiagnosticLog& log) {
     std::map<std::array<std::int64_t, 2>, bool> ended; // a rank's last segment has the end
     for (const NativeMarks& file : marks) {
@@ -307,10 +307,10 @@ Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
     std::vector<SliceId> next;
     for (const Track& track : trace.tracks())
         next.push_back(track.first_slice);
-    // Tracks of one file are next to each other in it. They are read in parallel, one piece of time after another, so
-    // that few of its pages are needed at once.
+    // Slices of one file that are close in time are also close in the file, whatever their tracks. Tracks are therefore
+    // read in parallel, one piece of time after another, so that few of the file's pages are needed at once.
     constexpr std::size_t kSlicesAtOnce = 1 << 16;
-    constexpr std::int64_t kMostPieces = 16; // for a file in no order, each piece needs nearly all pages
+    constexpr std::int64_t kMostPieces = 16; // for an unordered file, each piece needs nearly all pages
     const auto pieces =
         std::clamp<std::int64_t>(static_cast<std::int64_t>(trace.sliceCount() / kSlicesAtOnce), 1, kMostPieces);
     for (std::int64_t piece = 1; piece <= pieces; ++piece) {
@@ -397,7 +397,7 @@ public:
 private:
     std::string where(const Track& track) const { return trace_.files()[track.file].path.string(); }
 
-    /// Whether a record of the track may be used.
+    /// True if a record of the track may be used.
     bool usable(const Track& track, const std::optional<RecordOwner>& place) {
         if (place && placeCanBe(*place)) return true;
         logs_[track.file].add("bad-check", where(track), say("skipped checks and digests without a rank"));
@@ -410,7 +410,7 @@ private:
         return false;
     }
 
-    /// The checks of a recorded job state their place, because its processes have arbitrary names.
+    /// The checks of a recorded job contain their place, because its processes have arbitrary names.
     std::optional<RecordOwner> statedPlace(ArgSetId args) {
         const auto rank = trace_.intArg(args, "rank");
         if (!rank) return std::nullopt;
@@ -476,7 +476,7 @@ private:
 };
 
 /// Counts the layers of a recorded job's checks over the whole model, because ranks only know those of their own
-/// stages. A stage that states none has as many as the first that does.
+/// stages. A stage without a recorded number has as many as the first one with a number.
 void countOverModel(const std::map<Stage, int>& layers, Stage stage, CheckRecord& check) {
     if (layers.empty()) return;
     std::int64_t below = 0;

@@ -31,17 +31,17 @@ struct NativeMarks {
         RunInfo info;
         std::string process; ///< identifies the writing process among all hosts; empty for a simulation
     };
-    std::vector<Statement> statements; ///< of the run that wrote the file, by time
+    std::vector<Statement> statements; ///< information about the run that wrote the file, by time
     FoundOpPieces ops;                 ///< a piece per track
     std::vector<EventGap> gaps;        ///< for the ops that have the times of their kernels
     std::int64_t by_events = 0;        ///< ops without kernels of their own, on ranks that recorded kernels
     Pieces<FoundComm> comm;            ///< a piece per track
-    /// Rank, replica and tensor rank of those that share the stages of others, and are omitted: the first of a
-    /// tensor-parallel group represents it.
+    /// Rank, replica and tensor rank of those that share the stages of others and are omitted: the first of a
+    /// tensor-parallel group represents the group.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
     std::vector<std::array<std::int64_t, 2>> owners; ///< rank and replica of those that have ops here, each once
     bool has_end = false;                            ///< its process closed it
-    std::string failure;                             ///< why the run failed, as stated at its end
+    std::string failure;                             ///< why the run failed, as recorded at its end
 };
 [[nodiscard]] Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw);
 
@@ -53,19 +53,19 @@ struct NativeMarks {
 /// timeline/trace_names.h.
 struct NativeChecks {
     std::vector<CheckRecord> checks;
-    /// Those of a recorded job, which count layers in their stage, and the stages.
+    /// Checks of a recorded job, which count layers in their stage, and the stages.
     std::vector<CheckRecord> recorded;
     std::vector<Stage> stages;
-    std::map<Stage, int> layers; ///< of the job's stages, as its framework states them
-    std::string host;            ///< of the job
+    std::map<Stage, int> layers; ///< layers of the job's stages, as reported by its framework
+    std::string host;            ///< host of the job
     std::vector<DigestRecord> digests;
-    std::vector<std::pair<CheckPlace, CheckedDevice>> devices; ///< if the file states the hardware
+    std::vector<std::pair<CheckPlace, CheckedDevice>> devices; ///< devices, if the file identifies the hardware
     std::vector<Diagnostic> problems;                          ///< "bad-check": unusable records
 };
 
 [[nodiscard]] Result<std::vector<NativeChecks>> extractNativeChecks(RawTrace& raw);
 
-/// For a whole trace. Problems go to `log`.
+/// Merges the checks of a whole trace. Problems go to `log`.
 [[nodiscard]] CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -14,8 +14,8 @@ namespace bubblescope {
 /// Step, then replica.
 using StepKey = std::pair<std::int64_t, std::int64_t>;
 
-/// How many ops each rank of a step has, so that its lists get the right size. 16 bytes per rank of a step, and some
-/// more temporarily. Not thread-safe.
+/// Counts the ops of each rank of a step, so that its lists can be allocated with the right size. 16 bytes per rank of
+/// a step, and some more temporarily. Not thread-safe.
 class OpCounts {
 public:
     void add(StepKey step, std::int64_t owner) {
@@ -58,8 +58,8 @@ private:
     std::size_t known_ = 0; ///< index of the entry that is usually needed next
 };
 
-/// Returns memory that was freed bit by bit to the system. Memory that one thread allocated and another frees would
-/// otherwise stay allocated, in addition to what is made from it.
+/// Returns to the system the memory that was freed bit by bit. Memory that one thread allocated and another frees would
+/// otherwise stay allocated, in addition to the data built from it.
 class UsedMemory {
 public:
     void add(std::size_t freed) { bytes_ += freed; }

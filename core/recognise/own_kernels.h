@@ -17,8 +17,8 @@ namespace bubblescope {
 
 /// The distance between the times of events around an op's work and the times of the work itself.
 struct EventGap {
-    TimeNs begin{0}; ///< from the event before the op to its first kernel
-    TimeNs end{0};   ///< from the end of its last kernel to the event after it
+    TimeNs begin{0}; ///< time from the event before the op to its first kernel
+    TimeNs end{0};   ///< time from the end of its last kernel to the event after it
 };
 
 /// The kernels that devices ran for the ops of our own traces (core/timeline/trace_names.h). The trace must outlive it.
@@ -31,11 +31,11 @@ public:
     [[nodiscard]] bool addTrack(const Track& track, const RecordOwner& owner, const JobControl& control);
 
     /// Sets the op's times to those of its kernels: from the start of the first to the end of the last. `device_idle`
-    /// becomes the time in between in which the device ran nothing, except waits for collectives. Returns how far the
-    /// op's former times are from these; for an op without kernels, returns nothing and changes nothing.
+    /// becomes the time in between in which the device ran nothing, except waits for collectives. Returns the distances
+    /// between the op's former times and these; for an op without kernels, returns nothing and changes nothing.
     [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const;
 
-    /// Whether there are kernels of any op.
+    /// True if there are kernels of any op.
     [[nodiscard]] bool any() const { return !work_.empty(); }
 
 private:

@@ -15,7 +15,7 @@ namespace bubblescope {
 
 namespace {
 
-/// Takes what an instant of the recording library states about the end of its process.
+/// Reads what an instant of the recording library reports about the end of its process.
 void readEnd(const Trace& trace, const Instant& instant, ProfilerMarks& file) {
     file.is_captured = true;
     const bool exited = trace.text(instant.name) == perfetto::kCaptureEnds;
@@ -26,7 +26,7 @@ void readEnd(const Trace& trace, const Instant& instant, ProfilerMarks& file) {
     file.ended = instant.time;
 }
 
-/// The instants of recorded jobs: marks of steps, and statements of their frameworks.
+/// The instants of recorded jobs: marks of steps, and values that their frameworks report.
 void readStatements(const Trace& trace, std::vector<ProfilerMarks>& files) {
     const StringId pipeline = trace.strings().find(perfetto::kPipelineCategory);
     const StringId states = trace.strings().find(perfetto::kCaptureStates);

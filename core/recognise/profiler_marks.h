@@ -29,11 +29,11 @@ struct ProfilerMarks {
     /// The most specific kind of stepMarkNamed(); for an adapter, from its mark to the next one.
     std::vector<Mark> steps;
     std::vector<Mark> receives; ///< gloo:recv: from the call to the arrival, across other scopes
-    /// The statements of a recorded job's framework, see perfetto::kCaptureStates.
+    /// The values that a recorded job's framework reports, see perfetto::kCaptureStates.
     std::map<std::string, std::string> stated;
     bool is_captured = false; ///< `record` wrote the file
     bool has_end = false;     ///< its process exited normally
-    std::string signal;       ///< that ended its process; empty if there was none, or if unknown
+    std::string signal;       ///< signal that ended its process; empty if none did or it is unknown
     TimeNs ended{0};          ///< when it exited, or when the signal ended it
 };
 
@@ -44,10 +44,10 @@ struct ProfilerMarks {
 /// Its number; nothing between steps.
 [[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);
 
-/// The last to end of the receives posted in [from, to].
+/// Of the receives posted in [from, to], the one that ended last.
 [[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
 
-/// The numbers of layers of stages in a statement such as "0:4,7:4"; empty if it is malformed.
+/// The numbers of layers by stage in a text such as "0:4,7:4"; empty if it is malformed.
 [[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
 /// Reports files whose rank ranksOfFiles() guesses, and returns whether there are any.

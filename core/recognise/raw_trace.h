@@ -20,7 +20,7 @@
 
 namespace bubblescope {
 
-/// In extracts, replaces the rank of a file that does not state it, because its index among the files of a trace is
+/// In extracts, replaces the rank of a file without a recorded one, because its index among the files of a trace is
 /// unknown until they are loaded.
 inline constexpr std::int64_t kUnknownRank = -77'777'777'777;
 
@@ -28,19 +28,19 @@ inline constexpr std::int64_t kUnknownRank = -77'777'777'777;
 class RawTrace {
 public:
     /// `control` may stop long extractions and must outlive this object; may be null. `gpu` is the device work of the
-    /// trace if it is known already.
+    /// trace, if already known.
     explicit RawTrace(std::shared_ptr<const Trace> trace, const JobControl* control = nullptr,
                       std::shared_ptr<const GpuWork> gpu = nullptr)
         : trace_(std::move(trace)), control_(control), gpu_(std::move(gpu)),
           rank_of_file_(ranksOfFiles(trace_->files())) {}
-    /// Files that do not state their rank have kUnknownRank.
+    /// Files without a recorded rank get kUnknownRank.
     void leaveRanksOpen() { ranks_open_ = true; }
 
     [[nodiscard]] const Trace& trace() const { return *trace_; }
     [[nodiscard]] const std::shared_ptr<const Trace>& sharedTrace() const { return trace_; }
     [[nodiscard]] std::span<const TraceFile> files() const { return trace_->files(); }
     [[nodiscard]] std::size_t fileCount() const { return files().size(); }
-    /// The global rank of the i-th file; files that do not state it are numbered in their order.
+    /// The global rank of the i-th file; files without a recorded rank are numbered in order.
     [[nodiscard]] std::int64_t rankOf(std::uint32_t i) const {
         return ranks_open_ && !files()[i].rank ? kUnknownRank : rank_of_file_[i];
     }
@@ -51,11 +51,11 @@ public:
 
     /// The work of devices, computed on the first call and kept until forgetGpu().
     [[nodiscard]] const GpuWork& gpu();
-    /// As gpu(), if it was computed already; otherwise null.
+    /// The result of gpu(), if it was computed already; otherwise null.
     [[nodiscard]] const std::shared_ptr<const GpuWork>& knownGpu() const { return gpu_; }
     void forgetGpu() { gpu_.reset(); }
 
-    /// A value of the i-th file, which must be an extract; a default one if it was left out. Error: Input.
+    /// A value of the i-th file, which must be an extract; a default value if it was omitted. Error: Input.
     template <class Value>
     [[nodiscard]] Result<Value> stored(std::uint32_t i, std::string_view key) {
         const TraceFile& file = files()[i];
@@ -70,7 +70,7 @@ public:
     }
     /// Records that the i-th file is damaged.
     [[nodiscard]] Error damagedExtract(std::uint32_t i);
-    /// Whether a value of any extract could not be read: something that was not found may then exist.
+    /// True if a value of any extract could not be read: data that was not found may then exist.
     [[nodiscard]] bool isDamaged() const { return damaged_; }
 
 private:
@@ -100,8 +100,8 @@ template <class Value, class Query>
     return std::string(extractor.name) + ' ' + keyOf(query);
 }
 
-/// Sets what an extract's value states about its file's index among those of the trace, and returns whether it may be
-/// used for a query. For values that state nothing; others have overloads next to their fields().
+/// Sets the index that an extract's file has among those of the trace in its value, and returns true if the value may
+/// be used for a query. For values that contain no index; others have overloads next to their fields().
 template <class Value>
 void moveTo(std::uint32_t /*file*/, std::int64_t /*rank*/, Value& /*value*/) {}
 template <class Value, class... Query>
@@ -109,8 +109,8 @@ template <class Value, class... Query>
     return true;
 }
 
-/// For files that are extracts, the values that they keep. Errors: those of the extractor, Input for a damaged extract,
-/// and Cancelled.
+/// For files that are extracts, returns the values that they keep. Errors: those of the extractor, Input for a damaged
+/// extract, and Cancelled.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(RawTrace& raw, const Extractor<Value, Query...>& extractor,
                                                  const std::type_identity_t<Query>&... query) {
@@ -126,7 +126,7 @@ template <class Value, class... Query>
     return values;
 }
 
-/// One value per entry of Run::inputs(); none if its slices are gone.
+/// One value per entry of Run::inputs(); none if its slices were dropped.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(const Run& run, const Extractor<Value, Query...>& extractor,
                                                  const std::type_identity_t<Query>&... query) {

@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// A field that an example states, and whether a place for it has been found.
+/// A field that an example gives, and whether a place for it has been found.
 struct Wanted {
     RuleField field;
     std::int64_t value = 0;

@@ -16,27 +16,27 @@ namespace bubblescope {
 
 /// A user's statement about one slice: "this is the forward of micro-batch 3".
 struct OpExample {
-    std::string name; ///< of the slice
+    std::string name; ///< name of the slice
     OpKind kind = OpKind::Forward;
     std::int64_t microbatch = 0;       ///< ignored for optimizers
-    std::optional<std::int64_t> chunk; ///< if stated
-    std::optional<std::int64_t> stage; ///< if stated
+    std::optional<std::int64_t> chunk; ///< if given
+    std::optional<std::int64_t> stage; ///< if given
     std::function<std::optional<std::string>(std::int64_t value)>
         arg_with; ///< the arg of the slice that has this value
 };
 
-/// The spelling of an op's name: a pattern, and the args that state what the name does not.
+/// The spelling of an op's name: a pattern, and the args that contain what the name does not.
 struct TaughtOp {
     std::string pattern;
     OpKind kind = OpKind::Forward;
-    std::array<std::string, kRuleFieldNames.size()> args{}; ///< names of args; empty if the name states the field
+    std::array<std::string, kRuleFieldNames.size()> args{}; ///< names of args; empty if the name contains the field
 
     friend bool operator==(const TaughtOp&, const TaughtOp&) = default;
 };
 
 /// Generalises an example: the first number in the name that equals the micro-batch becomes {microbatch}, likewise
-/// chunk and stage; any other number becomes *. A field that is not in the name is searched among the args. Errors:
-/// Usage if neither states the micro-batch (or the chunk or stage that was given).
+/// chunk and stage; any other number becomes *. A field that is not in the name is looked for among the args. Errors:
+/// Usage if neither contains the micro-batch (or the chunk or stage that was given).
 [[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
 
 /// A rule made from taught ops.
@@ -61,8 +61,8 @@ struct TaughtMatches {
 /// pattern, Cancelled.
 [[nodiscard]] Result<TaughtMatches> matchesOf(const TaughtOp& op, const Trace& trace, const JobControl& control);
 
-/// Where the ranks of a trace's slices most likely come from: its files if several have matches, otherwise its
-/// processes, otherwise its threads.
+/// The most likely source of the ranks of a trace's slices: its files if several have matches, otherwise its processes,
+/// otherwise its threads.
 [[nodiscard]] RankSource likelyRankSource(const std::vector<TaughtMatches>& matches, const Trace& trace);
 
 } // namespace bubblescope

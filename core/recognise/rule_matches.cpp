@@ -15,16 +15,16 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::int64_t kNoRank = -2; ///< the owner of a process whose name does not state its rank
+constexpr std::int64_t kNoRank = -2; ///< the owner of a process whose name does not contain its rank
 
-/// Which of a rule's names a text matches.
+/// The name in a rule that a text matches.
 struct Spelled {
     const RecognitionRule::OpSpelling* op = nullptr;
     std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
     NameParts parts;
 };
 
-/// The properties that the names of thread and process state.
+/// The properties that the names of thread and process contain.
 struct RulePlace {
     bool used = false;
     bool named = false; ///< the rank is given by a name
@@ -266,8 +266,8 @@ bool hasOps(const RuleFinds& found) {
 
 enum class RanksOf : std::uint8_t { Files, Processes, Guessed };
 
-/// Ranks are what files state, otherwise what all processes' names state. Otherwise processes in ascending order are
-/// the pipeline's ranks.
+/// Uses the ranks that files record, or else those in the names of all processes. Otherwise, processes in ascending
+/// order are the pipeline's ranks.
 RanksOf numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile> files) {
     using Process = std::pair<std::uint32_t, std::int64_t>;
     std::map<Process, std::int64_t> owners;
@@ -323,8 +323,8 @@ bool divideByDevice(std::vector<RuleMatch>& matches) {
     return true;
 }
 
-/// A process whose threads run forwards at the same time holds a rank per thread, as programs that simulate a pipeline
-/// write them. (Backwards may run in a thread of their own, but the forwards of a rank's chunk run in one.)
+/// A process whose threads run forwards at the same time contains a rank per thread, as in traces of programs that
+/// simulate a pipeline. (Backwards may run in a separate thread, but the forwards of a rank's chunk run in one.)
 bool divideByThread(std::vector<RuleMatch>& matches) {
     struct Thread {
         std::int64_t owner = 0;

@@ -18,24 +18,24 @@ namespace bubblescope {
 
 class RawTrace;
 
-/// For an op that does not state its micro-batch.
+/// For an op without a recorded micro-batch.
 inline constexpr std::int64_t kUnknownMicrobatch = -1;
 
-/// A slice that a rule's names match, with the fields from its name, args and thread. A pair is two of them.
+/// A slice that a rule's names match, with the fields from its name, args and thread. A pair of ops has two of them.
 struct RuleMatch {
     std::uint32_t file = 0; ///< index in the trace
     TrackId track = 0;
     SliceId slice = 0;      ///< the halves of a pair share it
-    std::uint32_t name = 0; ///< its text: index in RuleFinds::names, or in RuleMatches::names
+    std::uint32_t name = 0; ///< index of its text in RuleFinds::names, or in RuleMatches::names
     TimeNs start{0};
     TimeNs end{0};
-    std::int64_t pid = 0;   ///< of its track
+    std::int64_t pid = 0;   ///< process number of its track
     bool on_device = false; ///< a range that the profiler mirrored onto a device
-    bool spilled = false;   ///< overlaps others of its thread, and is therefore on another track
+    bool spilled = false;   ///< overlaps other slices of its thread and is therefore on another track
     std::int64_t owner = 0;
     std::int64_t replica = 0;
-    std::optional<std::int64_t> step;      ///< if the rule states it
-    std::optional<OpKind> kind;            ///< for an op; nothing for a transfer
+    std::optional<std::int64_t> step;      ///< if the match contains it
+    std::optional<OpKind> kind;            ///< kind of the op; nothing for a transfer
     std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
     std::int64_t microbatch = 0;           ///< or kUnknownMicrobatch
     std::int64_t chunk_or_stage = 0;       ///< chunk or stage
@@ -50,7 +50,7 @@ struct RuleMatch {
 /// The matches of a rule in a file.
 struct RuleFinds {
     std::vector<RuleMatch> matches;      ///< by track, then start
-    std::vector<std::string> names;      ///< of the slices
+    std::vector<std::string> names;      ///< names of the slices
     std::int64_t unlabelled = 0;         ///< matches without required fields, which are omitted
     std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group, which are omitted
 };

@@ -33,7 +33,7 @@ struct Departure {
     Op observed;
 };
 
-/// How the pipeline was found, and the confidence in that.
+/// The way in which the pipeline was found, and the confidence in it.
 struct Explanation {
     /// "stated": by our own files; "annotations": ops are named in the trace; "inferred": from the order of compute and
     /// transfers; "given": by the user.
@@ -44,26 +44,26 @@ struct Explanation {
     /// none.
     double confidence = 1;
     std::vector<std::string> evidence; ///< sentences
-    std::string framework;             ///< name and version of a recorded job's framework, if stated; otherwise empty
-    std::string called;                ///< the schedule, as that framework calls it
-    std::string family;                ///< Bubblescope's name of it; empty if unknown
+    std::string framework;             ///< name and version of a recorded job's framework, if reported; otherwise empty
+    std::string called;                ///< that framework's name for the schedule
+    std::string family;                ///< Bubblescope's name for it; empty if unknown
     std::string flavor;
     std::vector<int>
-        layers; ///< number of layers per stage, as that framework states them; empty if it does not for all
+        layers; ///< number of layers per stage, as reported by that framework; empty unless reported for all stages
     std::vector<std::string> alternatives; ///< schedules with another order that explain the trace equally well
 };
 
-/// The user's statements about a trace.
+/// The user's information about a trace.
 struct LoadOptions {
-    std::vector<RecognitionRule> rules; ///< tried before the built-in ones
+    std::vector<RecognitionRule> rules; ///< tried before the built-in rules
     TraceRules reading;                 ///< kinds of tracks, and ranks of files
     std::optional<Mesh> mesh;           ///< how global ranks are numbered
-    /// The intended order of the steps, as an order or as a family; sizes that are 0 are those of the trace. The
-    /// observed order is compared with it alone, and if ops are not annotated, it determines which is which.
+    /// The intended order of the steps, as an order or as a family; sizes that are 0 are taken from the trace. The
+    /// observed order is compared with it alone, and if ops are not annotated, it determines which block is which op.
     std::optional<Schedule> schedule;
     std::optional<ScheduleSpec> family;
     /// If not 0, reads only this many unpacked bytes from the beginnings of all files together: the first steps. Data
-    /// that is missing only because of that is listed among the problems. Files that cannot be read in part are
+    /// that is missing only for this reason is listed among the problems. Files that cannot be read in part are
     /// unusable.
     std::uint64_t first_bytes = 0;
 };
@@ -73,9 +73,10 @@ struct LoadOptions {
 struct Run {
     std::vector<std::filesystem::path> files; ///< files that were actually read
     std::string format;                       ///< "perfetto", "chrome", "kineto", "megatron"
-    std::string annotation;                   ///< the rule that recognised the ops, for people
-    std::optional<RunInfo> info;              ///< what our own files state about themselves
-    Schedule schedule;                        ///< what the steps ran; named "custom" if no family's order equals it
+    std::string annotation;                   ///< the rule that recognised the ops, for display
+    std::optional<RunInfo> info;              ///< the information that our own files contain about themselves
+    Schedule schedule;                        ///< the order that the steps ran; named "custom" if no family's order
+                                              ///< equals it
     std::optional<Departure> departure;       ///< from the closest family, if the order equals none
     std::string closest;                      ///< that family's name, or the given schedule's
     std::optional<Schedule> closest_order;    ///< order of that family or schedule
@@ -109,7 +110,7 @@ struct LoadedTrace {
     std::shared_ptr<const GpuWork> gpu = {};
 };
 
-/// As loadRun(), for callers that need no pipeline: a trace without one is not an error, unless the user stated its
+/// Like loadRun(), for callers that need no pipeline: a trace without one is not an error, unless the user gave its
 /// schedule.
 [[nodiscard]] Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const LoadOptions& options = {});
@@ -118,7 +119,7 @@ struct LoadedTrace {
 struct RecordedChecks {
     std::vector<std::filesystem::path> files;
     CheckLog log;
-    std::optional<RunInfo> info; ///< what the files state about the run
+    std::optional<RunInfo> info; ///< the files' information about the run
     std::vector<Diagnostic> problems;
 };
 

@@ -12,21 +12,21 @@
 
 namespace bubblescope {
 
-/// By index of a step and replica.
+/// Values by index of a step and replica.
 using StepValueMap = std::map<std::pair<int, int>, StepValues>;
 
-/// The values that the framework of a recorded job states about its steps, combined over its ranks. The first rank of a
-/// tensor- or
-/// context-parallel group represents it. Empty if nothing is stated, and if a process that has raw slices failed.
+/// The values that the framework of a recorded job reports about its steps, combined over its ranks. The first rank of
+/// a tensor- or context-parallel group represents the group. Empty if nothing is reported, and if a process that has
+/// raw slices failed.
 [[nodiscard]] StepValueMap statedValues(const Run& run);
 
-/// The values that the framework states in one file, by index of the step.
+/// The values that the framework reports in one file, by index of the step.
 using FileStepValues = std::map<int, StepValues>;
 [[nodiscard]] Result<std::vector<FileStepValues>> extractStepValues(RawTrace& raw);
 inline constexpr Extractor<FileStepValues> kStepValues{"step values", extractStepValues};
 
-/// The usual size of a transfer in bytes: the median of the sizes stated by slices of transfers, in our own files and
-/// in those of recorded jobs. Nothing if none states a size.
+/// The usual size of a transfer in bytes: the median of the sizes recorded with slices of transfers, in our own files
+/// and in those of recorded jobs. Nothing if no size is recorded.
 [[nodiscard]] std::optional<std::int64_t> statedTransferBytes(const Trace& trace);
 
 /// Empty values if there are none.

@@ -31,7 +31,7 @@ enum class ColumnType : std::uint8_t {
 /// The distinct texts of a column, each once, in order of first appearance.
 class TextSet {
 public:
-    /// The text's number.
+    /// Returns the text's index.
     std::int32_t add(std::string_view text);
 
     [[nodiscard]] std::size_t size() const { return ends_.size() - 1; }
@@ -39,7 +39,7 @@ public:
         return std::string_view(bytes_).substr(static_cast<std::size_t>(ends_[number]),
                                                static_cast<std::size_t>(ends_[number + 1] - ends_[number]));
     }
-    /// Where each text begins in bytes(), and where the last one ends: size() + 1 entries.
+    /// The offset of each text in bytes(), and the end of the last one: size() + 1 entries.
     [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return ends_; }
     [[nodiscard]] const std::string& bytes() const { return bytes_; } ///< UTF-8
 
@@ -52,7 +52,7 @@ private:
     std::string bytes_;
     std::vector<std::int64_t> ends_{0};
     std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;
-    std::int32_t latest_ = -1; ///< columns often repeat a text
+    std::int32_t latest_ = -1; ///< index of the latest text, because columns often repeat texts
 };
 
 /// Bits, the lowest of a byte first.
@@ -79,7 +79,7 @@ public:
     [[nodiscard]] std::size_t nulls() const { return nulls_; }
     [[nodiscard]] bool null(std::size_t row) const { return nulls_ > 0 && !valid_.at(row); }
 
-    // The values: only the array of the column's type is filled. A null has 0.
+    // The values: only the array of the column's type is filled. Nulls are stored as 0.
     [[nodiscard]] const std::vector<std::int32_t>& int32s() const {
         return int32s_;
     } ///< for Text: indices into texts()
@@ -121,7 +121,7 @@ public:
         ColumnType type;
     };
     DataTable(std::initializer_list<Heading> headings);
-    /// Of columns of one length.
+    /// The columns must have the same length.
     explicit DataTable(std::vector<DataColumn> columns) : columns_(std::move(columns)) {}
 
     [[nodiscard]] const std::vector<DataColumn>& columns() const { return columns_; }
@@ -165,12 +165,12 @@ private:
     std::vector<DataColumn> columns_;
 };
 
-/// Writes a table as CSV (RFC 4180 except for the line ends, which are "\n"): a row of column names first, then line by
-/// line, because tables of ops have millions. Times are integer nanoseconds, as in JSON; nulls are empty cells, and
-/// texts those of csvCell().
+/// Writes a table as CSV (RFC 4180 except for the line ends, which are "\n"): a row of column names first, then one
+/// line at a time, because tables of ops have millions of rows. Times are integer nanoseconds, as in JSON; nulls are
+/// empty cells, and texts are written by csvCell().
 void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
-/// The same as a JSON list of objects, one a line.
+/// Writes a table as a JSON list of objects, one per line.
 void writeJsonRows(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
 } // namespace bubblescope::report

@@ -12,25 +12,25 @@
 #include <variant>
 #include <vector>
 
-/// The result of a command as one typed document. The code that knows the result builds it once; renderers make text
-/// for a terminal (text.h), JSON (json.h), a page in HTML (html.h) and Qt models (app/gui/models) from it. Values carry
+/// The result of a command as one typed document. The code that knows the result builds it once; renderers turn it into
+/// text for a terminal (text.h), JSON (json.h), an HTML page (html.h) and Qt models (app/gui/models). Values carry
 /// their types (times, counts, fractions); the renderer decides how they look.
 namespace bubblescope::report {
 
-/// Which readers a part of a document is for. Renderers skip parts for other readers.
+/// The readers that a part of a document is intended for. Renderers skip parts for other readers.
 enum class Reader : std::uint8_t {
     Everyone,
     People,   ///< text, pages and the app
     Text,     ///< only a terminal
-    Page,     ///< only pages, where pictures say it better
-    Programs, ///< only JSON: everything, where people see a selection
+    Page,     ///< only pages, where pictures show it better
+    Programs, ///< only JSON, which has everything where people see a selection
 };
 
 // ---- Tables ----------------------------------------------------------------------------------------------
 
-/// How a cell's value is displayed to people.
+/// The way in which a cell's value is displayed.
 enum class Look : std::uint8_t {
-    Plain, ///< as Value::text()
+    Plain, ///< like Value::text()
     Delta, ///< a time with its sign
     Percent,
     Percent2, ///< with two decimals
@@ -45,16 +45,16 @@ struct Cell {
 
     /// People see `words` instead of the value.
     [[nodiscard]] Cell as(std::string words) &&;
-    /// A bar behind the text, or a background as in a heat map, if the renderer supports it: 0 to 1.
+    /// Adds a bar behind the text, or a heat-map background, if the renderer supports it: 0 to 1.
     [[nodiscard]] Cell withBar(double length) &&;
     [[nodiscard]] Cell withShade(double depth) &&;
-    /// Stands out.
+    /// Highlights the cell if `condition` is true.
     [[nodiscard]] Cell markedIf(bool condition) &&;
 
-    [[nodiscard]] std::string text() const; ///< for people
-    /// As in a column whose largest time this is: all of them are in its unit.
+    [[nodiscard]] std::string text() const; ///< as displayed
+    /// As displayed in a column whose largest time is `largest`: all of its times use one unit.
     [[nodiscard]] std::string textBeside(TimeNs largest) const;
-    /// Of the text, without sign; 0 for other values.
+    /// The time that the text shows, without its sign; 0 for other values.
     [[nodiscard]] TimeNs timeShown() const;
 
     Value value;
@@ -66,10 +66,10 @@ struct Cell {
     std::string words;
 };
 
-/// A time in the unit of the largest one of its column; one below a hundredth of that unit keeps its own.
+/// A time in the unit of the largest one in its column; a time below a hundredth of that unit keeps its own unit.
 [[nodiscard]] std::string timeBeside(TimeNs time, TimeNs largest);
 
-/// People see "none" if there is no value; null in JSON.
+/// Displayed as "none" if there is no value; null in JSON.
 template <class T>
 [[nodiscard]] Cell orNone(const std::optional<T>& value) {
     return value ? Cell(*value) : Cell(Value()).as("none");
@@ -82,10 +82,10 @@ template <class T>
 enum class Align : std::uint8_t { Right, Left };
 
 struct Column {
-    std::string key; ///< in JSON; empty: only people see the column
-    Sentence title;  ///< for people; the app translates it
+    std::string key; ///< key in JSON; if empty, only people see the column
+    Sentence title;  ///< displayed; the app translates it
     Align align = Align::Right;
-    bool hidden = false; ///< from people
+    bool hidden = false; ///< hidden from people
 };
 
 /// A column for people and programs.
@@ -116,16 +116,18 @@ struct Table {
     std::vector<Column> columns;
     std::vector<std::vector<Cell>> rows;
     Reader reader = Reader::Everyone;
-    std::size_t most_in_text = kAll; ///< a terminal shows this many rows, then how many more there are
+    std::size_t most_in_text = kAll; ///< a terminal shows this many rows, then the number of the others
     std::size_t most_open = 40;      ///< a page folds rows beyond this
-    std::size_t indent = 2;          ///< in text
-    std::string more;                ///< a pattern for the number of omitted rows; by default it adds that JSON has all
+    std::size_t indent = 2;          ///< number of blanks, in text
+    std::string more;                ///< a pattern for the number of omitted rows; the default adds that JSON has all
+                                     ///< rows
 };
 
 /// Times of things (rows) on ranks, replicas or similar (columns), for people. If there are more columns than fit, text
-/// shows the mean and both ends of each row, and a page transposes it. JSON has the same data elsewhere, rank by rank.
+/// shows the mean and the extremes of each row, and a page transposes the matrix. JSON has the same data elsewhere,
+/// rank by rank.
 struct Matrix {
-    std::string corner; ///< what the columns are: "rank"
+    std::string corner; ///< the meaning of the columns: "rank"
     std::vector<std::string> columns;
     struct Row {
         std::string name;
@@ -145,7 +147,7 @@ struct Line {
     std::string text;
     bool wrap = false;
     Reader reader = Reader::People;
-    bool apart = false; ///< in text, a blank line before it
+    bool apart = false; ///< in text, preceded by a blank line
 };
 
 /// Something that deserves attention. In JSON an array of `data` under the findings' key.
@@ -153,13 +155,13 @@ struct Finding {
     std::string_view severity; ///< "good", "notice", "warning", "serious"
     std::string_view kind;
     Sentence message;
-    Sentence seen; ///< in how many steps, and how certain; may be empty
+    Sentence seen; ///< the number of affected steps, and the certainty; may be empty
     Sentence suggestion;
-    std::string command; ///< the command that shows it; may be empty
+    std::string command; ///< the command that shows the finding; may be empty
     Value data;
 };
 
-/// For people the first ones and the number of others; for programs all.
+/// People see the first ones and the number of the others; programs get all.
 struct Findings {
     static constexpr std::size_t kScreen = static_cast<std::size_t>(-1); ///< as many as fit on a screen of text
 
@@ -180,7 +182,7 @@ struct Figures {
     std::vector<Figure> list;
 };
 
-/// Bars below one another, each as long as its parts together; all have the same parts in the same order.
+/// Bars below one another, each as long as the sum of its parts; all have the same parts in the same order.
 struct Bars {
     struct Part {
         std::string name;        ///< in the legend and the tooltip
@@ -194,7 +196,7 @@ struct Bars {
     std::vector<Bar> list;
 };
 
-/// An SVG document that Bubblescope made.
+/// An SVG document drawn by Bubblescope.
 struct Drawing {
     std::string svg;
     std::string description;
@@ -216,7 +218,7 @@ using Block =
 struct Section {
     std::string key;
     std::string heading; ///< for people; none if empty
-    std::string note;    ///< of the heading, in brackets in text and below it on a page
+    std::string note;    ///< a note on the heading: in brackets in text, below the heading on a page
     std::vector<Block> blocks;
     Reader reader = Reader::Everyone;
 
@@ -235,7 +237,7 @@ struct Sections {
     Reader reader = Reader::Everyone;
 };
 
-/// As Sections, but generated while they are written, because all of them together would take much more memory than
+/// Like Sections, but generated while they are written, because all of them together would take much more memory than
 /// their source, which must outlive the document. Only for programs.
 struct MadeSections {
     std::string key;
@@ -243,7 +245,7 @@ struct MadeSections {
     std::function<Section(std::size_t)> make;
 };
 
-/// A whole document is a section without key; pages take title and foot from here.
+/// A whole document: a section without a key, plus the title and foot of pages.
 struct Document : Section {
     std::string title;
     std::string subtitle;

@@ -83,7 +83,7 @@ double fullLength(const std::vector<Bars::Bar>& bars) {
     return std::min(lengths.back(), 1.6 * lengths[lengths.size() / 2]);
 }
 
-/// Cells that are words already.
+/// Cells already formatted as text.
 struct HtmlGrid {
     struct Title {
         std::string text;
@@ -224,7 +224,7 @@ private:
 
     void write(const Drawing& drawing) {
         writeZoom();
-        // Inside a page an SVG element stands without an XML declaration.
+        // An SVG element inside a page has no XML declaration.
         const std::string_view svg = drawing.svg;
         const std::size_t element = svg.find("<svg");
         out_ += fmt::format("<div class=\"drawing\" role=\"img\" aria-label=\"{}\">\n{}\n</div>\n",
@@ -276,7 +276,8 @@ private:
         for (const HtmlGrid::Title& title : grid.titles)
             out_ += fmt::format("<th{}>{}</th>", title.number ? " class=\"n\"" : "", escapeXml(title.text));
         out_ += "</tr></thead>\n<tbody>\n";
-        std::vector<TimeNs> largest(grid.titles.size()); // of all rows: a table may be written in two parts
+        std::vector<TimeNs> largest(grid.titles.size()); // largest time of all rows: a table may be written in two
+                                                         // parts
         for (const std::vector<Cell>& row : grid.rows) {
             for (std::size_t c = 0; c < largest.size(); ++c)
                 largest[c] = std::max(largest[c], row[c].timeShown());

@@ -13,7 +13,7 @@
 namespace bubblescope::report {
 namespace {
 
-/// A string of JSON with escapes for what editors and terminals would obey, or end a line at.
+/// A JSON string with escapes for characters that editors and terminals would interpret as controls or line ends.
 std::string visibleJson(std::string text) {
     std::string out;
     for (std::string_view rest = text; !rest.empty();) {
@@ -29,7 +29,7 @@ std::string visibleJson(std::string text) {
 
 class JsonWriter {
 public:
-    /// With `sink` the text goes there, some lines at a time.
+    /// With a `sink`, the text is passed to it a few lines at a time.
     explicit JsonWriter(JsonLayout layout, const JsonSink& sink = {})
         : indented_(layout == JsonLayout::Indented), sink_(sink) {}
 
@@ -56,7 +56,7 @@ private:
     void put(bool value) { out_ += value ? "true" : "false"; }
     void put(std::int64_t value) { fmt::format_to(std::back_inserter(out_), "{}", value); }
     void put(TimeNs value) { put(std::int64_t{value.count()}); }
-    // The shortest digits that give the number back, as the JSON library has them.
+    // The fewest digits that read back as the same number, from the JSON library.
     void put(double value) { out_ += nlohmann::json(value).dump(); }
 
     void put(const std::string& text) {
@@ -87,7 +87,7 @@ private:
             member(each);
     }
 
-    // ---- Parts of a document: members of the object that their section is ----
+    // ---- Parts of a document: members of their section's object ----
 
     void members(const Section& section) {
         for (const Block& block : section.blocks)
@@ -209,7 +209,7 @@ private:
     bool indented_;
     JsonSink sink_;
     std::string out_;
-    std::vector<bool> empty_; ///< of the open brackets
+    std::vector<bool> empty_; ///< one per open bracket
 };
 
 } // namespace

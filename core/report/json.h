@@ -10,12 +10,12 @@ namespace bubblescope::report {
 
 enum class JsonLayout { Indented, OneLine };
 
-/// "schema_version", with which every document begins: it grows when a key changes its meaning or goes, not when one is
-/// added. The manual lists all keys (report.md).
+/// "schema_version", the first key of every document: it increases when a key changes its meaning or is removed, not
+/// when one is added. The manual lists all keys (report.md).
 inline constexpr int kSchemaVersion = 1;
 
-/// One JSON document, indented by two blanks or in one line, keys in their order, without a line end. Times are integer
-/// nanoseconds. Bytes that are not valid UTF-8 become U+FFFD.
+/// A JSON document, indented by two blanks or in one line, with keys in insertion order and without a line end. Times
+/// are integer nanoseconds. Bytes that are not valid UTF-8 become U+FFFD.
 [[nodiscard]] std::string toJson(const Value& value, JsonLayout layout = JsonLayout::Indented);
 
 /// The part of a document that is for programs.

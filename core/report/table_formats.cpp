@@ -57,7 +57,7 @@ std::string markdownText(std::string_view text) {
     return out;
 }
 
-/// The lines of what people see: cells with `between`, each line between `before` and `after`.
+/// The lines that people see: cells joined by `between`, each line enclosed in `before` and `after`.
 struct Lines {
     std::string_view before;
     std::string_view between;

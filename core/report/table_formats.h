@@ -4,15 +4,15 @@
 
 #include <string>
 
-/// A table for papers and other programs, by itself.
+/// Formats of a single table, for papers and other programs.
 
 namespace bubblescope::report {
 
-/// The columns with keys and their values as JSON has them; an empty cell where there is none.
+/// The columns with keys, with values as in JSON; missing values are empty cells.
 [[nodiscard]] std::string toCsv(const Table& table);
-/// What people see, as a tabular of booktabs.
+/// The table as people see it, as a LaTeX tabular with booktabs.
 [[nodiscard]] std::string toLatex(const Table& table);
-/// What people see, as a table of GitHub's Markdown.
+/// The table as people see it, in GitHub's Markdown.
 [[nodiscard]] std::string toMarkdown(const Table& table);
 
 } // namespace bubblescope::report

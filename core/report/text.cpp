@@ -15,7 +15,7 @@ bool showsAsText(Reader reader) {
     return reader == Reader::Everyone || reader == Reader::People || reader == Reader::Text;
 }
 
-/// Cells that are words already, below their titles.
+/// Cells already formatted as text, below their titles.
 class TextGrid {
 public:
     explicit TextGrid(std::size_t indent) : indent_(indent) {}
@@ -74,7 +74,7 @@ TimeNs largestTime(const Matrix& matrix) {
     return largest;
 }
 
-/// The mean of a row, and the columns at its ends.
+/// The mean of a row, and the columns with its extremes.
 std::vector<std::string> summary(const Matrix& matrix, const Matrix::Row& row, TimeNs largest) {
     const auto [least, most] = std::ranges::minmax_element(row.times);
     const auto count = static_cast<std::int64_t>(row.times.size());
@@ -122,7 +122,7 @@ std::string matrixText(const Matrix& matrix) {
     return grid.text();
 }
 
-/// `text` in a style, if there are any.
+/// `text` in a style, if styles are used.
 std::string styled(std::string_view text, std::string_view style, const TextLayout& layout) {
     return layout.colors ? fmt::format("{}{}{}", style, text, kPlainStyle) : std::string(text);
 }
@@ -235,7 +235,7 @@ std::string wrapped(std::string_view head, std::string_view words, std::size_t w
     const std::string shown = visible(words, LineEnds::Kept);
     std::string_view text = shown;
     std::size_t column = indent;
-    bool begun = false; // whether the line has a word
+    bool begun = false; // true if the line has a word
     while (!text.empty()) {
         const std::string_view word = text.substr(0, text.find(' '));
         text.remove_prefix(std::min(word.size() + 1, text.size()));

@@ -9,16 +9,16 @@
 
 namespace bubblescope::report {
 
-/// Width of text for people, in characters; half of a terminal's usual width on a screen.
+/// Default width of text, in characters; about half of a full-screen terminal.
 inline constexpr std::size_t kTextWidth = 100;
 
-/// How to lay out text for its reader.
+/// The layout of text.
 struct TextLayout {
-    std::size_t width = kTextWidth; ///< sentences are wrapped at this width; tables are as wide as they are
+    std::size_t width = kTextWidth; ///< sentences are wrapped at this width; tables keep their own
     bool colors = false;            ///< with the codes of kStyles
 };
 
-/// The codes with which a terminal shows headings, severities and commands, and the one that ends them.
+/// The codes with which a terminal shows headings, severities and commands, and the code that resets them.
 inline constexpr std::string_view kHeadingStyle = "\x1b[1m";
 inline constexpr std::string_view kSeriousStyle = "\x1b[31;1m";
 inline constexpr std::string_view kWarningStyle = "\x1b[33;1m";

@@ -20,14 +20,13 @@ namespace bubblescope::report {
 
 struct Member;
 
-/// A typed value of a report: its JSON document has it, and text, pages and tables show it in words. Only renderers
-/// format it.
+/// A typed value of a report: JSON contains it as data; text, pages and tables display it. Only renderers format it.
 class Value {
 public:
     using List = std::vector<Value>;
     using Object = std::vector<Member>; ///< members in the order in which they are written
 
-    /// A member or cell without any content. JSON leaves the key out.
+    /// A member or cell without any content. JSON omits the key.
     struct Absent {};
 
     Value(); ///< null
@@ -45,7 +44,7 @@ public:
     Value(std::string value);
     Value(std::string_view value);
     Value(const char* value);
-    Value(Sentence value); ///< JSON and text have it in English, the app translates it
+    Value(Sentence value); ///< in English in JSON and text; the app translates it
     template <class Tag>
     Value(Id<Tag> value) : data_(std::int64_t{value.value}) {}
     template <class T>
@@ -64,7 +63,7 @@ public:
     }
 
     [[nodiscard]] bool absent() const { return std::holds_alternative<Absent>(data_); }
-    /// In words: "1.5 ms", "3", "rank 2". Empty for null; lists, objects and truth values have no words.
+    /// As displayed: "1.5 ms", "3", "rank 2". Empty for null, lists, objects and booleans.
     [[nodiscard]] std::string text() const;
 
     /// For renderers.
@@ -83,8 +82,9 @@ public:
     }
 
 private:
-    // Sentences are behind pointers, which are shared because values never change, so that the many numbers of a
-    // document stay small. Lists of members are too, because variants need complete types, which a member is not yet.
+    // Sentences are stored through pointers, which are shared because values never change, so that the many numbers of
+    // a document stay small. So are lists of members, because variants need complete types, and a member is not
+    // complete yet.
     std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string,
                  std::shared_ptr<const Sentence>, List, std::shared_ptr<const Object>>
         data_;

@@ -8,7 +8,7 @@
 namespace bubblescope::report {
 namespace {
 
-/// A string of JSON that also cannot end a script element.
+/// A JSON string in which nothing can end a script element.
 void addText(std::string& out, std::string_view text) {
     out += '"';
     for (const char c : text) {

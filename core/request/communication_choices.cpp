@@ -31,8 +31,8 @@ std::set<Edge> edgesOf(const Schedule& order) {
     return edges;
 }
 
-/// Puts each edge into the first communicator with which everything stays safe. Edges that have no rule yet have one
-/// communicator each, which adds no wait to those of one per edge.
+/// Puts each edge into the first communicator with which everything stays safe. Edges without a rule yet have one
+/// communicator each, which adds no waits beyond those of one per edge.
 std::vector<CommunicatorRule> mergedEdges(const LoweredSchedule& lowered, QueueModel queues) {
     const std::set<Edge> edges = edgesOf(lowered.order);
     std::vector<CommunicatorRule> alone;
@@ -73,7 +73,7 @@ std::size_t communicatorCount(const Communicators& communicators, const Schedule
 }
 
 bool fewEnoughToMerge(const LoweredSchedule& lowered) {
-    constexpr std::size_t kMost = 3'000'000; // a few seconds
+    constexpr std::size_t kMost = 3'000'000; // takes a few seconds
     std::size_t actions = 0;
     for (const auto& list : lowered.actions)
         actions += list.size();
@@ -99,7 +99,7 @@ Result<std::vector<CommunicationChoice>> communicationChoices(const Schedule& or
                                                               LoweringRequest lowering, QueueModel queues,
                                                               const WeightTimes& weights) {
     std::vector<CommunicationChoice> choices;
-    lowering.lower = "torch"; // the one with a choice of receives
+    lowering.lower = "torch"; // the only one with a choice of where to place receives
     for (const bool deferred : {false, true}) {
         lowering.defer_receives = deferred;
         BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, lowering.lowered(order, {}));

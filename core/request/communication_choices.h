@@ -11,21 +11,22 @@
 
 namespace bubblescope {
 
-/// A place for receives and a kind of communicators, and their effect on an order.
+/// A choice of where to place receives and which communicators to use, with its effect on an order.
 struct CommunicationChoice {
     bool deferred_receives = false;
     CommunicatorKind kind = CommunicatorKind::One;
-    std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as first fit finds
-    std::size_t communicators = 0;       ///< how many
+    std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as a first-fit search finds
+    std::size_t communicators = 0;       ///< number of communicators
     bool can_hang = false;
     bool pairs_wrongly = false;
-    std::optional<TimeNs> makespan; ///< none if it hangs
+    std::optional<TimeNs> makespan; ///< empty if the order hangs
     [[nodiscard]] bool safe() const { return !can_hang && !pairs_wrongly; }
 };
 
-/// Every choice for an order; otherwise lowers it as requested in `lowering`. Safe ones first, then the shortest step,
-/// then the fewest communicators. If one communicator is unsafe and one per edge is safe, also merges edges as far as
-/// they stay safe, unless there are too many to try. Errors: those of LoweringRequest::lowered() and simulateLowered().
+/// All choices for an order, which is otherwise lowered as requested in `lowering`. Sorted: safe choices first, then by
+/// step time, then by number of communicators. If one communicator is unsafe and one per edge is safe, also merges
+/// edges as far as they stay safe, unless there are too many to try. Errors: those of LoweringRequest::lowered() and
+/// simulateLowered().
 [[nodiscard]] Result<std::vector<CommunicationChoice>> communicationChoices(const Schedule& order,
                                                                             const CostModel& costs,
                                                                             LoweringRequest lowering, QueueModel queues,

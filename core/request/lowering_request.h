@@ -9,9 +9,9 @@
 
 namespace bubblescope {
 
-/// The framework whose sends, receives and actions on weights a user wants to see in an order.
+/// The framework whose sends, receives and weight actions are to be added to an order.
 struct LoweringRequest {
-    /// "torch", "megatron" or "megatron-separate"; empty: those of the file, if there is one.
+    /// "torch", "megatron" or "megatron-separate"; empty: the actions of the file, if there is one.
     std::string lower;
     bool defer_receives = false;
     std::optional<int> max_active_stages;
@@ -22,7 +22,7 @@ struct LoweringRequest {
     [[nodiscard]] bool wanted() const { return !lower.empty(); }
     /// Chooses the framework's own order of a family if no flavor is given.
     void chooseFlavor(ScheduleSpec& spec) const;
-    /// An order with its actions: as the framework makes them, otherwise as in the file that it was read from (empty:
+    /// An order with its actions: the framework's, or else those in the file that the order was read from (empty:
     /// none). Errors: Usage, Input.
     [[nodiscard]] Result<LoweredSchedule> lowered(Schedule order, const std::string& file) const;
 

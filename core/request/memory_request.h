@@ -22,23 +22,23 @@ struct MemoryReport {
     [[nodiscard]] bool overBudget() const;
 };
 
-/// A user's statements about memory: a file of the model's tensor sizes or the name of a known model, how it is
+/// The user's memory options: a file of the model's tensor sizes or the name of a known model, how the model is
 /// distributed, and a budget.
 struct MemoryRequest {
     std::string model;                  ///< a file; empty: none
     std::string preset;                 ///< instead of a file, such as "llama3-8b"; empty: none
     std::optional<std::int64_t> budget; ///< bytes per rank
     std::optional<int> tensor_ranks;    ///< for a preset; default 1
-    std::optional<int> sequence;        ///< tokens, for a preset; default is the model's own
+    std::optional<int> sequence;        ///< tokens, for a preset; defaults to the model's own
     std::optional<int> microbatch;      ///< sequences, for a preset; default 1
 
-    /// None without a model. `schedule` must be valid. Errors: Usage, Input.
+    /// Empty without a model. `schedule` must be valid. Errors: Usage, Input.
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
     [[nodiscard]] Result<std::optional<MemoryModel>> use(const Schedule& schedule) const;
     [[nodiscard]] bool hasModel() const { return !model.empty() || !preset.empty(); }
-    /// Of the model that is given. Errors: Usage, Input.
+    /// The sizes of the given model. Errors: Usage, Input.
     [[nodiscard]] Result<ModelSizes> sizes() const;
-    /// The preset's shape as it is spread; none for a file. Errors: Usage.
+    /// The preset's shape, distributed as requested; empty for a file. Errors: Usage.
     [[nodiscard]] Result<std::optional<TransformerShape>> shape() const;
 
 private:

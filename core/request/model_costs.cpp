@@ -70,7 +70,7 @@ private:
         return made;
     }
 
-    /// Tokens by `in` times `in` by `out`.
+    /// The product of tokens × `in` and `in` × `out`.
     [[nodiscard]] Operator matmul(std::string_view name, double in, double out) const {
         Operator made = op(name, time(2 * tokens_ * in * out / speed_.flops));
         made.splittable = true;

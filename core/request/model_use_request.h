@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// What a user states of the model that a run trains and of its devices.
+/// The user's description of the model that a run trains, and of its devices.
 struct ModelUseRequest {
     ModelRequest model;
     int global_batch = 0;
@@ -17,7 +17,7 @@ struct ModelUseRequest {
     std::optional<double> teraflops; ///< peak of a device
     std::optional<int> devices;
 
-    /// None without a model. Errors: Usage.
+    /// Empty without a model. Errors: Usage.
     [[nodiscard]] Result<std::optional<TrainedModel>> trained() const;
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run) const;
 };

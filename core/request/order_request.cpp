@@ -40,7 +40,7 @@ Schedule someOrder(const SearchRequest& request) {
         for (int m = 0; m < request.microbatches; ++m) {
             const bool second = m >= request.microbatches - request.second;
             if (apart == 2 && second != (stage % 2 == 1)) continue;
-            // The copies of a second model take its micro-batches in turn.
+            // The copies of a second model take turns with its micro-batches.
             const int of_copy = second ? request.second / request.second_copies : 0;
             if (second && (m - (request.microbatches - request.second)) / of_copy !=
                               stage / 2 / (request.pp / request.second_copies))

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPlacementShape = "write one line stage,rank per stage, or give a schedule file";
 
-/// A line of the file: which rank holds a stage.
+/// A line of the file: a stage, and the rank that holds it.
 struct StagePlace {
     std::size_t line = 0;
     int stage = 0;

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// What a user states of a model: the name of a known one, and sizes that take precedence over it.
+/// The user's description of a model: the name of a known one, and sizes that override it.
 struct ModelRequest {
     std::string preset;
     std::optional<std::int64_t> layers;
@@ -22,17 +22,17 @@ struct ModelRequest {
     std::optional<std::int64_t> vocabulary;
 
     [[nodiscard]] bool given() const;
-    /// Sizes without a preset are those of Llama's kind: SwiGLU, no biases, fused attention. Errors: Usage.
+    /// Without a preset, the sizes describe a model like Llama: SwiGLU, no biases, fused attention. Errors: Usage.
     [[nodiscard]] Result<TransformerShape> shape() const;
 };
 
-/// What a user states of the devices: the name of known ones, and rates that take precedence over it.
+/// The user's description of the devices: the name of known ones, and rates that override it.
 struct ClusterRequest {
     std::string device;
     int devices = 0;
     std::optional<int> per_host;
     std::optional<std::int64_t> memory; ///< bytes
-    std::optional<double> teraflops;    ///< dense products in 16 bits
+    std::optional<double> teraflops;    ///< dense 16-bit matrix products
     std::optional<double> teraflops_fp8;
     std::optional<std::int64_t> memory_rate; ///< bytes per second
     std::optional<std::int64_t> link;
@@ -45,7 +45,7 @@ struct ClusterRequest {
     [[nodiscard]] Result<plan::Cluster> cluster() const;
 };
 
-/// A question for the best plan.
+/// A request for the best plan.
 struct PlanRequest {
     ModelRequest model;
     ClusterRequest cluster;

@@ -10,14 +10,14 @@
 
 namespace bubblescope {
 
-/// A user's statements about communicators.
+/// The user's choice of communicators.
 struct QueueRequest {
-    std::string communicators; ///< one, direction, edge, pair, tag, or a file; empty: not stated
+    std::string communicators; ///< one, direction, edge, pair, tag, or a file; empty: not given
     std::optional<std::int64_t> eager;
     bool receive_blocks_compute = false;
 
     [[nodiscard]] bool given() const { return !communicators.empty() || eager || receive_blocks_compute; }
-    /// Tags if no communicators are stated. Errors: Usage; Input, also for a transfer of the order that matches no
+    /// Uses tags if no communicators are given. Errors: Usage; Input, also for a transfer of the order that matches no
     /// communicator of the file.
     [[nodiscard]] Result<QueueModel> model(const Schedule& order) const;
 };

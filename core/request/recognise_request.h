@@ -10,13 +10,13 @@
 
 namespace bubblescope {
 
-/// A user's knowledge about a trace.
+/// The user's information about a trace.
 struct RecogniseRequest {
-    std::vector<std::string> rules; ///< files of further rules for names of ops, and for lanes
-    std::vector<std::string> ranks; ///< "PATTERN=RANK": of files and processes by name
+    std::vector<std::string> rules; ///< files with additional rules for op names and lanes
+    std::vector<std::string> ranks; ///< "PATTERN=RANK": ranks of files and processes, by name
     std::string mesh;               ///< "pp=4,dp=2"; empty: unknown
     std::string mesh_order;         ///< empty: torchtitan's
-    ScheduleRequest schedule;       ///< that the trace should show; sizes may be left open
+    ScheduleRequest schedule;       ///< the schedule that the trace should show; sizes may be left open
 
     /// Errors: Usage, and Input for a file of rules.
     [[nodiscard]] Result<std::optional<Mesh>> parsedMesh() const;

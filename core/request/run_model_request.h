@@ -13,20 +13,20 @@ namespace bubblescope {
 
 /// A recorded run to be modelled, and information that is not in its trace.
 struct RunModelRequest {
-    std::vector<std::string> files; ///< or directories
+    std::vector<std::string> files; ///< files or directories
     RecogniseRequest recognise;
     StepRequest steps;
     std::string layers;              ///< per stage: "4,4,3", or a framework's layout; empty: unknown
     double input_share = 50;         ///< percentage of a whole backward for the input gradient
     std::optional<double> max_error; ///< per cent
 
-    /// For the requested steps. Errors: Usage, and those of runModel().
+    /// The model of the requested steps. Errors: Usage, and those of runModel().
     [[nodiscard]] Result<RunModel> model(const Run& run, const RunClocks& clocks) const;
     /// The meaning of `layers` for a run on `pp` ranks. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(int pp) const;
-    /// As above; if not given, what the run's framework states. Errors: Usage.
+    /// As above; if not given, the layers that the run's framework reports. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(const Run& run) const;
-    /// None unless it was requested: there is always an answer, with its error.
+    /// Empty unless requested: without a limit, every model is accepted and its error reported.
     [[nodiscard]] std::optional<double> mostError() const {
         return max_error ? std::optional(*max_error / 100) : std::nullopt;
     }

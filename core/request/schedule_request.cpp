@@ -59,7 +59,7 @@ Status ScheduleRequest::open(LoadOptions& options) const {
     }
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
     ScheduleSpec wanted = specOf(spec.name, spec.flavor, vpp.value_or(0));
-    if (family == nullptr) return makeSchedule(wanted).error(); // names those there are
+    if (family == nullptr) return makeSchedule(wanted).error(); // the error lists the families that exist
     const FamilyFlavor named{spec.name, spec.flavor};
     BUBBLESCOPE_TRY(checkUsedParts(wanted, {&named, 1}));
     options.family = std::move(wanted);
@@ -133,8 +133,8 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
     }
     int pipelines = 1;
     if (!spec.name.empty()) {
-        const Result<Schedule> made = schedule(model); // some families have other chunks than they are asked for
-        if (!made.ok()) return {};                     // its generation reports the problem
+        const Result<Schedule> made = schedule(model); // some families use another number of chunks than requested
+        if (!made.ok()) return {};                     // generating it reports the problem
         stages = made.value().stages();
         pipelines = routes(made.value().placement);
     }

@@ -21,16 +21,17 @@ struct Planned {
     CostModel costs;
 };
 
-/// Which schedule a user means, with which times.
+/// The schedule that a user means, and its times.
 struct ScheduleRequest {
-    /// Family, sizes, limits, latency, loss; sizes are 0 if not given. Its chunks and times follow from the rest.
+    /// Family, sizes, limits, latency, loss; sizes are 0 if not given. Its chunks and times are derived from the other
+    /// members.
     ScheduleSpec spec{.name = "", .flavor = "", .pp = 0, .microbatches = 0};
-    std::optional<int> vpp;                     ///< if not given: the result of chunks()
-    std::vector<std::int64_t> activation_sizes; ///< spec.sizes: three, or none
+    std::optional<int> vpp;                     ///< defaults to the result of chunks()
+    std::vector<std::int64_t> activation_sizes; ///< three sizes for spec.sizes, or none
     std::string file;                           ///< instead of a family
-    std::optional<Schedule> order;              ///< already loaded, instead of both
+    std::optional<Schedule> order;              ///< an order that is already loaded, instead of both
     std::string op_costs;                       ///< a file; empty: none
-    std::string pair_cuts = "paddle";           ///< with op_costs
+    std::string pair_cuts = "paddle";           ///< used with op_costs
     std::optional<TimeNs> forward;
     std::optional<TimeNs> backward;
     std::optional<TimeNs> input_grad;
@@ -40,35 +41,35 @@ struct ScheduleRequest {
     std::string op_times;    ///< a file; empty: none
     TransferRequest transfers;
 
-    /// Op times and latency, from stage_times, op_costs or the single times. Without `forward`, the single times are
-    /// `usual_forward` and, for the backward, twice that.
+    /// Op times and latency, from stage_times, op_costs or the individual times. Without `forward`, a forward takes
+    /// `usual_forward` and a backward twice that.
     [[nodiscard]] Result<CostModel> costs(TimeNs usual_forward) const;
 
-    /// From the name and its sizes, from the file (not validated), or the loaded order; a schedule from a file is named
-    /// after the family with the same order, otherwise "custom". `times` are the result of costs(), for families whose
-    /// order depends on them.
+    /// Generated from the name and sizes, read from the file (not validated), or the loaded order; a schedule from a
+    /// file is named after the family with the same order, otherwise "custom". `times` are the result of costs(), for
+    /// families whose order depends on them.
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 
-    /// Both, with transfers and the times of single ops.
+    /// The schedule and its costs, with transfers and the times of individual ops.
     [[nodiscard]] Result<Planned> plan(TimeNs usual_forward) const;
 
-    /// As plan(), with times of an op of a rank's part that is cut into `chunks` (none: into as many as the order has):
-    /// an op of another cut takes its share. Times of as many stages as there are ranks are of a whole rank's part.
-    /// Accepts what the order does not use.
+    /// Like plan(), but the times are those of an op when a rank's model part is cut into `chunks` (empty: as many as
+    /// the order has); with another number of chunks, an op takes its share of the work. If there are as many stage
+    /// times as ranks, each is the time of a rank's whole part. Accepts inputs that the order does not use.
     [[nodiscard]] Result<Planned> planShare(TimeNs usual_forward, std::optional<int> chunks) const;
 
-    /// Another schedule of the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.
+    /// Another schedule with the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.
     /// `other_vpp`, if given, replaces `vpp`.
     [[nodiscard]] Result<Schedule> sibling(const std::string& sibling_name, const CostModel& times,
                                            std::optional<int> other_vpp = {}) const;
 
-    /// Chunks per rank: as given, else one if the family can have one, else two.
+    /// Chunks per rank: as given, or else one if the family allows it, or else two.
     [[nodiscard]] int chunks() const;
 
-    /// The schedule that a trace should show; sizes that are not given are left open.
+    /// Asks `options` for the schedule that a trace should show; sizes that are not given are left open.
     [[nodiscard]] Status open(LoadOptions& options) const;
-    /// Rejects what the request states and none of these orders uses: limits and groups that their families do not
-    /// know, times of pairs and halves that they do not have. Errors: Usage.
+    /// Rejects inputs that none of these orders uses: limits and groups that their families do not have, times of pairs
+    /// and halves that do not occur. Errors: Usage.
     [[nodiscard]] Status checkUsed(std::span<const Schedule> orders) const;
     /// True if op times are given.
     [[nodiscard]] bool timed() const;
@@ -83,12 +84,12 @@ private:
     [[nodiscard]] ScheduleSpec specOf(const std::string& family, const std::string& whose, int chunks) const;
     [[nodiscard]] Result<Schedule> generate(const std::string& family, const std::string& whose, const CostModel& times,
                                             int chunks) const;
-    /// The last stage of each pipeline computes the loss.
+    /// Adds the loss to the last stage of each pipeline.
     [[nodiscard]] Status addLoss(CostModel& model) const;
-    /// The ops' times from op_costs, or from `forward` and its kind.
+    /// The ops' times from op_costs, or from `forward` and the other individual times.
     [[nodiscard]] Result<CostModel> operatorCosts() const;
     [[nodiscard]] Result<CostModel> singleCosts(TimeNs usual_forward) const;
-    /// Both, with the latency and without the loss.
+    /// Op times with the latency but without the loss.
     [[nodiscard]] Result<CostModel> opCosts(TimeNs usual_forward) const;
 };
 

@@ -15,7 +15,7 @@ namespace {
 /// More would be a search, not a comparison.
 constexpr std::size_t kMostPoints = 10'000;
 
-/// The next combination, the last axis first. False after the last one.
+/// Advances to the next combination, the last axis first. False after the last one.
 bool advance(std::vector<std::size_t>& at, const std::vector<SweepAxis>& axes) {
     for (std::size_t i = axes.size(); i-- > 0;) {
         if (++at[i] < axes[i].settings.size()) return true;
@@ -24,8 +24,8 @@ bool advance(std::vector<std::size_t>& at, const std::vector<SweepAxis>& axes) {
     return false;
 }
 
-/// Points of one order and otherwise equal values appear once: not every family has other chunks, and files have their
-/// sizes.
+/// Points with the same order and otherwise equal values appear once: some families fix the number of chunks, and files
+/// have their own sizes.
 using Identity = std::tuple<std::string, std::string, int, int, int, std::vector<std::string>>;
 
 Identity identityOf(const SweepPoint& point, const std::vector<SweepAxis>& axes, bool from_file) {
@@ -62,7 +62,7 @@ SweepPoint SweepRequest::point(const ScheduleRequest& request, TimeNs usual_forw
     SweepPoint made;
     Result<Planned> planned = request.planShare(usual_forward, chunks_of_times);
     if (!planned.ok() && request.vpp && usualChunks(request.spec.name, request.spec.flavor) != *request.vpp) {
-        // A family whose chunks are fixed takes its own.
+        // A family with a fixed number of chunks uses that number.
         ScheduleRequest own = request;
         own.vpp.reset();
         if (Result<Planned> with_own = own.planShare(usual_forward, chunks_of_times); with_own.ok())

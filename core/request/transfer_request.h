@@ -15,16 +15,16 @@ namespace bubblescope {
 /// "unlimited", "direction", "link" or "rank". Error: Usage, for any other name.
 [[nodiscard]] Result<CommStreams> parseCommStreams(std::string_view name);
 
-/// A user's statements about the cost of transfers, apart from their latency.
+/// The user's options for the cost of transfers, apart from their latency.
 struct TransferRequest {
-    TransferModel stated;                       ///< without links and, if it differs, gradient_bytes
-    std::optional<std::int64_t> gradient_bytes; ///< if not given, stated.activation_bytes
+    TransferModel stated;                       ///< excludes links and, if given separately, gradient_bytes
+    std::optional<std::int64_t> gradient_bytes; ///< defaults to stated.activation_bytes
     std::string links;                          ///< a file; empty: none
 
-    bool eager_sends = false; ///< small sends end early, so that sizes count even where bytes take no time
+    bool eager_sends = false; ///< small sends complete early, so that sizes matter even if bytes take no time
 
-    /// `pp`: ranks that a file of links may name. `timed`: transfers take time by something else, such as a latency.
-    /// Rejects what has no effect. Errors: Usage, Input.
+    /// `pp` is the number of ranks that a file of links may name. `timed` means that transfers take time for another
+    /// reason, such as a latency. Rejects options that have no effect. Errors: Usage, Input.
     [[nodiscard]] Result<TransferModel> model(int pp, bool timed) const;
 };
 

@@ -14,7 +14,7 @@ namespace bubblescope {
 
 /// An action of a rank's runtime, with PyTorch's names.
 enum class ActionKind : std::uint8_t {
-    Compute,         ///< an op, or an overlapped pair of two
+    Compute,         ///< an op, or an overlapped pair of ops
     SendForward,     ///< SEND_F: posts the send of a stage's output
     ReceiveForward,  ///< RECV_F: posts the receive of a stage's input
     SendBackward,    ///< SEND_B: posts the send of the gradient for a stage's input
@@ -22,19 +22,19 @@ enum class ActionKind : std::uint8_t {
     WaitSendForward, ///< WAIT_SEND_F: waits until that send has ended
     WaitSendBackward,
     Unshard, ///< starts gathering a stage's weights
-    Reshard, ///< frees them
+    Reshard, ///< frees a stage's weights
     ReduceGrad,
     WaitReduceGrad,
 };
 
-/// An action of a rank. `stage` is the one that PyTorch writes: the sender's own for a send, the receiver's own for a
+/// An action of a rank. `stage` is the one in PyTorch's notation: the sender's own for a send, the receiver's own for a
 /// receive.
 struct Action {
     Stage stage;
     Microbatch microbatch{-1}; ///< -1 for actions on weights
     std::int32_t op = -1;      ///< for Compute: index of the op, or of a pair's first op, in its rank's list
     ActionKind kind = ActionKind::Compute;
-    bool grouped = false; ///< a send or receive posted in one call with the next action
+    bool grouped = false; ///< a send or receive posted in the same call as the next action
 
     friend bool operator==(const Action&, const Action&) = default;
 };
@@ -51,13 +51,13 @@ struct Action {
 [[nodiscard]] constexpr bool isTransfer(ActionKind kind) {
     return isSend(kind) || isReceive(kind);
 }
-/// For sends, receives and waits for sends.
+/// Only for sends, receives and waits for sends.
 [[nodiscard]] constexpr Payload payloadOf(ActionKind kind) {
     return kind == ActionKind::SendForward || kind == ActionKind::ReceiveForward || kind == ActionKind::WaitSendForward
                ? Payload::Activation
                : Payload::Gradient;
 }
-/// The stage that consumes what an action sends, receives or waits for. It may not exist.
+/// The stage that consumes what an action sends, receives or waits for. That stage may not exist.
 [[nodiscard]] constexpr Stage consumerOf(const Action& action) {
     if (isReceive(action.kind)) return action.stage;
     return Stage{action.stage.value + (payloadOf(action.kind) == Payload::Activation ? 1 : -1)};
@@ -69,16 +69,17 @@ struct Action {
 /// An order with everything that its runtime does besides computing.
 struct LoweredSchedule {
     Schedule order;                           ///< only the ops
-    std::vector<std::vector<Action>> actions; ///< per rank, in execution order; empty: the file only had ops
+    std::vector<std::vector<Action>> actions; ///< per rank, in execution order; empty if the file only had ops
 
-    /// Whether any rank sends or receives. If not, transfers follow from the order.
+    /// True if any rank sends or receives. If false, transfers are derived from the order.
     [[nodiscard]] bool hasTransfers() const;
 };
 
 /// PyTorch's name: "2SEND_F1", "0UNSHARD", "(0F3;3B1)OVERLAP_F_B". Needs an order with routes(placement) == 1.
 [[nodiscard]] std::string actionName(const Schedule& order, Rank rank, const Action& action);
 
-/// The cells of a rank's row in order: names, with the members of one group as "(1SEND_F0;1RECV_B0)GROUP".
+/// The cells of a rank's row in order: action names, with the members of a group in one cell, such as
+/// "(1SEND_F0;1RECV_B0)GROUP".
 [[nodiscard]] std::vector<std::string> actionCells(const LoweredSchedule& lowered, Rank rank);
 
 } // namespace bubblescope

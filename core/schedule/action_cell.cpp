@@ -52,7 +52,7 @@ std::optional<Action> parseAction(std::string_view cell) {
     return std::nullopt;
 }
 
-/// Splits "(a;b;c", without its ending.
+/// Calls `visit` for each part of "a;b;c".
 template <class Visit>
 bool forEachPart(std::string_view inside, Visit visit) {
     for (std::size_t begin = 0; begin <= inside.size();) {

@@ -10,7 +10,7 @@ namespace bubblescope {
 
 // Shared by the readers of CSV and JSON.
 
-/// An op with the global stage that its cell names.
+/// An op with the global stage named in its cell.
 struct StageOp {
     Stage stage;
     Op op;

@@ -133,7 +133,7 @@ private:
             "add the cell, or leave all SEND and RECV cells out");
     }
 
-    /// An op with input from, or output for, another rank.
+    /// Checks the transfers of an op with input from, or output for, another rank.
     void checkOp(const Op& op, std::size_t index) {
         const bool forward = op.kind == OpKind::Forward;
         const Payload payload = bubblescope::payloadOf(op.kind);

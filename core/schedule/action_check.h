@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// A problem with what a rank does besides computing.
+/// A problem with a rank's actions other than computing.
 struct ActionProblem {
     std::string_view kind; ///< transfer, wait or weights
     Rank rank;
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] const Place& receive(Payload payload, Stage consumer, Microbatch m) const {
         return receives_[slot(payload, consumer, m)];
     }
-    /// The action with F, or with B or I, of a stage.
+    /// The action that contains a stage's F, or its B or I.
     [[nodiscard]] const Place& compute(Payload payload, Stage stage, Microbatch m) const {
         return computes_[slot(payload, stage, m)];
     }
@@ -65,7 +65,7 @@ private:
 /// Reports every transfer with a missing end or on the wrong side of its op, every wait without a send, and every op on
 /// weights that were not gathered. PyTorch does not check most of this; the job hangs or fails. If a file has no
 /// actions of a kind, its runner inserts them: a list without sends and receives, without waits, or without UNSHARD has
-/// no problem of that kind. By rank and action. Linear.
+/// no problem of that kind. Sorted by rank and action. Linear.
 [[nodiscard]] std::vector<ActionProblem> checkActions(const LoweredSchedule& lowered);
 
 } // namespace bubblescope

@@ -16,7 +16,7 @@ class StageWays;
 /// Index of an op in an OpGraph: ops are numbered consecutively, rank after rank, in execution order.
 using OpIndex = std::int32_t;
 inline constexpr OpIndex kNoOp = -1;      ///< the op needs no such producer
-inline constexpr OpIndex kMissingOp = -2; ///< the op needs one that the schedule does not have
+inline constexpr OpIndex kMissingOp = -2; ///< the op needs a producer that the schedule does not contain
 
 /// Limits the memory that a damaged file can request.
 inline constexpr int kMaxSequenceSlices = 4096;
@@ -71,7 +71,7 @@ public:
 
     /// The other half of an overlapped pair, which starts and ends with it; kNoOp for all other ops.
     [[nodiscard]] OpIndex partner(OpIndex index) const { return partners_.empty() ? kNoOp : partners_[at(index)]; }
-    /// Slices of a micro-batch's sequence, 1 if it is not split.
+    /// Number of slices of a micro-batch's sequence, 1 if it is not split.
     [[nodiscard]] int sequenceSlices() const { return slices_; }
 
     /// The F, the input gradient (B or I) or the W of a micro-batch, sequence slice and stage; kMissingOp if there is
@@ -80,7 +80,7 @@ public:
 
     /// False for ops whose micro-batch or chunk does not exist.
     [[nodiscard]] bool inRange(const Op& op) const;
-    /// Whether inRange() is true for all ops.
+    /// True if inRange() is true for all ops.
     [[nodiscard]] bool allInRange() const { return all_in_range_; }
 
     /// True if counting alone shows that the ops are those that a step needs: each forward and backward of every
@@ -125,7 +125,7 @@ private:
 
 /// Runs the graph without times. Calls visit(op, partner) once for every op that can run, or once for the two halves of
 /// an overlapped pair (`partner` is kNoOp otherwise), after all its inputs and its rank's earlier ops. Returns the op
-/// that each blocked rank cannot start; empty = no deadlock. Linear in ops.
+/// that each blocked rank cannot start; empty = no deadlock. Linear in the number of ops.
 template <class Visit>
 [[nodiscard]] std::vector<OpIndex> visitInOrder(const OpGraph& graph, Visit visit) {
     struct RankState {

@@ -31,7 +31,7 @@ enum class OpKind : std::uint8_t {
 /// The tensor that one stage sends to its neighbour: F its output, B and I the gradient with respect to their input.
 enum class Payload : std::uint8_t { Activation, Gradient };
 
-/// For F, B and I.
+/// Only for F, B and I.
 [[nodiscard]] constexpr Payload payloadOf(OpKind kind) {
     return kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
 }
@@ -41,7 +41,7 @@ enum class Payload : std::uint8_t { Activation, Gradient };
     return static_cast<std::int16_t>(std::clamp<std::int64_t>(number, INT16_MIN, INT16_MAX));
 }
 
-/// An op in an order or a timeline. There may be millions, so 12 bytes each.
+/// An op in an order or a timeline. There may be millions, so each takes only 12 bytes.
 struct Op {
     Microbatch microbatch;
     Chunk chunk;
@@ -55,7 +55,7 @@ struct Op {
         : microbatch(m), chunk(c), sequence(sequenceSlice(slice)), kind(of), overlapped(pair) {}
 
     friend constexpr bool operator==(const Op&, const Op&) = default;
-    /// By kind, then micro-batch, chunk and sequence slice; halves of pairs last.
+    /// Sorts by kind, then micro-batch, chunk and sequence slice; halves of pairs last.
     friend constexpr std::strong_ordering operator<=>(const Op& a, const Op& b) {
         if (a.kind != b.kind) return a.kind <=> b.kind;
         if (a.microbatch != b.microbatch) return a.microbatch <=> b.microbatch;
@@ -82,7 +82,7 @@ void fields(Wire& wire, Op& value) {
     overlapped = pair != 0;
 }
 
-/// Whether a schedule may contain it; an op received from another process may be invalid.
+/// True if a schedule may contain the op; an op received from another process may be invalid.
 [[nodiscard]] constexpr bool isSane(const Op& op) {
     return op.kind <= OpKind::Optimizer && op.microbatch.value >= 0 && op.chunk.value >= 0 && op.sequence >= 0;
 }

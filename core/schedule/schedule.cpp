@@ -7,7 +7,7 @@
 namespace bubblescope {
 namespace {
 
-/// The position of a rank in one pass of a route through the ranks. It is its own inverse.
+/// The position of a rank in one pass of a route through the ranks. The function is its own inverse.
 int column(Placement placement, int pp, int route, int pass, int rank) {
     const bool turned = placement != Placement::Loop && pass % 2 == 1; // V: every other pass runs backwards
     return turned != (route == 1) ? pp - 1 - rank : rank;
@@ -56,7 +56,7 @@ std::string orderName(std::string_view family, std::string_view flavor) {
 }
 
 std::string orderName(const Schedule& schedule) {
-    return visible(orderName(schedule.name, schedule.flavor)); // a file may call it anything
+    return visible(orderName(schedule.name, schedule.flavor)); // a file may contain any name
 }
 
 std::string sizesText(int pp, int microbatches, int vpp) {

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// Which stages a rank holds. p = pp degree, v = chunks per rank.
+/// The stages that each rank holds. p = pp degree, v = chunks per rank.
 enum class Placement : std::uint8_t {
     Loop, ///< stage = chunk·p + rank
     V,    ///< even chunks ascend, odd chunks descend: rank r holds r, 2p−1−r, 2p+r, …
@@ -22,7 +22,7 @@ enum class Placement : std::uint8_t {
     Bidirectional,
 };
 
-/// How many pipelines share the ranks. The stage numbers of neighbours in a pipeline differ by this.
+/// Number of pipelines that share the ranks. The stage numbers of neighbours in a pipeline differ by this number.
 [[nodiscard]] constexpr int routes(Placement placement) {
     return placement == Placement::Bidirectional ? 2 : 1;
 }
@@ -42,7 +42,7 @@ struct Location {
 /// The order in which each rank executes its ops in one step, without times. A Schedule may be invalid (it may come
 /// from a file): validate() checks it.
 struct Schedule {
-    std::string name;     ///< family, as in the registry; "custom" if it belongs to none
+    std::string name;     ///< family, as in the registry; "custom" if the order belongs to none
     std::string flavor;   ///< author or program of the order; empty if the family has only one order
     int pp = 1;           ///< p, pipeline ranks
     int microbatches = 1; ///< m

@@ -23,7 +23,7 @@ std::string placeOf(const std::string& where, std::size_t row, std::size_t colum
     return fmt::format("{}, line {}, column {}", where, row + 1, column + 1);
 }
 
-/// Calls visit(cell, column) for each cell; false from it ends the row.
+/// Calls visit(cell, column) for each cell; if it returns false, the row ends.
 template <class Visit>
 void forEachCell(std::string_view line, Visit visit) {
     std::size_t begin = 0;
@@ -80,7 +80,7 @@ Result<Row> parseLine(std::string_view line, std::size_t rank, const std::string
     return row;
 }
 
-/// Whether the placement, in a pipeline of pp ranks, assigns every stage that a rank names to that rank.
+/// True if the placement, in a pipeline of pp ranks, assigns every stage to the rank that names it.
 bool fits(Placement placement, int pp, const std::vector<Row>& rows) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const auto elsewhere = [&](Stage stage) { return locate(placement, pp, stage).rank != Rank{r}; };

@@ -85,14 +85,14 @@ Status readRanks(const Json& document, const std::string& where, Schedule& sched
     return {};
 }
 
-/// A size as stated in the document, or as the ops imply it.
+/// A size given in the document, or else implied by the ops.
 Status readSize(const Json& document, const std::string& where, const char* key, int implied, int& size) {
     size = implied;
     const auto stated = document.find(key);
     if (stated == document.end()) return {};
     BUBBLESCOPE_ASSIGN(size, readInt(*stated, where, key));
     if (size < 1) return inputError(where, fmt::format("{} is {}", key, size), "sizes start at 1");
-    // A stated size far beyond the ops would only reserve memory for missing ops.
+    // A given size far beyond the ops would only reserve memory for missing ops.
     constexpr int kSlack = 1'000'000;
     if (size > std::max(implied, 1) + kSlack) {
         return inputError(where, fmt::format("{} is {}, but the ops only reach {}", key, size, implied),
@@ -215,7 +215,7 @@ Status readActions(const Json& document, const std::string& where, LoweredSchedu
     return {};
 }
 
-/// If the document does not state sizes, the actions imply them, too.
+/// If the document does not give sizes, they are also derived from the actions.
 Result<LoweredSchedule> readLowered(const Json& document, const std::string& where) {
     LoweredSchedule lowered;
     BUBBLESCOPE_ASSIGN(lowered.order, readSchedule(document, where));

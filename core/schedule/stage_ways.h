@@ -8,10 +8,10 @@
 
 namespace bubblescope {
 
-/// The ways of micro-batches through the stages: one per copy of a model on the ranks. With one pipeline, all stages in
-/// turn. Two pipelines in opposite directions are two ways; with one stage of each per rank, the second pipeline may
-/// also be several copies of a smaller model side by side, on equally many ranks each, and each copy is a way of its
-/// own. Its first copy begins at the last rank. Takes a few integers.
+/// The paths (ways) of micro-batches through the stages: one per copy of a model on the ranks. With one pipeline, the
+/// only path passes all stages in turn. Two pipelines in opposite directions have two paths. If each has one stage per
+/// rank, the second may also consist of several copies of a smaller model, each on the same number of ranks and with
+/// its own path. The first copy begins at the last rank. Holds only a few integers.
 class StageWays {
 public:
     struct Way {
@@ -19,18 +19,18 @@ public:
         int count = 0; ///< number of stages; their numbers are routes() apart
     };
 
-    /// `copies` of the second pipeline's model must fit: copiesFit().
+    /// The number of `copies` of the second pipeline's model must satisfy copiesFit().
     StageWays(Placement placement, int pp, int vpp, int copies);
 
     [[nodiscard]] static bool copiesFit(Placement placement, int pp, int vpp, int copies);
-    /// As the ops show it: secondCopies(). The sizes must be positive. O(ops).
+    /// Derives the copies from the ops, see secondCopies(). The sizes must be positive. O(ops).
     [[nodiscard]] static StageWays of(const Schedule& schedule);
 
     [[nodiscard]] std::vector<Way> all() const;
     [[nodiscard]] int copies() const { return cut_ == 0 ? 1 : stages_ / 2 / cut_; }
     /// The difference between the numbers of neighbouring stages.
     [[nodiscard]] int apart() const { return apart_; }
-    /// The stages that send activations, and gradients, to a stage; none at the ends of its way.
+    /// The stages that send activations (before) and gradients (after) to a stage; none at the ends of its path.
     [[nodiscard]] std::optional<Stage> before(Stage stage) const {
         if (stage.value < apart_ || (cut_ > 0 && begins(stage.value))) return std::nullopt;
         return Stage{stage.value - apart_};
@@ -47,12 +47,13 @@ private:
 
     int stages_;
     int apart_;
-    int cut_ = 0; ///< stages of a copy; 0 = pipelines are not cut
+    int cut_ = 0; ///< number of stages per copy; 0 = pipelines are not cut
 };
 
-/// How many copies of a smaller model the second of two pipelines consists of, as the ops show it: if no micro-batch
-/// passes more than one of several equal parts of its stages, and each part is passed, the parts are copies. Otherwise
-/// 1. `taken(microbatch, stage)`: whether there is an op of the micro-batch.
+/// Number of copies of a smaller model that form the second of two pipelines, derived from the ops: if its stages
+/// divide into equal parts such that no micro-batch passes more than one part and every part is passed, the parts are
+/// copies. Otherwise
+/// 1. `taken(microbatch, stage)` returns true if the micro-batch has an op on the stage.
 template <class Taken>
 [[nodiscard]] int secondCopies(Placement placement, int pp, int vpp, int microbatches, const Taken& taken) {
     if (routes(placement) == 1 || vpp != 2) return 1;

@@ -103,7 +103,7 @@ void appendField(const ArgView& arg, std::string& object) {
         arg.value);
 }
 
-/// For each arg, whether a later one has its name and so replaces it. `later` is one more arg, or null.
+/// For each arg, true if a later one has the same name and therefore replaces it. `later` is one more arg, or null.
 std::vector<bool> replacedArgs(std::span<const StoredArg> args, std::span<const StoredArg> later) {
     std::vector<bool> replaced(args.size(), false);
     std::unordered_set<StringId> seen;
@@ -124,7 +124,7 @@ bool differInName(std::span<const StoredArg> args, std::span<const StoredArg> la
 
 /// Two rows as one JSON object in one line.
 std::string objectOf(std::span<const StoredArg> args, std::span<const StoredArg> later, const StringPool& strings) {
-    constexpr std::size_t kFew = 16; // true of all real sets; comparing all pairs needs no memory
+    constexpr std::size_t kFew = 16; // no real set is larger; comparing all pairs needs no memory
     std::vector<bool> replaced;
     if (args.size() > kFew || !differInName(args, later)) replaced = replacedArgs(args, later);
     std::string object = "{";
@@ -150,7 +150,7 @@ void store(std::string_view value, StoredArg& out, StringPool& strings) {
     out.setText(strings.intern(value));
 }
 
-/// Whether a text is strictly valid JSON.
+/// True if a text is strictly valid JSON.
 bool isJson(const std::string& text) {
     thread_local simdjson::dom::parser parser;
     simdjson::dom::element ignored;

@@ -16,7 +16,7 @@
 
 namespace bubblescope {
 
-/// Where the args of a slice or an instant are, see ArgStore; 0 means no args.
+/// The place of a slice's or an instant's args, see ArgStore; 0 means no args.
 using ArgSetId = std::uint64_t;
 
 /// The value of an arg. Nested JSON values are kept as JSON text.
@@ -56,7 +56,7 @@ struct ArgView {
 /// Called for each arg of a set; false ends the visit.
 using ArgVisit = std::function<bool(const ArgView&)>;
 
-/// Finds args that stay in a file that is not JSON, or in text that was compressed. Thread-safe.
+/// Reads args that remain in a file that is not JSON, or in compressed text. Thread-safe.
 class ArgReader {
 public:
     ArgReader() = default;
@@ -82,28 +82,29 @@ struct ArgSource {
 };
 
 /// The args of all slices and instants of a trace. A set is a row of stored args, a place in a source, or two sets read
-/// as one. Its id says which, so sets in sources and plain numbers take no memory here. Reading is thread-safe while
-/// nothing is added.
+/// as one. Its id encodes which, so sets in sources and single numbers take no memory here. Reading is thread-safe
+/// while nothing is added.
 class ArgStore {
 public:
-    /// Returns 0 for no args. Stores equal sets once, as long as many are equal.
+    /// Returns 0 for no args. Stores equal sets once, until most sets turn out to differ.
     ArgSetId add(std::span<const StoredArg> args);
-    /// The args of `base` and an integer, which replaces an arg of that name in `base`. Stored in the id itself if the
-    /// number is between 0 and 2^32, its name is among the first 2^10, and `base` is 0 or among the first 2^20 that
-    /// add() returned.
+    /// The args of `base` plus an integer arg, which replaces any arg of the same name in `base`. Stored in the id
+    /// itself if the number is between 0 and 2^32, its name is among the first 2^10, and `base` is 0 or among the first
+    /// 2^20 that add() returned.
     ArgSetId addNumber(StringId name, std::int64_t value, ArgSetId base = 0);
-    /// The JSON object or event that begins at `offset` of a source. Offsets up to 2^42; sources from kMaxSources on
-    /// give no args.
+    /// The JSON object or event that begins at `offset` of a source. Offsets must be below 2^42; sources numbered
+    /// kMaxSources or higher have no args.
     [[nodiscard]] static ArgSetId inSource(std::uint32_t source, std::uint64_t offset);
     static constexpr std::uint32_t kMaxSources = std::uint32_t{1} << 20;
-    /// Both sets as one; the second takes precedence where names are equal.
+    /// Both sets as one; the second takes precedence if names are equal.
     ArgSetId merge(ArgSetId first, ArgSetId second);
     std::uint32_t addSource(ArgSource source);
     [[nodiscard]] std::size_t sourceCount() const { return sources_.size(); }
 
     [[nodiscard]] std::vector<Arg> args(ArgSetId set, const StringPool& strings) const;
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name, const StringPool& strings) const;
-    /// Visits all args without allocating for most sets. Visits a name once, unless the set itself holds it twice.
+    /// Visits all args without allocating for most sets. Visits each name once, unless the set itself contains it
+    /// twice.
     void visit(ArgSetId set, const StringPool& strings, const ArgVisit& visit) const;
 
     /// The set as a JSON object in one line; empty for no args. Valid JSON text of the file is returned unchanged,

@@ -8,7 +8,7 @@ namespace bubblescope {
 
 namespace {
 
-/// A pause between two files of one run may be long, too, but it does not hide what was recorded.
+/// A pause between two files of one run may be long too, but what was recorded remains visible.
 constexpr std::int64_t kEmptyShare = 20;
 constexpr TimeNs kLeastGap{std::chrono::seconds(10)};
 

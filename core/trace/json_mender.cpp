@@ -109,7 +109,7 @@ void appendEscapedText(std::string_view text, std::string& out) {
     out += '"';
 }
 
-/// Whether JSON and double can both represent this number.
+/// True if JSON and double can both represent this number.
 bool isJsonNumber(std::string_view token) {
     std::size_t at = token.starts_with('-') ? 1 : 0;
     const auto digits = [&] {
@@ -166,7 +166,7 @@ private:
             at_ += found + end.size();
         }
     }
-    /// Where the text continues after a short comment, if one starts here.
+    /// The offset at which the text continues after a short comment, if one starts here.
     [[nodiscard]] std::size_t behindComment(std::size_t place) const {
         constexpr std::size_t kShort = 1000;
         if (at(place) != '/') return place;
@@ -232,7 +232,7 @@ private:
         return value(depth + 1, In::Object);
     }
 
-    /// A key without quotes, or without the first one.
+    /// Reads a key without quotes, or without the first one.
     bool bareKey() {
         const std::size_t begin = at_;
         while (isWordLetter(at(at_)))
@@ -244,7 +244,7 @@ private:
         return true;
     }
 
-    /// Whether a key and its colon start here.
+    /// True if a key and its colon start here.
     [[nodiscard]] bool isKey(std::size_t place) const {
         constexpr std::size_t kLongest = 100;
         const bool quoted = at(place) == '"' || at(place) == '\'';
@@ -259,7 +259,7 @@ private:
         return at(blanksFrom(end)) == ':';
     }
 
-    /// Whether this quote ends the string, rather than quoting something inside it.
+    /// True if this quote ends the string, rather than quoting something inside it.
     [[nodiscard]] bool ends(std::size_t quote, In in) const {
         const std::size_t behind = blanksFrom(quote + 1);
         const char letter = at(behind);
@@ -343,7 +343,7 @@ private:
 
     std::string_view text_;
     std::size_t at_ = 0;
-    bool whole_ = false; ///< whether the value read last is certainly complete
+    bool whole_ = false; ///< true if the value read last is certainly complete
     MendedJson out_;
 };
 
@@ -368,7 +368,7 @@ std::string unescapeLeniently(std::string_view raw) {
         if (raw[at] != '\\') {
             text += raw[at++];
         } else if (literally) {
-            if (!raw.substr(at).starts_with("\\\"")) text += '\\'; // or the string would have ended
+            if (!raw.substr(at).starts_with("\\\"")) text += '\\'; // otherwise the string would have ended here
             ++at;
         } else {
             at += appendEscaped(raw.substr(at), text);

@@ -64,8 +64,8 @@ std::vector<LaneRule> builtin() {
 /// Each * matches as little as possible and only the latest one needs to backtrack, so the time is at most the product
 /// of both lengths.
 bool matchesWhole(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number) {
-    std::optional<std::string_view> behind_star; // of the pattern, after the latest *
-    std::string_view rest;                       // of the name, not matched by it
+    std::optional<std::string_view> behind_star; // rest of the pattern after the latest *
+    std::string_view rest;                       // rest of the name that the latest * does not match
     std::optional<std::int64_t> found;
     while (!pattern.empty() || !name.empty()) {
         const char next = pattern.empty() ? '\0' : pattern.front();

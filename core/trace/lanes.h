@@ -19,10 +19,10 @@ struct Track;
 enum class LaneKind : std::uint8_t {
     Host,          ///< calls, operators and ranges of a thread
     Device,        ///< kernels and other work on a device, copies included
-    Copy,          ///< copies and sets on a device
+    Copy,          ///< copies and memsets on a device
     Communication, ///< transfers between ranks on a device
     Compute,       ///< kernels that transfer nothing, whatever their names
-    Annotation,    ///< describes what other lanes ran; is never work itself
+    Annotation,    ///< describes what other lanes ran; never work itself
     Idle,          ///< marks time without work
 };
 inline constexpr std::size_t kLaneKinds = 7;
@@ -30,23 +30,22 @@ inline constexpr std::size_t kLaneKinds = 7;
 [[nodiscard]] std::string_view laneKindName(LaneKind kind);
 [[nodiscard]] std::optional<LaneKind> laneKindFrom(std::string_view name);
 
-/// Which slices form a lane of a kind: one row of the table of lanes. In name patterns, * matches any text and # a
-/// number; an empty pattern matches any name.
+/// One row of the table of lanes: the slices that form a lane of some kind. In name patterns, * matches any text and #
+/// a number; an empty pattern matches any name.
 struct LaneRule {
     std::string category; ///< exact category of the slices; empty: slices without a category
     std::string process;  ///< pattern of the process's name
     std::string thread;   ///< pattern of the thread's name
     LaneKind kind = LaneKind::Device;
-    std::string source = {}; ///< profiler whose traces have such lanes, for people
-    /// Name of the device. A # in a pattern is its number; without #, all such lanes of a process are one device. If
-    /// empty, all lanes of a process are one device with the process's number.
+    std::string source = {}; ///< profiler whose traces have such lanes, for display
+    /// Name of the device. A # in a pattern stands for the device's number; without #, all such lanes of a process
+    /// belong to one device. If empty, all lanes of a process belong to one device, which has the process's number.
     std::string device = {};
-    /// Pattern for slice names. If set, the row only decides about slices on devices with such a name, not about
-    /// tracks.
+    /// Pattern for slice names. If set, the row applies only to slices with such a name on devices, not to tracks.
     std::string name = {};
 };
 
-/// The rank that the user states for files, or processes in them, whose name matches.
+/// The rank that the user assigns to files, or processes in them, with a matching name.
 struct RankRule {
     std::string pattern; ///< as in LaneRule; matches the path, its last part, or the process (TraceFile::process)
     std::int32_t rank = 0;
@@ -54,14 +53,14 @@ struct RankRule {
 
 /// The user's options for reading traces.
 struct TraceRules {
-    std::vector<LaneRule> lanes; ///< before the built-in rows
+    std::vector<LaneRule> lanes; ///< checked before the built-in rows
     std::vector<RankRule> ranks;
 };
 
-/// The built-in rows. The first that matches decides.
+/// The built-in rows. The first match applies.
 [[nodiscard]] std::span<const LaneRule> builtinLanes();
 
-/// Whether `name` matches a pattern as in LaneRule. Sets `number` to what # matched, if the pattern has one.
+/// True if `name` matches a pattern as in LaneRule. Sets `number` to the number that # matched, if the pattern has a #.
 [[nodiscard]] bool matchesName(std::string_view pattern, std::string_view name, std::optional<std::int64_t>* number);
 
 /// The kinds of a trace's slices, decided by category and by the names of process and thread. Immutable.
@@ -81,14 +80,14 @@ public:
             return static_cast<LaneKind>(by_category_[category]);
         return category == 0 && track < by_track_.size() ? by_track_[track] : LaneKind::Host;
     }
-    /// Whether slices of this kind are work of a device.
+    /// True if slices of this kind are device work.
     [[nodiscard]] static bool isWork(LaneKind kind) {
         return kind == LaneKind::Device || kind == LaneKind::Copy || kind == LaneKind::Communication ||
                kind == LaneKind::Compute;
     }
-    /// Whether any slice may be work of a device.
+    /// True if any slice may be device work.
     [[nodiscard]] bool anyWork() const { return any_work_; }
-    /// The device whose work a track holds, such as "NPU" or "agent 4"; empty if the process alone identifies it.
+    /// The device whose work a track contains, such as "NPU" or "agent 4"; empty if the process alone identifies it.
     [[nodiscard]] std::string_view deviceOf(std::size_t track) const {
         return track < device_.size() ? std::string_view(device_[track]) : std::string_view();
     }
@@ -97,8 +96,8 @@ private:
     static constexpr std::uint8_t kByTrack = 0xff;
 
     std::vector<std::uint8_t> by_category_; ///< a LaneKind, or kByTrack; indexed by StringId
-    std::vector<std::uint8_t> by_name_;     ///< as by_category_, for names; empty if no rule is about names
-    std::vector<LaneKind> by_track_;        ///< for slices without a category; empty if all are of hosts
+    std::vector<std::uint8_t> by_name_;     ///< as by_category_, for names; empty if no rule concerns names
+    std::vector<LaneKind> by_track_;        ///< for slices without a category; empty if all tracks belong to hosts
     std::vector<std::string> device_;       ///< by track; empty if names do not identify it
     bool any_work_ = false;
 };

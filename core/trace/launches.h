@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-/// How profilers link a host call to the device work that it launched: both carry a correlation id, unique within their
+/// Profilers link a host call to the device work that it launched: both carry a correlation id, unique within their
 /// process.
 
 namespace bubblescope {

@@ -114,7 +114,7 @@ LoadPreview::Picture LoadPreview::picture(std::size_t columns) const {
     }
     std::sort(parts.begin(), parts.end(), [](const Shown& a, const Shown& b) { return a.order < b.order; });
 
-    // As doubles, because in damaged files differences of times may overflow integers.
+    // These are doubles, because differences of times may overflow integers in damaged files.
     double begin = std::numeric_limits<double>::max();
     double end = std::numeric_limits<double>::lowest();
     const auto borderOf = [](const Shown& part, const Part::Bins& row, std::int64_t bin) {

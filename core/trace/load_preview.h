@@ -12,20 +12,20 @@
 
 namespace bubblescope {
 
-/// A coarse picture of a load that is still running: when each track is busy, as far as it has been read. Files are
-/// read in parallel, each by one thread with its own part; any thread may read the picture at any time.
+/// A coarse picture of a trace that is still being loaded: when each track is busy, in the part read so far. Files are
+/// read in parallel, each by one thread, which fills its own Part; any thread may read the picture at any time.
 ///
 /// Costs a few nanoseconds per slice, and 3 kB per track, for at most 512 tracks per file.
 class LoadPreview {
 public:
     static constexpr std::size_t kMaxRows = 512; ///< per file; later tracks are omitted
 
-    /// A track, as far as it has been read.
+    /// The part of a track that has been read so far.
     struct Row {
         std::size_t file = 0; ///< index into Picture::files
         std::int64_t slices = 0;
-        TimeNs busy{0};            ///< time in which a slice runs, if slices came in order of time; otherwise less
-        std::vector<float> shares; ///< per column, the fraction in which a slice runs: 0 to 1
+        TimeNs busy{0};            ///< time during which a slice runs; too low if slices did not come in order of time
+        std::vector<float> shares; ///< per column, the fraction of time during which a slice runs: 0 to 1
     };
     struct Picture {
         TimeNs begin{0}; ///< on the files' clock
@@ -36,14 +36,15 @@ public:
 
         [[nodiscard]] bool empty() const { return rows.empty(); }
     };
-    /// The part that has been read until a moment ago, divided into `columns` equal intervals.
+    /// The part read until a moment ago, divided into `columns` equal intervals.
     [[nodiscard]] Picture picture(std::size_t columns) const;
 
-    /// Grows whenever picture() may have changed.
+    /// Increases whenever picture() may have changed.
     [[nodiscard]] std::uint64_t version() const;
 
     class Part;
-    /// Adds the part of one file. `file` is the name to show, `order` its place. Lives as long as the preview.
+    /// Adds the part of one file. `file` is the name to show, `order` its position. The part lives as long as the
+    /// preview.
     [[nodiscard]] Part& addPart(std::string file, std::size_t order);
 
 private:

@@ -91,7 +91,7 @@ std::vector<ProcessSplitter::Process> ProcessSplitter::processesOf(std::uint32_t
             process.is_device = process.is_device || Lanes::isWork(trace_.laneOf(slice, id));
         }
     }
-    // Some profilers repeat host ranges below the device.
+    // Some profilers repeat host ranges under the device.
     for (auto& [key, process] : found)
         process.is_host = process.launches || (process.is_host && !process.is_device);
     std::vector<Process> processes;
@@ -102,9 +102,9 @@ std::vector<ProcessSplitter::Process> ProcessSplitter::processesOf(std::uint32_t
     return processes;
 }
 
-/// Assigns devices without a host process of their number and name by what they ran: to the host process with the most
-/// launches with the same correlation ids before the work began; if several have them all, to the one that launched
-/// them most recently.
+/// Assigns devices that match no host process by number and name according to the work they ran: to the host process
+/// that launched most of their correlation ids before the work began; if several launched them all, to the one that did
+/// so most recently.
 void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
     constexpr std::size_t kMost = 20'000; // launches per host process; more would not change the result
     const std::set<StringId> launches = idsOf(trace_, kLaunchCategories);
@@ -147,7 +147,7 @@ void ProcessSplitter::tieDevices(std::vector<Process>& processes) const {
 bool ProcessSplitter::group(std::vector<Process>& processes) const {
     const auto isHost = [](const Process& process) { return process.is_host; };
     if (std::ranges::count_if(processes, isHost) < 2) return false;
-    // By label if all host processes have one, because a rank may have several processes.
+    // Groups by label if all host processes have one, because a rank may have several processes.
     const bool labelled =
         std::ranges::all_of(processes, [](const Process& each) { return !each.is_host || each.label.has_value(); });
     std::map<std::string, std::size_t> groups;

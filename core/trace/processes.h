@@ -21,8 +21,9 @@ struct ProcessLabel {
 [[nodiscard]] std::optional<ProcessLabel> labelOfProcess(std::string_view name);
 
 /// Splits a file of several processes into one TraceFile per process that ran operators or launched device work,
-/// because ids of correlations, arrows and threads are unique only within a process. Devices go to the process that
-/// launched their work: by label, by number, otherwise by correlation. Anything else stays with the first process.
+/// because correlation, flow and thread ids are unique only within a process. Devices are assigned to the process that
+/// launched their work, matched by label, by number, or else by correlation id. Anything else stays with the first
+/// process.
 class ProcessSplitter {
 public:
     ProcessSplitter(Trace& trace, DiagnosticLog& log, const JobControl& control)

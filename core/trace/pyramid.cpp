@@ -51,7 +51,7 @@ PixelGrid::Walk::Walk(const PixelGrid& grid, std::int64_t pixel)
     : grid_(grid), at_(grid.border(pixel).count()),
       part_((pixel - floorOf(pixel, grid.count_) * grid.count_) * grid.rest_ % grid.count_) {}
 
-/// Branch-free: which key comes next is unpredictable, and there are some tens of votes per pixel.
+/// Branch-free: which key comes next is unpredictable, and there are tens of votes per pixel.
 void Pyramid::Node::add(StringId other, std::int64_t time, std::int64_t ahead) {
     busy += time;
     const std::int64_t left = other == key ? lead + ahead : lead - ahead;
@@ -153,7 +153,7 @@ Result<Pyramid> Pyramid::build(std::shared_ptr<const Trace> trace, std::vector<S
                                const JobControl& control) {
     Pyramid pyramid(std::move(trace), std::move(keys));
     const std::span<const Track> tracks = pyramid.trace_->tracks();
-    // Long tracks first, so that the last one does not keep a single core busy at the end.
+    // Long tracks first, so that no single core is left working on one at the end.
     std::vector<TrackId> order(tracks.size());
     std::iota(order.begin(), order.end(), TrackId{0});
     const auto length = [&tracks](TrackId id) { return tracks[id].end_slice - tracks[id].first_slice; };
@@ -305,7 +305,7 @@ private:
     SliceId end_ = 0;
     std::uint32_t below_ = kNone; ///< the next outer slice of those open when the leaf began
     std::int64_t at_ = 0;
-    bool open_ = false;        ///< whether a slice is open, and the innermost one:
+    bool open_ = false;        ///< true if a slice is open; the innermost one:
     std::int64_t top_end_ = 0; ///< end of the innermost one
     StringId top_key_ = 0;
     std::size_t depth_ = 0;
@@ -313,7 +313,7 @@ private:
     std::array<StringId, kLeafSlices> around_keys_;
 };
 
-/// For leaves entirely inside the interval: uses as few nodes as possible.
+/// Adds leaves that are entirely inside the interval, using as few nodes as possible.
 void Pyramid::addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum) {
     const Node* level = index.nodes.data();
     std::size_t count = index.leaves();
@@ -357,8 +357,9 @@ void Pyramid::columns(TrackId track, std::int64_t from, PixelGrid::Walk ends, st
     }
     SliceId first = firstFrom(index, from);
     std::size_t leaf = leafAt(index, from);
-    // If column borders lie in leaves far apart in memory, prefetch what a column reads some columns ahead, one column
-    // at a time, because memory serves few requests at once. Sequential reads are prefetched by the processor itself.
+    // If column borders lie in leaves far apart in memory, prefetch the data of each column several columns ahead, one
+    // column at a time, because memory serves few requests at once. Sequential reads are prefetched by the processor
+    // itself.
     constexpr std::size_t kFar = 4; // leaves
     const bool far = leafAt(index, ends.after(out.size()), leaf) - leaf > kFar * out.size();
     struct Ahead {

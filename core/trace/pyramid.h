@@ -11,11 +11,11 @@
 
 namespace bubblescope {
 
-/// Pixels of equal length, counted from time 0: pixel k is [border(k), border(k + 1)). So adjacent views at one zoom
-/// share their borders.
+/// Pixels of equal length, counted from time 0: pixel k is [border(k), border(k + 1)). Adjacent views at the same zoom
+/// therefore share their borders.
 class PixelGrid {
 public:
-    /// `count` pixels are `length` long together; both must be positive.
+    /// `count` pixels have a total length of `length`; both must be positive.
     PixelGrid(TimeNs length, std::size_t count)
         : count_(static_cast<std::int64_t>(count)), whole_(length.count() / count_), rest_(length.count() % count_) {}
 
@@ -26,7 +26,7 @@ public:
     /// Steps from border to border without dividing.
     class Walk {
     public:
-        /// Starts at the begin of `pixel`.
+        /// Starts at the beginning of `pixel`.
         Walk(const PixelGrid& grid, std::int64_t pixel);
         [[nodiscard]] std::int64_t next() {
             at_ += grid_.whole_;
@@ -38,7 +38,7 @@ public:
             return at_;
         }
 
-        /// Roughly where `pixels` pixels end; too early by at most a nanosecond per pixel.
+        /// The approximate end of the next `pixels` pixels; too early by at most a nanosecond per pixel.
         [[nodiscard]] std::int64_t after(std::size_t pixels) const {
             return at_ + grid_.whole_ * static_cast<std::int64_t>(pixels);
         }
@@ -58,10 +58,10 @@ private:
 
 /// Summarises what a track does in an interval of time, for views where one pixel covers thousands of slices.
 ///
-/// Leaves begin at every 16th slice of a track, so they are short where much happens. Each leaf, each group of eight
-/// leaves, and so on, stores how long the track is busy in it and which key takes most of that time. An interval is
-/// assembled from the largest nodes inside it; at its borders the slices are read individually. So times and counts are
-/// exact at every zoom, at O(log n) per pixel.
+/// Leaves begin at every 16th slice of a track, so they are short where slices are dense. Each leaf, each group of
+/// eight leaves, and so on, stores how long the track is busy in it and which key takes most of that time. An interval
+/// is assembled from the largest nodes inside it; at its borders the slices are read individually. Times and counts are
+/// therefore exact at every zoom, at a cost of O(log n) per pixel.
 ///
 /// Memory: 2.3 bytes per slice, plus 8 for each slice that is open where a leaf begins. Immutable; any number of
 /// threads may read. Keeps the trace alive.
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] static Result<Pyramid> build(std::shared_ptr<const Trace> trace, const JobControl& control);
 
     struct Column {
-        TimeNs busy{0};           ///< in which at least one slice runs
+        TimeNs busy{0};           ///< time during which at least one slice runs
         std::uint32_t slices = 0; ///< number of slices that start in it
         /// The key of the innermost slices that takes more than half of `busy`; if none does, one that takes much of
         /// it. 0 if nothing runs.
@@ -84,15 +84,15 @@ public:
     };
     /// Divides [from, to) into out.size() columns of almost equal width, see border().
     void columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const;
-    /// As above, for the pixels of a grid from `first` on.
+    /// As above, for the pixels of a grid, starting at `first`.
     void columns(TrackId track, const PixelGrid& grid, std::int64_t first, std::span<Column> out) const;
-    /// Where column `index` of `count` begins.
+    /// The start of column `index` of `count`.
     [[nodiscard]] static TimeNs border(TimeNs from, TimeNs to, std::size_t index, std::size_t count);
 
-    /// The slices that run or start in [from, to), by start, outer first.
+    /// The slices that run or start in [from, to), sorted by start, outer ones first.
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, TimeNs from, TimeNs to) const;
 
-    /// Whether so few slices start in [from, to) that most can be drawn individually on `pixels` pixels.
+    /// True if few enough slices start in [from, to) for most of them to be drawn individually on `pixels` pixels.
     [[nodiscard]] bool few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
 
     [[nodiscard]] std::size_t bytes() const;
@@ -147,7 +147,7 @@ private:
     static void addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum);
 
     std::shared_ptr<const Trace> trace_;
-    std::vector<StringId> keys_; ///< empty: the slices' names
+    std::vector<StringId> keys_; ///< if empty, the keys are the slices' names
     std::vector<Index> tracks_;
 };
 

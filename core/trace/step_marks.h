@@ -7,19 +7,19 @@
 
 namespace bubblescope {
 
-/// A training step that a range's name marks: "ProfilerStep#12", "training_step_12", "iteration 12".
+/// A training step marked by the name of a range: "ProfilerStep#12", "training_step_12", "iteration 12".
 struct StepMark {
-    std::size_t kind = 0; ///< how the name is spelled; the smaller, the more specific
+    std::size_t kind = 0; ///< the spelling of the name; smaller is more specific
     std::int64_t index = 0;
 };
 /// The number of kinds that stepMarkNamed() returns.
 inline constexpr std::size_t kStepMarkKinds = 9;
-/// The kind of PyTorch's own marks, which cover all that its profiler recorded.
+/// The kind of PyTorch's own marks, which cover everything that its profiler recorded.
 inline constexpr std::size_t kProfilerStep = 0;
 
 [[nodiscard]] std::optional<StepMark> stepMarkNamed(std::string_view name);
 
-/// Whether slices of a category may mark steps: ranges by users or frameworks. Other slices may be called "step 3" too.
+/// True if slices of a category may mark steps: ranges by users or frameworks. Other slices may have such names too.
 [[nodiscard]] bool holdsStepMarks(std::string_view category);
 
 } // namespace bubblescope

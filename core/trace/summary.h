@@ -14,9 +14,9 @@ struct TrackSummary {
     std::string thread;
     LaneKind lane = LaneKind::Host; ///< kind of most of its slices
     std::int64_t slices = 0;
-    TimeNs busy{0};  ///< time in which at least one slice runs; annotations do not count on tracks with device work
+    TimeNs busy{0};  ///< time during which at least one slice runs; annotations do not count on tracks with device work
     TimeNs first{0}; ///< start of the first slice, from the trace's origin
-    TimeNs last{0};  ///< when its last slice ends
+    TimeNs last{0};  ///< end of the last slice
 };
 
 /// The part of a trace that one file contributes.
@@ -24,7 +24,8 @@ struct FileSummary {
     TraceFile file;
     std::int64_t slices = 0;
     std::int64_t open_slices = 0;                                  ///< slices that never ended
-    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< number of slices, largest first, then by name
+    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< number of slices per category, largest first,
+                                                                   ///< then by name
     std::vector<TrackSummary> tracks;                              ///< tracks with slices, in the file's order
     std::int64_t flows = 0;                                        ///< distinct ids
     std::int64_t flow_points = 0;

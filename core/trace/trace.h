@@ -25,9 +25,9 @@ using SliceId = std::uint32_t;
 
 inline constexpr std::uint32_t kNoId = std::numeric_limits<std::uint32_t>::max();
 
-/// Ranks that communicate as a group, as stated in one rank's file.
+/// Ranks that communicate as a group, as recorded in one rank's file.
 struct ProcessGroup {
-    std::string description; ///< what it is for, such as "mesh_pp"
+    std::string description; ///< purpose, such as "mesh_pp"
     std::vector<std::int64_t> ranks;
 };
 
@@ -37,38 +37,38 @@ struct FileExtract;
 struct TraceFile {
     std::filesystem::path path;
     std::string format; ///< "perfetto", "chrome" or "kineto"; empty for an unusable file
-    /// The global rank whose process wrote the file, as stated in the file or else in its name.
+    /// The global rank whose process wrote the file, as recorded in the file or else given by its name.
     std::optional<std::int32_t> rank;
-    /// the machine it ran on; empty if the file does not state it
+    /// the machine it ran on; empty if the file does not record it
     std::string host = {};
-    std::vector<ProcessGroup> groups = {};       ///< Kineto's, of its own rank
-    std::optional<std::int32_t> world_size = {}; ///< ranks of the whole job, as Kineto states it
+    std::vector<ProcessGroup> groups = {};       ///< Kineto's groups of the file's own rank
+    std::optional<std::int32_t> world_size = {}; ///< number of ranks of the whole job, as recorded by Kineto
     TimeNs offset{0};                            ///< added to the times in the file: Kineto's baseTimeNanoseconds
-    std::string metadata = {};                   ///< what a Chrome file states besides its events, as a JSON object
+    std::string metadata = {};                   ///< what a Chrome file contains besides its events, as a JSON object
     /// For a part of a file with several processes: which part, such as "[TP00-PP01]" or "process 4711".
     std::string process = {};
     /// The rank in the file's name or in a file next to it.
     std::optional<std::int32_t> named_rank = {};
     /// `format` and the other fields describe the file that this one was converted from.
     bool is_converted = false;
-    /// Problems recorded in a converted file when it was made.
+    /// Problems that were recorded in a converted file during the conversion.
     std::vector<Diagnostic> problems = {};
-    /// For an extract: what it keeps of the original besides the slices here (core/formats/source/).
+    /// For an extract: the data that it keeps of the original in addition to these slices (core/formats/source/).
     std::shared_ptr<const FileExtract> extract = {};
 };
 
-/// The global rank of each file. Usable files that do not state one are numbered in order.
+/// The global rank of each file. Usable files without a recorded rank are numbered in order.
 [[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files);
 
 /// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest. Slices that did not nest were moved to
 /// another track, whose `spilled_from` names the original.
 struct Track {
     std::uint32_t file = 0;
-    std::int64_t pid = 0;           ///< a number of our own if the file has a text instead, see process_name
-    std::int64_t tid = 0;           ///< 0 if the file has a text instead, see thread_name
+    std::int64_t pid = 0;           ///< a number of our own if the file has text instead, see process_name
+    std::int64_t tid = 0;           ///< 0 if the file has text instead of a number, see thread_name
     StringId process_name = 0;      ///< may be empty
     StringId thread_name = 0;       ///< may be empty
-    std::int32_t process_order = 0; ///< order among processes, as the file states it: lower ones first
+    std::int32_t process_order = 0; ///< order among processes, as given in the file: lower ones first
     std::int32_t thread_order = 0;  ///< order among the threads of its process
     TrackId spilled_from = kNoId;
     bool may_overlap = false; ///< asynchronous slices, which may overlap
@@ -90,8 +90,8 @@ struct Instant {
     ArgSetId args = 0;
 };
 
-/// One end of a flow arrow. Points with equal id (and file, unless `global`) form one flow, in order of time. A trace
-/// may have as many as slices, so 24 bytes each.
+/// One end of a flow arrow. Points with equal ids (and files, unless `global`) form one flow, in order of time. A trace
+/// may have as many points as slices, so each takes only 24 bytes.
 struct FlowPoint {
     FlowPoint() = default;
     FlowPoint(std::uint64_t id_, TimeNs time_, TrackId track_, SliceId slice_, bool global_)
@@ -200,9 +200,8 @@ public:
     [[nodiscard]] std::size_t columnBytes() const;
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time 0 on the clock of the files
-    /// Like the previous function, on the first file's own clock, before its offset. Equal for a file and for a part of
-    /// it that does not
-    /// state the offset.
+    /// Like origin(), but on the first file's own clock, before its offset is added. Equal for a file and for a part of
+    /// it that does not contain the offset.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
     [[nodiscard]] TimeNs span() const { return span_; } ///< first to last event
 

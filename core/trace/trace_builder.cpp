@@ -18,8 +18,8 @@
 
 namespace bubblescope {
 
-/// Implements TraceBuilder::settle() and finish(): sorts what readers added, on all cores where that helps. Each step
-/// returns false if the job is stopped; the trace is then unusable.
+/// Implements TraceBuilder::settle() and finish(): sorts the data that readers added, on all cores where that helps.
+/// Each step returns false if the job is stopped; the trace is then unusable.
 class TraceFinisher {
 public:
     TraceFinisher(Trace& trace, DiagnosticLog& log, const JobControl& control)
@@ -70,7 +70,7 @@ private:
 
 namespace {
 
-// More rows per thread are useless, and finding a free one must stay fast.
+// More rows per thread would be useless, and finding a free one must stay fast.
 constexpr std::size_t kMaxLanes = 512;
 
 constexpr std::int64_t kTimeLimit = kFarthestTime.count();
@@ -268,9 +268,9 @@ bool TraceFinisher::orderSlices() {
     });
 }
 
-/// By start, longest first, then as they came.
+/// Sorts by start, longest first, then in order of arrival.
 bool TraceFinisher::sortTrack(std::span<SliceId> slices) const {
-    // Next to their starts, because unsorted slices are spread all over the columns.
+    // Slices next to their starts, because the columns of unsorted slices are read in random order.
     struct Key {
         std::int64_t start;
         SliceId slice;
@@ -299,18 +299,18 @@ bool TraceFinisher::sortTrack(std::span<SliceId> slices) const {
     }
 }
 
-// Spilled slices keep their order, so the new tracks need no sorting either. They come after all others.
+// Spilled slices keep their order, so the new tracks need no sorting either. The new tracks come after all others.
 bool TraceFinisher::spillOverlaps() {
     struct Lane {
         TrackId track;
         std::vector<std::int64_t> open_ends; // innermost last
         std::vector<SliceId> spilled;        // from all lanes but the track's first
     };
-    std::vector<Lane> lanes; // of the current track
+    std::vector<Lane> lanes; // lanes of the current track
     std::vector<std::vector<SliceId>> spilled;
     std::size_t kept = 0; // slices of order_ that are kept; it shrinks in place
     TrackId current = kNoId;
-    std::int64_t overlaps = 0; // of the current track
+    std::int64_t overlaps = 0; // overlaps of the current track
     SliceId first_overlap = 0;
     const auto leaveTrack = [&] {
         for (std::size_t lane = 1; lane < lanes.size(); ++lane)
@@ -645,7 +645,7 @@ bool TraceBuilder::append(TraceBuilder&& part, const JobControl& control) {
         rename(moved.process_name);
         rename(moved.thread_name);
     });
-    // Each takes some milliseconds for millions of slices.
+    // Each takes a few milliseconds for millions of slices.
     const auto columns = {
         std::function([&] { moveInto(trace_.track_, other.track_, [track](TrackId& id) { id += track; }); }),
         std::function([&] { moveInto(trace_.start_, other.start_, keep); }),

@@ -56,21 +56,21 @@ public:
     [[nodiscard]] TraceFile& file(std::uint32_t index) { return trace_.files_[index]; }
     [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
-    /// Added to all times of the file when the trace is finished, because readers may find it last. An offset that
-    /// would move times beyond kFarthestTime is not applied (diagnostic "bad-time").
+    /// Added to all times of the file when the trace is finished, because readers may find the offset last. An offset
+    /// that would move times beyond kFarthestTime is not applied (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
         trace_.files_[file].offset = offset;
         if (preview_ != nullptr) preview_->setOffset(offset);
     }
-    /// For finish(), which classifies tracks and decides which rank each file belongs to.
+    /// Sets the rules by which finish() classifies tracks and assigns ranks to files.
     void setRules(TraceRules rules) { rules_ = std::move(rules); }
-    /// Publishes slices there as they are added; null stops that.
+    /// Publishes slices to `preview` as they are added; null stops that.
     void setPreview(LoadPreview::Part* preview) { preview_ = preview; }
     [[nodiscard]] LoadPreview::Part* preview() const { return preview_; }
 
     TrackId addTrack(std::int64_t pid, std::int64_t tid);
-    /// Adds another row to a track, for slices that belong next to those on it.
+    /// Adds another row to a track, for slices that should be shown next to those on it.
     TrackId addRow(TrackId home);
     [[nodiscard]] Track& track(TrackId id) { return trace_.tracks_[id]; }
     [[nodiscard]] std::size_t trackCount() const { return trace_.tracks_.size(); }
@@ -85,7 +85,7 @@ public:
     void expectFlows(std::size_t count) { trace_.flow_points_.reserve(trace_.flow_points_.size() + count); }
     /// The returned id is valid until finish(), which reorders the slices.
     SliceId addSlice(const NewSlice& slice);
-    /// Adds a slice whose end is not known yet. Ignores its duration and does not show it in the preview.
+    /// Adds a slice whose end is not known yet. Ignores the duration, and does not show the slice in the preview.
     SliceId openSlice(const NewSlice& slice);
     void closeSlice(SliceId slice, TimeNs end);
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
@@ -100,7 +100,7 @@ public:
     /// time.
     void addFlow(const FlowPoint& point) { trace_.flow_points_.push_back(point); }
     void addCounter(std::int64_t pid, StringId name, TimeNs time, double value);
-    /// For readers that find out last which process counters belong to. Add no counters afterwards.
+    /// For readers that find out only at the end which process counters belong to. Add no counters afterwards.
     [[nodiscard]] std::span<CounterSeries> counters() { return trace_.counters_; }
 
     [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
@@ -122,13 +122,13 @@ public:
     /// Adds the files' offsets to their times. Call it after everything else was added. Errors: Cancelled.
     [[nodiscard]] Result<TraceExtent> settle(DiagnosticLog& log, const JobControl& control);
     /// Sorts everything, moves the first event to time 0, and moves slices that overlap without nesting to separate
-    /// tracks (diagnostic "overlap"). `extent` is the result of settle(). To give several parts of a trace one origin,
-    /// pass the extent of the whole. The builder is empty afterwards. Errors: Cancelled.
+    /// tracks (diagnostic "overlap"). `extent` is the result of settle(). To give several parts of a trace the same
+    /// origin, pass the extent of the whole. The builder is empty afterwards. Errors: Cancelled.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(const TraceExtent& extent, DiagnosticLog& log,
                                                               const JobControl& control);
     /// settle() and finish() in one call.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
-    /// For traces so small that cancelling makes no sense.
+    /// For traces too small for cancelling to matter.
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log) { return finish(log, {}).value(); }
 
 private:

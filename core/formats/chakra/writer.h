@@ -10,9 +10,9 @@
 /// ASTRA-sim: one graph of nodes per rank, each message preceded by its length as a varint.
 namespace bubblescope::chakra {
 
-/// Writes a step as one file "rank.<R>.et" per rank in `folder`, which is created if needed; simulators expect the rank
-/// there in the name. An op is a COMP_NODE with its duration in microseconds, rounded so that sums over a rank are off
-/// by at most half a microsecond; the halves of an overlapped pair are one node. A transfer between ranks is a
+/// Writes a step as one file "rank.<R>.et" per rank in `folder`, which is created if needed; simulators take the rank
+/// from this part of the name. An op is a COMP_NODE with its duration in microseconds, rounded so that sums over a rank
+/// are off by at most half a microsecond; the halves of an overlapped pair are one node. A transfer between ranks is a
 /// COMM_SEND_NODE and a COMM_RECV_NODE with the same tag and `transfer_bytes`. All dependencies are data dependencies,
 /// because simulators ignore others: an op depends on the previous op of its rank, on what it receives, and on its
 /// producer on the same rank; a send depends on its op. Waiting is not part of the trace. Errors: Input if a file

@@ -7,7 +7,7 @@
 namespace bubblescope::chrome {
 namespace {
 
-/// How far to search for a border beyond a piece's minimum size; also bounds the time between checks for a stop.
+/// The distance to search for a border beyond a piece's minimum size; also bounds the time between checks for a stop.
 constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
 constexpr std::size_t kAheadPerCore = 3;
 /// A smaller piece costs more than reading its events one by one.

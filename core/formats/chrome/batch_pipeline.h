@@ -16,10 +16,10 @@ namespace bubblescope::chrome {
 
 /// Parses a large array of events on all cores, ahead of a reader that goes through it in order.
 ///
-/// Where an event ends is only known after reading everything before it. So the text is cut at places that look like
-/// the border between two events, and a piece is used only if the reader arrives exactly at its start and it was parsed
-/// as complete events, which implies that it ends at a border. After a wrong guess, the reader continues on its own
-/// until it reaches the start of a later piece. The result is the same as without this class, except that a damaged
+/// The end of an event is known only after reading everything before it. The text is therefore cut at places that look
+/// like a border between two events, and a piece is used only if the reader arrives exactly at its start and it was
+/// parsed as complete events, which implies that it ends at a border. After a wrong guess, the reader continues on its
+/// own until it reaches the start of a later piece. The result is the same as without this class, except that a damaged
 /// event that contains a bracket of the wrong kind may be read.
 ///
 /// Small texts are cut in the same way, but each piece is parsed when it is taken, by the thread that takes it, because
@@ -37,14 +37,14 @@ public:
 
     /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of its first event. Pieces have at
     /// least `piece_bytes`, except that towards the end they are half of what is left; texts shorter than two pieces
-    /// are not parsed ahead. A text for one thread must be complete. If it also `stays` (unlike a mapped file that
-    /// another program may write to), its pieces are not copied.
+    /// are not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike a
+    /// mapped file that another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
                   Threads threads = Threads::All, bool stays = false);
 
-    /// The text has grown; it begins at the same address.
+    /// Call this when the text has grown; it must begin at the same address.
     void extend(std::string_view text, bool complete);
-    /// How much text after the reader's position keeps all cores busy.
+    /// The amount of text after the reader's position that keeps all cores busy.
     static constexpr std::size_t kUseful = 8 * kPieceBytes;
 
     struct Piece {
@@ -69,7 +69,7 @@ private:
     std::size_t piece_bytes_;
     EventBorders borders_;
     std::size_t max_ahead_ = 0; ///< number of pieces; 0 if none are parsed ahead
-    std::size_t next_begin_;    ///< where the piece after those ahead begins
+    std::size_t next_begin_;    ///< start of the piece after those ahead
     std::size_t no_border_before_ =
         0; ///< before this offset the reader continues on its own, because it knows where the array ends
     bool complete_;

@@ -8,7 +8,7 @@
 namespace bubblescope::chrome {
 namespace {
 
-/// How much of an object to read to find its phase.
+/// The number of bytes of an object to read in search of its phase.
 constexpr std::size_t kLongestLook = std::size_t{64} << 10;
 /// Enough for the first key.
 constexpr std::size_t kShortestLook = 32;

@@ -59,7 +59,7 @@ constexpr std::uint64_t bytesThatAre(char letter, std::uint64_t word) {
     return (others - kEachByte) & ~others & (kEachByte << 7U);
 }
 
-/// How much an opening or closing bracket changes the depth.
+/// The change of depth by an opening or closing bracket.
 constexpr std::array<std::int8_t, 256> kDepths = [] {
     std::array<std::int8_t, 256> depths{};
     depths['{'] = depths['['] = 1;
@@ -67,8 +67,8 @@ constexpr std::array<std::int8_t, 256> kDepths = [] {
     return depths;
 }();
 
-/// How much a value or a separator changes the number of values without a separator. An object or an array may leave at
-/// most one. More are left where an extra quote swaps strings and the text between them, up to another such quote.
+/// The change in the number of values without a separator, by a value or a separator. An object or an array may leave
+/// at most one. More are left if an extra quote swaps strings and the text between them, up to another such quote.
 constexpr std::array<std::int8_t, 256> kValues = [] {
     std::array<std::int8_t, 256> values{};
     values.fill(1);
@@ -121,7 +121,7 @@ public:
 
 private:
     // Relevant keys have at most eight letters and are compared as one number; thanks to the padding, reading this far
-    // past any key is safe. A key that contains escapes is not recognised, as in all other viewers.
+    // past any key is safe. A key that contains escapes is not recognised; no other viewer recognises such keys either.
     using Key = std::uint64_t;
 
     /// The key for these letters and, if there is room, the quote after them.

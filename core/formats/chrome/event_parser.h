@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max
 /// An entry of traceEvents. Absent fields keep these values; texts are ids in the batch's pool.
 struct Event {
     char phase = 0;
-    char scope = 't';              ///< of an instant: 't'hread, 'p'rocess or 'g'lobal
+    char scope = 't';              ///< scope of an instant: 't'hread, 'p'rocess or 'g'lobal
     bool has_time = false;         ///< has a `ts`, even if that is not a time
     bool has_duration : 1 = false; ///< has a `dur`, even if that is not a duration
     bool has_id : 1 = false;
@@ -50,7 +50,7 @@ struct Event {
     std::uint64_t id = 0;         ///< for flows, counters and asynchronous slices: the number, or a hash of the text
     std::uint64_t bind = 0;       ///< id of an arrow that a slice names itself, in the form of `id`
     std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
-    std::uint32_t args_size = 0;  ///< its length
+    std::uint32_t args_size = 0;  ///< length of that JSON object
 
     /// True for `{}`, which some writers put after the last event.
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
@@ -60,7 +60,7 @@ struct Event {
 /// recent one.
 class RecentTexts {
 public:
-    /// As StringPool::intern(), which it calls on `pool` if necessary; always pass the same pool. `hash` may be any
+    /// Like StringPool::intern(), which it calls on `pool` if necessary; always pass the same pool. `hash` may be any
     /// hash of the text.
     [[nodiscard]] StringId intern(std::string_view text, std::uint64_t hash, StringPool& pool) {
         if (text.empty()) return 0;
@@ -101,12 +101,12 @@ public:
     /// false and keeps the batch's events; the batch may then have additional texts. `offset` is where the text begins
     /// in the file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
-    /// As parse(), without copying the text. It must end with a brace and be followed by kBehind readable bytes, and
-    /// nothing may change it meanwhile.
+    /// Like parse(), but without copying the text. It must end with a brace and be followed by kBehind readable bytes,
+    /// and nothing may change it meanwhile.
     [[nodiscard]] bool parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch);
     static constexpr std::size_t kBehind = 64;
-    /// As parse(), for a text that may continue after the array with the events. Returns how much of it they take;
-    /// nothing where parse() would return false.
+    /// Like parse(), for a text that may continue after the array with the events. Returns the number of bytes that the
+    /// events take; nothing if parse() would return false.
     [[nodiscard]] std::optional<std::size_t> parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch);
 
     /// The integer in a top-level value: a number, or a text that contains one.

@@ -198,7 +198,7 @@ bool EventSink::orderStreams(const JobControl& control) {
     return true;
 }
 
-/// Arrows that slices name themselves. Those without a direction are ignored.
+/// Adds the arrows that slices refer to themselves. Those without a direction are ignored.
 void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
     if (!event.flows_in && !event.flows_out) return;
     constexpr std::uint64_t kOfSlices = 0x62696e645f696400; // separates their ids from those of flow events
@@ -206,7 +206,7 @@ void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
 }
 
 /// NCCL's profiler plugin writes 0 for a start that it did not see, which would stretch the trace back to the machine's
-/// start.
+/// boot.
 bool EventSink::beginsUnknown(const Event& event, const AsyncId& id, bool begins, bool ends) {
     constexpr std::array<std::string_view, 6> kOfNccl{"GROUP_API",     "COLL_API", "P2P_API",
                                                       "KERNEL_LAUNCH", "COLL",     "P2P"};
@@ -244,7 +244,7 @@ void EventSink::async(const Event& event) {
     }
 }
 
-/// Processes that a text identifies get numbers of their own, because everything later tells processes apart by number.
+/// Assigns numbers to processes that a text identifies, because all later code distinguishes processes by number.
 std::int64_t EventSink::processNumber(RowId process) {
     constexpr std::int64_t kFirst = 2'000'000'000; // above those of operating systems, and fits into 32 bits
     if (!process.is_text) return process.number;

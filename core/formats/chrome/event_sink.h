@@ -45,7 +45,7 @@ public:
     /// The devices are of a maker whose profiler writes overflowed durations.
     void expectOverflows() { streams_.expectOverflows(); }
 
-    /// The next events belong to this batch. `goes_on`: it is the previous batch with more texts appended.
+    /// The next events belong to this batch. `goes_on` is true if it is the previous batch with more texts appended.
     void begin(const EventBatch& batch, bool goes_on);
     void add(const Event& event);
     /// False if the job is stopped.
@@ -68,7 +68,7 @@ private:
         TrackId track;
     };
 
-    /// Args are a third of a text. Packing them is worthwhile even for files of this size, because there may be
+    /// Args make up a third of a text. Packing them is worthwhile even for files of this size, because there may be
     /// thousands of them.
     static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 
@@ -107,31 +107,32 @@ private:
     std::vector<StringId> texts_; ///< texts of the current batch, as ids of the builder
     std::string_view mended_;     ///< repaired text of the current batch
     std::optional<std::uint32_t> source_;
-    std::optional<ArgPacker> packer_; ///< for a text that would have to be kept in memory for its args
+    std::optional<ArgPacker> packer_; ///< used if the text would have to be kept in memory for its args
     SlicePairing pairing_;
     StreamOrder streams_;
-    std::pair<StringId, bool> category_{0, false}; ///< category of the last slice, and whether it is that of kernels
+    std::pair<StringId, bool> category_{0, false}; ///< category of the last slice, and true if it is that of kernels
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
-    std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< innermost last; all slices of one id are on one row
+    std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< innermost last; all slices with the same id are on one
+                                                           ///< row
     std::set<AsyncId> begin_unknown_;                      ///< open ones that are omitted
     std::map<Row, TrackId> state_tracks_;                  ///< one per thread
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
     bool own_ = false;                   ///< written by Bubblescope: its first event is at 0
-    TimeNs origin_{0};                   ///< if written by Bubblescope
-    std::optional<SourceFiles> sources_; ///< if written by Bubblescope
+    TimeNs origin_{0};                   ///< of a file written by Bubblescope
+    std::optional<SourceFiles> sources_; ///< of a file written by Bubblescope
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     std::map<RowId, std::int64_t> text_processes_; ///< their numbers
     std::map<RowId, std::int32_t> process_orders_;
-    std::map<RowId, std::int32_t> process_ranks_; ///< as labels state them
+    std::map<RowId, std::int32_t> process_ranks_; ///< ranks given by labels
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
         Row row; ///< as in the batch
         TrackId track = kNoId;
     };
-    std::array<RecentRow, 16> recent_rows_; ///< of the batch, indexed by some of their bits
+    std::array<RecentRow, 16> recent_rows_; ///< recent rows of the batch, indexed by some of their bits
 };
 
 } // namespace bubblescope::chrome

@@ -33,15 +33,15 @@ constexpr std::size_t kLongestEvent = std::size_t{32} << 20;
 constexpr std::size_t kMaxFutileBytes = std::size_t{256} << 20;
 /// Damaged events are repaired up to this length.
 constexpr std::size_t kLongestMended = std::size_t{1} << 20;
-/// How much may be scanned for an event once that is used up.
+/// The number of bytes that may be scanned for an event once that is used up.
 constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
 /// Maximum distance from a damaged entry to the next one.
 constexpr std::size_t kFarthestBorder = std::size_t{1} << 30;
 /// Maximum nesting of objects and arrays around the events.
 constexpr int kDeepest = 16;
-/// How far from its start an object's keys may be to identify it as one with events.
+/// The distance from an object's start within which its keys must identify it as one with events.
 constexpr std::size_t kFirstKeys = std::size_t{4} << 10;
-/// How much of an object is needed to see whether it is an event.
+/// The part of an object that is needed to decide whether it is an event.
 constexpr std::size_t kFirstLine = std::size_t{64} << 10;
 
 class Reader {
@@ -81,7 +81,7 @@ private:
     End lines();
     [[nodiscard]] bool oneEvent();
     [[nodiscard]] bool resume();
-    /// Whether damage before this event was skipped.
+    /// True if damage before this event was skipped.
     [[nodiscard]] bool atBorder() const { return border_ && border_->second == scanner_.offset(); }
     void skipTo(std::size_t end);
     [[nodiscard]] bool mendEvent(std::optional<std::size_t> border);
@@ -106,17 +106,17 @@ private:
     std::optional<BatchPipeline> pipeline_;  ///< created with the first array of events
     bool reuses_batch_ = false;              ///< all its pieces are parsed into the same batch
     const EventBatch* used_again_ = nullptr; ///< the batch that the sink already has
-    Status text_failed_;                     ///< why no more of the text is available
+    Status text_failed_;                     ///< the reason why no more of the text is available
     std::size_t futile_bytes_ = 0;           ///< bytes scanned without finding the end of an entry
     int depth_ = 0;                          ///< nesting of objects and arrays around the events
     bool has_events_ = false;                ///< there is an array of events
     bool reported_ = false;                  ///< the damage to the JSON has been reported
-    std::optional<TimeNs> base_;             ///< stated by the file before its events
+    std::optional<TimeNs> base_;             ///< recorded in the file before its events
     /// The start and result of the last search for a border; no result means that there is none up to the end.
     std::optional<std::pair<std::size_t, std::optional<std::size_t>>> border_;
     bool kineto_ = false;
     bool paddle_ = false;       ///< written by paddle.profiler
-    std::int64_t entries_ = 0;  ///< of the array of events
+    std::int64_t entries_ = 0;  ///< number of entries of the array of events
     std::int64_t readable_ = 0; ///< entries that are events
     std::size_t released_ = 0;  ///< the file's pages up to here were released
     std::string keys_;          ///< keys of the top-level object, for the error message
@@ -161,7 +161,7 @@ bool Reader::anotherDocument() {
     return false;
 }
 
-/// Whether the text has grown to at least `size` bytes.
+/// True if the text has grown to at least `size` bytes.
 bool Reader::have(std::size_t size) {
     const std::size_t before = bytes_.text().size();
     if (before >= size || bytes_.complete() || !text_failed_.ok()) return false;
@@ -268,7 +268,7 @@ bool Reader::toEvents() {
     return true;
 }
 
-/// Whether an object with 'traceEvents' among its first keys, before those of an event, begins here.
+/// True if an object with 'traceEvents' among its first keys, before those of an event, begins here.
 bool Reader::holdsEvents() {
     if (peek() != '{') return false;
     have(scanner_.offset() + kFirstKeys);
@@ -285,7 +285,7 @@ bool Reader::holdsEvents() {
     return false;
 }
 
-/// Whether an array of objects with events begins here.
+/// True if an array of objects with events begins here.
 bool Reader::listsTraces() {
     if (peek() != '[') return false;
     const std::size_t begin = scanner_.offset();
@@ -394,7 +394,7 @@ Reader::End Reader::events() {
     return End::Whole;
 }
 
-/// An array that contains arrays of events, or objects with such arrays.
+/// Reads an array that contains arrays of events, or objects with such arrays.
 Reader::End Reader::arrays() {
     while (!accept(']')) {
         if (accept(',')) continue;
@@ -407,7 +407,7 @@ Reader::End Reader::arrays() {
     return End::Whole;
 }
 
-/// Events one after another, without an array around them: a log that is appended to, or an excerpt of an array.
+/// Reads events one after another, without an array around them: a log that is appended to, or an excerpt of an array.
 Reader::End Reader::lines() {
     has_events_ = true;
     if (!pipeline_) beginPieces();
@@ -554,7 +554,7 @@ void Reader::report(const TextFlaws& flaws, const std::vector<Event>& events) {
     count("bad-escape", flaws.backslashes, say("texts with invalid escapes, read literally"));
 }
 
-/// `is_used_again`: the sink has the batch already; it has more texts now.
+/// If `is_used_again`, the sink already has the batch, which has more texts now.
 void Reader::add(const EventBatch& batch, bool is_used_again) {
     report(batch.flaws, batch.events);
     const EventBatch* const before = std::exchange(used_again_, is_used_again ? &batch : nullptr);

@@ -11,14 +11,14 @@
 namespace bubblescope::chrome {
 
 /// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file, and sets
-/// that file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or damaged file up to that place
+/// that file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or damaged file up to the damage
 /// and adds a diagnostic; omits and counts invalid events. Args stay in `bytes`, which the trace keeps alive. Large
 /// files are parsed on several threads. `where` names the file. Errors: Input for JSON that is not a trace and for
 /// damage before the first event; Cancelled.
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 
-/// Whether readChrome() failed because the file is JSON without events: a file of another program.
+/// True if readChrome() failed because the file is JSON without events: a file of another program.
 [[nodiscard]] bool isNoTrace(const Error& error);
 
 } // namespace bubblescope::chrome

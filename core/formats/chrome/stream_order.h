@@ -11,8 +11,8 @@
 namespace bubblescope::chrome {
 
 /// Finds kernels with impossible durations. A stream runs its kernels one after another, but some profilers' counters
-/// overflow, and a kernel then seems to last for seconds while hundreds of later ones run. Such a kernel is ended where
-/// the next one begins. Kernels that merely overlap the next one, as in CUDA graphs, are kept.
+/// overflow, and a kernel then seems to last for seconds while hundreds of later ones run. Such a kernel is cut off
+/// where the next one begins. Kernels that merely overlap the next one, as in CUDA graphs, are kept.
 class StreamOrder {
 public:
     explicit StreamOrder(TraceBuilder& builder) : builder_(builder) {}

@@ -19,9 +19,9 @@ struct TextFlaws {
 
 // `document` contains a text with one letter before and one after it.
 
-/// Replaces bytes that are not UTF-8 by '?', and records where.
+/// Replaces bytes that are not UTF-8 with '?', and records where.
 void replaceInvalidBytes(std::string_view text, std::uint64_t offset, char* document, TextFlaws& flaws);
-/// Replaces control characters in strings by blanks, and returns their offsets in the text.
+/// Replaces control characters in strings with blanks, and returns their offsets in the text.
 [[nodiscard]] std::vector<std::size_t> hideControls(std::string_view text, char* document);
 
 } // namespace bubblescope::chrome

@@ -134,7 +134,7 @@ public:
         if (!track.may_overlap) name("thread_name", track.thread_name);
     }
 
-    /// Slices of one track. A slice that never ended is a begin without an end.
+    /// Writes the slices of one track. A slice that never ended is a begin without an end.
     void slices(TrackId id, SliceId first, SliceId end, std::string& out) const {
         for (SliceId slice = first; slice < end; ++slice) {
             const bool open = trace_.isOpen(slice);
@@ -148,7 +148,7 @@ public:
         }
     }
 
-    /// Slices with an id instead of a thread; nested ones have the id of the outermost.
+    /// Writes slices with an id instead of a thread; nested ones have the id of the outermost.
     void asyncSlices(TrackId id, std::string& out) const {
         const Track& track = trace_.tracks()[id];
         std::vector<SliceId> around;
@@ -181,7 +181,7 @@ public:
     [[nodiscard]] TimeNs base() const { return base_; }
 
 private:
-    /// Event for the innermost of `around`, up to its args.
+    /// Writes the event for the innermost of `around`, up to its args.
     void asyncEvent(TrackId id, std::string_view phase, const std::vector<SliceId>& around, TimeNs time,
                     std::string& out) const {
         const bool of_one_kind = trace_.category(around.back()) == trace_.category(around.front());
@@ -211,7 +211,7 @@ TimeNs baseOf(const Trace& trace) {
     return exact ? trace.origin() : TimeNs{0};
 }
 
-/// If there are several files, by their names.
+/// The metadata of the trace's files, by name if there are several.
 std::string metadataOf(const Trace& trace) {
     if (trace.files().size() == 1) return trace.files().front().metadata;
     std::string all;
@@ -237,7 +237,7 @@ public:
             (trace_.origin() - events_.base()).count());
         EventWriter::begin(0, 0, "M", "trace_files", text_);
         text_ += ",\"args\":";
-        text_ += encoded(sourceFilesOf(trace_, rows_, problems_)); // the format has everything that rows need
+        text_ += encoded(sourceFilesOf(trace_, rows_, problems_)); // the format can represent everything that rows need
         text_ += '}';
         sortProcesses();
         flush(0);

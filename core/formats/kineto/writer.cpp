@@ -49,7 +49,7 @@ enum class Work : std::uint8_t {
     ReceiveGradient
 };
 
-/// The work of an op stated by a recorded job's framework: "2F3", "2SEND_F3", "REDUCE_GRAD".
+/// The work of an op reported by a recorded job's framework: "2F3", "2SEND_F3", "REDUCE_GRAD".
 Work statedWork(std::string_view name) {
     const std::string_view kind = name.substr(std::min(name.find_first_not_of("0123456789"), name.size()));
     for (const auto& [begin, work] :

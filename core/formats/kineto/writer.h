@@ -14,7 +14,7 @@ namespace bubblescope::kineto {
 ///
 /// The rank of a track is that of its file, otherwise that in the name of its process ("rank 3"), as in Bubblescope's
 /// own files; without either, everything is rank 0. For a rank without device records, the ops of Bubblescope's own
-/// files, and those that a recorded job's framework states, are also written as kernels of device 0, each with its
+/// files, and those that a recorded job's framework reports, are also written as kernels of device 0, each with its
 /// launch, and transfers as NCCL kernels on other streams. Instants and counters are left out. Returns the number of
 /// files. Errors: Input if a file cannot be written.
 [[nodiscard]] Result<int> writeRanks(const std::filesystem::path& folder, const Trace& trace);

@@ -110,7 +110,7 @@ private:
     std::unordered_map<std::int64_t, StringId> thread_names_; ///< by global thread id
     std::unordered_map<Numbers<3>, TrackId, HashNumbers> device_tracks_;
     std::unordered_map<Numbers<2>, TrackId, HashNumbers> thread_tracks_;
-    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< for copies: few sizes recur
+    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< for copies, which have few different sizes
     std::size_t rows_ = 0;                             ///< read so far
     std::size_t total_ = 0;
 };
@@ -140,7 +140,7 @@ Status Reader::read() {
     return {};
 }
 
-/// Reports views and virtual tables in place of tables; returns whether there is one.
+/// Reports views and virtual tables in place of tables; returns true if there is one.
 bool Reader::reportComputed() {
     bool any = false;
     const auto tell = [&](std::string_view table) {
@@ -258,7 +258,7 @@ bool Reader::readSynchronization() {
     const StringId name = builder_.intern("Synchronize");
     return eachRow("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
                    {"start", "end", "globalPid", "deviceId", "streamId", "correlationId"}, [&](const Row& row) {
-                       // No stream (a whole device) is written as the largest unsigned number.
+                       // The absence of a stream (a whole device) is written as the largest unsigned number.
                        const std::int64_t stream = row.integer(4) < kSyncRows ? row.integer(4) : 0;
                        const TrackId track = deviceTrack(processOf(row.integer(2)), row.integer(3), kSyncRows + stream);
                        builder_.track(track).may_overlap = true;

@@ -10,7 +10,7 @@
 
 namespace bubblescope::paddle {
 
-/// Whether the beginning of a log contains lines of PaddlePaddle's job profiler ("Profiler Info: Job (0), type =
+/// True if the beginning of a log contains lines of PaddlePaddle's job profiler ("Profiler Info: Job (0), type =
 /// forward, …").
 [[nodiscard]] bool looksLikeJobLog(std::string_view text);
 

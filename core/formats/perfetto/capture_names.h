@@ -6,9 +6,8 @@
 #include <string_view>
 #include <utility>
 
-/// The statements of traces of recorded jobs about themselves, in instants of their process. Shared by the recording
-/// library
-/// and the reader.
+/// The information that traces of recorded jobs contain about themselves, in instants of their process. Shared by the
+/// recording library and the reader.
 namespace bubblescope::perfetto {
 
 inline constexpr std::string_view kCaptureCategory = "capture";
@@ -16,26 +15,28 @@ inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one at
 inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, for a process that exited normally
 /// The last one for a process that did not exit normally, whose remaining records `record` wrote.
 inline constexpr std::string_view kCaptureRecovered = "capture recovered";
-/// Its arg: the name of the signal that ended the process, such as SIGKILL; missing if there was none, or if unknown.
+/// Arg of that instant: the name of the signal that ended the process, such as SIGKILL; missing if there was none or it
+/// is unknown.
 inline constexpr std::string_view kCaptureSignal = "signal";
 /// Arg of the first one: the offset from the file's times to its host's wall clock, for aligning hosts.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 
-/// Statements of a process's framework about the job, as text args of an instant: once when known, and in each part.
+/// Values that a process's framework reports about the job, as text args of an instant: once when known, and in each
+/// part.
 ///   framework, version, schedule   as the framework calls them
 ///   family, flavor                 of the schedule, as this program calls them
 ///   rank                           among all processes of the job
 ///   pp, dp, tp, cp, ep             place and size of an axis: "1/4"
 ///   layers                         how many layers of the model the process's stages have: "0:4,7:4"
 ///   check_layers                   in how many layers checks divide the process's stages: "0:4,7:4"
-/// Its checks in bubbles are those of timeline/trace_names.h, with the args rank, replica and tensor_rank in the
-/// pipeline, and count layers in their stage.
+/// Its checks in bubbles follow timeline/trace_names.h, with the args rank, replica and tensor_rank in the pipeline,
+/// and count layers in their stage.
 inline constexpr std::string_view kCaptureStates = "capture states";
-/// A process whose framework states its ops and that has recorded nothing for some seconds reports where it is: arg
-/// "in", the innermost open range, or empty; arg "for_ns".
+/// Written if a process whose framework reports its ops has recorded nothing for a few seconds: arg "in" is the
+/// innermost open range, or empty; arg "for_ns" is that time.
 inline constexpr std::string_view kCaptureStands = "capture stands";
-/// A slice on a separate track: how long the process's busiest thread waited for a processor core since the previous
-/// flush. It ends at the present flush, because it is not known when the thread waited in between.
+/// A slice on a separate track: the time that the process's busiest thread waited for a processor core since the
+/// previous flush. It ends at the current flush, because it is not known when the thread waited in between.
 inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
 /// Category of the ranges and marks of ops: "2F3" is the forward of micro-batch 3 on stage 2; the mark "step 7" begins
 /// a step, any other mark ends it.
@@ -43,14 +44,13 @@ inline constexpr std::string_view kPipelineCategory = "pipeline";
 inline constexpr std::string_view kStepMark = "step ";
 
 /// Counts of the events that a process has recorded and lost since its start. The names are the args of the instant
-/// "capture totals" in its
-/// trace, which has those that are not 0.
+/// "capture totals" in its trace, which contains those that are not 0.
 struct CaptureCounts {
     std::int64_t ranges = 0;         ///< NVTX, of all kinds
     std::int64_t marks = 0;          ///< NVTX
     std::int64_t comm_events = 0;    ///< NCCL's profiler interface
-    std::int64_t gpu_work = 0;       ///< kernels, copies, sets, graphs
-    std::int64_t gpu_calls = 0;      ///< of the driver and the runtime
+    std::int64_t gpu_work = 0;       ///< kernels, copies, memsets, graphs
+    std::int64_t gpu_calls = 0;      ///< calls of the driver and the runtime
     std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL events for which there was no memory
     std::int64_t not_written = 0;    ///< ranges, marks and NCCL events that could not be written
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
@@ -72,7 +72,7 @@ struct CaptureCounts {
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name. From kFirstLoss on they mean that something is missing.
+/// All counts by name. Those from kFirstLoss on count missing data.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},

@@ -38,11 +38,11 @@ private:
         std::int64_t to;
     };
 
-    /// How to convert a clock's time to the trace clock.
+    /// The conversion of a clock's time to the trace clock.
     struct Route {
         Key key;
         Clock* clock = nullptr;                         ///< null if no snapshot names it
-        bool known = false;                             ///< whether a route exists
+        bool known = false;                             ///< true if a route exists
         std::vector<const std::vector<Reading>*> steps; ///< the readings along the route
     };
 

@@ -144,7 +144,7 @@ char* openPacket(FieldWriter& writer, std::optional<TimeNs> time = {}) {
     char* const packet = writer.open(fields::trace::kPacket);
     if (!time) return packet;
     writer.number(fields::packet::kTimestamp, nanoseconds(*time));
-    // Otherwise Perfetto assumes BOOTTIME, which differs by the time that a laptop was suspended.
+    // Otherwise Perfetto assumes BOOTTIME, which also counts the time during which the machine was suspended.
     writer.number(fields::packet::kTimestampClockId, fields::clock::kMonotonic);
     return packet;
 }
@@ -315,7 +315,7 @@ std::string Encoder::take() {
     return std::exchange(out_, {});
 }
 
-/// The text's number. A new text is added to interned_.
+/// Returns the text's number. A new text is added to interned_.
 std::uint64_t Encoder::intern(InternTable& table, std::uint32_t field, std::string_view text) {
     const InternTable::Number known = table.numberOf(text);
     if (!known.is_new) return known.number;

@@ -13,8 +13,8 @@
 
 namespace bubblescope::perfetto {
 
-/// Numbers texts from 1 in the order of their first use. Every recorded slice looks up half a dozen, so known texts are
-/// found with few memory accesses, in a table that is at most half full.
+/// Numbers texts from 1 in the order of their first use. Every recorded slice looks up half a dozen texts, so known
+/// texts are found with few memory accesses, in a table that is at most half full.
 class InternTable {
 public:
     struct Number {
@@ -100,10 +100,9 @@ public:
     /// aligned.
     void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
-    /// Returns everything encoded since the last call, only complete packets. Keeps the interning state.
+    /// Returns everything encoded since the last call, in complete packets. Keeps the interning state.
     [[nodiscard]] std::string take();
-    /// Like the previous function, in two steps, which reuse the memory: bytes() is a view of the encoded packets,
-    /// valid until any other
+    /// Like take(), in two steps that reuse the memory: bytes() is a view of the encoded packets, valid until any other
     /// call; discard() drops them.
     [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
     void clear() { used_ = 0; }

@@ -80,7 +80,7 @@ ArgView AnnotationReader::read(std::string_view message) {
     return arg;
 }
 
-/// Appends text from elsewhere in the file, truncated where the arg gets too long.
+/// Appends text from elsewhere in the file, truncated if the arg gets too long.
 void AnnotationReader::addText(std::string_view text) {
     const std::size_t room = full() ? 0 : longest_ - json_.size();
     json_ += text.size() <= room ? quotedJson(text) : quotedJson(std::string(text.substr(0, room)) + "…");

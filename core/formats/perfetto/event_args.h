@@ -33,10 +33,10 @@ class AnnotationReader {
 public:
     explicit AnnotationReader(const ArgTexts& texts) : texts_(texts) {}
 
-    /// Its texts are valid until the next call, while the message and the texts exist. Throws protozero::exception on
-    /// malformed input.
+    /// The texts of the result are valid until the next call, as long as the message and `texts` exist. Throws
+    /// protozero::exception on malformed input.
     [[nodiscard]] ArgView read(std::string_view message);
-    /// Whether the last one referred to a text that the file does not have.
+    /// True if the last one referred to a text that the file does not have.
     [[nodiscard]] bool lost() const { return lost_; }
 
 private:
@@ -54,8 +54,8 @@ private:
     std::size_t longest_ = 0; ///< approximate maximum length
 };
 
-/// Whether an annotation is a single value whose name has a number below 64; then sets that bit in `names`. Such an
-/// annotation needs no further check.
+/// True if an annotation is a single value whose name has a number below 64; in that case sets that bit in `names`.
+/// Such an annotation needs no further check.
 [[nodiscard]] bool isPlainAnnotation(std::string_view message, std::uint64_t& names);
 
 /// Finds the args of events that stay in a trace file, by the offset of their packets.

@@ -13,7 +13,8 @@
 namespace bubblescope::perfetto {
 namespace {
 
-// Streams are not trusted, so these limit what is kept. Bubblescope's own files stay far below.
+// Streams are not trusted, so these constants limit the data that is kept. Bubblescope's own files stay far below the
+// limits.
 constexpr std::size_t kLargestPacket = std::size_t{16} << 20;
 constexpr std::size_t kMaxTexts = std::size_t{1} << 18;
 constexpr std::size_t kLongestText = std::size_t{1} << 14;
@@ -26,7 +27,7 @@ constexpr std::size_t kDeepest = 256;
 constexpr std::size_t kMaxArgs = 256;
 constexpr int kMaxParents = 64;
 
-constexpr std::size_t kReused = std::size_t{1} << 12; ///< buffers up to this size are kept when nothing waits
+constexpr std::size_t kReused = std::size_t{1} << 12; ///< buffers up to this size are kept when no data is waiting
 
 // While searching for the next packet, a length is a guess; a larger one would delay the following packets.
 constexpr std::size_t kLargestGuess = std::size_t{1} << 16;
@@ -407,7 +408,7 @@ void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const 
     raw.eachAnnotation([&](std::string_view annotation) {
         if (event_.args.size() >= kMaxArgs) return;
         if (!addPlainArg(annotation, sequence)) addArg(annotation, sequence);
-        // If several have one name, the first counts. Equal names are the same text in texts_.
+        // If several args have one name, the first counts. Equal names are the same text in texts_.
         const auto same = [&](const Arg& one) { return one.name.data() == event_.args.back().name.data(); };
         if (std::any_of(event_.args.begin(), event_.args.end() - 1, same)) event_.args.pop_back();
     });

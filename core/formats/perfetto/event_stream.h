@@ -36,8 +36,8 @@ struct StreamEvent {
     /// Null if there is no arg with that name.
     [[nodiscard]] const Arg* find(std::string_view arg) const;
 
-    /// Where find() looks first: after the arg that it found last, because args are usually read in order. Only a hint:
-    /// any value is valid.
+    /// The arg at which find() looks first: the one after its last result, because args are usually read in order. Only
+    /// a hint: any value is valid.
     mutable std::size_t find_hint = 0;
 };
 
@@ -47,7 +47,7 @@ struct ClockReading {
     TimeNs realtime{0};
 };
 
-/// Counts of what a stream contained so far.
+/// Counts of a stream's contents so far.
 struct StreamCounts {
     std::int64_t bytes = 0; ///< bytes fed
     std::int64_t packets = 0;
@@ -59,15 +59,15 @@ struct StreamCounts {
     std::int64_t unmatched = 0; ///< ends without a begin
 };
 
-/// A memory limit shared by streams that are decoded together, and its current use: estimates, in bytes. For one thread
-/// at a time.
+/// A memory limit shared by streams that are decoded together, and its current use: estimates, in bytes. Use it from
+/// one thread at a time.
 struct StreamMemory {
     std::size_t most = std::size_t{2} << 30;
     std::size_t most_of_one = std::size_t{64} << 20;
     std::size_t held = 0;
 };
 
-/// The part of it that one stream uses.
+/// The part of a StreamMemory that one stream uses.
 class HeldMemory {
 public:
     /// `all` must outlive the object.
@@ -94,11 +94,11 @@ private:
 };
 
 /// Decodes the track events of a native file while it grows: bytes come in pieces of any size, and an event is passed
-/// on when its last byte has arrived. An incomplete packet waits for its rest. After bytes that are not a packet,
-/// reading continues at the next packet. Features that only other writers use are skipped: packed packets, counters,
-/// lists as args, and defaults of a sequence. readPerfetto() reads those from whole files.
+/// on when its last byte has arrived. An incomplete packet is kept until the rest arrives. After bytes that are not a
+/// packet, reading continues at the next packet. Features that only other writers use are skipped: packed packets,
+/// counters, lists as args, and defaults of a sequence. readPerfetto() reads those from whole files.
 ///
-/// Memory: interned texts, tracks, open slices and one packet, all bounded and within what `memory` leaves; anything
+/// Memory: interned texts, tracks, open slices and one packet, all bounded and within the rest of `memory`; anything
 /// that does not fit counts as damaged. Not thread-safe.
 class EventStream {
 public:
@@ -119,7 +119,7 @@ public:
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
-    /// Texts by the writer's numbers. They are owned by keep().
+    /// Texts by the numbers that the writer gave them. They are owned by keep().
     using Texts = NumberTable<std::string_view>;
     struct Sequence {
         bool usable = false;
@@ -149,8 +149,8 @@ private:
         void releaseArgs();
     };
     struct OpenSlices {
-        /// From the outermost. Entries from `depth` on have ended; the outermost ones keep small buffers. All buffers
-        /// count.
+        /// Starting with the outermost. Entries from `depth` on have ended; the outermost ones keep small buffers. All
+        /// buffers count towards the limit.
         std::vector<OpenSlice> slices;
         std::size_t depth = 0;
     };

@@ -33,7 +33,7 @@ private:
 };
 [[nodiscard]] SliceArgs opArgs(const Op& op, const OpDetails& details, Stage stage, int step);
 [[nodiscard]] SliceArgs commArgs(const CommSpan& span, int step);
-/// `rank` if the file has only one rank.
+/// `rank` is set if the file has only one rank.
 [[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
 
 [[nodiscard]] std::string_view commCategory(CommKind kind);

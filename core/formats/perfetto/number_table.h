@@ -39,14 +39,14 @@ public:
         const auto known = others_.find(number);
         return known == others_.end() ? kNothing : known->second;
     }
-    /// Whether a value was set, that is, not empty. An empty text with an address counts as set.
+    /// True if a value was set, that is, is not empty. An empty text with an address counts as set.
     [[nodiscard]] static bool isKnown(const T& value) {
         if constexpr (std::is_same_v<T, std::string_view>)
             return value.data() != nullptr;
         else
             return value != T{};
     }
-    /// How many numbers were set; a number set to an empty value may count each time.
+    /// The number of values that were set; a number set to an empty value may count each time.
     [[nodiscard]] std::size_t size() const { return count_; }
 
 private:

@@ -24,7 +24,7 @@ struct ListPart {
     }
 };
 
-/// The repeated fields of TrackEvents and their names, which few events spell out: those of many events one after
+/// The repeated fields of TrackEvents, and the names that few events spell out: those of many events, one after
 /// another. Texts are views of the file's bytes.
 struct EventLists {
     std::vector<std::string_view> names;
@@ -79,8 +79,8 @@ struct PacketExtras {
     std::optional<std::string_view> interned;
     std::optional<std::string_view> defaults;
     std::optional<std::string_view> descriptor;
-    std::optional<std::string_view> process; ///< of the sequence
-    std::optional<std::string_view> thread;  ///< of the sequence
+    std::optional<std::string_view> process; ///< of the packet's sequence
+    std::optional<std::string_view> thread;  ///< of the packet's sequence
     std::optional<std::string_view> clocks;
     std::optional<std::string_view> render_stage;
     std::optional<std::string_view> packed;
@@ -117,7 +117,7 @@ struct PacketBatch {
     std::vector<Packet> packets;
     std::vector<TrackEvent> events;
     std::vector<PacketExtras> extras;
-    EventLists lists;       ///< of the events
+    EventLists lists;       ///< the lists of all events
     std::size_t next = 0;   ///< offset after the batch
     std::optional<End> end; ///< set in the last batch
 
@@ -126,8 +126,8 @@ struct PacketBatch {
     void add(std::size_t offset, std::string_view body);
 };
 
-/// Returns the bytes of the packet at `next` and moves `next` past it; or returns why there is none, leaving `next`
-/// unchanged.
+/// Returns the bytes of the packet at `next` and moves `next` past it; or returns the reason why there is none, leaving
+/// `next` unchanged.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
@@ -135,14 +135,14 @@ struct PacketBatch {
 /// another.
 [[nodiscard]] std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from);
 
-/// Whether a file with this beginning is an extract.
+/// True if a file with this beginning is an extract.
 [[nodiscard]] bool beginsExtract(std::string_view bytes);
 
 /// Divides the packets of a trace file into runs, which any thread may decode. All packets before the place where the
-/// file ends or its framing breaks are valid; the last run has that place.
+/// file ends or its framing breaks are valid; the last run records that place.
 class PacketRuns {
 public:
-    /// Starts with the packet at `begin`. If not `complete`, more bytes will come, and the last run ends before an
+    /// Starts with the packet at `begin`. If not `complete`, more bytes will follow, and the last run ends before an
     /// incomplete packet, without a reason. `bytes` must outlive the decoded packets.
     explicit PacketRuns(std::string_view bytes, std::size_t begin = 0, bool complete = true)
         : bytes_(bytes), complete_(complete), begins_{begin} {}

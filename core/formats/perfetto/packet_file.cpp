@@ -22,8 +22,8 @@ Error fileError(const std::filesystem::path& path, std::string_view what, int co
     return error;
 }
 
-/// Names of traces can be guessed, and their folder may be writable by others. So never write through an existing link,
-/// except into a pipe or a device if the link belongs to this user.
+/// Names of traces can be guessed, and their folder may be writable by others. Therefore never write through an
+/// existing link, except into a pipe or a device if the link belongs to this user.
 bool leadsToDevice(const std::filesystem::path& path, const struct stat& link) {
     struct stat behind {};
     return S_ISLNK(link.st_mode) && link.st_uid == ::geteuid() && ::stat(path.c_str(), &behind) == 0 &&

@@ -37,9 +37,10 @@ public:
     /// closes descriptors that it does not own may have reused the number: the file is then reopened.
     [[nodiscard]] Status append(std::string_view packets);
 
-    /// Whether the path still leads to this file: a job that cleans its folder up may have removed or moved it.
+    /// True if the path still leads to this file: a job that cleans up its folder may have removed or moved it.
     [[nodiscard]] bool isInPlace() const;
-    /// Copies what was written to a new file at `path` and goes on there. Error: Run, naming the file; nothing changes.
+    /// Copies everything written so far to a new file at `path` and continues there. Error: Run, naming the file;
+    /// nothing changes.
     [[nodiscard]] Status moveTo(std::filesystem::path path);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }

@@ -108,7 +108,7 @@ private:
 
     const FileBytes& file_;
     ArgSource args_in_file_;          ///< for the sources of all sequences, if their args stay there
-    std::optional<ArgPacker> packer_; ///< for what would have to be kept in memory for its args
+    std::optional<ArgPacker> packer_; ///< for events that would otherwise be kept in memory for their args
     std::array<std::string, 3> kept_; ///< one packet, while it is written
     const std::string& where_;
     TraceBuilder& builder_;
@@ -117,7 +117,7 @@ private:
     ClockTable clocks_;
     RenderStages render_stages_;
     bool inside_packed_ = false;
-    std::size_t unpacked_bytes_ = 0; ///< of all compressed packets
+    std::size_t unpacked_bytes_ = 0; ///< bytes of all compressed packets, unpacked
     SlicePairing pairing_;
     std::map<std::tuple<TrackId, StringId, StringId>, TrackId> legacy_rows_; ///< by thread, category and name
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
@@ -127,15 +127,15 @@ private:
     std::string categories_;      ///< categories of the current event, if there are several
     bool joined_ = false;
     std::vector<CounterPoint> counters_;
-    std::optional<SourceFiles> sources_;                       ///< of a converted file
+    std::optional<SourceFiles> sources_;                       ///< present for a converted file
     std::size_t offset_ = 0;                                   ///< offset of the current packet
-    std::size_t released_ = 0;                                 ///< read and returned to the system up to here
+    std::size_t released_ = 0;                                 ///< bytes read, and returned to the system
     std::vector<std::shared_ptr<const FileExtract>> extracts_; ///< one per file, in order
     Status extracts_are_sound_;
     bool expected_ = false;                          ///< room for all slices was reserved
     bool ended_ = false;                             ///< there are no more packets
     std::size_t searched_ = 0;                       ///< no packets begin between the damage and this offset
-    PacketBatch::End end_ = PacketBatch::End::Whole; ///< why there are no more
+    PacketBatch::End end_ = PacketBatch::End::Whole; ///< why there are no more packets
     std::int64_t packets_ = 0;
 };
 
@@ -190,7 +190,7 @@ void Reader::reportEnd(PacketBatch::End end) {
 
 /// Continues after damage where packets begin again; false if none do so far.
 bool Reader::resume() {
-    constexpr std::size_t kSeenAgain = std::size_t{256} << 10; // once more of the file has come
+    constexpr std::size_t kSeenAgain = std::size_t{256} << 10; // searched again once more of the file is available
     const std::size_t size = file_.text().size();
     if (end_ == PacketBatch::End::Whole) return false;
     const auto next = findPackets(file_.text(), std::min(std::max(offset_ + 1, searched_), size));
@@ -247,7 +247,7 @@ Status Reader::read(LoadProgress& progress) {
     BUBBLESCOPE_TRY(extracts_are_sound_);
     tracks_.finish();
     nameLegacyRows();
-    DiagnosticLog known; // an extract states the problems of the original
+    DiagnosticLog known; // an extract contains the problems of the original
     if (!pairing_.finish(extracts_.empty() ? log_ : known, where_, progress)) return cancelledError();
     addCounters();
     const std::uint32_t first = builder_.currentFile();
@@ -371,7 +371,7 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
         break;
     }
     case fields::event::kTypeInstant:
-        // For an extract or a conversion, they were applied when it was made.
+        // In an extract or a conversion, they were applied when it was written.
         if (builder_.text(event.category) == kCaptureCategory && extracts_.empty() && !sources_) {
             if (builder_.text(event.name) == kCaptureBegins) putOnWallClock(storedArgs(raw, state));
             if (builder_.text(event.name) == kCaptureStates) takeStatedRank(storedArgs(raw, state));
@@ -472,7 +472,7 @@ const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, Se
     return out;
 }
 
-/// They stay in the file if possible and are validated now: an event with unreadable args is rejected.
+/// Args stay in the file if possible and are validated now: an event with unreadable args is rejected.
 ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
     if (!raw.has_args) return 0;
     const bool all_known = raw.plain_args && (raw.arg_names & ~state.argTexts().knownNames()) == 0;
@@ -488,7 +488,7 @@ ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
     return source ? ArgStore::inSource(*source, keptOffset(raw)) : builder_.args().add(storedArgs(raw, state));
 }
 
-/// Where the event's args will be found: in the file, or in a separate packet.
+/// The offset at which the event's args will be found: in the file, or in a separate packet.
 std::uint64_t Reader::keptOffset(const TrackEvent& raw) {
     if (!packer_) return offset_;
     const auto field = [](std::uint32_t tag, std::string_view bytes, std::string& out) {
@@ -522,7 +522,7 @@ void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
     }
 }
 
-/// If no launcher gave a recorded process its rank, its framework may state it.
+/// If no launcher gave a recorded process its rank, its framework may report it.
 void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
     std::optional<std::int32_t>& rank = builder_.file(builder_.currentFile()).rank;
     for (const StoredArg& arg : args) {
@@ -532,7 +532,7 @@ void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
     }
 }
 
-/// Bubblescope writes them before all others; later ones were appended by another program.
+/// Bubblescope writes extracts before all other packets; later ones were appended by another program.
 void Reader::takeExtract(std::string_view bytes) {
     if (!extracts_are_sound_.ok() || static_cast<std::int64_t>(extracts_.size()) != packets_) return;
     Result<FileExtract> extract = FileExtract::decoded(bytes, where_);
@@ -542,7 +542,7 @@ void Reader::takeExtract(std::string_view bytes) {
         extracts_are_sound_ = extract.error();
 }
 
-/// Bubblescope writes them before all events, like an extract.
+/// Bubblescope writes this packet before all events, like an extract.
 void Reader::takeSourceFiles(std::string_view json) {
     if (builder_.trackCount() > 0 || sources_) return;
     sources_ = decodedSourceFiles(json, where_, log_);

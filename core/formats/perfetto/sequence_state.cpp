@@ -59,8 +59,8 @@ void SequenceState::addInterned(std::string_view message, TraceBuilder& builder)
     }
 }
 
-/// The texts, for changing one of them from `before` to `after`. Args that stay in the file keep referring to the
-/// earlier texts.
+/// Returns the texts so that one of them can be changed from `before` to `after`. Args that stay in the file keep
+/// referring to the earlier texts.
 ArgTexts& SequenceState::textsFor(std::string_view before, std::string_view after) {
     if (args_stay_ && !before.empty() && before != after) {
         if (source_) arg_texts_ = std::make_shared<ArgTexts>(*arg_texts_);

@@ -31,7 +31,7 @@ public:
 
     /// The source for events that have the args of this sequence's current state; adds it to `args` if necessary.
     /// Nothing if args must be stored, because numbers change their meaning or the file has too many sources. With a
-    /// packer, its events are there and not in the file.
+    /// packer, the events are there and not in the file.
     [[nodiscard]] std::optional<std::uint32_t> sourceIn(ArgStore& args, const ArgSource& file, const ArgPacker* packer);
 
     [[nodiscard]] std::uint64_t defaultTrack() const { return default_track_; }

@@ -30,7 +30,7 @@ public:
 
     [[nodiscard]] StringId nameOf(std::uint64_t uuid) const;
     [[nodiscard]] std::int64_t pidOf(std::uint64_t uuid) const;
-    /// How to interpret a counter's values.
+    /// The interpretation of a counter's values.
     struct CounterUnit {
         bool adds_up = false; ///< each value is the change since the previous one
         std::int64_t multiplier = 1;

@@ -125,7 +125,7 @@ std::vector<Span> byStart(std::vector<Span> spans) {
 
 constexpr std::size_t kMuch = std::size_t{1} << 20;
 
-/// Writes out what was encoded, if it is much: a step may have millions of ops.
+/// Writes out the encoded packets if there are many: a step may have millions of ops.
 void drain(Encoder& encoder, ReplacingFile& out) {
     if (encoder.bytes().size() < kMuch) return;
     out.write(encoder.bytes());
@@ -286,14 +286,14 @@ private:
     [[nodiscard]] TimeNs at(TimeNs time) const { return trace_.origin() + time; }
     [[nodiscard]] static std::uint64_t uuidOf(TrackId track) { return kFirstTrackUuid + track; }
 
-    /// Whether it was a thread and its numbers fit the format.
+    /// True if it was a thread and its numbers fit the format.
     [[nodiscard]] bool isThread(TrackId id) const {
         const Track& track = trace_.tracks()[id];
         const RowNumbers::Row& row = rows_.of(id);
         return track.spilled_from == kNoId && !track.may_overlap && row.tid == track.tid && row.tid > 0 &&
                row.tid <= INT32_MAX && row.pid >= 0 && row.pid <= INT32_MAX;
     }
-    /// Whether its description is complete.
+    /// True if its description is complete.
     [[nodiscard]] bool isWhole(TrackId id) const {
         const Track& track = trace_.tracks()[id];
         return isThread(id) ||
@@ -355,7 +355,7 @@ private:
         std::stable_sort(flows_.begin(), flows_.end(), before);
     }
 
-    /// The flows of a slice. Slices must be asked for in order, without gaps.
+    /// The flows of a slice. Slices must be requested in order, without gaps.
     [[nodiscard]] std::span<const std::uint64_t> flowsOf(SliceId slice) {
         ids_.clear();
         for (; next_flow_ < flows_.size() && flows_[next_flow_].slice <= slice; ++next_flow_)

@@ -46,7 +46,7 @@ std::map<int, const Json*> iterationsOf(const Json& record) {
     return iterations;
 }
 
-/// When each iteration begins: earlier iterations last as long as on the rank that ends last.
+/// The start of each iteration: earlier iterations last as long as on the rank that ends last.
 std::map<int, TimeNs> beginsOf(const std::map<int, const Json*>& iterations, const Json& first_rank) {
     std::map<int, const Json*> lengths = iterationsOf(first_rank);
     std::map<int, TimeNs> begins;
@@ -61,7 +61,7 @@ std::map<int, TimeNs> beginsOf(const std::map<int, const Json*>& iterations, con
     return begins;
 }
 
-/// Number of ranks, chunks and micro-batches of a run, as its config.json states them.
+/// Number of ranks, chunks and micro-batches of a run, from its config.json.
 struct Sizes {
     int pp = 1;
     int vpp = 1;
@@ -138,7 +138,7 @@ private:
 } // namespace
 
 bool looksLikeRecord(std::string_view beginning) {
-    constexpr std::size_t kHead = 512; // where the first iteration's other entries are
+    constexpr std::size_t kHead = 512; // bytes in which the first iteration's other entries appear
     const std::string_view head = trimmed(beginning.substr(0, kHead));
     return head.starts_with("{\"") && head.size() > 2 && isDigit(head[2]) &&
            head.find(fmt::format("\"{}\"", kFirstKey)) != std::string_view::npos;

@@ -10,7 +10,7 @@
 
 namespace bubblescope::rocm {
 
-/// Whether a file begins like rocprofv3's JSON (--output-format json).
+/// True if a file begins like rocprofv3's JSON (--output-format json).
 [[nodiscard]] bool looksLikeRocprofJson(std::string_view beginning);
 
 /// Reads kernels, copies and calls of rocprofv3's JSON into the builder's current file. Parses the document as a whole,

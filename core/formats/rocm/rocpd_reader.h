@@ -14,7 +14,7 @@ class Database;
 
 namespace bubblescope::rocm {
 
-/// Whether a database contains records of ROCm's profilers: rocprofv3's rocpd, or RPD.
+/// True if a database contains records of ROCm's profilers: rocprofv3's rocpd, or RPD.
 [[nodiscard]] bool isRocpd(const sqlite::Database& database);
 
 /// Reads kernels, copies and calls of an SQLite file of rocprofv3 (tables rocpd_kernel_dispatch_…, rocpd_memory_copy_…,

@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// Replaces the result for extracts, which contain few arrows, by what they state for their originals.
+/// Replaces the result for extracts, which contain few arrows, with what they store for their originals.
 void takeFromExtracts(const Trace& trace, FlowEnds& ends) {
     const auto isExtract = [&](std::uint32_t file) { return trace.files()[file].extract != nullptr; };
     std::erase_if(ends.shared, [&](const SharedArrow& arrow) { return isExtract(arrow.file); });

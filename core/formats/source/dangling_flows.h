@@ -17,13 +17,13 @@ struct SharedArrow {
     int ends = 0;           ///< number of ends that touch a slice
 };
 
-/// How the arrows of a trace end.
+/// The ends of a trace's arrows.
 struct FlowEnds {
     std::vector<std::int64_t> dangling; ///< per file: arrows within it that cannot be drawn
     std::vector<SharedArrow> shared;    ///< by id
 };
 
-/// For files that are extracts, as they state for their originals. Linear in the ends of arrows.
+/// For extracts, returns what they store for their originals. Linear in the ends of arrows.
 [[nodiscard]] FlowEnds flowEnds(const Trace& trace);
 
 /// Counts, per file, the arrows that cannot be drawn because fewer than two of their ends touch a slice:

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
-/// The rule for outputs that meet earlier results: files and folders that contain something are not overwritten unless
-/// the user allows it. The command line checks this before it starts working; see Command::addOutput.
+/// The rule for outputs where earlier results exist: files and folders that contain something are not overwritten
+/// unless the user allows it. The command line checks this before it starts working; see Command::addOutput.
 
 namespace bubblescope {
 

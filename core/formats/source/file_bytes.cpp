@@ -58,8 +58,8 @@ Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string
     return FileBytes(std::move(buffer), text);
 }
 
-/// Where the data of a file of `size` bytes ends, behind which it is a hole: as large as one likes, and it takes no
-/// room on the disk.
+/// The offset after which a file of `size` bytes is a hole, which can be arbitrarily large without taking room on the
+/// disk.
 std::size_t endOfData(int file, std::size_t size) {
     constexpr int kMostParts = 10'000; // a file with more holes is read as it is
     off_t end = 0;

@@ -29,11 +29,11 @@ public:
     explicit FileBytes(std::shared_ptr<UnpackedText> unpacked)
         : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
-    /// All of it, or as much as is available so far. Its beginning does not move.
+    /// All of the text, or as much as is available so far. Its beginning does not move.
     [[nodiscard]] std::string_view text() const {
         return (unpacked_ != nullptr ? unpacked_->text() : text_).substr(0, size_);
     }
-    /// Whether text() is complete.
+    /// True if text() is complete.
     [[nodiscard]] bool complete() const {
         return unpacked_ == nullptr || unpacked_->complete() || unpacked_->text().size() >= size_;
     }
@@ -50,11 +50,12 @@ public:
     void cut(std::size_t size) { size_ = size; }
     /// Keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-    /// Whether text() is a file's pages, which the system can load again, so that they need not stay in memory.
+    /// True if text() consists of a file's pages, which the system can load again, so that they need not stay in
+    /// memory.
     [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
-    /// Whether args that are needed later should be kept by an ArgPacker, because text() takes much memory or is
-    /// released as it is read. The text of uncompressed files may be as large as `plain`. The text of a load of few
-    /// bytes in all is kept: packing its args would take a fifth of the time.
+    /// True if args that are needed later should be kept by an ArgPacker, because text() takes much memory or is
+    /// released as it is read. The text of uncompressed files may be as large as `plain`. If the load has few bytes in
+    /// total, the text is kept: packing its args would take a fifth of the time.
     [[nodiscard]] bool isLargeInMemory(std::size_t plain = std::size_t{4} << 20) const {
         constexpr std::size_t kPacked = std::size_t{64} << 10;
         if (unpacked_ != nullptr) return true;
@@ -67,7 +68,7 @@ public:
         constexpr std::uint64_t kPlain = std::uint64_t{4} << 20;
         of_small_load_ = bytes > 0 && bytes < (was_packed_ ? kPacked : kPlain);
     }
-    /// Whether another program truncated the file while it was in use; the lost part reads as zeros.
+    /// True if another program truncated the file while it was in use; the lost part reads as zeros.
     [[nodiscard]] bool lost() const { return mapped_ != nullptr && mapped_->lost(); }
     /// Announces that [begin, end) will not be read again soon.
     void release(std::size_t begin, std::size_t end) const {
@@ -91,17 +92,17 @@ private:
 /// The path that denotes standard input.
 inline constexpr std::string_view kStandardInput = "-";
 
-/// Whether a file with this beginning can be a trace at all.
+/// Returns true if a file with this beginning can be a trace at all.
 using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
 
 /// Opens a file; text() then has at least the first megabytes, see extend(). Reads a file that is not regular only as
 /// far as this machine's memory allows, and only its first megabyte if that is not `plausible`. Truncated or damaged
-/// compressed data gives what comes before that place, and a diagnostic ("truncated", "corrupt"). The decompressed size
-/// is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's reason or the byte offset
-/// of the damage; Cancelled.
+/// compressed data yields everything before that place, and a diagnostic ("truncated", "corrupt"). The decompressed
+/// size is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's reason or the byte
+/// offset of the damage; Cancelled.
 [[nodiscard]] Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
-/// As openFileBytes(), but reads the whole file.
+/// Like openFileBytes(), but reads the whole file.
 [[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
 

@@ -16,9 +16,9 @@
 
 namespace bubblescope {
 
-/// Data that an extract keeps of its original trace file besides its slices: the problems found when that was
+/// Data that an extract keeps of its original trace file besides its slices: the problems found when that file was
 /// read, and the values that recognition and analysis derive from raw slices (the extractors of
-/// core/recognise/raw_trace.h), so that these are not needed again.
+/// core/recognise/raw_trace.h), so that the raw slices are not needed again.
 struct FileExtract {
     /// A value in the form of base/wire.h, compressed.
     struct Packed {
@@ -47,7 +47,7 @@ struct FileExtract {
 
 [[nodiscard]] Error damagedExtract(const std::string& where);
 
-/// How many slices a trace's files recorded; for an extract, those of the original.
+/// The number of slices that a trace's files recorded; for an extract, those of the original.
 [[nodiscard]] std::size_t recordedSlices(const Trace& trace);
 
 } // namespace bubblescope

@@ -21,7 +21,8 @@ public:
         next_ = 0;
     }
 
-    /// Readers call this for every event; it reports progress and checks for a stop every megabyte. False: stop.
+    /// Readers call this for every event; it reports progress and checks for a stop every megabyte. False if the reader
+    /// should stop.
     [[nodiscard]] bool reached(std::size_t offset, std::size_t content_bytes) {
         if (offset < next_) return true;
         next_ = offset + kStep;

@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Entries are never freed, only reused, because a signal may come at any time. A free one has `begin` 0.
+/// Entries are never freed, only reused, because a signal may arrive at any time. A free one has `begin` 0.
 struct MappedFile::Pages {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::uintptr_t> end{0};
@@ -36,7 +36,7 @@ struct MappedPages {
             if (address < each->begin.load() || address >= end) continue;
             const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
             const std::uintptr_t from = address - address % page;
-            // Everything after it is gone as well.
+            // Everything after it is missing as well.
             void* const zeros = mmap(reinterpret_cast<void*>(from), end - from, PROT_READ,
                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
             if (zeros == MAP_FAILED) break;

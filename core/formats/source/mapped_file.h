@@ -8,9 +8,9 @@ namespace bubblescope {
 
 /// The pages of a regular file, read-only. Thread-safe.
 ///
-/// Another program may truncate the file meanwhile, for instance a writer that starts over. Reading the missing pages
-/// would end this process (SIGBUS). Instead they read as zeros, and lost() is true from then on. For this the class
-/// handles SIGBUS for the process; signals for other memory are passed to the previous handler.
+/// Another program may truncate the file while it is mapped, for instance a writer that starts over. Reading the
+/// missing pages would end this process (SIGBUS). Instead they read as zeros, and lost() is true from then on. To
+/// achieve this, the class handles SIGBUS for the process; signals for other memory are passed to the previous handler.
 class MappedFile {
 public:
     /// Null if it is not a regular file, is empty, or cannot be mapped. `descriptor` may be closed afterwards.
@@ -20,7 +20,7 @@ public:
     MappedFile& operator=(const MappedFile&) = delete;
 
     [[nodiscard]] std::string_view text() const { return text_; }
-    /// Whether a page was read that the file no longer has.
+    /// True if a page was read that the file no longer has.
     [[nodiscard]] bool lost() const;
     /// Announces that [begin, end) will not be read again soon: removes those pages from this process's memory; on
     /// access they return from the system's cache.

@@ -26,7 +26,7 @@ public:
     void finish();
     /// A reader of JSON objects. Call it after finish().
     [[nodiscard]] std::shared_ptr<const ArgReader> reader() const;
-    /// A reader of what `format` reads. Call it after finish().
+    /// A reader that passes the stored events to `format`. Call it after finish().
     [[nodiscard]] std::shared_ptr<const ArgReader> readerWith(std::shared_ptr<const ArgReader> format) const;
 
 private:

@@ -29,8 +29,8 @@ std::size_t memoryLimit() {
     return kTotalLimit;
 }
 
-// The last four bytes of a gzip file are the size of its last member, modulo 2^32, and a zstd frame may state its size.
-// These are only hints.
+// The last four bytes of a gzip file are the size of its last member, modulo 2^32, and a zstd frame may contain its
+// size. These are only hints.
 std::size_t firstGuess(std::string_view packed, Packing packing) {
     std::size_t size = 0;
     if (packing == Packing::Gzip && packed.size() >= 18) {

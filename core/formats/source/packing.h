@@ -16,16 +16,16 @@
 namespace bubblescope {
 
 /// A growing byte buffer. Unlike in a string, new room is not zeroed, which for gigabytes would take as long as
-/// decompressing them; large buffers grow without copying where the system can move pages.
+/// decompressing them; large buffers grow without copying if the system can move pages.
 class ByteBuffer {
 public:
     ByteBuffer() = default;
     /// A buffer that never moves: reserves addresses for its whole capacity and commits memory as bytes are written.
-    /// Nothing if the system has no such room.
+    /// Nothing if the system does not have that much address space.
     [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
-    /// A buffer of at least this capacity for data that is kept. If one thread makes several while the first ones live,
-    /// they are adjacent in large pages. For a small file most of the time would go into allocating small pages.
-    /// Otherwise, and if the system has no large pages, an ordinary buffer.
+    /// A buffer of at least this capacity for data that is kept. Buffers that one thread creates while earlier ones
+    /// exist are adjacent, in large pages. For a small file, allocating small pages would take most of the time. If the
+    /// capacity does not suit this, or the system has no large pages, it is an ordinary buffer.
     [[nodiscard]] static ByteBuffer besideOthers(std::size_t capacity);
 
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -72,9 +72,9 @@ private:
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
     // For a buffer at a fixed place, in whole units of memory:
-    std::size_t released_ = 0; ///< nothing before it is read any more
-    std::size_t reused_ = 0;   ///< everything before it has no memory any more
-    std::size_t backed_ = 0;   ///< memory was moved up to here
+    std::size_t released_ = 0; ///< nothing before this offset is read any more
+    std::size_t reused_ = 0;   ///< nothing before this offset has memory any more
+    std::size_t backed_ = 0;   ///< memory was moved up to this offset
     int moves_left_ = 1024;    ///< limited, because each move takes an entry in the system's table of memory mappings
 };
 
@@ -85,14 +85,14 @@ enum class Packing { Gzip, Zstd };
 
 struct Unpacked {
     ByteBuffer bytes;
-    /// Why the data ends early, or empty; `bytes` has what was decompressed until then.
+    /// The reason why the data ends early, or empty; `bytes` contains everything decompressed before that.
     std::string fault;
     bool cut_off = false;     ///< data is missing at the end, rather than damaged
     std::size_t fault_at = 0; ///< offset in the compressed bytes
     std::size_t pieces = 0;   ///< number of pieces unpacked in parallel
 };
 
-/// The limit on what is read of pipes and devices: 16 GiB or three quarters of the machine's memory.
+/// The limit on the data read from pipes and devices: 16 GiB or three quarters of the machine's memory.
 [[nodiscard]] std::size_t readLimit();
 
 /// The limit on the decompressed size for a file of `packed` bytes, or for all compressed data in a file: 256 MiB or

@@ -49,7 +49,7 @@ void ReplacingFile::open() {
     if (S_ISREG(status.st_mode)) {
         existed_ = true;
         openBeside();
-        constexpr mode_t kPermissions = 0777; // the owner's permissions are kept, too, where a mask removed some
+        constexpr mode_t kPermissions = 0777; // the owner's permissions are kept, too, if a mask removed some
         if (file_.isOpen()) [[maybe_unused]]
             const int ignored = ::fchmod(file_.get(), status.st_mode & kPermissions);
         return;

@@ -42,8 +42,8 @@ public:
     /// Writes the rest and closes the temporary file: commit() then needs neither disk space nor a descriptor. Use it
     /// if all files of a result must appear, or none. Errors: Input if anything could not be written.
     [[nodiscard]] Status finish();
-    /// Moves the file into place, calling finish() first if necessary. Errors: Input if it or anything before could not
-    /// be written.
+    /// Moves the file into place, calling finish() first if necessary. Errors: Input if this file could not be written,
+    /// now or before.
     [[nodiscard]] Status commit();
 
 private:
@@ -61,7 +61,7 @@ private:
     std::unique_ptr<Packer> packer_;  ///< null: no compression
     std::string pending_;
     Descriptor file_;
-    std::string problem_; ///< the first one; nothing is written afterwards
+    std::string problem_; ///< the first problem; nothing is written afterwards
     bool packing_failed_ = false;
     bool existed_ = false; ///< when writing began
     bool finished_ = false;
@@ -88,7 +88,7 @@ private:
 
 /// Creates a folder for output files, and its parents. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeFolder(const std::filesystem::path& folder);
-/// As makeFolder(), for a folder that other processes will write to: also creates and removes a file there. Errors:
+/// Like makeFolder(), for a folder that other processes will write to: also creates and removes a file there. Errors:
 /// Input, with the system's reason.
 [[nodiscard]] Status makeWritableFolder(const std::filesystem::path& folder);
 

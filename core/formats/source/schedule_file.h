@@ -7,10 +7,10 @@
 
 namespace bubblescope {
 
-/// Whether a text is a schedule in PyTorch's CSV form, by the cells of its first line.
+/// True if a text is a schedule in PyTorch's CSV form, by the cells of its first line.
 [[nodiscard]] bool looksLikeScheduleCsv(std::string_view text);
 
-/// For a schedule given where a trace is expected: what it is and which commands take it.
+/// For a schedule given where a trace is expected: what it is and which commands accept it.
 [[nodiscard]] Error scheduleError(const std::string& where);
 
 } // namespace bubblescope

@@ -34,9 +34,9 @@ public:
     explicit SlicePairing(TraceBuilder& builder) : builder_(builder), flows_(builder.flowCount()) {}
 
     void add(const SliceMark& mark);
-    /// Begins and ends that are paired by an id within their track; those with one id nest. An end closes the innermost
-    /// open slice of its name, if it has one. If slices of any id of a track nest, an id's slices get a separate row
-    /// where they overlap those of another id.
+    /// Adds a begin or an end that is paired by an id within its track; pairs with the same id nest. An end closes the
+    /// innermost open slice of its name, if it has one. If slices of any id of a track nest, an id's slices get a
+    /// separate row where they overlap those of another id.
     void addAsync(const SliceMark& mark, std::uint64_t id);
     /// Adds an arrow that touches the slice whose begin was added last. A reader must add all its arrows this way, or
     /// none.
@@ -71,7 +71,7 @@ private:
     struct TrackMarks {
         std::vector<SliceId> open; ///< innermost last
         TimeNs latest = TimeNs::min();
-        std::vector<bool> order; ///< for each mark until one comes too early: whether it is an end
+        std::vector<bool> order; ///< for each mark up to the first one that comes too early: true if it is an end
         std::unique_ptr<Odd> odd;
         // The outermost open slice, for the preview:
         std::int64_t depth = 0;
@@ -101,15 +101,15 @@ private:
     [[nodiscard]] bool finishDisordered(const std::vector<TrackId>& tracks, Finishing& job);
     [[nodiscard]] std::vector<Mark> marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
                                             const std::unordered_map<SliceId, ArgSetId>& end_args);
-    /// Pairs marks in order of time if `fit(begin, end)`. Calls `use(begin, end)` for each pair, in the order of the
-    /// begins, with null for a begin that stays open.
+    /// Pairs marks in order of time for which `fit(begin, end)` returns true. Calls `use(begin, end)` for each pair, in
+    /// the order of the begins, with null for a begin that stays open.
     template <class Fit, class Use>
     [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit, const Use& use) const;
     /// A slice with an id.
     struct AsyncSlice {
         const AsyncMark* begin;
         const AsyncMark* end;  ///< null if it stays open
-        std::size_t outermost; ///< the slice that it is nested in, or itself
+        std::size_t outermost; ///< the outermost slice around it, or the slice itself
     };
     [[nodiscard]] bool pairAsync(Finishing& job);
     [[nodiscard]] bool pairId(std::size_t begin, std::size_t end, std::vector<AsyncSlice>& slices,
@@ -120,7 +120,7 @@ private:
     TraceBuilder& builder_;
     std::size_t flows_;              ///< number of flows in the builder when this was created
     std::vector<TrackMarks> tracks_; ///< by TrackId
-    std::vector<bool> begun_;        ///< by slice: whether a mark began it, because the reader may add others
+    std::vector<bool> begun_;        ///< by slice: true if a mark began it, because the reader may add others
     std::vector<std::pair<SliceId, ArgSetId>> end_args_;
     std::vector<ArgSetId> loose_args_; ///< args of the ends that are sorted
     std::vector<AsyncMark> async_;

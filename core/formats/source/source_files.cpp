@@ -233,7 +233,7 @@ TraceFile fileIn(Json object, std::int64_t& damaged) {
     return file;
 }
 
-/// Nothing if it lacks what every problem says.
+/// Nothing if a field that every problem has is missing.
 std::optional<Diagnostic> problemIn(Json object) {
     const Diagnostic problem{textIn(object, "kind"), numberIn<std::int64_t>(object, "count").value_or(0),
                              textIn(object, "where"), textIn(object, "message")};

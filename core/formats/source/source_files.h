@@ -13,8 +13,8 @@
 #include <tuple>
 #include <vector>
 
-/// A converted trace states which files its processes came from and what those files stated, so that ranks, hosts,
-/// devices, and ids that are only valid within one file, are preserved.
+/// A converted trace records which files its processes came from and what those files contained, so that ranks, hosts,
+/// devices, and ids that are only valid within one file are preserved.
 
 namespace bubblescope {
 
@@ -56,7 +56,7 @@ struct SourceFiles {
         bool unnamed = false;
         bool may_overlap = false;
     };
-    std::vector<TraceFile> files;              ///< what they stated, without paths
+    std::vector<TraceFile> files;              ///< the information that they contained, without paths
     std::map<std::int64_t, Process> processes; ///< by the number under which they are written
     std::map<TrackId, Row> rows;
     std::vector<Diagnostic> problems; ///< from reading the files
@@ -64,16 +64,17 @@ struct SourceFiles {
 
 [[nodiscard]] SourceFiles::Row rowOf(const Track& track);
 
-/// Without rows, because only the writer knows which of them its format cannot describe.
+/// Has no rows, because only the writer knows which of them its format cannot describe.
 [[nodiscard]] SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows,
                                         std::span<const Diagnostic> problems);
-/// To a JSON object, and back. Damaged entries are left out, counted and reported; without any file there is no result.
+/// Conversion to a JSON object and back. Damaged entries are left out, counted and reported; without any file there is
+/// no result.
 [[nodiscard]] std::string encoded(const SourceFiles& sources);
 [[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json, const Sentence& where,
                                                             DiagnosticLog& log);
 
-/// Makes the builder's current file the first of them and adds the others with its path. Assigns the files and process
-/// numbers to its tracks and counters.
+/// Makes the builder's current file the first of the source files, and adds the others with the current file's path.
+/// Assigns the files and process numbers to the builder's tracks and counters.
 void assignSourceFiles(const SourceFiles& sources, TraceBuilder& builder);
 
 } // namespace bubblescope

@@ -6,7 +6,7 @@
 namespace bubblescope {
 namespace {
 
-/// How much to unpack ahead of the reader.
+/// The amount of text to unpack ahead of the reader.
 constexpr std::size_t kAhead = std::size_t{4} << 20;
 
 } // namespace

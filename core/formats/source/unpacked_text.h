@@ -16,11 +16,11 @@
 namespace bubblescope {
 
 /// The content of a compressed file, unpacked by another thread a little ahead of its reader. The text grows at a fixed
-/// place, and the reader releases what it has read, so that only a few megabytes are in memory. One reader.
+/// place, and the reader releases what it has read, so that only a few megabytes are in memory. For one reader.
 class UnpackedText {
 public:
     /// `owner` keeps the compressed bytes. `log` and `progress` must outlive the reading, which ends with complete().
-    /// Null if the system has no addresses for everything that the file may unpack to.
+    /// Null if the system does not have enough addresses for everything that the file may unpack to.
     [[nodiscard]] static std::shared_ptr<UnpackedText> open(std::shared_ptr<const void> owner, std::string_view packed,
                                                             Packing packing, std::string where, DiagnosticLog& log,
                                                             LoadProgress& progress);
@@ -60,7 +60,7 @@ private:
     OrderedTasks<Chunk> ahead_; ///< at most one; last, because its task uses the members above
 };
 
-/// Reports why the data of a compressed file end early. Error: Input if there are none.
+/// Reports why the data of a compressed file ends early. Error: Input if there is no data.
 [[nodiscard]] Status reportFault(const Unpacked& unpacked, const std::string& where, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -114,7 +114,7 @@ std::string_view magicOf(Packing packing) {
     return packing == Packing::Gzip ? kGzipMagic : kZstdMagic;
 }
 
-/// Whether a member or frame probably begins here.
+/// True if a member or frame probably begins here.
 bool beginsHere(std::string_view packed, Packing packing) {
     constexpr std::size_t kGzipHeader = 10;
     constexpr char kDeflate = 8;

@@ -24,9 +24,9 @@ public:
     Unpacker& operator=(const Unpacker&) = delete;
     virtual ~Unpacker() = default;
 
-    /// Decompresses from packed[at..) into the room of `out`, for a few milliseconds at most.
+    /// Decompresses from packed[at..) into the free room of `out`, for a few milliseconds at most.
     virtual Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) = 0;
-    /// Whether the data may end here.
+    /// True if the data may end here.
     [[nodiscard]] virtual bool atBorder() const = 0;
 };
 
@@ -46,11 +46,11 @@ public:
 
     /// Does not use other threads. Call it before the first next().
     void inOrder() { side_by_side_ = false; }
-    /// Appends the next bytes. A fault in the data is stated in `out` and ends them.
+    /// Appends the next bytes. A fault in the data is reported in `out` and ends the bytes.
     [[nodiscard]] State next(Unpacked& out);
     /// The corresponding offset in the compressed bytes.
     [[nodiscard]] std::size_t at() const { return at_; }
-    /// Why it failed: Input if there is too much or its window is too large; Cancelled.
+    /// The reason why it failed: Input if there is too much or its window is too large; Cancelled.
     [[nodiscard]] Error failure(const std::string& where) const;
 
 private:
@@ -73,9 +73,9 @@ private:
     std::size_t at_ = 0;
     Reason reason_ = Reason::Cancelled;
     std::unique_ptr<Unpacker> unpacker_; ///< for data that is unpacked in order
-    bool border_ = false;                ///< whether a member ended at at_
+    bool border_ = false;                ///< true if a member ended at at_
     bool side_by_side_ = true;
-    std::size_t next_piece_ = 0; ///< where the piece after those ahead begins
+    std::size_t next_piece_ = 0; ///< start of the piece after those ahead
     std::deque<std::size_t> ends_;
     OrderedTasks<Piece> pieces_; ///< last, because its tasks use the members above
 };

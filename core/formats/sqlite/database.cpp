@@ -122,7 +122,7 @@ private:
     }
     static void end(sqlite3_context*) {}
 
-    /// Nonzero ends the query: no row has come since the last check.
+    /// A nonzero result ends the query, because no row has arrived since the last check.
     static int check(void* walk) {
         auto& self = *static_cast<Walk*>(walk);
         const bool stuck = self.taken_ == self.rows_at_check_;

@@ -47,7 +47,7 @@ private:
     std::string texts_;
 };
 
-/// One row, valid as long as the Rows. Columns count from 0.
+/// One row, valid as long as its Rows object. Columns count from 0.
 class Row {
 public:
     Row(const Rows& rows, std::size_t row) : rows_(rows), cells_(rows.cells_.data() + row * rows.columns_) {}
@@ -81,7 +81,7 @@ public:
             found.push_back(*table);
         return found;
     }
-    /// Whether it is a view or a virtual table. These are programs and are not run: hasTable() is false.
+    /// True if it is a view or a virtual table. They are programs, which are not run: hasTable() is false for them.
     [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
     /// An upper bound for the rows of a table: counting would read all of its pages.
     [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;

@@ -59,7 +59,7 @@ public:
         }
         const std::string name = type.substr(0, type.size() - (begins ? kStart.size() : kEnd.size()));
         const StringId id = builder_.intern(name);
-        // Events with different names need not nest; those with one name do.
+        // Events with different names need not nest; those with the same name do.
         pairing_.addAsync({track, !begins, *time, id, category_, storedArgs(args)}, id);
         return true;
     }

@@ -57,7 +57,7 @@ constexpr std::array<int, 95> kHelvetica{
     667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,  556, 556, 222, 222, 500,
     222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
 
-/// In Latin-1, the letters that PDF's own fonts have.
+/// Converts text to Latin-1, which PDF's standard fonts support.
 std::string latin(std::string_view text) {
     std::string out;
     while (!text.empty()) {
@@ -91,7 +91,7 @@ std::string pdfString(std::string_view latin_text) {
     return out;
 }
 
-/// PDF counts upwards.
+/// PDF's y axis points upwards.
 std::string pdfPath(const std::vector<Point>& points, double height) {
     std::string path;
     for (const Point& each : points)

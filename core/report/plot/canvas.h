@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-/// Figures for papers: a few kinds of marks on a white ground, written as SVG or PDF.
+/// Figures for papers: a few kinds of marks on a white background, written as SVG or PDF.
 
 namespace bubblescope::plot {
 
@@ -19,12 +19,12 @@ enum class Anchor { Start, Middle, End };
 struct Mark {
     enum class Kind { Line, Shape, Text };
     Kind kind = Kind::Line;
-    std::vector<Point> points; ///< of a text where its baseline begins, ends or has its middle
-    std::string colour;        ///< "#rrggbb", of the line, the filling or the letters
+    std::vector<Point> points; ///< for a text: the beginning, end or middle of its baseline
+    std::string colour;        ///< "#rrggbb", of the line, the fill or the letters
     double size = 1;           ///< width of a line, height of letters
     std::string text = {};
     Anchor anchor = Anchor::Start;
-    bool upwards = false;            ///< a text that is read from below
+    bool upwards = false;            ///< a text that reads upwards
     std::vector<double> dashes = {}; ///< lengths of dashes and gaps of a line; empty: solid
 };
 
@@ -40,7 +40,7 @@ struct Canvas {
               bool upwards = false);
 };
 
-/// Both need nothing outside themselves; PDF has its letters in Helvetica, which every reader has.
+/// Both are self-contained; PDF uses Helvetica, which every reader has.
 [[nodiscard]] std::string toSvg(const Canvas& canvas);
 [[nodiscard]] std::string toPdf(const Canvas& canvas);
 

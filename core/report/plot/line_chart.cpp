@@ -13,7 +13,7 @@
 namespace bubblescope::plot {
 namespace {
 
-// Okabe and Ito's colours, which colour-blind readers distinguish.
+// Okabe and Ito's colours, which colour-blind readers can distinguish.
 constexpr std::array<std::string_view, 7> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                    "#56b4e9", "#e69f00", "#000000"};
 constexpr std::string_view kInk = "#000000";
@@ -21,9 +21,9 @@ constexpr std::string_view kGrid = "#dddddd";
 
 constexpr double kPanelWidth = 232;
 constexpr double kPanelHeight = 180;
-constexpr double kLeft = 48; ///< of a panel, for the numbers
+constexpr double kLeft = 48; ///< left of a panel, for the numbers
 constexpr double kTop = 24;
-constexpr double kBelow = 34; ///< labels and title of the places
+constexpr double kBelow = 34; ///< below a panel, for the labels and title of the places
 constexpr double kRight = 12;
 constexpr double kLetters = 9;
 constexpr double kLegendRow = 15;
@@ -56,7 +56,7 @@ std::vector<Point> box(double left, double top, double right, double bottom) {
     return {{left, top}, {right, top}, {right, bottom}, {left, bottom}};
 }
 
-/// One panel at a place of the canvas.
+/// Draws one panel at its place on the canvas.
 class PanelPainter {
 public:
     PanelPainter(Canvas& canvas, const Chart& chart, const Panel& panel, double left)
@@ -146,7 +146,7 @@ private:
     double bottom_;
 };
 
-/// Where the entry begins, in as many rows as they need.
+/// The position of each entry of the legend, in as many rows as needed.
 std::vector<Point> legendPlaces(const Chart& chart, double width, double top) {
     std::vector<Point> places;
     double x = kLeft;

@@ -18,7 +18,7 @@
 namespace bubblescope::report {
 namespace {
 
-/// The command that shows what a suggestion does.
+/// The command that shows the effect of a suggestion.
 std::vector<std::string> adviceCommand(const std::vector<std::string>& run_words, const Suggestion& suggestion,
                                        bool orders_written) {
     const bool unwritten = suggestion.searched && !orders_written;
@@ -26,7 +26,7 @@ std::vector<std::string> adviceCommand(const std::vector<std::string>& run_words
     words.insert(words.end(), run_words.begin(), run_words.end());
     if (unwritten) {
         words.insert(words.end(), {std::string(optionOf(Field("orders"))),
-                                   "orders"}); // with it the files are there, and so are their commands
+                                   "orders"}); // this command writes the files, and reports their commands
         return words;
     }
     for (const std::string& text : suggestion.texts) {
@@ -138,7 +138,7 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
     return table;
 }
 
-/// How much work stages would give or take.
+/// The work that stages would give up or take on.
 void addMovedWork(Section& document, const Advice& advice) {
     constexpr double kWorthMoving = 0.02;
     for (const Suggestion& suggestion : advice.suggestions) {
@@ -157,7 +157,7 @@ void addMovedWork(Section& document, const Advice& advice) {
 
 void addAdvisedLayouts(Section& document, const RunModel& model, const Advice& advice) {
     for (const Suggestion& suggestion : advice.suggestions) {
-        if (suggestion.searched) continue; // a list of all modules is for programs
+        if (suggestion.searched) continue; // the list of all modules is only for programs
         for (const Member& layout : adviceLayouts(suggestion, model))
             document.paragraph(
                 "", fmt::format("{} for {}: {}", fmt::join(suggestion.texts, " "), layout.key, layout.value.text()));

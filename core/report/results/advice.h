@@ -8,8 +8,9 @@
 
 namespace bubblescope::report {
 
-/// What would shorten a run's step. `run_words` name the run and its options to a command, for the commands that show
-/// each suggestion. `orders_written`: the files named by suggestions of searched orders have been written.
+/// Suggestions that would shorten a run's step. `run_words` are the files and options of the run, for the commands that
+/// show each suggestion. `orders_written` is true if the files named by suggestions of searched orders have been
+/// written.
 [[nodiscard]] Document adviceDocument(const RunModel& model, const Advice& advice,
                                       const std::vector<std::string>& run_words, bool orders_written = false);
 

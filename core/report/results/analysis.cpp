@@ -133,7 +133,7 @@ Section stepBars(const RunReport& report) {
     return section;
 }
 
-/// Observed compared with closed form, as a fraction of the latter if there is one.
+/// The difference between observed time and closed form, as a fraction of the latter if there is one.
 std::string difference(TimeNs observed, TimeNs expected) {
     const TimeNs delta = observed - expected;
     if (expected.count() == 0) return formatTimeDelta(delta);
@@ -155,7 +155,7 @@ Value positionsOf(const RankAccount& account, const StepAnalysis& step) {
     return positions;
 }
 
-/// `checked`: how much of each bubble checks filled.
+/// `checked` has the part of each bubble that checks filled.
 Table ranksTable(const StepAnalysis& step, const StepAccounting& accounting, const StepRequest& request, bool checked,
                  bool people) {
     Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble")});
@@ -235,7 +235,7 @@ Section positionsSection(const StepAnalysis& step, const StepRequest& request) {
     return section;
 }
 
-/// The diagnoses of the listed steps of a run, in their order: some at a time are made, on all cores.
+/// The diagnoses of the listed steps of a run, in their order, computed a few at a time on all cores.
 class DiagnosesInTurn {
 public:
     /// `listed` are indices into the run's steps, ascending.
@@ -258,7 +258,7 @@ private:
             ++count;
         if (!diagnoses_) diagnoses_.emplace(report_.diagnosesOf(run_));
         first_ = i;
-        made_.clear(); // before the next ones are made
+        made_.clear(); // before the next ones are computed
         made_ = diagnoses_->of(listed_[i], listed_[i] + count);
     }
 
@@ -267,7 +267,7 @@ private:
     std::vector<std::size_t> listed_;
     std::optional<StepDiagnoses> diagnoses_; ///< none if only the typical step was requested
     std::size_t first_ = 0;
-    std::vector<StepDiagnosis> made_; ///< from the first on
+    std::vector<StepDiagnosis> made_; ///< diagnoses from the first on
 };
 
 /// A step for programs. `diagnosis` is null if its ops were dropped.
@@ -297,7 +297,7 @@ Section stepData(const Run& run, const RunReport& report, std::size_t index, con
     return section;
 }
 
-/// Which step people see, and why: "Step 12 of replica 3, the typical one, on its longest replica".
+/// Names the step that people see, and the reason: "Step 12 of replica 3, the typical one, on its longest replica".
 std::string shownName(const RunReport& report) {
     const SelectedStep& step = report.selection.typical();
     std::string name = fmt::format("Step {}", step.index);
@@ -366,7 +366,7 @@ Table stagesTable(const RunReport& report) {
         table.row(stage.rank, stage.chunk, stage.stage);
         for (const Kind& kind : kinds) {
             const TimeNs time = stage.median.*kind.of;
-            // Against the span of all, but a few per cent of difference stay pale.
+            // Relative to the range of all stages, but differences of a few per cent stay pale.
             const TimeNs scale = std::max(kind.most - kind.least, kind.most / 4);
             table.rows.back().push_back(Cell(time).withShade(fractionOf(time - kind.least, scale)));
         }

@@ -69,7 +69,7 @@ Sentence labelOf(const Statement& statement) {
 }
 
 Sentence gainText(const Answer& answer, const Statement& statement) {
-    constexpr double kWorthNaming = 0.01; ///< of the cost
+    constexpr double kWorthNaming = 0.01; ///< fraction of the cost
     if (!statement.gain || answer.step_time <= TimeNs{0}) return {};
     const TimeNs difference = std::chrono::abs(*statement.gain - statement.cost);
     if (fractionOf(difference, statement.cost) < kWorthNaming) return {};

@@ -33,7 +33,7 @@ std::string unitName(const CoveredUnit& unit) {
 
 // ---- For people ----
 
-/// By kind of check: how many ended how.
+/// The number of checks by kind and outcome.
 Table countsTable(const CheckCoverage& coverage) {
     Table table({}, {shown("check", Align::Left), shown("planned"), shown("equal"), shown("mismatched"),
                      shown("aborted"), shown("skipped")});
@@ -46,7 +46,7 @@ Table countsTable(const CheckCoverage& coverage) {
     return table;
 }
 
-/// By place: how many of its units are in which state.
+/// The number of units by place and state.
 Table unitsTable(const CheckCoverage& coverage) {
     std::map<CheckPlace, std::array<std::int64_t, 3>> states;
     for (const CoveredUnit& unit : coverage.units)

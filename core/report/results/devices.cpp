@@ -17,7 +17,7 @@
 namespace bubblescope::report {
 namespace {
 
-constexpr std::size_t kMostRows = 16;    ///< of ranks and streams, in a terminal
+constexpr std::size_t kMostRows = 16;    ///< maximum of ranks and streams, in a terminal
 constexpr std::size_t kMostKernels = 12; ///< in a terminal
 
 std::string_view kindName(WorkKind kind) {
@@ -80,7 +80,7 @@ Table devicesTable(const std::vector<DeviceSummary>& devices) {
     return table;
 }
 
-/// Marked steps, one file after another: wall time, and what its devices did in it.
+/// Marked steps, one file after another: wall time and device activity.
 Table stepsTable(const Activity& activity) {
     Table table("device_steps",
                 {column("rank", "rank"), column("index", "step"), column("wall_ns", "time"),
@@ -235,7 +235,7 @@ Sections listOf(std::string key, const std::vector<Item>& items, Of of) {
     return sections;
 }
 
-/// Without the list of expected and found names, which fills a screen.
+/// Omits the list of expected and found names, which would fill a screen.
 std::string reasonText(const Error& error) {
     const std::string reason =
         fmt::format("No pipeline was found ({})", error.message.substr(0, error.message.find(':')));

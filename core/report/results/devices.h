@@ -21,7 +21,7 @@ namespace bubblescope::report {
 /// "devices", "streams", "kernels" (or the hosts' operators) and "transfers".
 [[nodiscard]] std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files);
 
-/// Whether there is anything to report.
+/// True if there is anything to report.
 [[nodiscard]] bool showsActivity(const std::vector<FileActivity>& files);
 
 } // namespace bubblescope::report

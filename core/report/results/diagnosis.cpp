@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, kCauseCount> kCauseColours{"#9aa3ad", "#d
                                                                   "#b58900", "#8e5ea2", "#c04f8c", "#6c4ab6",
                                                                   "#4aa3a0", "#a0522d", "#59626d"};
 
-/// Those that are non-zero on some rank.
+/// Entries that are non-zero on some rank.
 std::vector<AccountEntry> entriesOf(const StepAccounting& account) {
     std::vector<AccountEntry> entries;
     const auto add = [&](std::string name, std::string_view colour, auto time) {
@@ -85,7 +85,7 @@ Bars accountBars(const StepAccounting& account, const std::vector<AccountEntry>&
     return bars;
 }
 
-/// With the requested ranks only.
+/// Only the requested ranks.
 StepAccounting shownRanks(StepAccounting account, const StepRequest& request) {
     std::erase_if(account.ranks.edit(), [&](const RankAccounting& rank) { return !request.shows(rank.rank); });
     return account;
@@ -152,7 +152,7 @@ std::string_view segmentName(PathSegment::Kind kind) {
     return "";
 }
 
-/// How much of the path is in ops of each rank.
+/// The part of the critical path in each rank's ops.
 std::vector<TimeNs> criticalTimes(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     std::vector<TimeNs> times(step.ranks.size(), TimeNs{0});
     for (const PathSegment& segment : diagnosis.path.segments) {

@@ -17,10 +17,10 @@ namespace bubblescope::report {
 /// Paths, in a list.
 [[nodiscard]] Value filesOf(const std::vector<std::filesystem::path>& files);
 
-/// The only file, or the files' folder and number. There must be at least one.
+/// The only file, or the folder and number of the files. There must be at least one.
 [[nodiscard]] std::string filesText(const std::vector<std::filesystem::path>& files);
 
-/// Data faults, "problems" in JSON: how often, what, and where first. `reader` is who sees the table.
+/// Data faults, "problems" in JSON: their count, message and first location. `reader` is the reader of the table.
 [[nodiscard]] Table problemsTable(const std::vector<Diagnostic>& problems, Reader reader);
 
 /// A schedule's name and sizes: "schedule", "flavor", "pp", "microbatches", "vpp".
@@ -29,7 +29,7 @@ void addOrder(Section& object, const RunInfo& recorded);
 
 /// The time of a step and the steps that it is based on: "step_time_ns" and "selection", for programs.
 void addSelection(Section& object, const StepSelection& selection);
-/// Only the latter: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
+/// The selection alone: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
 [[nodiscard]] Value::Object selectionOf(const StepSelection& selection);
 
 /// {"pp": 1, "dp": 0, …}

@@ -12,12 +12,12 @@
 
 namespace bubblescope::report {
 
-/// A step to draw, and the times it resulted from.
+/// A step to draw, and the times that it results from.
 struct Drawn {
     const Schedule& schedule;
     const StepTimeline& step;
     const CostModel& costs;
-    std::span<const std::vector<ActionTime>> actions = {}; ///< per rank: drawn on lanes below
+    std::span<const std::vector<ActionTime>> actions = {}; ///< per rank, drawn on lanes below the ops
 };
 
 /// Draws the steps below one another, each with its schedule, times and bubble rate and, if `consolidated`, followed by

@@ -9,7 +9,7 @@
 
 namespace bubblescope::report {
 
-/// A form and, if it is a bound, the simulation's result.
+/// A closed form and, if it is a bound, the simulation's result.
 struct Formula {
     Schedule schedule;
     CostModel costs;

@@ -6,7 +6,7 @@
 
 namespace bubblescope::report {
 
-/// How much of the devices' peak a run's steps use, and each rank of the typical step.
+/// The fraction of the devices' peak that a run's steps use, also by rank of the typical step.
 [[nodiscard]] Section modelUseSection(const RunReport& report, const ModelUse& use);
 
 /// The same for a step of a trace without a pipeline.

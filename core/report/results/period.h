@@ -5,8 +5,8 @@
 
 namespace bubblescope::report {
 
-/// "period": what a step costs the job from start to start. Empty if no two steps are consecutive, and for people if
-/// the period equals the step within 1 %.
+/// "period": the time from the start of a step to the start of the next one. Empty if no two steps are consecutive, and
+/// for people if the period equals the step within 1 %.
 [[nodiscard]] Section periodSection(const StepPeriod& period, Reader reader);
 
 } // namespace bubblescope::report

@@ -22,7 +22,7 @@ namespace {
 using plan::Plan;
 using plan::StepParts;
 
-/// A part of the step: its key, what it is, and why another plan spends more on it.
+/// A part of the step: its key, its name, and the reason why another plan spends more time on it.
 struct StepPart {
     std::string_view key;
     std::string_view name;

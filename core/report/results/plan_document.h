@@ -9,12 +9,12 @@
 
 namespace bubblescope::report {
 
-/// The best plans for a problem, why the others lose to the first, and what frameworks are given to run that.
+/// The best plans for a problem, the reasons why the others are slower than the first, and the framework settings that
+/// run the first.
 [[nodiscard]] Document planDocument(const plan::Problem& problem, const plan::SearchResult& found);
 
-/// The same for a recorded run's pipeline. `peak_seconds`: what the step would take at the peak of
-/// all devices; 0 = unknown, then there is no MFU. `words`: the files and options that `whatif` takes for the same
-/// answer.
+/// The same for a recorded run's pipeline. `peak_seconds` is the step time at the peak of all devices; if it is 0
+/// (unknown), MFU is omitted. `words` are the files and options with which `whatif` gives the same answer.
 [[nodiscard]] Document calibratedDocument(const RunModel& run, const Schedule& order,
                                           const plan::CalibratedResult& found, double peak_seconds,
                                           const std::vector<std::string>& words);

@@ -8,7 +8,7 @@
 
 namespace bubblescope::report {
 
-/// The order found by a search; `seconds` is how long that took.
+/// The order found by a search that took `seconds`.
 [[nodiscard]] Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded,
                                           double seconds);
 

@@ -17,8 +17,8 @@ namespace bubblescope::report {
 
 /// The effect of transfer queues on a simulated run.
 struct QueueCosts {
-    std::string communicators;  ///< their kind
-    TimeNs makespan_without{0}; ///< with transfers matched by tag
+    std::string communicators;  ///< kind of the communicators
+    TimeNs makespan_without{0}; ///< makespan with transfers matched by tag
     QueueTimes times;
     std::vector<std::vector<ActionTime>> actions; ///< per rank
 };
@@ -46,7 +46,7 @@ struct Simulated {
 /// The result of `simulate`: rates, one row per rank, and if `with_ops` the list of ops for programs.
 [[nodiscard]] Document simulationDocument(const Simulated& run, bool with_ops);
 
-/// Every choice of communicators and places of receives: a table, and how to set the first.
+/// A table of all choices of communicators and places of receives, and how to configure the first.
 void addChoices(Document& document, const std::vector<CommunicationChoice>& choices);
 
 /// Each op with its start and end: [kind, microbatch, chunk, rank, start_ns, end_ns], and the slice of split sequences.

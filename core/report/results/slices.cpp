@@ -9,7 +9,7 @@
 namespace bubblescope::report {
 namespace {
 
-/// A track's names, as people know them: of threads without a name the number.
+/// A track's name as displayed: for a thread without a name, its number.
 std::string trackPart(const Trace& trace, StringId name, std::int64_t number) {
     const std::string_view text = trace.text(name);
     return text.empty() ? fmt::format("{}", number) : std::string(text);

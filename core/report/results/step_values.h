@@ -7,8 +7,8 @@
 
 namespace bubblescope::report {
 
-/// The values that a framework states about a step: "loss" (null if it is infinite or NaN), "tokens", "samples",
-/// "sequence_length"; keys are absent if not stated.
+/// The values that a framework reports about a step: "loss" (null if it is infinite or NaN), "tokens", "samples",
+/// "sequence_length"; keys of values that it does not report are absent.
 [[nodiscard]] Value::Object stepValuesOf(const StepValues& values);
 
 /// "2.3026"; a loss of any size.

@@ -18,7 +18,7 @@
 namespace bubblescope::report {
 namespace {
 
-constexpr std::size_t kMostCharts = 4; ///< of a comparison; a sweep's are too many to read
+constexpr std::size_t kMostCharts = 4; ///< for a comparison; a sweep would have too many to read
 
 /// The table has columns for these anyway.
 bool isOwnColumn(Field field) {
@@ -26,7 +26,7 @@ bool isOwnColumn(Field field) {
            field == Field("pp") || field == Field("microbatches") || field == Field("vpp");
 }
 
-/// In micro-batches of a rank's whole part.
+/// The memory peak, in micro-batches of a rank's whole part.
 double peakMicrobatches(const Simulated& run) {
     return static_cast<double>(std::ranges::max(peakActivations(run.schedule))) / chunksOfModel(run.schedule);
 }
@@ -57,9 +57,9 @@ std::string labelOfRun(const SweptRun& run, std::span<const SweepAxis> axes) {
     return name.empty() ? settingOf(run, axes, Field("schedule_file")) : name;
 }
 
-/// Where the points of the chart lie.
+/// The positions of the chart's points.
 struct ChartPlaces {
-    std::optional<std::size_t> axis; ///< none: one place
+    std::optional<std::size_t> axis; ///< if empty, there is only one position
     std::vector<double> at;
 };
 
@@ -71,7 +71,7 @@ ChartPlaces placesOf(std::span<const SweepAxis> axes) {
         }
         if (numbers.size() != axes[i].settings.size() || numbers.size() < 2) continue;
         const auto [least, most] = std::ranges::minmax(numbers);
-        constexpr double kWide = 8; // from here on equal ratios are read more easily than equal distances
+        constexpr double kWide = 8; // above this range, equal ratios are easier to read than equal distances
         if (least > 0 && most / least >= kWide) {
             for (double& number : numbers)
                 number = std::log2(number);
@@ -88,7 +88,7 @@ std::string axisTitle(Field field) {
     return std::string(field.text());
 }
 
-/// The key of a line of the chart: all that its points have in common.
+/// The key of a line of the chart: all settings that its points share.
 std::string seriesOf(const SweptRun& run, std::span<const SweepAxis> axes, const ChartPlaces& places) {
     std::string name = labelOfRun(run, axes);
     for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -190,7 +190,7 @@ Document sweepDocument(std::span<const SweptRun> runs, std::span<const SweepAxis
         const std::string chart = textChart(run.run->step);
         document.line(fmt::format("\n{}\n{}", orderName(run.run->schedule),
                                   chart.empty() ? "too wide for a chart drawn to scale"
-                                                : chart.substr(0, chart.size() - 1))); // a line ends by itself
+                                                : chart.substr(0, chart.size() - 1))); // line() ends the line
     }
     return document;
 }

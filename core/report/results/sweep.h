@@ -17,25 +17,25 @@ struct SweptRun {
     std::vector<std::string> settings; ///< per axis
     std::optional<Simulated> run;
     CostModel costs;
-    std::string reason;              ///< why there is no run
-    std::vector<std::string> unused; ///< what is stated and has no effect on this order
+    std::string reason;              ///< the reason why there is no run
+    std::vector<std::string> unused; ///< inputs that have no effect on this order
 };
 
-/// What an op of the order stands for, where a rank holds several chunks; else empty.
+/// The work that an op of the order stands for, if a rank holds several chunks; otherwise empty.
 [[nodiscard]] std::string opMeaning(const Schedule& schedule, const CostModel& costs);
 
 /// A row per point: the values of the axes, sizes, op times, makespan, bubble rates and the peak of activations, also
-/// in micro-batches of a rank's whole part, in which orders with different chunks compare.
+/// in micro-batches of a rank's whole part, which can be compared between orders with different chunks.
 [[nodiscard]] Table sweepTable(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
-/// For people: the table, what is missing, and the charts of a few points.
+/// For people: the table, notes on unused inputs, and the timelines of a few points.
 [[nodiscard]] Document sweepDocument(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
                                      std::optional<int> chunks_of_times);
-/// For programs: all of every run.
+/// For programs: everything about every run.
 [[nodiscard]] Document sweepData(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
                                  std::optional<int> chunks_of_times, bool with_ops);
 
-/// Bubble rate, makespan and memory over the first axis that has several numbers; as bars where there is none.
+/// Bubble rate, makespan and memory over the first axis with several numbers; as bars if there is none.
 [[nodiscard]] plot::Chart sweepChart(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
 } // namespace bubblescope::report

@@ -164,7 +164,7 @@ DataTable emptyBubbles() {
 
 void addBubbles(DataTable& out, const StepTimeline& step, const StepAnalysis& analysis, const StepRequest& request) {
     const bool f_then_b = analysis.form && analysis.form->f_then_b;
-    const std::vector<std::vector<Bubble>> bubbles = findBubbles(step); // a report may not have them
+    const std::vector<std::vector<Bubble>> bubbles = findBubbles(step); // the report may not contain them
     eachRank(step, request, [&](Rank rank) {
         for (const Bubble& bubble : bubbles[rank.index()])
             out.row(step.index, step.replica, rank, positionName(bubble.position, f_then_b), bubble.start, bubble.end);

@@ -13,7 +13,7 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
 [[nodiscard]] Section traceData(const Run& run);
 [[nodiscard]] Section scheduleData(const Run& run);
 
-/// How the ranks' clocks were aligned; people see nothing if they share one.
+/// How the ranks' clocks were aligned; hidden from people if all ranks share one clock.
 [[nodiscard]] Section clocksSection(const RunClocks& clocks);
 
 } // namespace bubblescope::report

@@ -41,7 +41,7 @@ std::string namesOf(const std::vector<CommunicatorVerdict>& all, bool safe) {
 } // namespace
 
 Document validationDocument(const LoweredSchedule& schedule, const LoweredValidation& found) {
-    constexpr std::size_t kListed = 1000; // more would not be read
+    constexpr std::size_t kListed = 1000; // nobody would read more
     const auto& problems = found.problems;
     Document document;
     document.data("valid", problems.empty());

@@ -11,7 +11,7 @@ namespace bubblescope::report {
 /// The result of validating a schedule: the number of problems, and the first thousand of them.
 [[nodiscard]] Document validationDocument(const LoweredSchedule& schedule, const LoweredValidation& found);
 
-/// Whether it can hang, and with which communicators it could. `found` must have a verdict.
+/// Reports whether the order can hang, and with which communicators. `found` must have a verdict.
 void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
                  const std::vector<CommunicatorVerdict>& all);
 

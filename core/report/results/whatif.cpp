@@ -13,7 +13,7 @@
 namespace bubblescope::report {
 namespace {
 
-constexpr double kExplains = 0.5; ///< of the loss: such a cause explains it
+constexpr double kExplains = 0.5; ///< a cause with this share of the loss explains it
 
 // ---- The straggler study, for people ----
 
@@ -64,7 +64,7 @@ Section opTypesSection(const StragglerStudy& study) {
     return section;
 }
 
-/// How dark a cell of the heat map is.
+/// The shade of a cell of the heat map.
 std::string_view shade(double slowdown) {
     if (slowdown < kAttributedSlowdown) return "·";
     if (slowdown < kStragglingSlowdown) return "░";
@@ -73,7 +73,7 @@ std::string_view shade(double slowdown) {
     return "█";
 }
 
-/// Only shades, if a number per replica does not fit into a terminal.
+/// Shows only shades if a number per replica does not fit into a terminal.
 void addShades(Section& section, const RunModel& model, const StragglerStudy& study) {
     constexpr std::size_t kColumns = 80;
     const std::size_t replicas = model.replicas.size();
@@ -148,7 +148,7 @@ void addStudyData(Section& document, const RunModel& model, const StragglerStudy
     document.add(std::move(steps));
 }
 
-// ---- How far it may be off ----
+// ---- Uncertainty ----
 
 /// The parts of a prediction's uncertainty.
 std::string barReason(const Prediction& prediction) {
@@ -187,7 +187,7 @@ void addReplayError(Section& section, const ReplayCheck& check) {
     if (worst != ranks.end() && *worst > TimeNs{0})
         text +=
             fmt::format(" Rank {} has the largest error at its end: {}.", worst - ranks.begin(), formatTime(*worst));
-    // The sources of the error, as far as the trace does not record them.
+    // The sources of error that the trace does not record.
     constexpr double kWorthNaming = 0.02;
     constexpr double kUnlike = 1.2;
     if (check.error() > kWorthNaming) {

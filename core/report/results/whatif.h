@@ -14,13 +14,13 @@ void addReplayError(Section& section, const ReplayCheck& check);
 /// As above; for programs also by step and rank.
 void addReplayCheck(Section& section, const ReplayCheck& check);
 
-/// The cost of stragglers, and which ranks, replicas and kinds of op they are.
+/// The cost of stragglers, by rank, replica and kind of op.
 [[nodiscard]] Document studyDocument(const RunModel& model, const StragglerStudy& study);
 
 /// The predicted effect of `changes`, in words, on a step.
 [[nodiscard]] Document predictionDocument(const std::vector<std::string>& changes, const Prediction& prediction);
 
-/// Both, for programs: the study, and below "scenario" the predicted effect of the changes.
+/// Both, for programs: the study and, under "scenario", the predicted effect of the changes.
 [[nodiscard]] Document scenarioDocument(const RunModel& model, const std::vector<std::string>& changes,
                                         const Prediction& prediction);
 

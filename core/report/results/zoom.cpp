@@ -146,7 +146,7 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
         const auto hasNoRoom = [&](const ZoomBubbles& of_step) {
             return !timeline.steps.empty() && items + zoomItemsOf(step, of_step) > most_items;
         };
-        if (hasNoRoom({})) continue; // however few bubbles it has
+        if (hasNoRoom({})) continue; // even without any bubbles
         const ZoomBubbles bubbles = findBubbles(step);
         if (hasNoRoom(bubbles)) continue;
         std::vector<std::size_t> ranks = ranksByWorth(report, step.ranks.size());

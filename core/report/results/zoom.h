@@ -12,8 +12,8 @@ namespace bubblescope::report {
 inline constexpr std::size_t kMostZoomItems = 80'000;
 
 /// The steps of a run that a reader can zoom into: the typical one, then those that findings name, worst first, then
-/// the others, as long as there are at most `most_items` ops, bubbles and transfers. If a step alone is larger, the
-/// ranks that findings name and then the first ones. The note states what was left out.
+/// the others, as long as there are at most `most_items` ops, bubbles and transfers. If a single step is larger, only
+/// the ranks that findings name and then the first ones. The note reports what was omitted.
 [[nodiscard]] ZoomTimeline zoomTimeline(const Run& run, const RunReport& report,
                                         std::size_t most_items = kMostZoomItems);
 

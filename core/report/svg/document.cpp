@@ -7,7 +7,7 @@
 namespace bubblescope::svg {
 namespace {
 
-/// In units of the size; the widths of DejaVu Sans, the widest of the fonts, rounded up.
+/// In units of the font size; the widths of DejaVu Sans, the widest of the fonts, rounded up.
 double width(char32_t code) {
     constexpr std::string_view kNarrow = " .,;:'|()[]!/\\-ijltfr";
     if (code >= 0x2E80) return 1.0; // ideographs

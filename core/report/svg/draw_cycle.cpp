@@ -64,7 +64,7 @@ private:
         body_.text(box.x + box.width / 2, box.y + box.height / 2 + 4, name, R"(text-anchor="middle")");
     }
 
-    /// Where the line from a box's middle towards a point leaves the box.
+    /// The point where the line from a box's middle towards a point leaves the box.
     static Point edgeOf(const Rect& box, const Point& towards) {
         const Point middle{box.x + box.width / 2, box.y + box.height / 2};
         const double dx = towards.x - middle.x;
@@ -85,7 +85,7 @@ private:
             body_.line(end.x, end.y, end.x - kTip * std::cos(angle + side), end.y - kTip * std::sin(angle + side),
                        stroke);
         }
-        // Next to falling lines, above the others; a third of the way, so that labels of crossing arrows stay apart.
+        // Beside steep lines, above the others; a third of the way along, so that labels of crossing arrows stay apart.
         const bool steep = std::abs(end.y - begin.y) > std::abs(end.x - begin.x);
         body_.text(begin.x + (end.x - begin.x) / 3 + (steep ? 5 : 0),
                    begin.y + (end.y - begin.y) / 3 + (steep ? 4 : -4), why,

@@ -12,7 +12,7 @@ struct CycleCall {
     int rank = 0;
     std::size_t place = 0; ///< index in the rank's list of actions
     std::string name;
-    std::string why; ///< on the arrow; may be empty
+    std::string why; ///< label of the arrow; may be empty
 };
 
 /// Draws a cycle of waits as an SVG document: one column per rank, its calls from top to bottom in the rank's order,

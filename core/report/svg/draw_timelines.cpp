@@ -43,7 +43,7 @@ double rowHeight(std::size_t ranks, bool shared) {
     return shared ? height * 1.3 : height;
 }
 
-/// From the start of the step, including the optimizer's ops.
+/// The end of the last op, optimizer ops included, from the start of the step.
 TimeNs lastEnd(const StepTimeline& step) {
     TimeNs end = step.end;
     for (const auto& ops : step.ranks) {
@@ -101,7 +101,7 @@ private:
         return {};
     }
 
-    /// Computes what all panels have in common.
+    /// Computes the measures that all panels share.
     void measure() {
         bool shared = false;
         for (const Panel& panel : panels_) {
@@ -120,7 +120,7 @@ private:
         label_size_ = labelSize();
     }
 
-    /// One size for all labels: the largest at which every one fits that fits at the smallest.
+    /// One size for all labels: the largest at which all labels fit that fit at the smallest size.
     [[nodiscard]] double labelSize() const {
         const double scale = plot_.width / static_cast<double>((to_ - options_.from).count());
         double size = kLabelSize;
@@ -181,7 +181,7 @@ private:
         return y;
     }
 
-    /// Sends, receives and weights below each other. Those of one lane may overlap, so they are see-through.
+    /// Draws sends, receives and weights below each other. Bars on one lane may overlap, so they are translucent.
     double lanes(const std::vector<LaneBar>& bars, TimeNs begin, double y) {
         for (std::size_t lane = 0; lane < kLaneColours.size(); ++lane) {
             body_.open("g", fmt::format(R"(fill="{}" fill-opacity="0.75")", kLaneColours[lane]));
@@ -201,7 +201,7 @@ private:
         if (from < to) body_.rect({x(from), y, x(to) - x(from), kLaneHeight}, title, attributes);
     }
 
-    /// Boxes of one colour as one group, then the bars, then the labels, by their looks.
+    /// Draws boxes of one colour as one group, then the bars, then the labels, grouped by style.
     void paint(const std::vector<Box>& boxes) {
         legend_.note(boxes, row_height_);
         std::map<std::string, std::vector<const Box*>> by_fill;

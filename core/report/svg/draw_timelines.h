@@ -24,7 +24,7 @@ struct LaneBar {
 /// One step of a drawing.
 struct Panel {
     const StepTimeline& step;
-    std::string heading;                              ///< what is drawn, such as "1f1b, p = 4, m = 8"
+    std::string heading;                              ///< title, such as "1f1b, p = 4, m = 8"
     std::string details;                              ///< times and results; wrapped if too long for one line
     std::span<const std::vector<LaneBar>> lanes = {}; ///< per rank; empty: none
 };

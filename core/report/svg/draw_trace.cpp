@@ -20,11 +20,11 @@ namespace {
 
 constexpr double kDepthHeight = 13; ///< height of one depth
 constexpr double kBandGap = 5;
-constexpr double kLabelRoom = 190; ///< at most, for the names of threads
+constexpr double kLabelRoom = 190; ///< maximum width, for the names of threads
 constexpr double kSliceLabelSize = 9;
-constexpr double kNarrowestSlice = 0.6; ///< pixels; slices below it are gathered
+constexpr double kNarrowestSlice = 0.6; ///< pixels; narrower slices are merged
 
-// They differ in hue and lightness; which one a name gets has no meaning.
+// They differ in hue and lightness; the choice of colour for a name has no meaning.
 constexpr std::array<std::string_view, 8> kFills{"#2f6db5", "#f0b13c", "#b5e3cd", "#d9642f",
                                                  "#8fbbe8", "#574785", "#e8b4cb", "#4d8f6b"};
 

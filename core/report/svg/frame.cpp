@@ -25,7 +25,7 @@ std::string openDrawing(double width, double height, std::string_view title) {
 }
 
 double drawAxis(Document& document, const Rect& plot, double y, TimeNs from, TimeNs to, double width) {
-    constexpr double kTickRoom = 80; // between labelled marks
+    constexpr double kTickRoom = 80; // distance between labelled marks
     y += 2;
     const double per_pixel = static_cast<double>((to - from).count()) / plot.width;
     const auto x = [&](TimeNs time) { return plot.x + static_cast<double>((time - from).count()) / per_pixel; };
@@ -151,7 +151,7 @@ void drawDefinitions(Document& document) {
     document.open("defs");
     document.open("linearGradient", R"(id="bubble" gradientUnits="userSpaceOnUse" spreadMethod="repeat" )"
                                     R"(x1="0" y1="0" x2="3.54" y2="3.54")");
-    // Between the colours half a pixel, as smooth edges have.
+    // Half a pixel of transition between the colours, as antialiased edges have.
     stop("0", colours::kBubbleHatch);
     stop("0.19", colours::kBubbleHatch);
     stop("0.28", colours::kBubbleGround);

@@ -14,7 +14,7 @@ namespace bubblescope::svg {
 
 inline constexpr double kMargin = 14;
 inline constexpr double kTextSize = 11;
-inline constexpr double kLeastPlot = 100; ///< pixels from left to right, below which nothing can be distinguished
+inline constexpr double kLeastPlot = 100; ///< minimum width in pixels; below it, nothing can be distinguished
 inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years; above this, sums of times could overflow
 
 /// The document's first element, not closed, with its title, the hatching and the background.
@@ -37,7 +37,7 @@ struct LegendContent {
     void note(const std::vector<Box>& boxes, double row_height);
 };
 
-/// Writes the legend in lines from `area`'s left and top, no wider than it; returns where the legend ends.
+/// Writes the legend in lines from `area`'s left and top, at most as wide as `area`; returns where the legend ends.
 double drawLegend(Document& document, const LegendContent& content, const Rect& area);
 
 /// Attributes of hatched elements. The stripes are a repeating gradient, defined by drawDefinitions(), because viewers

@@ -39,9 +39,9 @@ std::string_view textOn(std::string_view fill) {
 
 namespace {
 
-constexpr double kNarrowest = 0.6;     ///< pixels; pieces below it are gathered
-constexpr double kGap = 0.8;           ///< between neighbours
-constexpr double kTallestLabel = 0.74; ///< size of a label, to its box's height
+constexpr double kNarrowest = 0.6;     ///< pixels; narrower pieces are merged
+constexpr double kGap = 0.8;           ///< distance between neighbours
+constexpr double kTallestLabel = 0.74; ///< size of a label relative to its box's height
 constexpr double kSmallestLabel = 6.5;
 
 /// An op or a bubble with its share of the row's height.
@@ -91,7 +91,7 @@ private:
         std::ranges::stable_sort(pieces_, {}, &Piece::start);
     }
 
-    /// Gives lanes to the ops from `first` on that overlap one another, directly or through others; returns the first
+    /// Assigns lanes to the ops from `first` on that overlap one another, directly or through others; returns the first
     /// op after them.
     std::size_t shareRow(std::size_t first) {
         std::vector<TimeNs> free; // per lane
@@ -164,7 +164,7 @@ private:
         return next;
     }
 
-    /// Gathered boxes of one colour that touch become one.
+    /// Merged boxes of one colour that touch become one.
     void extendOrAdd(double left, double right, std::size_t ops, const std::optional<Paint>& paint) {
         const bool touches = gathered_ops_ > 0 && boxes_.back().paint == paint && boxes_.back().rect.right() >= left;
         if (!touches) {
@@ -177,8 +177,8 @@ private:
     }
 
     const RowInput& in_;
-    std::size_t gathered_ops_ = 0; ///< in the last box, if it is a gathered one
-    double scale_;                 ///< pixels a nanosecond
+    std::size_t gathered_ops_ = 0; ///< in the last box, if it is a merged one
+    double scale_;                 ///< pixels per nanosecond
     std::vector<Piece> pieces_;
     std::vector<Box> boxes_;
 };

@@ -14,7 +14,7 @@
 
 namespace bubblescope::svg {
 
-/// How a box is painted: an op's kind, and how much it is mixed with the background.
+/// The paint of a box: an op's kind, and how much its colour is mixed with the background.
 struct Paint {
     OpKind kind = OpKind::Forward;
     std::int32_t step = 0;  ///< 0 = the full colour, steps − 1 = the lightest
@@ -36,13 +36,13 @@ struct Box {
     bool second_route = false;  ///< belongs to the pipeline that runs from the last rank to the first
     std::string label = {};     ///< empty if there is no room
     double label_size = 0;
-    std::string title = {}; ///< shown by viewers at the pointer
+    std::string title = {}; ///< tooltip
 };
 
-/// How shades distinguish a step's ops.
+/// The shades that distinguish a step's ops.
 struct Shades {
     int chunks = 1;
-    int slices = 1; ///< of a sequence
+    int slices = 1; ///< slices of a sequence
 
     [[nodiscard]] static Shades of(const StepTimeline& step);
     [[nodiscard]] Paint paint(const Op& op) const;
@@ -57,7 +57,7 @@ inline constexpr double kLabelPadding = 2.5;
 struct RowInput {
     const StepTimeline& step;
     Rank rank;
-    const std::vector<Bubble>& bubbles; ///< of this rank
+    const std::vector<Bubble>& bubbles; ///< bubbles of this rank
     Shades shades;
     TimeNs from{0}; ///< the times of the row's left and right edge
     TimeNs to{0};
@@ -67,7 +67,7 @@ struct RowInput {
 
 /// A rank's ops and bubbles in the range. Ops that run at the same time share the row's height, forwards on top.
 /// Neighbours too narrow to be seen become one box in the colour that takes most of their time. Leaves out empty ops.
-/// Linear in ops, apart from sorting them by start.
+/// Linear in the number of ops, apart from sorting them by start.
 [[nodiscard]] std::vector<Box> rowBoxes(const RowInput& input);
 
 } // namespace bubblescope::svg
