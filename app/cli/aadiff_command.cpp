@@ -286,7 +286,7 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
                    "Time from the decision to check until the check starts (0)")
         .typeName("TIME");
     command.optionGroup("Output");
-    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    const Option json = command.addFlag("--json", options->json, "Print a JSON document");
     command.addFlag("--steps", options->steps, "List every check of every step until everything is covered")
         .needs(json);
     addSimulationOptions(command, options->schedule);

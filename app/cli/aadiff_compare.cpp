@@ -65,13 +65,13 @@ void addAadiffCompareCommand(Command aadiff, Action& action) {
     command.addOption("RUN_A", options->a, "A trace file or folder").required();
     command.addOption("RUN_B", options->b, "The other run").required();
     command
-        .addOption(
-            "--fail-on", options->fail_on,
-            "Exit with 1 on any difference, on one where bits should be equal, or if something could not be compared")
+        .addOption("--fail-on", options->fail_on,
+                   "Exit with 1 on any difference, on a difference where bits should be equal, or if something could "
+                   "not be compared")
         .typeName("difference|unexpected|uncompared")
         .delimiter(',')
         .oneOf({"difference", "unexpected", "uncompared"});
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return compare(*options); }; });
 }
 

@@ -88,7 +88,7 @@ void addAdviseCommand(Command app, Action& action) {
         .addOutput("--orders", options->orders, OutputKind::Tables,
                    "Write the orders found by the search to this folder, as PyTorch's CSV")
         .typeName("FOLDER");
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return adviseOn(*options); }; });
 }
 

@@ -245,7 +245,7 @@ void addAnalyzeCommand(Command app, Action& action) {
                    "Write steps, accounting, findings, ops, bubbles and transfers as tables to this folder")
         .typeName("FOLDER");
     options->svg.add(command);
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     const Option top = command.addOption("--top", options->top, "Print at most N findings (default: one screenful)")
                            .typeName("N")
                            .positive();

@@ -68,8 +68,8 @@ void addAnomaliesCommand(Command app, Action& action) {
     const auto options = std::make_shared<AnomaliesArguments>();
     command.examples({"anomalies", "anomalies --thresholds"});
     command.addFlag("--thresholds", options->thresholds, "List the thresholds and their units instead of the kinds");
-    command.addFlag("--markdown", options->markdown, "As a table in Markdown").rare();
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--markdown", options->markdown, "Print a Markdown table").rare();
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] {
         action = [options]() -> CommandResult {
             if (options->markdown && !options->json)

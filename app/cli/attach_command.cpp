@@ -36,7 +36,7 @@ void addAttachCommand(Command app, Action& action) {
     command.examples({"attach my-trace", "attach my-trace --json"});
     const auto options = std::make_shared<AttachArguments>();
     command.addOption("DIR", options->dir, "The folder given to `bubblescope env --out`").required();
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return attach(*options); }; });
 }
 

@@ -77,8 +77,8 @@ void CheckOptions::add(Command command, bool always) {
                .showDefault());
     checks(command
                .addOption("--aadiff-cost", cost_,
-                          "With --no-pace: largest share of the step time for checks and digests; lower shares check "
-                          "fewer steps, 100 checks every step")
+                          "With --no-pace: largest percentage of the step time for checks and digests; lower values "
+                          "check fewer steps, 100 checks every step")
                .range(0.0, 100.0)
                .typeName("PERCENT")
                .showDefault());

@@ -84,7 +84,7 @@ CommandResult show(const ConfigArguments& options, const Config& config) {
 void addConfigCommand(Command app, Action& action, const Config& config) {
     const Command command = app.addCommand("config", "Show the configuration file's settings and their sources");
     const auto options = std::make_shared<ConfigArguments>();
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.examples({"config", "config --json"});
     command.onParsed([&action, options, &config] { action = [options, &config] { return show(*options, config); }; });
 }

@@ -81,7 +81,7 @@ void addDemoCommand(Command app, Action& action) {
         .addOutput("--out", options->out, OutputKind::File, "File to write (NAME.pftrace in this folder)",
                    {".pftrace", ".perfetto-trace"})
         .typeName("FILE");
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.examples({"demo", fmt::format("demo {} --out demo.pftrace", demoTraces().back().name)});
     command.onParsed([&action, options] { action = [options] { return demo(*options); }; });
 }

@@ -67,7 +67,7 @@ void addDiffCommand(Command app, Action& action) {
         .typeName("slower|order|change")
         .delimiter(',')
         .oneOf({"slower", "order", "change"});
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return diff(*options); }; });
 }
 

@@ -44,7 +44,7 @@ void addEnvCommand(Command app, Action& action) {
     const auto options = std::make_shared<EnvArguments>();
     command.examples({"env --out my-trace", "env --out my-trace --json"});
     options->capture.addTo(command);
-    command.addFlag("--json", options->json, "As a JSON document, instead of shell commands for eval");
+    command.addFlag("--json", options->json, "Print a JSON document, instead of shell commands for eval");
     command.onParsed([&action, options] { action = [options] { return env(*options); }; });
 }
 

@@ -125,7 +125,7 @@ void addExtractCommand(Command app, Action& action) {
     command.addOption("--out", options->out, "Output folder; several processes may share it")
         .typeName("FOLDER")
         .required();
-    command.addOption("--rules", options->recognise.rules, "Also recognise op names by these rules, see the manual")
+    command.addOption("--rules", options->recognise.rules, "Also recognise op names by these rules; see the manual")
         .typeName("FILE")
         .rare();
     command.addFlag("--json", options->json, "List the extracts as a JSON document");

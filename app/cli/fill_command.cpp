@@ -247,7 +247,7 @@ void addFillCommand(Command app, Action& action) {
                    "Percentage of a whole backward that computes weight gradients (50)")
         .typeName("PERCENT")
         .range(0.0, 100.0);
-    const std::string group = "What to put into bubbles";
+    const std::string group = "Work to put into bubbles";
     command
         .addParsed("--optimizer", options->fill.optimizer, parseLength, "Time of a rank's optimizer step (as recorded)")
         .typeName("TIME")
@@ -275,13 +275,13 @@ void addFillCommand(Command app, Action& action) {
         command.addOption("--side-job", options->side_job, "Kernel lengths of another job, such as 120us, one per line")
             .typeName("FILE")
             .group(group);
-    command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "Memory per rank of that job")
+    command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "Memory that the other job needs per rank")
         .typeName("SIZE")
         .needs(side)
         .group(group);
     command.optionGroup("Output");
-    const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--csv", options->csv, "As CSV: one line per bubble and piece of work in it").excludes(json);
+    const Option json = command.addFlag("--json", options->json, "Print a JSON document");
+    command.addFlag("--csv", options->csv, "Print CSV: one line per bubble and piece of work in it").excludes(json);
     addSimulationOptions(command, options->schedule);
     addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] {

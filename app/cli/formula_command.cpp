@@ -34,7 +34,7 @@ void addFormulaCommand(Command app, Action& action) {
     addTimeOptions(command, options->schedule);
     command.optionGroup("Output");
     command.addFlag("--explain", options->explain, "Add formulas quoted from papers, each with a verdict");
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     addSimulationOptions(command, options->schedule);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }

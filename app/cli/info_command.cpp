@@ -169,7 +169,7 @@ void addInfoCommand(Command app, Action& action) {
     const auto options = std::make_shared<InfoArguments>();
     command.addOption("FILES", options->files, "Trace files or folders; - is standard input").required();
     addNameOptions(command, options->recognise);
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return info(*options); }; });
 }
 

@@ -25,7 +25,8 @@ void addMeshOptions(Command command, RecogniseRequest& request) {
 }
 
 void addNameOptions(Command command, RecogniseRequest& request) {
-    command.addOption("--rules", request.rules, "Further rules for op names and lanes, see the manual on recognition")
+    command
+        .addOption("--rules", request.rules, "More rules for op names and lanes; see the manual's page on recognition")
         .typeName("FILE")
         .group("How to read the trace")
         .rare();

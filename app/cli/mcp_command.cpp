@@ -49,7 +49,7 @@ CommandResult serve() {
 
 void addMcpCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("mcp", "Answer agents over the Model Context Protocol on standard input and output");
+        app.addCommand("mcp", "Serve AI agents over the Model Context Protocol on standard input and output");
     command.examples({"mcp"});
     command.onParsed([&action] { action = serve; });
 }

@@ -137,7 +137,7 @@ void addMemoryCommand(Command app, Action& action) {
         .typeName("KIND")
         .delimiter(',')
         .oneOf({"any", "over-budget"});
-    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    const Option json = command.addFlag("--json", options->json, "Print a JSON document");
     command.addFlag("--curve", options->curve, "Add each rank's memory over time, as [time_ns, bytes]").needs(json);
     addTimeOptions(command, options->schedule, Listed::InFullHelp);
     command.onParsed([&action, options] { action = [options] { return estimate(*options); }; });

@@ -88,7 +88,7 @@ void ModelOptions::add(Command command) {
         .excludes(layers)
         .group(group)
         .rare();
-    command.addOption("--text", text_, "Text to train on (default: a short built-in one)")
+    command.addOption("--text", text_, "Text to train on (default: a short built-in text)")
         .typeName("FILE")
         .group(group);
     command.addOption("--learning-rate", given_.optimizer.learning_rate, "Learning rate of AdamW (0.001)")

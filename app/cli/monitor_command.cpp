@@ -361,7 +361,7 @@ void addMonitorCommand(Command app, Action& action) {
     command
         .addParsed(
             "--patience", options->patience, parseTime,
-            "How long to wait for late ranks once others have ended a step, for folders and for a collector (10s)")
+            "Time to wait for late ranks after others have ended a step, and for missing folders or a collector (10s)")
         .typeName("TIME");
     addFailOn(command, options->fail_on);
     command
@@ -371,7 +371,7 @@ void addMonitorCommand(Command app, Action& action) {
     options->budgets.add(command);
     options->streams.add(command);
     addModelUseOptions(command, options->use);
-    command.addFlag("--json", options->json, "As JSON documents, one per line, even in a terminal");
+    command.addFlag("--json", options->json, "Print JSON documents, one per line, even in a terminal");
     command.onParsed([&action, options] { action = [options] { return monitor(*options); }; });
 }
 

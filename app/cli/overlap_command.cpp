@@ -378,7 +378,7 @@ void addOverlapCommand(Command app, Action& action) {
         .typeName("N")
         .range(20, 10'000)
         .needs(chart);
-    command.addFlag("--json", options->json, "As a JSON document, which explains and charts all variants")
+    command.addFlag("--json", options->json, "Print a JSON document, which explains and charts all variants")
         .excludes(explained)
         .excludes(chart);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });

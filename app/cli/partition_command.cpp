@@ -326,7 +326,7 @@ void addPartitionCommand(Command app, Action& action) {
                    "Also print it in a framework's syntax: megatron, deepspeed, torchtitan, graph-pp or automodel")
         .typeName("FRAMEWORK")
         .oneOf({"megatron", "deepspeed", "torchtitan", "graph-pp", "automodel"});
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] {
         action = [options] { return options->layer_times.empty() ? printRule(*options) : printBest(*options); };
     });

@@ -147,8 +147,8 @@ void addPlanCommand(Command app, Action& action) {
     addClusterOptions(command, options->request.cluster);
     addSpaceOptions(command, options->request);
     command.optionGroup("Output");
-    command.addOption("--plans", options->plans, "How many plans to print (10)").typeName("N").range(1, 1000);
-    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    command.addOption("--plans", options->plans, "Number of plans to print (10)").typeName("N").range(1, 1000);
+    const Option json = command.addFlag("--json", options->json, "Print a JSON document");
     command.addFlag("--csv", options->csv, "Print only the plans, as CSV").excludes(json).excludes(from);
     command.onParsed([&action, options] { action = [options] { return findPlan(*options); }; });
 }

@@ -180,7 +180,7 @@ CommandResult runQuery(const QueryArguments& options) {
 
 void addQueryCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("query", "Ask a trace in SQL: slices, arrows, counters, steps, ops, bubbles, findings");
+        app.addCommand("query", "Query a trace in SQL: slices, arrows, counters, steps, ops, bubbles, findings");
     const auto options = std::make_shared<QueryArguments>();
     command.examples({"query trace.json.gz \"SELECT name, sum(dur) FROM slice GROUP BY 1 ORDER BY 2 DESC\"",
                       "query my-run --json \"SELECT rank, sum(dur) AS idle FROM bubble GROUP BY rank\""});
@@ -193,8 +193,8 @@ void addQueryCommand(Command app, Action& action) {
                    "Time limit of the query, which then ends with exit code 4 (no limit)")
         .typeName("TIME");
     command.optionGroup("Output");
-    const Option json = command.addFlag("--json", options->json, "As a list of objects");
-    command.addFlag("--csv", options->csv, "As CSV").excludes(json);
+    const Option json = command.addFlag("--json", options->json, "Print a JSON list of objects");
+    command.addFlag("--csv", options->csv, "Print CSV").excludes(json);
     addRecogniseOptions(command, options->recognise);
     command.onParsed([&action, options] { action = [options] { return runQuery(*options); }; });
 }

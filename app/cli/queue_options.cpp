@@ -8,7 +8,7 @@ void addQueueOptions(Command command, QueueRequest& request) {
     const std::string group = "Sends, receives and weights";
     command
         .addOption("--communicators", request.communicators,
-                   "Which transfers share a communicator and so run one after another on a rank: one for all, one per "
+                   "Communicators, on each of which a rank's transfers run one after another: one for all, one per "
                    "direction (activations, gradients), edge (ordered pair of ranks) or pair; tag = none; or a file")
         .typeName("KIND")
         .suggests({"one", "direction", "edge", "pair", "tag"})

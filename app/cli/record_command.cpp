@@ -155,7 +155,7 @@ void addRecordCommand(Command app, Action& action) {
     command
         .addParsed(
             "--patience", options->patience, parseTime,
-            "After the job, how long to wait for a monitor that accepts nothing (10s); at most ten times that in total")
+            "Time to wait after the job for a monitor that accepts no data (10s); at most ten times that in total")
         .typeName("TIME")
         .group("Over the network");
     command.addOption("COMMAND", options->command, "The job, after --").required();

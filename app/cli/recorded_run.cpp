@@ -154,8 +154,8 @@ report::Section checksByStepSection(const RecordedRun& recorded, report::Reader 
     section.line(
         fmt::format("{}.{}{}\n",
                     plan->steps_to_full
-                        ? fmt::format("The plan checks every layer of every op within {} steps", *plan->steps_to_full)
-                        : "The plan leaves some layers of some ops unchecked",
+                        ? fmt::format("The plan checks every op of every layer within {} steps", *plan->steps_to_full)
+                        : "The plan leaves some ops of some layers unchecked",
                     reached ? fmt::format(" This run covered what was possible within {} steps.", *reached) : "",
                     plan->retimed ? " Ops are delayed within their slack." : ""));
     return section;

@@ -335,7 +335,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
                    "Abort the run if a rank keeps the others waiting longer than this (60s)")
         .typeName("TIME")
         .rare();
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     addFailOn(command, options->fail_on);
     options->checks.add(command, checks);
     options->model.add(command);

@@ -115,8 +115,8 @@ void addScheduleCommand(Command app, Action& action) {
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
     command.optionGroup("Output");
-    const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--csv", options->csv, "As PyTorch's schedule file").excludes(json);
+    const Option json = command.addFlag("--json", options->json, "Print a JSON document");
+    command.addFlag("--csv", options->csv, "Print PyTorch's schedule file").excludes(json);
     options->output.add(command);
     options->svg.add(command);
     addLoweringOptions(command, options->lowering);

@@ -150,13 +150,13 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
     const InputOptions inputs(command, request, axes);
     const Option op_costs = command
                                 .addOption("--op-costs", request.op_costs,
-                                           "Take times from a cost model of a layer's operators, see `overlap`")
+                                           "Take times from a cost model of a layer's operators; see `overlap`")
                                 .typeName("FILE")
                                 .group(group)
                                 .rare();
     command
         .addOption("--pair-cuts", request.pair_cuts,
-                   "How --op-costs interleaves a pair: a variant of `overlap` (paddle)")
+                   "Variant of `overlap` that --op-costs uses to interleave a pair (paddle)")
         .typeName("NAME")
         .needs(op_costs)
         .group(group)

@@ -207,8 +207,8 @@ void addSchedulesCommand(Command app, Action& action) {
             names.emplace_back(family.name);
         return names;
     }());
-    const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--markdown", options->markdown, "As a table in Markdown").excludes(json).rare();
+    const Option json = command.addFlag("--json", options->json, "Print a JSON document");
+    command.addFlag("--markdown", options->markdown, "Print a Markdown table").excludes(json).rare();
     command.onParsed([&action, options] { action = [options] { return list(*options); }; });
 }
 

@@ -207,7 +207,7 @@ void addSearchCommand(Command app, Action& action) {
         .delimiter(',');
     command
         .addOption("--placement", options->request.placement,
-                   "Which rank holds which stage: any, loop, v, or a file with lines 'stage,rank' or a schedule (any)")
+                   "Placement of stages on ranks: any, loop, v, or a file with lines 'stage,rank' or a schedule (any)")
         .typeName("NAME|FILE");
     command
         .addOption("--op-times", options->request.schedule.op_times,
@@ -252,8 +252,8 @@ void addSearchCommand(Command app, Action& action) {
     options->output.add(command);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);
-    const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--csv", options->csv, "Only the order, as PyTorch's schedule file").excludes(json);
+    const Option json = command.addFlag("--json", options->json, "Print a JSON document");
+    command.addFlag("--csv", options->csv, "Print only the order, as PyTorch's schedule file").excludes(json);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 

@@ -247,7 +247,8 @@ CommandResult run(const SimulateArguments& options) {
 } // namespace
 
 void addSimulateCommand(Command app, Action& action) {
-    const Command command = app.addCommand("simulate", "Run schedules on op times: makespan, bubbles, memory; compare");
+    const Command command =
+        app.addCommand("simulate", "Simulate and compare schedules with given op times: makespan, bubbles, memory");
     const auto options = std::make_shared<SimulateArguments>();
     command.examples({"simulate --schedule interleaved --pp 4 --microbatches 8 --vpp 2 --forward 5ms",
                       "simulate --schedule 1f1b,interleaved,zb-v --pp 8 --microbatches 8,16,32 --forward 4ms",
@@ -263,8 +264,9 @@ void addSimulateCommand(Command app, Action& action) {
         .group("Times (with a unit: 5ms, 800us, 0.5s)");
     command.optionGroup("Output");
     command
-        .addOption("--compare", options->compare,
-                   "Also run these, at the same sizes and equal work: NAME, NAME/FLAVOR, /FLAVOR or a schedule file")
+        .addOption(
+            "--compare", options->compare,
+            "Also simulate these, with the same sizes and equal work: NAME, NAME/FLAVOR, /FLAVOR or a schedule file")
         .typeName("LIST")
         .delimiter(',');
     command
@@ -272,7 +274,7 @@ void addSimulateCommand(Command app, Action& action) {
                    "Write the timeline as a trace; the format follows the name: .pftrace, .json, .csv", traceEndings())
         .typeName("FILE");
     command.addFlag("--ops", options->ops, "List every op with its start and end");
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     const auto table = [&](const char* name, std::string& file, const char* about, const char* ending) {
         command.addOutput(name, file, OutputKind::File, about, {ending}).typeName("FILE").group("Tables and figures");
     };

@@ -7,7 +7,7 @@ namespace bubblescope::cli {
 namespace {
 
 constexpr const char* kSendsAbout =
-    "When a rank continues after a send: async = at once; blocking = once it is received; paired, batched = blocking, "
+    "Blocking of a rank by its sends: async = none; blocking = until the data is received; paired, batched = blocking, "
     "with sends and receives posted together (async)";
 
 } // namespace
@@ -57,7 +57,7 @@ void addTransferOptions(Command command, ScheduleRequest& request, std::vector<S
         .add(
             Field("comm_streams"), parseCommStreams,
             [](ScheduleRequest& into, CommStreams streams) { into.transfers.stated.streams = streams; },
-            "Which of a rank's transfers queue: unlimited = none, direction, link, rank (unlimited)")
+            "Queues for transfers: unlimited = none, or one per direction, link or rank (unlimited)")
         .typeName("MODE")
         .group(group)
         .rare();

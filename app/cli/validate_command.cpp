@@ -94,7 +94,7 @@ void addValidateCommand(Command app, Action& action) {
     addQueueOptions(command, options->queues);
     command.addOutput("--svg", options->svg, OutputKind::File, "Draw the cycle of a hang as an SVG file", {".svg"})
         .typeName("FILE");
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return check(*options); }; });
 }
 

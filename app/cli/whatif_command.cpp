@@ -83,7 +83,7 @@ void addWhatIfCommand(Command app, Action& action) {
         .delimiter(',')
         .oneOf({"straggling", "slower"});
     options->budgets.add(command);
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return whatIf(*options); }; });
 }
 

@@ -268,7 +268,7 @@ QWidget* CentralArea::makeNotesQuestion() {
         tr("Notes are stored with the app. If stored next to the trace, everyone who opens it sees them."), this);
     bar->setObjectName(QStringLiteral("notesQuestion"));
     Preferences& preferences = from_.preferences;
-    bar->addAnswer("notesApp", tr("With the app"), [&preferences] { preferences.chooseNotePlace(NotePlace::App); });
+    bar->addAnswer("notesApp", tr("In the app"), [&preferences] { preferences.chooseNotePlace(NotePlace::App); });
     bar->addAnswer("notesBeside", tr("Next to the trace"),
                    [&preferences] { preferences.chooseNotePlace(NotePlace::Beside); });
     connect(&preferences, &Preferences::notePlaceChosen, bar, &QWidget::hide);

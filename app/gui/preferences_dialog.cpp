@@ -122,7 +122,7 @@ QWidget* PreferencesDialog::buildGeneral() {
                               to.stepShownFirst(), [&to](StepShownFirst choice) { to.chooseStepShownFirst(choice); });
     addChoice<NotePlace>(
         *form, "preferNotes", tr("Notes"),
-        {{NotePlace::App, tr("With the app")}, {NotePlace::Beside, tr("Next to the trace, for everyone")}},
+        {{NotePlace::App, tr("In the app")}, {NotePlace::Beside, tr("Next to the trace, for everyone")}},
         to.notePlace(), [&to](NotePlace choice) { to.chooseNotePlace(choice); });
     return page;
 }

@@ -156,7 +156,7 @@ Sentence differenceText(const CheckRecord& check) {
 Sentence verdictText(const CheckRecord& check) {
     switch (check.verdict) {
     case Verdict::Open: return say("It was not repeated, so the cause is unknown.");
-    case Verdict::Transient: return say("Repeated on the same rank, both agree: a transient fault.");
+    case Verdict::Transient: return say("When repeated on the same rank, the results agree: a transient fault.");
     case Verdict::Device: return say("It recurs on this rank but not on others: suspect the hardware.");
     case Verdict::Everywhere:
         return say("Other ranks also differ from their own first execution: the code is not deterministic.");

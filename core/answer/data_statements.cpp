@@ -38,13 +38,13 @@ Sentence seeWhyItWasKilled() {
 }
 
 Sentence copyAgain() {
-    return say("If the job is still running or the file was copied, copy it again; otherwise find out why its process "
+    return say("If the job is still running or the file is a copy, copy it again; otherwise find out why its process "
                "ended early.");
 }
 
 Sentence recordWithRoom() {
-    return say("Times around it may be wrong. Record with larger buffers, and let the recorder finish before the job "
-               "ends.");
+    return say("Times near the loss may be wrong. Record with larger buffers, and let the recorder finish before the "
+               "job ends.");
 }
 
 Sentence stateRanks() {

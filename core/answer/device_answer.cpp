@@ -38,11 +38,12 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
     const std::string communication = formatPercent(fractionOf(sums.exposed_communication, sums.span));
     const std::string copies = formatPercent(fractionOf(sums.exposed_memory, sums.span));
     const std::string idle = formatPercent(fractionOf(sums.idle, sums.span));
-    return devices == 1
-               ? say("The device computes {} of its time. {} is exposed communication, {} copies, {} idle time.",
-                     compute, communication, copies, idle)
-               : say("{} devices compute {} of their time. {} is exposed communication, {} copies, {} idle time.",
-                     devices, compute, communication, copies, idle);
+    return devices == 1 ? say("The device spends {} of its time computing. {} is exposed communication, {} copies, {} "
+                              "idle time.",
+                              compute, communication, copies, idle)
+                        : say("{} devices spend {} of their time computing. {} is exposed communication, {} copies, {} "
+                              "idle time.",
+                              devices, compute, communication, copies, idle);
 }
 
 /// Describes what takes the most time apart from compute.

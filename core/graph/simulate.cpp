@@ -247,7 +247,7 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
     // Each op delays the end of the step by at most its own time and a transfer's.
     if (table.longest().count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.size(), 1)) {
         return usageError(
-            fmt::format("{} ops of up to {} exceed the range of a timeline", graph.size(), formatTime(table.longest())),
+            fmt::format("{} ops of up to {} are too long for a timeline", graph.size(), formatTime(table.longest())),
             "give shorter times");
     }
     const TransferModel& transfers = costs.transfers;

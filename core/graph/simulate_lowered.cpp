@@ -218,9 +218,9 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
     const LoweredGraph graph(lowered, queues, eagerPayloads(costs.transfers, queues));
     const TimeNs longest = std::max({table.longest(), weights.unshard, weights.reduce_grad});
     if (longest.count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.eventCount(), 1)) {
-        return usageError(fmt::format("{} actions of up to {} exceed the range of a timeline", graph.actionCount(),
-                                      formatTime(longest)),
-                          "give shorter times");
+        return usageError(
+            fmt::format("{} actions of up to {} are too long for a timeline", graph.actionCount(), formatTime(longest)),
+            "give shorter times");
     }
     LoweredSimulation simulation(graph, ops, table, weights);
     if (!simulation.run()) return whyNot(lowered, queues);

@@ -120,7 +120,7 @@ private:
             need(OpKind::BackwardWeight, say(", which its I op requires"));
         } else if (weight != kMissingOp) {
             add("duplicate", weight,
-                say("{} repeats half of {}, a whole backward", describe(weight), describe(backward)));
+                say("{} repeats half of {}, which is a whole backward", describe(weight), describe(backward)));
         }
     }
 

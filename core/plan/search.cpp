@@ -289,9 +289,10 @@ Result<SearchResult> search(const Judge& judge, const Space& space, const JobCon
     if (next < open.size()) result.ruled_out_from = TimeNs{std::llround(open[next].bound * 1e9)};
     result.plans = std::move(best).take();
     if (result.plans.empty())
-        return usageError(fmt::format("no layout fits: a rank may hold {}, and the smallest needs at least {}",
-                                      formatBytes(judge.budget()), formatBytes(result.least_memory)),
-                          "use more devices, shorter sequences, or devices with more memory");
+        return usageError(
+            fmt::format("no layout fits: a rank may hold {}, but the smallest layout needs at least {} per rank",
+                        formatBytes(judge.budget()), formatBytes(result.least_memory)),
+            "use more devices, shorter sequences, or devices with more memory");
     return result;
 }
 

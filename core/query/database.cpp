@@ -191,7 +191,7 @@ Result<report::DataTable> Database::run(std::string_view sql, const JobControl& 
     if (session_.error) return *session_.error;
     if (session_.deadline && std::chrono::steady_clock::now() >= *session_.deadline)
         return runError(fmt::format("the query took longer than {}", formatTime(*limits.time)),
-                        "narrow it by ts, track or name, or allow more time");
+                        "narrow the query by ts, track or name, or allow more time");
     return rows;
 }
 

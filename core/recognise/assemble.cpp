@@ -140,7 +140,7 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
     const auto stages = static_cast<int>(owners.size());
     layout.vpp = stages / layout.pp;
     if (stages % layout.pp != 0) {
-        return inputError(where, fmt::format("{} stages do not spread evenly over {} ranks", stages, layout.pp),
+        return inputError(where, fmt::format("{} stages cannot be distributed evenly over {} ranks", stages, layout.pp),
                           "load the files of all pipeline ranks together");
     }
     if (placed(owners, layout, Placement::Loop))
@@ -431,7 +431,7 @@ void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, Diagn
     const auto cut = [&](TimelineOp& op, TimeNs free) {
         if (op.start >= free) return;
         log.add("overlapping-ops", say("step {}, rank {}, {}", step, rank, opName(op.op)),
-                say("cut off the beginning of ops that overlap the previous op of their rank"));
+                say("cut the beginning off ops that overlap the previous op of their rank"));
         op.start = free;
         op.end = std::max(op.end, free);
     };
@@ -552,7 +552,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
             fmt::format("none of the {} steps is complete ({})", steps.size(),
                         first_fault.value_or(say("none exists")).text()),
             first_fault && all_twice
-                ? "if the files belong to several runs, give those of one; `bubblescope diff` compares two"
+                ? "if the files belong to several runs, give only the files of one; `bubblescope diff` compares two"
                 : "record at least one complete step on all pipeline ranks");
     }
     OpCounts comm_counts;

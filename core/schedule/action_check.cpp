@@ -110,7 +110,7 @@ private:
         const bool exists =
             ends_.inRange(consumer, m) && ends_.inRange(producer, m) && rankOf(consumer) != rankOf(producer);
         if (!exists) {
-            add("transfer", index, say("{} belongs to no transfer between this rank and another", name(index)),
+            add("transfer", index, say("{} does not belong to any transfer between this rank and another", name(index)),
                 "remove it");
             return;
         }

@@ -251,7 +251,7 @@ Status checkRequest(std::span<const StepTimeline> steps, const StepRequest& requ
         if (rank >= 0 && rank < ranks) continue;
         return usageError(fmt::format("there is no rank {}", rank), fmt::format("ranks are 0 to {}", ranks - 1));
     }
-    if (!exists(request)) return usageError("the selected replicas ran no step", "choose other replicas");
+    if (!exists(request)) return usageError("the selected replicas did not run any step", "choose other replicas");
     return {};
 }
 

@@ -55,7 +55,7 @@ ComparisonTable::ComparisonTable(ThemeManager& themes, QWidget* parent) : QTable
     setObjectName(QStringLiteral("explorerTable"));
     setAccessibleName(tr("Schedules compared"));
     setHorizontalHeaderLabels({tr("Schedule"), tr("Step"), tr("Bubble rate"), tr("Closed form of a rank's bubble"),
-                               tr("Its value"), tr("Peak activations"), tr("Inputs")});
+                               tr("Closed form value"), tr("Peak activations"), tr("Inputs")});
     setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*this);
     horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);

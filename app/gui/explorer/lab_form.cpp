@@ -195,10 +195,10 @@ void LabForm::addTransfers(QFormLayout& form) {
     bandwidth_ = new ListField(form, "explorerBandwidth", tr("Bandwidth"), parseBandwidth, themes_);
     bandwidth_->setPlaceholder(QStringLiteral("50GB/s"));
     sends_ = addChoice(form, "explorerSends", tr("Sends"));
-    sends_->addItem(tr("cost the sender nothing"), static_cast<int>(SendMode::Asynchronous));
+    sends_->addItem(tr("do not block the sender"), static_cast<int>(SendMode::Asynchronous));
     sends_->addItem(tr("block, one after another"), static_cast<int>(SendMode::Blocking));
     sends_->addItem(tr("block, paired with a receive"), static_cast<int>(SendMode::Paired));
-    sends_->addItem(tr("block, all between two ops together"), static_cast<int>(SendMode::Batched));
+    sends_->addItem(tr("block, all between two ops as a batch"), static_cast<int>(SendMode::Batched));
     streams_ = addChoice(form, "explorerStreams", tr("Queues"));
     streams_->addItem(tr("none: transfers never wait"), static_cast<int>(CommStreams::Unlimited));
     streams_->addItem(tr("one per rank and direction"), static_cast<int>(CommStreams::PerDirection));

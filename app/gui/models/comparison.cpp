@@ -80,7 +80,7 @@ Result<ActivityComparisonPtr> compareActivityWith(SessionPtr before, const RunLo
                                                   JobControl& control) {
     BUBBLESCOPE_ASSIGN(const LoadedTrace loaded, loader.trace(paths, control));
     if (!loaded.no_pipeline)
-        return usageError("the other trace has a pipeline, the open one has none", "compare traces of one kind");
+        return usageError("the other trace has a pipeline, but the open one does not", "compare traces of one kind");
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> activity, activityOf(loaded));
     auto out = std::make_shared<ActivityComparison>();
     out->after_name = nameByDifference(before->run.files, paths);
@@ -99,7 +99,7 @@ Sentence partText(ActivityPart part) {
     case ActivityPart::Compute: return say(QT_TRANSLATE_NOOP("Comparison", "compute"));
     case ActivityPart::ExposedCommunication: return say(QT_TRANSLATE_NOOP("Comparison", "exposed communication"));
     case ActivityPart::HiddenCommunication: return say(QT_TRANSLATE_NOOP("Comparison", "communication behind compute"));
-    case ActivityPart::Copies: return say(QT_TRANSLATE_NOOP("Comparison", "copies alone"));
+    case ActivityPart::Copies: return say(QT_TRANSLATE_NOOP("Comparison", "exposed copies"));
     case ActivityPart::Idle: break;
     }
     return say(QT_TRANSLATE_NOOP("Comparison", "idle"));
@@ -119,8 +119,8 @@ report::Table activityTable(const ActivityComparison& comparison) {
                                     report::shown(QT_TRANSLATE_NOOP("Comparison", "open trace")),
                                     report::shown(QT_TRANSLATE_NOOP("Comparison", "other trace")),
                                     report::shown(QT_TRANSLATE_NOOP("Comparison", "change")),
-                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "share, open")),
-                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "share, other"))});
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "share (open)")),
+                                    report::shown(QT_TRANSLATE_NOOP("Comparison", "share (other)"))});
     for (const ActivityChange& change : comparison.changes)
         table.row(report::Cell(ownerText(change).toStdString()), report::Cell(partText(change.part)), change.a,
                   change.b, report::Cell(change.b - change.a, report::Look::Delta),

@@ -222,8 +222,8 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     }
     out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value), {}});
     if (collective) {
-        out.facts.push_back(
-            {ItemText::tr("Stage"), number(span.stage.value), ItemText::tr("The ranks of this stage add up their partial results.")});
+        out.facts.push_back({ItemText::tr("Stage"), number(span.stage.value),
+                             ItemText::tr("The ranks of this stage add up their partial results.")});
     } else {
         out.facts.push_back(
             {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("The stage that consumes it.")});
@@ -258,7 +258,7 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);
     if (op && session.range(op).contains(session.range(item).begin))
         out.facts.push_back(
-            {ItemText::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemText::tr("Press [ to go there.")});
+            {ItemText::tr("Enclosing op"), fromUtf8(opName(session.op(op).op)), ItemText::tr("Press [ to go there.")});
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
         if (out.facts.size() == kMaxArgs) break;
         out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
@@ -283,7 +283,8 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     out.title = ItemText::tr("%1 of %2: %3")
                     .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
     addPlace(out, session, item);
-    out.facts.push_back({ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
+    out.facts.push_back(
+        {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
     if (!check.tensor.empty()) out.facts.push_back({ItemText::tr("Tensor"), fromUtf8(check.tensor), {}});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
@@ -325,8 +326,8 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const FormComparison comparison = compareWithForm(session.analysis(item.step), bubble);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
-    return {ItemText::tr("%1 · closed form %2").arg(own, form), own + QLatin1Char('\n') + ItemText::tr("closed form %1").arg(form),
-            own};
+    return {ItemText::tr("%1 · closed form %2").arg(own, form),
+            own + QLatin1Char('\n') + ItemText::tr("closed form %1").arg(form), own};
 }
 
 } // namespace

@@ -115,7 +115,7 @@ void IdealOverlay::refresh() {
             const TimeNs begin = state_.pipeline()->window(made.first).begin;
             state_.setReference(std::make_shared<const ReferenceOverlay>(ReferenceOverlay::make(
                 tr("ideal"),
-                tr("Simulation of the planned order at this step's typical op times, without transfer times."),
+                tr("Simulation of the planned order with this step's typical op times, without transfer times."),
                 made.first, std::move(made.second).value(), begin)));
         });
 }

@@ -234,7 +234,7 @@ QString scheduleText(const Run& run) {
     const std::string& name = run.schedule.name == "custom" && !run.closest.empty() ? run.closest : run.schedule.name;
     QString text = fromUtf8(name);
     if (!run.schedule.flavor.empty()) text += QStringLiteral(" (%1)").arg(fromUtf8(run.schedule.flavor));
-    return run.schedule.name == "custom" && !run.closest.empty() ? ComparePanel::tr("like %1").arg(text) : text;
+    return run.schedule.name == "custom" && !run.closest.empty() ? ComparePanel::tr("similar to %1").arg(text) : text;
 }
 
 /// The differences, the cause first: the schedule, its sizes, the order of ops; then ops and transfers; then idle time.

@@ -22,7 +22,7 @@ QString pieceName(int piece) {
     case Computes: return DevicesPanel::tr("compute");
     case HidesTransfers: return DevicesPanel::tr("communication behind compute");
     case Transfers: return DevicesPanel::tr("exposed communication");
-    case Copies: return DevicesPanel::tr("copies alone");
+    case Copies: return DevicesPanel::tr("exposed copies");
     case WaitsForHost: return DevicesPanel::tr("idle: waits for the host");
     case Gaps: return DevicesPanel::tr("idle: gaps between kernels");
     case WaitsForOthers: return DevicesPanel::tr("idle: waits for other work");

@@ -98,7 +98,8 @@ void RanksDialog::lockAmbiguous() {
         if (std::ranges::count(rows_, rows_[row].pattern, &Row::pattern) == 1) continue;
         QWidget* const box = table_->cellWidget(static_cast<int>(row), RanksColumn::Number);
         box->setEnabled(false);
-        box->setToolTip(tr("Several files have a process of this name. Open them one by one, or rename the process."));
+        box->setToolTip(
+            tr("Several files have a process with this name. Open the files one by one, or rename the process."));
     }
 }
 

@@ -292,7 +292,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     QString name = familyTitle(schedule.name);
     QString explanation = tr("The schedule whose order the trace follows on each rank.");
     if (schedule.name == "custom" && !run.closest.empty()) {
-        name = tr("like %1").arg(familyTitle(run.closest));
+        name = tr("similar to %1").arg(familyTitle(run.closest));
         explanation = tr("No known schedule has exactly this order; %1 is the closest.").arg(fromUtf8(run.closest));
         if (run.departure)
             explanation += QLatin1Char('\n') + tr("First difference on rank %1: %2 where %3 was expected.")

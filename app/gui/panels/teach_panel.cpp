@@ -64,7 +64,7 @@ QSpinBox* numberBox(const char* name, const QString& label, bool optional, QForm
     box->setObjectName(QString::fromLatin1(name));
     box->setAccessibleName(label);
     box->setRange(optional ? -1 : 0, kMostNumber);
-    if (optional) box->setSpecialValueText(TeachPanel::tr("not stated"));
+    if (optional) box->setSpecialValueText(TeachPanel::tr("unspecified"));
     box->setValue(optional ? -1 : 0);
     form.addRow(label, box);
     return box;

@@ -94,7 +94,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     target_->setAccessibleName(tr("What changes"));
     value_ = new QComboBox(this);
     value_->setObjectName(QStringLiteral("whatIfValue"));
-    value_->setAccessibleName(tr("How it changes"));
+    value_->setAccessibleName(tr("Type of change"));
     value_->addItems(
         {tr("takes as long as its peers"), tr("has constant times, without jitter"), tr("is faster"), tr("is slower")});
     // Long names must not take the result's room.
@@ -104,7 +104,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     }
     slider_ = new QSlider(Qt::Horizontal, this);
     slider_->setObjectName(QStringLiteral("whatIfShare"));
-    slider_->setAccessibleName(tr("By how much"));
+    slider_->setAccessibleName(tr("Size of the change"));
     slider_->setRange(1, 99);
     slider_->setValue(20);
     slider_text_ = new QLabel(this);

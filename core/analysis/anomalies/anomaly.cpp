@@ -42,7 +42,7 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
                         "much time passes between steps, apart from optimizers and gradient exchange"},
         AnomalyKindInfo{OrderDeparture, "order-departure",
                         "the order of ops differs from other steps, or from the closest schedule"},
-        AnomalyKindInfo{MissingOp, "missing-op", "a step misses an op of its schedule"},
+        AnomalyKindInfo{MissingOp, "missing-op", "a step lacks an op of its schedule"},
         AnomalyKindInfo{DuplicateOp, "duplicate-op", "a step contains an op twice"},
         AnomalyKindInfo{OutOfPlaceOp, "out-of-place-op",
                         "an op has an invalid micro-batch or chunk, is half a pair, or runs before its inputs"},

@@ -57,7 +57,7 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
     const bool caused = std::ranges::any_of(found, [](const Anomaly& a) { return a.cost > TimeNs{0}; });
     anomaly.suggestion =
         caused
-            ? say("The findings with a cost are its causes.")
+            ? say("The findings with a cost explain this idle time.")
             : say("The causes are unequal ops, transfers and waits: compare the stages' times and the transfer times.");
     found.push_back(std::move(anomaly));
 }

@@ -63,7 +63,7 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
     case HostActivity::Optimizer:
     case HostActivity::WaitForCore: break;
     }
-    return say("Fuse the optimizer's kernels, or shard it over replicas.");
+    return say("Fuse the optimizer's kernels, or shard the optimizer over replicas.");
 }
 
 /// The time between steps due to one activity of one rank, or without a recorded reason.

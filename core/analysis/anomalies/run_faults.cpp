@@ -197,9 +197,8 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found) {
         anomaly.evidence = {{"count", static_cast<double>(problem.count)}};
         anomaly.message = say("{}: {} ({}, {}).", problem.where, problem.message, problem.kind,
                               problem.count == 1 ? say("once") : say("{} times", problem.count));
-        anomaly.suggestion =
-            say("Times around it may be wrong. Record with larger buffers, and let the recorder finish "
-                "before the job ends.");
+        anomaly.suggestion = say("Times near the loss may be wrong. Record with larger buffers, and let the recorder "
+                                 "finish before the job ends.");
         found.push_back(std::move(anomaly));
     }
 }

@@ -274,12 +274,12 @@ Anomaly describeAll(const AnomalyInput& input, const OpSamples& samples, const U
     anomaly.evidence.emplace_back("worst_rank", static_cast<double>(row.rank.value));
     if (samples.replicas() > 1) anomaly.evidence.emplace_back("worst_replica", static_cast<double>(replica));
     anomaly.message =
-        say("{} are sometimes slow on {} of {} ranks, and no rank stands out ({} times); such a step is {} longer "
+        say("{} are sometimes slow on {} of {} ranks, but no rank stands out ({} times); such a step is {} longer "
             "({:.1f} %). The worst, {} of {} in step {}, took {}, {:.2f} × its usual {}.",
             nameOps(all.kinds), places.size(), ranks, anomaly.seen.cases, formatTime(anomaly.cost),
             100 * input.fraction(anomaly.cost, row.step), worst.name, nameRank(replica, row.rank, samples.replicas()),
             *anomaly.step, formatTime(anomaly.when->end - anomaly.when->start), worst.ratio, formatTime(worst.usual));
-    anomaly.suggestion = say("Hosts or data slow all ranks now and then: look for other processes, garbage collection, "
+    anomaly.suggestion = say("Hosts or data occasionally slow all ranks: look for other processes, garbage collection, "
                              "and inputs of unequal size.");
     return anomaly;
 }

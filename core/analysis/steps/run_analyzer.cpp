@@ -167,7 +167,8 @@ private:
         report.covers = WholeRun{windows_};
         report.request = options_.request;
         BUBBLESCOPE_ASSIGN(report.selection, selectSteps(run_.steps, options_.request));
-        if (candidates_.empty()) return usageError("the selected replicas ran no step", "choose other replicas");
+        if (candidates_.empty())
+            return usageError("the selected replicas did not run any step", "choose other replicas");
         Candidate typical = takeTypical(report.selection);
         report.selection.representBy(typical.at);
         run_.steps[typical.at] = std::move(typical.step);

@@ -207,7 +207,7 @@ Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<co
         for (const TimeNs time : next)
             all += static_cast<double>(time.count());
         if (all > kMaxTime) {
-            return usageError(fmt::format("with '{}' the steps exceed the range of a timeline", change.text),
+            return usageError(fmt::format("with '{}', steps are too long for a timeline", change.text),
                               "give shorter times");
         }
         if (!any && change.target.kind != ChangeTarget::Kind::OfCause) {

@@ -193,7 +193,7 @@ bool EventSink::orderStreams(const JobControl& control) {
     if (!found) return false;
     if (const auto [first, count] = *found; count > 0) {
         log_.add("overrun", say("{}, slice '{}'", where_, builder_.text(builder_.sliceName(first))),
-                 say("cut off kernels that overlap the next kernel of their stream"), count);
+                 say("truncated kernels that overlap the next kernel of their stream"), count);
     }
     return true;
 }

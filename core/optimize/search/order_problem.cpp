@@ -84,7 +84,7 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
         most = std::max({most, op.time, op.arrival, problem.after(op.rank)});
     if (most > kUnlimited / (2 * std::max(problem.size(), OpNumber{1}))) {
         return usageError(
-            fmt::format("{} ops of up to {} exceed the range of a timeline", problem.size(), formatTime(TimeNs{most})),
+            fmt::format("{} ops of up to {} are too long for a timeline", problem.size(), formatTime(TimeNs{most})),
             "give shorter times");
     }
     BUBBLESCOPE_TRY(problem.addMemory(limits));

@@ -144,7 +144,7 @@ private:
             for (std::size_t r = 0; r < ranks.size(); ++r) {
                 const MachineBound bound = machineBound(std::move(ranks[r]));
                 offer(bound.time, [&] {
-                    return say("rank {} may hold {}; its micro-batches on their way to the last stage and back fill "
+                    return say("rank {} may hold {}; micro-batches on their way to the last stage and back take all of "
                                "that for {}. The first arrives after {} at the earliest, and {} must follow",
                                r, capacityText(Rank{r}), spoken(bound.work), spoken(bound.head), spoken(bound.after));
                 });

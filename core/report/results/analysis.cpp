@@ -380,7 +380,7 @@ Section stagesSection(const RunReport& report, Reader reader) {
     constexpr std::size_t kMaxInText = 64;
     if (reader == Reader::Text && report.stages.size() > kMaxInText) return section;
     section.heading = "Op times by stage";
-    section.note = "medians over steps, without warm-up and outliers";
+    section.note = "medians over steps, excluding warm-up and outliers";
     section.add(stagesTable(report));
     return section;
 }
@@ -460,8 +460,8 @@ Section timelineSection(const Run& run, const RunReport& report, std::size_t sho
     const std::string name = "step " + stepName(step);
     Section section;
     section.heading = "Timeline";
-    section.note = fmt::format("Ops and bubbles of {}. Below: the same order with equal stages and free transfers; "
-                               "each op takes the median time of its kind.",
+    section.note = fmt::format("Ops and bubbles of {}. Below: the same order with equal stages and free transfers, "
+                               "where each op takes the median time of its kind.",
                                name);
     svg::DrawOptions options;
     options.width = 1050;

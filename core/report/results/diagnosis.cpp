@@ -94,7 +94,7 @@ StepAccounting shownRanks(StepAccounting account, const StepRequest& request) {
 Section accountSection(const StepAccounting& account, TimeNs wall, Reader reader) {
     Section section;
     section.heading = "Accounting";
-    section.note = "each rank's time, and what lengthened its bubble; negative: shortened";
+    section.note = "each rank's time, and what lengthened its bubble (negative: shortened it)";
     std::vector<AccountEntry> entries = entriesOf(account);
     if (reader == Reader::Page) section.add(accountBars(account, entries));
     Matrix matrix;

@@ -55,7 +55,7 @@ std::string ranksText(const std::vector<Rank>& ranks) {
 
 Section spreadSection(const DigestComparison& result) {
     Section section;
-    section.heading = "Where it spread";
+    section.heading = "Where the difference spread";
     Table table({}, {shown("step"), shown("part", Align::Left), shown("differ"), shown("of"), shown("layers"),
                      shown("micro-batches"), shown("ranks in A", Align::Left), shown("in B", Align::Left)});
     table.most_in_text = kMaxDigestRows;

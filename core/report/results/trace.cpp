@@ -148,9 +148,9 @@ Section clocksSection(const RunClocks& clocks) {
     if (clocks.method != ClockMethod::Shared) { // with one clock there is nothing to report to people
         std::string text = fmt::format("Clocks: {} ({})", clockMethodName(clocks.method), clocks.reason);
         if (clocks.method == ClockMethod::Aligned) {
-            text +=
-                fmt::format("; by {} transfers, {} ops' order, {} collectives, {} pings; residual {}", clocks.transfers,
-                            clocks.op_orders, clocks.collectives, clocks.pings, formatTime(clocks.residual));
+            text += fmt::format("; from {} transfers, the order of {} ops, {} collectives, {} pings; residual {}",
+                                clocks.transfers, clocks.op_orders, clocks.collectives, clocks.pings,
+                                formatTime(clocks.residual));
         }
         section.line(visible(text), Reader::Text);
         constexpr std::size_t kMaxRanks = 16;

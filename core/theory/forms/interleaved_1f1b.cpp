@@ -87,7 +87,7 @@ Result<ClosedForm> wholeForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
     const Groups groups(schedule);
     if (std::accumulate(groups.sizes.begin(), groups.sizes.end(), 0) != schedule.microbatches)
-        return usageError("the order does not take its micro-batches through the chunks in groups");
+        return usageError("the order does not run its micro-batches through the chunks in groups");
     if (forwardsFirst(schedule)) {
         return breadthFirstForm(
             schedule, costs, "one group of m, all forwards first, every t_f, t_b and c (of one chunk); equal stages");
@@ -220,7 +220,7 @@ Result<ClosedForm> sailSgForm(const Schedule& schedule, const CostModel& costs) 
     const std::int64_t n = groupOf(schedule);
     if (n == 0 || n * (t.forward + t.backward) < p * std::max(t.forward, t.input_grad) ||
         t.weight_grad > t.forward + t.input_grad) {
-        return usageError("the form of interleaved (sail-sg) holds for m divisible by the group size N ≥ p/2, "
+        return usageError("the closed form of interleaved (sail-sg) holds for m divisible by the group size N ≥ p/2, "
                           "N·(t_f+t_b) ≥ p·max(t_f, t_i) and t_w ≤ t_f+t_i",
                           "use `bubblescope simulate`");
     }

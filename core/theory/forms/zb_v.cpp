@@ -104,7 +104,7 @@ Result<ClosedForm> zbVForm(const Schedule& schedule, const CostModel& costs) {
     const std::int64_t p = schedule.pp;
     const std::int64_t m = schedule.microbatches;
     if (!isFixed(schedule)) {
-        return usageError("the greedy orders of zb-v follow the times and have no closed form",
+        return usageError("the greedy orders of zb-v depend on the times and have no closed form",
                           fmt::format("`bubblescope simulate` computes its bubbles; {} has a closed form",
                                       Field("flavor").is("handcrafted")));
     }

@@ -263,7 +263,7 @@ TEST_F(NativeFiles, OfTwoRunsAreNotTakenForOne) {
     const auto both = load();
     ASSERT_FALSE(both.ok());
     EXPECT_THAT(both.error().text(), HasSubstr("twice"));
-    EXPECT_THAT(both.error().hint, HasSubstr("give those of one"));
+    EXPECT_THAT(both.error().hint, HasSubstr("give only the files of one"));
 }
 
 TEST_F(NativeFiles, KeepTheNameOfTheirScheduleWhereSeveralFit) {
