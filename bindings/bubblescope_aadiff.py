@@ -1,4 +1,5 @@
-"""Checks in the bubbles of a pipeline: bubblescope_aadiff.h for Python. One file, no build step, no torch at the top.
+"""Checks in the bubbles of a pipeline: the Python interface of bubblescope_aadiff.h. A single file, without a build
+step, that does not import torch at load time.
 
     import bubblescope_aadiff as aadiff
 
@@ -71,7 +72,7 @@ def _load():
     name = "libbubblescope_aadiff.so"
     wanted = os.environ.get("BUBBLESCOPE_AADIFF_LIBRARY")
     here = os.path.dirname(os.path.abspath(__file__))
-    places = (os.path.join(here, name), os.path.join(here, "bubblescope", "lib", name),  # in a wheel, and among the adapters there
+    places = (os.path.join(here, name), os.path.join(here, "bubblescope", "lib", name),  # both are in a wheel
               os.path.normpath(os.path.join(here, "..", "..", "..", name)))
     beside = [path for path in places if os.path.exists(path)]
     library = ctypes.CDLL(wanted or (beside[0] if beside else name))
@@ -119,12 +120,12 @@ def _call(function, *arguments):
 
 
 def now():
-    """The current time in nanoseconds, on the clock of all times here."""
+    """The current time in nanoseconds, on the clock used for all times here."""
     return _lib().bubblescope_aadiff_now()
 
 
 def _address(data):
-    """Address and size of contiguous host memory, and its owner."""
+    """Address and size of contiguous host memory, and the object that owns it."""
     if hasattr(data, "data_ptr"):  # a torch or paddle tensor
         tensor = data.detach().contiguous()
         return tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor
@@ -141,7 +142,7 @@ def _address(data):
 
 
 def digest(data):
-    """The digest of bytes, an object with the buffer protocol (NumPy), or a torch tensor on any device."""
+    """The digest of bytes, an object that supports the buffer protocol (NumPy), or a torch tensor on any device."""
     if hasattr(data, "data_ptr") and getattr(data, "device", None) is not None and data.device.type != "cpu":
         return torch_digest(data)
     address, size, kept = _address(data)
@@ -155,14 +156,14 @@ def _signed(value):
 
 
 def torch_digest_sum(tensor):
-    """The digest's sum as a tensor of one int64 on the tensor's device. Does not wait for the device."""
+    """The digest's sum, as an int64 tensor with one element on the tensor's device. Does not wait for the device."""
     import torch
     raw = tensor.detach().contiguous().view(-1).view(torch.uint8)
     if raw.numel() % 8:
         raw = torch.cat([raw, raw.new_zeros(8 - raw.numel() % 8)])
     words = raw.view(torch.int64) if raw.storage_offset() % 8 == 0 else raw.clone().view(torch.int64)
 
-    def mix(x):  # int64 wraps as uint64 does; right shifts must fill with zeros
+    def mix(x):  # int64 wraps like uint64; right shifts must fill with zeros
         for shift, factor in ((30, _FIRST), (27, _SECOND), (31, None)):
             x = x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))
             if factor is not None:
@@ -174,18 +175,18 @@ def torch_digest_sum(tensor):
 
 
 def digest_finish(total, size):
-    """The digest of `size` bytes whose terms sum up to `total`, a number or the result of torch_digest_sum()."""
+    """The digest of `size` bytes whose terms add up to `total`, a number or the result of torch_digest_sum()."""
     return _lib().bubblescope_aadiff_digest_finish(int(total) & _MASK, size)
 
 
 def torch_digest(tensor):
-    """The same number as digest(), computed by torch on the tensor's device."""
+    """The same value as digest(), computed by torch on the tensor's device."""
     return digest_finish(torch_digest_sum(tensor), tensor.numel() * tensor.element_size())
 
 
 class Task:
-    """A computation to repeat. As a context manager it measures the time. Then call compare() once for every tensor, or
-    give_up()."""
+    """A computation to repeat. Used as a context manager, it measures the time. Call compare() for every tensor
+    afterwards, or give_up()."""
 
     def __init__(self, session, raw):
         self._session, self._raw = session, raw
@@ -223,11 +224,11 @@ class _Running:
         self._session, self._op = session, op
 
     def computed(self, layer, tensor, value):
-        """Reports the digest of a result of a layer of the op."""
+        """Reports the digest of one result of a layer of the op."""
         _call("computed", self._session, ctypes.byref(self._op), layer, tensor.encode(), value)
 
     def wanted(self, layer):
-        """True if the layer will be computed again in this step, so that its inputs must be kept."""
+        """True if the layer will be repeated in this step, so that its inputs must be kept."""
         return _call("wanted", self._session, ctypes.byref(self._op), layer) == 1
 
 
@@ -253,11 +254,11 @@ class Session:
         _call("open", ctypes.byref(config), ctypes.byref(self._session))
 
     def leave_out(self, chunk, layer, kinds="FBIW"):
-        """Excludes a layer whose ops of these kinds cannot be repeated. Call before checks are planned."""
+        """Excludes a layer whose ops of these kinds cannot be repeated. Call it before checks are planned."""
         _call("leave_out_kinds", self._session, chunk, layer, kinds.encode())
 
     def planned(self):
-        """The planned checks of this step: (kind, microbatch, chunk, sequence), layer."""
+        """The checks planned in this step: (kind, microbatch, chunk, sequence), layer."""
         count = _call("planned", self._session, None, 0)
         tasks = (_Task * count)()
         for task in tasks:
@@ -288,7 +289,7 @@ class Session:
 
     @contextlib.contextmanager
     def op(self, kind, microbatch=0, chunk=0, sequence=0):
-        """An op of the schedule while it runs: kinds are F, B, I, W and O."""
+        """A context manager for an op of the schedule; kinds are F, B, I, W and O."""
         raw = self._op(kind, microbatch, chunk, sequence)
         start = now()
         yield _Running(self._session, raw)
@@ -299,8 +300,8 @@ class Session:
         _call("op", self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence)), start_ns, end_ns)
 
     def prepared(self, kind, microbatch=0, chunk=0, sequence=0):
-        """(ran, computed) of an op that occurs in each step, faster than tell_op() and running().computed():
-        ran(start_ns, end_ns) and computed(layer, tensor, digest), where `tensor` is bytes."""
+        """A faster pair of functions (ran, computed) for an op that occurs in each step, instead of tell_op() and
+        running().computed(): ran(start_ns, end_ns) and computed(layer, tensor, digest), where `tensor` is bytes."""
         library, session, op = _lib(), self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence))
         functions = library.bubblescope_aadiff_op, library.bubblescope_aadiff_computed
 
@@ -313,7 +314,7 @@ class Session:
         return quick(functions[0]), quick(functions[1])
 
     def running(self, kind, microbatch=0, chunk=0, sequence=0):
-        """For digests of an op that is reported with tell_op()."""
+        """Reports digests of an op that is reported with tell_op()."""
         return _Running(self._session, self._op(kind, microbatch, chunk, sequence))
 
     def ask(self, free_ns=0):
@@ -338,7 +339,7 @@ class Session:
         del keep_a, keep_b
 
     def repeated(self, here, there=()):
-        """The verdict on the latest mismatch, from digests of at least two more executions on each rank."""
+        """The verdict on the latest mismatch, given the digests of at least two more executions on each rank."""
         array = lambda values: (ctypes.c_uint64 * len(values))(*values)
         return VERDICTS[_call("repeated", self._session, array(here), len(here), array(there), len(there))]
 

@@ -26,8 +26,8 @@
 #include <variant>
 #include <vector>
 
-// The C interface of CheckSession: validates arguments, turns errors and exceptions into codes, serialises calls, and
-// writes what happened in each step to a trace file and to the caller's function.
+// The C interface of CheckSession: validates arguments, converts errors and exceptions to codes, serialises calls, and
+// passes the events of each step to a trace file and to the caller's function.
 
 struct bubblescope_aadiff {
     std::mutex mutex;
@@ -46,7 +46,7 @@ int fail(std::string message) {
     return BUBBLESCOPE_AADIFF_ERROR;
 }
 
-/// Calls `work`, which returns a Result<int>. Throws nothing.
+/// Calls `work`, which returns a Result<int>. Does not throw.
 template <class Work>
 int guarded(const Work& work) noexcept {
     try {
@@ -63,7 +63,7 @@ int guarded(const Work& work) noexcept {
     }
 }
 
-/// Calls `work` for a session while no other call uses it.
+/// Calls `work` for a session while no other call uses that session.
 template <class Work>
 int locked(bubblescope_aadiff* session, const Work& work) noexcept {
     return guarded([&]() -> Result<int> {
@@ -83,7 +83,7 @@ Result<int> codeOf(const Status& status) {
     return 0;
 }
 
-/// Copies a struct of a caller of any version: members that the caller does not have are 0.
+/// Copies a struct from a caller of any version; members that the caller's version lacks are 0.
 template <class Struct>
 Result<Struct> taken(const Struct* from, const char* what) {
     if (from == nullptr) return usageError(std::string(what) + " is NULL");
@@ -148,7 +148,7 @@ void report(bubblescope_aadiff_event event, const CheckRecord& record, Stage sta
     check.add({"replica", std::int64_t{record.replica}});
     check.add({"tensor_rank", std::int64_t{record.tensor_rank}});
     const auto from = check.args();
-    std::vector<std::pair<std::string, std::string>> texts; // which end with a zero
+    std::vector<std::pair<std::string, std::string>> texts; // zero-terminated texts
     for (const perfetto::Arg& arg : from) {
         const auto* const text = std::get_if<std::string_view>(&arg.value);
         texts.emplace_back(arg.name, text == nullptr ? std::string() : std::string(*text));
@@ -229,7 +229,7 @@ Result<CheckSession::Config> configOf(const bubblescope_aadiff_config& given) {
     return config;
 }
 
-/// Makes the trace only once the rest of the configuration is found possible.
+/// Creates the trace only after the rest of the configuration has been validated.
 Result<std::unique_ptr<bubblescope_aadiff>> open(const bubblescope_aadiff_config* from) {
     BUBBLESCOPE_ASSIGN(const bubblescope_aadiff_config given, taken(from, "the configuration"));
     BUBBLESCOPE_ASSIGN(const CheckSession::Config config, configOf(given));

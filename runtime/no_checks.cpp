@@ -3,7 +3,7 @@
 
 #include <utility>
 
-// Replaces run_checks.cpp in a build without runtime/checks, where no RunChecks is made.
+// Replaces run_checks.cpp in a build without runtime/checks, in which no RunChecks is created.
 namespace bubblescope::runtime {
 
 class CheckSetup {};

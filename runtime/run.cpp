@@ -15,7 +15,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Null if the run uses the whole device for all ranks; the summary then has the reason.
+/// Returns null if the run uses the whole device for all ranks; the summary then holds the reason.
 std::unique_ptr<DividedDevice> divideDevice(const RunConfig& config, int ranks, RunSummary& summary) {
     if (!config.divide_device || !config.backend || ranks == 1) return nullptr;
     DeviceDivision& division = summary.division.emplace();
@@ -46,7 +46,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     const EngineParts parts =
         engineParts(config, clock, transports.ends(), recorder.get(), checks.get(), divided.get());
     Result<EngineResult> ran = runEngine(config, parts, control);
-    // The records are written even if the run failed; the run's error takes precedence.
+    // The records are written even if the run failed; in that case its error takes precedence.
     Status written = recorder ? recorder->close(ran.ok() ? std::string() : failureOf(ran.error())) : Status();
     if (!ran.ok()) return std::move(ran).error();
     if (!written.ok()) return std::move(written).error();
@@ -75,7 +75,7 @@ Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_TRY(checkConfig(config));
     try {
         return runHere(config, control);
-    } catch (const std::exception& e) { // memory or threads; the engine reports failures of ranks
+    } catch (const std::exception& e) { // out of memory or threads; failures of ranks are reported by the engine
         return runError(std::string("cannot set up the run: ") + exceptionText(e));
     }
 }

@@ -11,27 +11,27 @@
 #include <utility>
 #include <vector>
 
-// Whether a run fits into the memory of a device.
+// Checks that a run fits into the memory of a device.
 
 namespace bubblescope::runtime {
 namespace {
 
 struct LeastNeed {
-    std::int64_t parameters = 0; ///< with gradients and moments
+    std::int64_t parameters = 0; ///< including gradients and moments
     std::int64_t activations = 0;
 
     [[nodiscard]] std::int64_t total() const { return parameters + activations; }
 };
 
-/// Kept of a piece from its forward to its weight gradient, in values for each feature of a token: the inputs of both
-/// normalised halves of a layer, queries, keys and values, the attended values, and the MLP's hidden ones.
+/// Data kept for a piece from its forward to its weight gradient, in values per feature of a token: the inputs of both
+/// normalised halves of a layer, queries, keys and values, the attended values, and the hidden values of the MLP.
 std::int64_t valuesKept(int tensor_ranks) {
     constexpr std::int64_t kWhole = 2;
     constexpr std::int64_t kShared = 3 + 1 + 4;
     return kWhole + kShared / tensor_ranks;
 }
 
-/// The largest number of layers times pieces that the rank keeps at a time.
+/// The largest number of layers times pieces that the rank keeps at the same time.
 std::int64_t mostKept(const RunConfig& config, const DataPlan& plan, Rank rank) {
     std::int64_t kept = 0;
     std::int64_t most = 0;
@@ -60,10 +60,11 @@ LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace&
     const std::int64_t rows = model.sequence / plan.slices();
     need.activations = kept * model.batch * rows * model.width * valuesKept(config.tensor_ranks) * value_bytes;
     if (config.backend->fusesAttention(model.width / model.heads)) {
-        // Attention keeps a number of each query and head.
+        // Attention keeps one number for each query and head.
         need.activations += kept * model.batch * rows * model.heads / config.tensor_ranks * kExact;
     } else if (kept > 0) {
-        // It computes the scores and weights of one head at least for all tokens that the last slice sees.
+        // Attention computes the scores and weights of at least one head at a time, for all tokens that the last slice
+        // attends to.
         need.activations += rows * model.sequence * (kExact + value_bytes);
     }
     return need;

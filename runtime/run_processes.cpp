@@ -25,7 +25,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// The transport of the one rank of this process.
+/// The transport of the single rank of this process.
 struct RankTransport {
     std::shared_ptr<RankQueue> device; ///< null on the host
     std::unique_ptr<ProcessTransport> transport;
@@ -48,8 +48,8 @@ Result<std::shared_ptr<RankQueue>> openDevice(Backend& backend, ProcessTeam& tea
     return device;
 }
 
-/// Opens the transport; all processes call it together. Ranks on the host communicate by MPI; ranks on devices by links
-/// between the devices, and by the team's own means for the rest. References must outlive the transport.
+/// Opens the transport; all processes call it together. Ranks on the host communicate over MPI. Ranks on devices use
+/// links between the devices, and the team's own connection for everything else. References must outlive the transport.
 Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& plan, HostClock& clock,
                                     ProcessTeam& team) {
     RankTransport rank;
@@ -78,7 +78,7 @@ Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& pla
     return rank;
 }
 
-/// The data about each rank that the root needs, besides losses.
+/// The data that the root needs about each rank, other than losses.
 struct RankSummary {
     MemoryUse memory;
     std::int64_t ops = 0;
@@ -128,7 +128,7 @@ Result<std::uint64_t> digestAcross(const TrainedStages& stages, const RunConfig&
     return oneDigest(hashes);
 }
 
-/// Each share of a loss is known to one rank and 0 on the others.
+/// Each share of a loss is known to one rank and 0 on all others.
 Status addLosses(const std::vector<std::vector<double>>& own, ProcessTeam& team, RunSummary& summary) {
     std::string bytes;
     for (const std::vector<double>& shares : own)
@@ -198,7 +198,8 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     BUBBLESCOPE_ASSIGN(const RankTransport own, openTransport(config, plan, clock, team));
     const std::unique_ptr<ProcessTransport>& transport = own.transport;
 
-    // Writes the pings of the start at once, for viewers of the running job; more follow during the run and at its end.
+    // Writes the pings from the start immediately, for viewers of the running job; more follow during the run and at
+    // its end.
     const std::size_t pings_written = transport->pings().size();
     if (recorder) {
         recorder->addPings(transport->pings());
@@ -209,19 +210,19 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     EngineParts parts = engineParts(config, clock, {transport.get()}, recorder.get(), checks.get());
     if (own.device) parts.devices->open = [&own] { return own.device; };
     parts.die = [] { std::raise(SIGKILL); };
-    EngineConfig alike = config; // on all processes: one that ended early would leave the others waiting
+    EngineConfig alike = config; // equal on all processes: one that ended early would leave the others waiting
     alike.end_early = {};
     Result<EngineResult> ran = runEngine(alike, parts, control);
     all_alive = transport->leave();
     if (recorder) recorder->addPings(std::span(transport->pings()).subspan(pings_written));
     Status written = recorder ? recorder->close(ran.ok() ? std::string() : failureOf(ran.error())) : Status();
-    if (const auto error = transport->error()) return *error; // an error here or elsewhere, in the run or after it
+    if (const auto error = transport->error()) return *error; // here or elsewhere, in the run or after it
     if (!ran.ok()) return std::move(ran).error();
     BUBBLESCOPE_TRY(agree(std::move(written), team));
     BUBBLESCOPE_ASSIGN(RunSummary summary, summarise(ran.value(), recorder.get(), config, team));
     if (!checks) return summary;
     summary.checks = checks->summary();
-    // Each process may only know the plan of its own rank.
+    // Each process may know only the plan of its own rank.
     constexpr int kNever = 0;
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> all,
                        team.gather(bytesOfValue(summary.checks->steps_to_full.value_or(kNever))));
@@ -247,7 +248,7 @@ ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, Proces
         run.summary = runRank(config, control, team, run.all_alive);
     } catch (const std::exception& e) {
         run.summary = runError(fmt::format("rank {} cannot run: {}", team.rank(), exceptionText(e)));
-        run.all_alive = false; // the others may wait for this process
+        run.all_alive = false; // the others may still wait for this process
     }
     return run;
 }

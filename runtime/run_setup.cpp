@@ -78,7 +78,7 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("give {} tokens or more", slices));
 }
 
-/// Whether an op that the fault names runs the layer that it names.
+/// True if an op named by the fault runs the layer named by the fault.
 bool runsLayer(const RunConfig& config, const Fault& fault, int places) {
     const Schedule& schedule = config.schedule;
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
@@ -107,7 +107,7 @@ Status checkFaultLayers(const RunConfig& config) {
     return {};
 }
 
-/// Checks what can be injected on a device: its thread only queues work, so events between its ops are out of reach.
+/// Checks what can be injected on a device. Its thread only queues work, so it cannot act between the device's ops.
 Status checkFaultsOnDevice(const RunConfig& config) {
     for (const Fault& fault : config.faults) {
         switch (fault.kind) {

@@ -19,22 +19,22 @@ namespace bubblescope::runtime {
 class CheckSetup;
 class Transport;
 
-// Functions shared by the ways to run: threads of one process, processes, and the reference of the tests.
+// Functions shared by all ways to run: threads of one process, processes, and the tests' reference.
 
-/// Whether a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
+/// Checks that a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
 [[nodiscard]] Status checkConfig(const RunConfig& config);
 
-/// Whether these ranks, which share a device, can fit into its memory. Counts the minimum that they hold: weights,
-/// gradients, the optimizer's moments, and the activations that the order keeps at its fullest. Error: Usage.
+/// Checks that these ranks, which share a device, can fit into its memory. Counts the minimum that they hold: weights,
+/// gradients, the optimizer's moments, and the activations at the peak of the order. Error: Usage.
 [[nodiscard]] Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks);
 
-/// The addition of checks to a run. The only place where the runtime's root depends on runtime/checks: a build without
-/// checks has no_checks.cpp instead of run_checks.cpp.
+/// The checks of a run. The only place where the runtime's root folder depends on runtime/checks: a build without
+/// checks compiles no_checks.cpp instead of run_checks.cpp.
 class RunChecks {
 public:
-    /// Plans the checks of `ranks_here` ranks, recorded by `recorder` unless that is null. Returns null for a run
-    /// without checks. References must outlive the result. Errors: those of studyAadiff(); Usage, if the program was
-    /// built without checks.
+    /// Plans the checks of `ranks_here` ranks, which are recorded by `recorder` unless that is null. Returns null for a
+    /// run without checks. References must outlive the result. Errors: those of studyAadiff(); Usage, if the program
+    /// was built without checks.
     [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here,
                                                                  profiler::Recorder* recorder);
 
@@ -44,7 +44,7 @@ public:
     ~RunChecks();
 
     [[nodiscard]] AttachHook attach();
-    /// Makes the rank, one of `ranks` processes, ask the other processes by mail, if the transport carries mail.
+    /// Makes this rank, one of `ranks` processes, ask the other processes by mail if the transport carries mail.
     void askProcesses(Transport& transport, int ranks);
     [[nodiscard]] RunSummary::Checks summary() const;
 
@@ -52,33 +52,33 @@ private:
     std::unique_ptr<CheckSetup> setup_;
 };
 
-/// Why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty if it was merely stopped.
+/// The reason why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty if it was merely stopped.
 [[nodiscard]] std::string failureOf(const Error& error);
 
-/// The recorder of the ranks that run here, or of all if `ranks` is empty; null if the run records nothing.
+/// Opens a recorder for the ranks that run here, or for all if `ranks` is empty; null if the run records nothing.
 [[nodiscard]] Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config,
                                                                        std::vector<Rank> ranks = {});
 
-/// Sends the kernels of a run to the recorder's ranks, or to rank `only`; does nothing if either is missing.
+/// Sends the kernels of a run to the recorder's ranks, or to rank `only`. Does nothing if either is missing.
 void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only = {});
 
-/// Everything that the engine needs for the ranks at these ends. `recorder`, `checks` and `divided` (which ranks are
-/// opened on instead of the whole device) may be null. Everything must outlive the run.
+/// Everything that the engine needs for the ranks at these ends. `recorder`, `checks` and `divided` may be null; ranks
+/// are opened on `divided` instead of the whole device. Everything must outlive the run.
 [[nodiscard]] EngineParts engineParts(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
                                       profiler::Recorder* recorder, RunChecks* checks,
                                       DividedDevice* divided = nullptr);
 
-/// A step's loss from its shares, added in the one order that all ways to run use.
+/// A step's loss: the sum of its shares, in the order that all ways to run use.
 [[nodiscard]] double lossOf(const std::vector<double>& shares);
 
 /// By replica and tensor rank, see RunMesh::laneOf(), then by stage.
 using TrainedStages = std::vector<std::vector<std::unique_ptr<StageModel>>>;
 
-/// The digest of the model, whose copies must be equal: `hashes` are those of the copies. Error: Run, if they differ.
+/// The digest of the model; `hashes` are those of its copies, which must be equal. Error: Run, if they differ.
 [[nodiscard]] Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes);
 
 /// The digest of stages that are all in this process. There is a copy of the model for each replica and each of its
-/// `routes` pipelines; the first of the ranks that share a stage comes first.
+/// `routes` pipelines; for each stage, the first of the ranks that share it comes first.
 [[nodiscard]] Result<std::uint64_t> digestOf(const TrainedStages& stages, int routes, int tensor_ranks = 1);
 
 } // namespace bubblescope::runtime

@@ -23,7 +23,7 @@ struct AadiffArguments {
     bool json = false;
 };
 
-/// The numbers of a plan that both outputs show.
+/// The figures of a plan that both outputs show.
 struct Totals {
     TimeNs idle{0};
     TimeNs checked{0};
@@ -54,7 +54,7 @@ std::string unitText(const CheckUnit& unit, bool layers) {
                        layers ? fmt::format("layer {}, ", unit.layer) : std::string(), unit.chunk.value);
 }
 
-/// For people.
+/// The table for people.
 report::Table slotsTable(const AadiffStudy& study) {
     using report::shown;
     report::Table table({}, {shown("rank"), shown("position", report::Align::Left), shown("idle, as executed"),
@@ -83,7 +83,7 @@ std::int64_t checksIn(const RankPlan& rank) {
     return checks;
 }
 
-/// For people.
+/// The table for people.
 report::Table planTable(const AadiffStudy& study) {
     using report::shown;
     report::Table table({}, {shown("rank"), shown("idle"), shown("checked per step"), shown("checks per step"),

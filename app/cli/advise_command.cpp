@@ -35,7 +35,7 @@ Status writeOrders(const AdviseArguments& options, const Advice& advice) {
             BUBBLESCOPE_ASSIGN(files, ReplacingFiles::in(options.orders));
         }
         const std::string& text = suggestion.texts.front();
-        const std::filesystem::path named(text.substr(text.find('=') + 1)); // in that folder
+        const std::filesystem::path named(text.substr(text.find('=') + 1)); // relative to that folder
         BUBBLESCOPE_ASSIGN(ReplacingFile* const file, files->begin(named.filename().string()));
         BUBBLESCOPE_ASSIGN(const std::string csv, scheduleToCsv(*suggestion.change.order));
         file->write(csv);

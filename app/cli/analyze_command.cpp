@@ -57,7 +57,7 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
     return thresholds;
 }
 
-/// The options of the diagnosis, except those that are estimated from the run.
+/// The options of the diagnosis, except those estimated from the run.
 Result<DiagnosisOptions> diagnosisOptions(const AnalyzeArguments& options) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
@@ -76,7 +76,7 @@ Status addMemoryEstimate(DiagnosisOptions& diagnosis, const Run& run, const Anal
     return {};
 }
 
-/// Nothing if the complete run must be loaded.
+/// Returns nothing if the complete run must be loaded.
 Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& options, const LoadOptions& known_of,
                                                    const std::vector<std::filesystem::path>& files,
                                                    const DiagnosisOptions& diagnosis) {
@@ -91,7 +91,7 @@ Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& optio
     if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
         return std::optional<DiagnosedRun>();
     WindowLimits limits;
-    if (always) limits.records = 0; // of any size
+    if (always) limits.records = 0; // applies to traces of any size
     const std::uint64_t least = always ? 1 : live::kLongRecording;
     JobControl control;
     return watchLoad(control, [&] { return live::diagnoseLongRun(files, diagnosis, limits, least, control); });
@@ -102,7 +102,7 @@ Result<DiagnosedRun> analyzeWhole(LoadedTrace loaded, const AnalyzeArguments& op
     return diagnoseRun(std::move(loaded.run), diagnosis);
 }
 
-/// The step, drawn with the times that are typical of it.
+/// Draws the step with its typical times.
 Status drawStep(const Run& run, const RunReport& report, const AnalyzeArguments& options) {
     const std::size_t shown = report.typicalStep();
     CostModel typical;
@@ -168,10 +168,11 @@ Status addModelUse(report::Document& document, const Run& run, const std::vector
     return {};
 }
 
-/// Reports what the devices did in a trace without a pipeline. Options that need a pipeline report why there is none.
+/// Reports the activity of the devices in a trace without a pipeline. If an option needs a pipeline, reports why there
+/// is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
     const bool about_pipelines = !options.steps.empty() || !options.fail_on.empty();
-    printProblems(loaded.run.problems); // an error may follow from them
+    printProblems(loaded.run.problems); // they may be the cause of an error
     if (about_pipelines || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
     const std::optional<StepActivity> typical = typicalStep(files);

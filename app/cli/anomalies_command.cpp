@@ -23,7 +23,7 @@ double defaultOf(const ThresholdInfo& info) {
 
 using report::data;
 
-/// In one column for people, the names as wide as the longest; programs get all.
+/// For people, one column with the names padded to the longest; for programs, everything.
 report::Document toDocument(bool thresholds) {
     report::Document document;
     report::Table table(thresholds ? "thresholds" : "anomalies", {data("name")});

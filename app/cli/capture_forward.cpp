@@ -85,7 +85,7 @@ Error CaptureForward::incomplete(const std::string& why) const {
                     "send the folder later: bubblescope monitor DIR --forward ADDRESS");
 }
 
-/// An error when the rest cannot be sent any more, or when it has taken too long.
+/// An error if the remaining data can no longer be sent, or if sending it took too long.
 Status CaptureForward::lost(const Ending& ending, TimeNs now) const {
     pollfd stop{ending.wait.stop, POLLIN, 0};
     if (stop.fd >= 0 && ::poll(&stop, 1, 0) > 0) return incomplete("a signal interrupted the transfer");
@@ -112,8 +112,8 @@ void CaptureForward::tellLeft(const Ending& ending, TimeNs now) {
 Status CaptureForward::send() {
     constexpr int kLongestWait = 200; ///< milliseconds
     while (true) {
-        const std::optional<Ending> end = ending(); // before files are read: when it is set, the job wrote all
-        // Folders are read every second: a job that ended sooner may have made its files since.
+        const std::optional<Ending> end = ending(); // read before the files: if it is set, the job has written all
+        // Folders are read every second, so a job that ended sooner may have created its files since.
         constexpr TimeNs kLookAgain{std::chrono::seconds(1)};
         const bool more = follower_.read(sender_, forwardTime() + (end ? kLookAgain : TimeNs{0}));
         BUBBLESCOPE_TRY(sender_.poll(forwardTime()));
@@ -121,7 +121,7 @@ Status CaptureForward::send() {
         if (end) {
             const TimeNs now = forwardTime();
             const bool all = !more && !sender_.wantsToWrite() && sender_.unacknowledged() == 0;
-            // Data that a process writes after the job has ended is not part of the job.
+            // Data that a process writes after the job has ended does not belong to the job.
             if (sender_.connected() && all && now - end->began >= end->wait.patience) return {};
             BUBBLESCOPE_TRY(lost(*end, now));
             tellLeft(*end, now);

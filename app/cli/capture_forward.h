@@ -15,7 +15,7 @@
 
 namespace bubblescope::cli {
 
-/// Sends what a job writes into a folder to a monitor at another address, while the job runs. A separate thread, which
+/// Sends what a job writes into a folder to a monitor at another address while the job runs. A separate thread, which
 /// receives no signals, does the sending, so the job and the network never wait for each other.
 class CaptureForward {
 public:
@@ -26,14 +26,14 @@ public:
     CaptureForward& operator=(const CaptureForward&) = delete;
     ~CaptureForward();
 
-    /// How long finish() may take.
+    /// Time limits of finish().
     struct Wait {
-        TimeNs patience; ///< while no collector answers, or it accepts nothing
+        TimeNs patience; ///< while no collector answers, or the collector accepts nothing
         TimeNs longest;  ///< while a collector accepts data slowly
-        int stop = -1;   ///< a descriptor: once it is readable, data not sent yet stays in the folder
+        int stop = -1;   ///< a descriptor; once it is readable, unsent data stays in the folder
     };
-    /// To be called when the job is over: sends the rest, and reports on stderr how much is left if that takes long.
-    /// Error: Run, if not all data arrived.
+    /// Call it when the job has ended. Sends the remaining data, and reports on stderr how much is left if that takes
+    /// long. Error: Run, if some data did not arrive.
     [[nodiscard]] Status finish(const Wait& wait);
 
 private:
@@ -51,12 +51,12 @@ private:
     [[nodiscard]] Error incomplete(const std::string& why) const;
     void tellLeft(const Ending& ending, TimeNs now);
 
-    live::StreamSender sender_; ///< the thread's, like the next
+    live::StreamSender sender_; ///< used by the thread only, like the next member
     live::SegmentFollower follower_;
-    TimeNs told_at_{0};            ///< when the user was last informed of what is left
-    Descriptor wake_;              ///< readable when the job is over
-    std::mutex mutex_;             ///< guards what follows
-    std::optional<Ending> ending_; ///< once the job is over
+    TimeNs told_at_{0};            ///< time of the last message to the user about how much is left
+    Descriptor wake_;              ///< readable when the job has ended
+    std::mutex mutex_;             ///< guards the members below
+    std::optional<Ending> ending_; ///< set once the job has ended
     Status ended_;
     std::thread thread_;
 };

@@ -11,11 +11,11 @@
 
 namespace bubblescope::cli {
 
-/// The options that choose what is recorded of a job, for `record` and `env`.
+/// The options that select what is recorded of a job, for `record` and `env`.
 class CaptureCommandOptions {
 public:
     void addTo(const Command& command);
-    /// The options with the given folder, or the default one. Error: Usage.
+    /// The options with the given folder, or with the default one. Error: Usage.
     [[nodiscard]] Result<profiler::CaptureOptions> options() const;
 
 private:

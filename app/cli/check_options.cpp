@@ -19,7 +19,7 @@ std::string mismatchText(const CheckRecord& check, const CheckedDevice& device) 
                        verdictText(check).text());
 }
 
-/// Ranks may find something at once.
+/// Several ranks may report something at the same time.
 std::mutex& speaks() {
     static std::mutex mutex;
     return mutex;
@@ -30,7 +30,7 @@ void warn(const CheckRecord& check, const CheckedDevice& device) {
     printError(mismatchText(check, device));
 }
 
-/// The command receives the mismatch in BUBBLESCOPE_MISMATCH.
+/// Runs the command with the mismatch in BUBBLESCOPE_MISMATCH.
 void callCommand(const std::string& command, const CheckRecord& check, const CheckedDevice& device) {
     const std::lock_guard lock(speaks());
     const std::string text = mismatchText(check, device);
@@ -42,7 +42,7 @@ void callCommand(const std::string& command, const CheckRecord& check, const Che
     if (!child || child->wait() != 0) printError(fmt::format("aadiff: '{}' failed", command));
 }
 
-/// Prints what an unpaced run is going to check, as soon as it is known.
+/// Prints what a run without pacing is going to check, as soon as it is known.
 void announce(const runtime::PlannedCoverage& plan) {
     const std::lock_guard lock(speaks());
     const std::string ranks = plan.first_rank == plan.last_rank
@@ -58,7 +58,7 @@ void announce(const runtime::PlannedCoverage& plan) {
 
 void CheckOptions::add(Command command, bool always) {
     const std::string group = "Checks in bubbles";
-    std::optional<Option> asked; // without which the others have no effect
+    std::optional<Option> asked; // the others have no effect without it
     if (always) {
         on_ = true;
     } else {

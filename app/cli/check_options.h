@@ -9,14 +9,14 @@
 
 namespace bubblescope::cli {
 
-/// The options by which a run checks itself in its bubbles.
+/// The options for checks that a run does in its bubbles.
 class CheckOptions {
 public:
-    /// `always`: the run does so without --aadiff.
+    /// `always`: the run has checks even without --aadiff.
     void add(Command command, bool always);
 
-    /// Nothing where the run does not check itself. `device`: what names the one that computes, for messages; may be
-    /// empty. Errors: Usage.
+    /// Returns nothing if the run has no checks. `device` names the device that computes, for messages; may be empty.
+    /// Errors: Usage.
     [[nodiscard]] Result<std::optional<runtime::AadiffOptions>> options(std::string device) const;
 
 private:

@@ -11,11 +11,11 @@
 
 namespace bubblescope::cli {
 
-/// The exit code of a command that succeeded: 0, or 1 for a finding that --fail-on names. Errors are returned as Error;
-/// main turns them into exit codes 2, 3 and 4.
+/// The exit code of a command that succeeded: 0, or 1 for a finding named by --fail-on. Errors are returned as Error;
+/// main() turns them into exit codes 2, 3 and 4.
 using CommandResult = Result<int>;
 
-/// Commands add themselves to `app` and put into `action` what to do once the line is parsed.
+/// Commands add themselves to `app`, and set `action` to the work to do once the command line is parsed.
 using Action = std::function<CommandResult()>;
 
 void addScheduleCommand(Command app, Action& action);
@@ -29,9 +29,9 @@ void addPartitionCommand(Command app, Action& action);
 void addSearchCommand(Command app, Action& action);
 void addFillCommand(Command app, Action& action);
 void addPlanCommand(Command app, Action& action);
-/// `team`: the processes that are the ranks of a run, or null.
+/// `team` holds the processes that are the ranks of a run, or is null.
 void addRunCommand(Command app, Action& action, ProcessTeam* team);
-/// `run --aadiff` as a command of `aadiff`.
+/// Adds `run --aadiff` as a command of `aadiff`.
 void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team);
 void addConvertCommand(Command app, Action& action);
 void addInfoCommand(Command app, Action& action);
@@ -43,7 +43,7 @@ void addDiffCommand(Command app, Action& action);
 void addAdviseCommand(Command app, Action& action);
 void addWhatIfCommand(Command app, Action& action);
 void addAadiffCommand(Command app, Action& action, ProcessTeam* team);
-/// `compare` of `aadiff`.
+/// Adds `compare` as a command of `aadiff`.
 void addAadiffCompareCommand(Command aadiff, Action& action);
 void addMonitorCommand(Command app, Action& action);
 void addViewCommand(Command app, Action& action);
@@ -56,8 +56,8 @@ void addDemoCommand(Command app, Action& action);
 void addMcpCommand(Command app, Action& action);
 void addConfigCommand(Command app, Action& action, const Config& config);
 
-/// Adds all of the above and the options for the terminal. `terminal` and `config` outlive the line; `config` may be
-/// read after this call, since it contains the names of commands.
+/// Adds all of the above, and the options for the terminal. `terminal` and `config` must outlive the line. `config` is
+/// read after this call, because it may contain names of commands.
 void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalOptions& terminal, const Config& config);
 
 } // namespace bubblescope::cli

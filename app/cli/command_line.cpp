@@ -50,7 +50,7 @@ namespace {
 constexpr int kUsage = 2;
 constexpr std::array<std::string_view, 3> kHelpWords{"-h", "--help", "--help-all"};
 
-/// Rejects a value with `complaint`, unless it is a number for which `holds`.
+/// Rejects a value with `complaint` unless it is a number that satisfies `holds`.
 template <class Holds>
 CLI::Validator numberCheck(Holds holds, std::string complaint) {
     return CLI::Validator(
@@ -62,7 +62,7 @@ CLI::Validator numberCheck(Holds holds, std::string complaint) {
         "");
 }
 
-/// CLI11's remark in our words.
+/// CLI11's error message in our words.
 std::string complaintOf(const CLI::ParseError& error) {
     std::string text = error.what();
     const std::string name = error.get_name();
@@ -133,7 +133,7 @@ CommandInfo infoOf(const CLI::App& app, const CommandRegistry& registry, const s
     return info;
 }
 
-/// Null if there is none.
+/// Null if there is no such command.
 const CLI::App* commandOf(const CLI::App& app, const std::string& name) {
     const auto found = app.get_subcommands([&name](const CLI::App* command) { return command->get_name() == name; });
     return found.empty() ? nullptr : found.front();
@@ -150,12 +150,12 @@ bool asksForHelp(const std::string& word) {
     return std::ranges::find(kHelpWords, word) != kHelpWords.end();
 }
 
-/// The name of an option without its value; empty for other words.
+/// The option in a word such as --name=value, without the value; empty for other words.
 std::string optionName(const std::string& word) {
     return word.size() > 1 && word.front() == '-' ? word.substr(0, word.find('=')) : std::string();
 }
 
-/// The error for a word that is not a command.
+/// The error for a word that does not name a command.
 std::string unknownCommand(const CommandInfo& command, const std::string& word) {
     if (!optionName(word).empty())
         return fmt::format("unknown option '{}'{}", word, didYouMean(optionName(word), optionNames(command)));
@@ -166,7 +166,7 @@ std::string unknownCommand(const CommandInfo& command, const std::string& word) 
 std::string unexpectedWord(const CommandInfo& command, const std::vector<std::string>& left) {
     const auto option = std::ranges::find_if(left, [](const std::string& word) { return !optionName(word).empty(); });
     const bool takes_words = std::ranges::any_of(command.options, [](const OptionInfo& each) {
-        return each.positional && each.names.front() == "COMMAND"; // whose own options follow
+        return each.positional && each.names.front() == "COMMAND"; // followed by the options of that command
     });
     if (option != left.end() && takes_words)
         return fmt::format("'{}' is not an option of {}: write -- before the command to run", optionName(*option),
@@ -190,7 +190,7 @@ std::string_view endingOf(OutputKind folder) {
 
 } // namespace
 
-/// The options of all commands that name outputs.
+/// The output options of all commands.
 class Outputs {
 public:
     struct Output {
@@ -204,7 +204,7 @@ public:
         std::vector<Output> outputs;
     };
 
-    /// The command's, with --force.
+    /// The options of the command, including --force.
     Of& of(CLI::App& app) {
         const auto [entry, is_new] = of_.try_emplace(&app);
         if (is_new) app.add_flag("--force", entry->second.force, "Overwrite existing output files");
@@ -290,7 +290,7 @@ Option Option::excludes(Option other) const {
 }
 
 Option Option::delimiter(char between) const {
-    // Without this an option before the files would take them as its values.
+    // Otherwise an option before the files would take them as its values.
     option_->delimiter(between)->allow_extra_args(false);
     return *this;
 }
@@ -306,7 +306,7 @@ Option Option::expected(int least, int most) const {
 }
 
 Option Option::repeatable() const {
-    // Without this an option before the files would take them as its values.
+    // Otherwise an option before the files would take them as its values.
     option_->expected(1)->take_all()->allow_extra_args(false);
     return *this;
 }

@@ -19,32 +19,33 @@ namespace bubblescope::cli {
 struct OptionTraits;
 struct CommandRegistry;
 
-/// An option, flag or positional argument of a command: a handle, cheap to copy, valid while its CommandLine exists.
-/// Every setter returns the option, so that calls can be chained. CommandLine::parse() reports errors on a line.
+/// An option, flag or positional argument of a command. It is a handle: cheap to copy, and valid while its CommandLine
+/// exists. Every setter returns the option, so that calls can be chained. CommandLine::parse() reports errors in a
+/// line.
 class Option {
 public:
     Option(CLI::Option* option, OptionTraits* traits) : option_(option), traits_(traits) {}
 
-    /// The placeholder of the value in the help.
+    /// The placeholder for the value in the help.
     Option typeName(const std::string& name) const;
-    /// The heading of the help under which the option is listed.
+    /// The heading in the help under which the option is listed.
     Option group(const std::string& heading) const;
-    /// Shows in the help what the value is if nothing is given.
+    /// Shows the default value in the help.
     Option showDefault() const;
-    /// Only --help-all lists it.
+    /// Lists the option only with --help-all.
     Option rare() const;
 
     Option required() const;
-    /// Only together with, and never together with.
+    /// The other option is required, or must not be given, together with this one.
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
     /// The values of a list are given in one word, separated by `between`.
     Option delimiter(char between) const;
-    /// How many values it takes.
+    /// The number of values that the option takes.
     Option expected(int count) const;
     Option expected(int least, int most) const;
-    /// May be given several times, with one value each; the values add up.
+    /// The option may be given several times with one value each; the values accumulate.
     Option repeatable() const;
 
     Option range(int least, int most) const;
@@ -52,7 +53,7 @@ public:
     Option positive() const;
     Option notNegative() const;
     Option oneOf(std::vector<std::string> words) const;
-    /// Words that a shell offers; others are values, too.
+    /// Words that a shell suggests; other values are also valid.
     Option suggests(std::vector<std::string> words) const;
 
 private:
@@ -63,20 +64,20 @@ private:
 /// The kind of file or folder that an output names.
 enum class OutputKind : std::uint8_t { File, Traces, Tables };
 
-/// A command of the program, or a command's own command: a handle, as Option is.
+/// A command of the program, or a subcommand of a command. It is a handle, like Option.
 class Command {
 public:
     Command(CLI::App* app, CommandRegistry* registry) : app_(app), registry_(registry) {}
 
     [[nodiscard]] Command addCommand(const std::string& name, const std::string& help) const;
-    /// One of its commands has to be named.
+    /// Requires one of its subcommands to be named.
     void needsCommand() const;
-    /// `value` keeps its content unless the line sets it, and outlives the parsing. T is a string, a number, an
-    /// optional or a vector of them: the types that command_line.cpp instantiates.
+    /// `value` keeps its content unless the line sets it; it must outlive the parsing. T is a string, a number, an
+    /// optional or a vector of these; command_line.cpp instantiates the supported types.
     template <class T>
     Option addOption(const std::string& name, T& value, const std::string& help) const;
-    /// Like the previous function, for a value that `parse` makes from the text, such as parseTime():
-    /// Result<…>(std::string_view). CommandLine::prepare() reports texts that it rejects.
+    /// Like the previous function, for a value that `parse` makes from text: Result<…>(std::string_view), such as
+    /// parseTime(). CommandLine::prepare() reports texts that `parse` rejects.
     template <class T, class Parse>
     Option addParsed(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addText(name, taking(value, parse), help);
@@ -86,25 +87,26 @@ public:
     Option addParsedList(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addTexts(name, taking(value, parse), help);
     }
-    /// Of a text that `take` makes use of. Its errors are reported as those of values.
+    /// Like the previous function, for a text that `take` processes. Errors of `take` are reported like those of
+    /// values.
     using Take = std::function<Status(const std::string&)>;
     Option addText(const std::string& name, Take take, const std::string& help) const;
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
-    /// An option that names what the command writes: a file, where - is standard output, or a folder of traces or of
-    /// tables. What it names and is there already is not overwritten without --force, which the command gets with the
-    /// first such option; CommandLine::prepare() sees to that.
-    /// A file whose name ends in something else than these is refused, since it would not be what its name states.
+    /// An option that names an output of the command: a file (- is standard output), or a folder of traces or tables.
+    /// An existing output is not overwritten without --force. The first such option adds --force to the command, and
+    /// CommandLine::prepare() enforces the rule. A file name is rejected unless it has one of these endings, because
+    /// its content would not match its name.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
                      std::vector<std::string> endings = {}) const;
-    /// Whether earlier results may be replaced, for a command that finds out by itself what is there. Adds --force.
+    /// True if earlier results may be replaced; for a command that checks for them itself. Adds --force.
     [[nodiscard]] const bool& force() const;
-    /// Called when the line names the command and is well formed.
+    /// Called when the line names the command and has no errors.
     void onParsed(std::function<void()> action) const;
-    /// The heading, in the help, of the commands that are added from now on.
+    /// The heading in the help for the commands added from now on.
     void commandGroup(const std::string& heading) const;
-    /// Lines that a user may type, without the program's name; the help shows them.
+    /// Example lines, without the program's name, for the help.
     void examples(std::vector<std::string> lines) const;
-    /// The heading of the options that are added from now on and get no other.
+    /// The heading for the options added from now on that have no heading of their own.
     void optionGroup(const std::string& heading) const;
 
 private:
@@ -121,16 +123,16 @@ private:
     CommandRegistry* registry_;
 };
 
-/// An option as the help, a shell's completion and a manual page show it.
+/// An option as shown in the help, in a shell's completion and in a manual page.
 struct OptionInfo {
-    std::vector<std::string> names; ///< "-h" and "--help"; of a positional argument its name
-    std::string value;              ///< the name of the value in the help; empty for a flag
+    std::vector<std::string> names; ///< "-h" and "--help"; for a positional argument its name
+    std::string value;              ///< placeholder for the value in the help; empty for a flag
     std::string about;
     std::string group;
     std::vector<std::string> choices;
     bool positional = false;
     bool required = false;
-    bool repeats = false; ///< takes several values, for a positional argument
+    bool repeats = false; ///< true if a positional argument takes several values
     bool rare = false;
 };
 
@@ -146,16 +148,16 @@ struct CommandInfo {
     std::string footer;
 };
 
-/// A value that a file states for an option of a command.
+/// A value that a file specifies for an option of a command.
 struct OptionDefault {
-    std::vector<std::string> command; ///< {"aadiff", "plan"}; empty: every command that has the option
+    std::vector<std::string> command; ///< {"aadiff", "plan"}; empty: all commands that have the option
     std::string option;               ///< without dashes
     std::string value;
     std::string source; ///< "FILE:LINE"
 };
 
-/// The program's line: the whole of what users may type. CLI11 does the work; its headers, which take seconds to
-/// compile, stay in one file.
+/// The program's command line, with everything that users may type. CLI11 does the work; its headers, which take
+/// seconds to compile, are included in a single file.
 class CommandLine {
 public:
     CommandLine(const std::string& about, const std::string& name, const std::string& version,
@@ -166,29 +168,29 @@ public:
 
     /// The program itself, to which commands are added.
     [[nodiscard]] Command root() const;
-    /// Called for each command without subcommands when its own options are complete: adds the options that every
+    /// Called for each command without subcommands when its own options are complete. It adds the options that every
     /// command has.
     void addToEvery(std::function<void(Command)> add);
-    /// Values of options that the command line does not give. Call before parse().
+    /// Sets values for options that the command line does not give. Call it before parse().
     void setDefaults(std::vector<OptionDefault> defaults);
     /// The defaults from the configuration that were applied to options of the parsed command.
     [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }
-    /// Sets the values and calls onParsed() of the command that the line names. Returns nothing then; if the line is
-    /// wrong or asks for help or the version, returns the exit code for the process and, if `speaks`, prints the error,
-    /// help or version to stdout or stderr.
+    /// Sets the values and calls onParsed() of the command that the line names. Returns nothing on success. If the line
+    /// has an error or asks for help or the version, it returns the exit code for the process and, if `speaks`, prints
+    /// the error, help or version to stdout or stderr.
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
-    /// After parse(): whether the line names this command, "aadiff run" for one of another's.
+    /// After parse(): true if the line names this command, such as "aadiff run" for a subcommand.
     [[nodiscard]] bool names(const std::string& command) const;
-    /// To be called after parse(), before the command begins: rejects values that cannot be parsed and outputs that
-    /// would overwrite earlier results; with --force it removes earlier results if parts of them could remain among
-    /// the new ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if
-    /// something cannot be removed.
+    /// Call it after parse(), before the command begins. It rejects values that cannot be parsed and outputs that would
+    /// overwrite earlier results. With --force, it removes earlier results if parts of them could remain among the new
+    /// ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if something cannot be
+    /// removed.
     [[nodiscard]] Status prepare() const;
-    /// All that can be typed.
+    /// Everything that can be typed.
     [[nodiscard]] CommandInfo describe() const;
 
 private:
-    /// The words with those for defaults among them.
+    /// The words with those for the defaults inserted.
     [[nodiscard]] std::vector<std::string> withDefaults(const std::vector<std::string>& words);
 
     std::unique_ptr<CLI::App> app_;
@@ -197,7 +199,7 @@ private:
     std::vector<OptionDefault> used_;
 };
 
-/// The command that the words begin with, and how many words name it.
+/// The command named by the first words, and the number of these words.
 struct NamedCommand {
     const CommandInfo* command = nullptr;
     std::size_t words = 0;

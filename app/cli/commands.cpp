@@ -24,7 +24,7 @@ void addTerminalOptions(Command command, TerminalOptions& terminal) {
 void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalOptions& terminal,
                  const Config& config) {
     const Command app = line.root();
-    app.needsCommand(); // and no more than one: files may have the names of commands
+    app.needsCommand(); // exactly one, because files may have the names of commands
     line.addToEvery([&terminal](Command command) { addTerminalOptions(command, terminal); });
     app.commandGroup("Inspect a run");
     addAnalyzeCommand(app, action);

@@ -23,7 +23,7 @@ Offer offerFor(const OptionInfo& option) {
     return file ? Offer::Files : Offer::Nothing;
 }
 
-/// All commands below one, and itself first.
+/// Appends the command itself and all commands below it.
 void flatten(const CommandInfo& command, std::vector<const CommandInfo*>& list) {
     list.push_back(&command);
     for (const CommandInfo& each : command.commands)
@@ -43,7 +43,7 @@ std::vector<std::string> namesOf(const CommandInfo& command) {
     return names;
 }
 
-/// In single quotes, as bash, zsh and fish read them; fish also takes a backslash there.
+/// Puts text in single quotes for bash, zsh and fish; in fish, a backslash is special even there.
 std::string inQuotes(std::string_view text) {
     std::string out = "'";
     for (const char c : text)
@@ -51,7 +51,7 @@ std::string inQuotes(std::string_view text) {
     return out + "'";
 }
 
-/// The first sentence or clause of a description: a shell shows one line.
+/// The first sentence or clause of a description, because a shell shows one line.
 std::string briefly(std::string_view about) {
     constexpr std::size_t kMost = 70;
     const auto end = about.find_first_of(";:");
@@ -71,7 +71,7 @@ std::string bashOffer(const OptionInfo& option) {
     return "words=''";
 }
 
-/// The arm of the script's case for one command.
+/// The branch of the script's case statement for one command.
 std::string bashCommand(const CommandInfo& command) {
     std::string text = fmt::format("    {})\n", inQuotes(command.path));
     std::string values;
@@ -169,7 +169,7 @@ std::string fishOption(const CommandInfo& command, const OptionInfo& option, con
     return text + fmt::format(" -d {}\n", inQuotes(briefly(option.about)));
 }
 
-/// A condition that is true in fish if the line so far names the command and no subcommand of it.
+/// A condition that is true in fish if the line so far names the command but no subcommand of it.
 std::string fishCondition(const CommandInfo& command) {
     const auto first = command.path.find(' ');
     if (first == std::string::npos) return "__fish_use_subcommand";
@@ -187,7 +187,7 @@ std::string fishCondition(const CommandInfo& command) {
     return condition;
 }
 
-/// Text that man shows unchanged.
+/// Text escaped so that man shows it unchanged.
 std::string manText(std::string_view text) {
     std::string out;
     for (const char c : text) {

@@ -31,7 +31,7 @@ std::vector<std::string> wordsOf(const std::string& text) {
     return words;
 }
 
-/// The commands that can be given options, as headings name them.
+/// The commands that accept options, with the names used in headings.
 void addHeadings(const CommandInfo& command, const std::string& parent, std::vector<std::string>& headings) {
     for (const CommandInfo& each : command.commands) {
         const std::string name = parent.empty() ? each.name : parent + " " + each.name;
@@ -40,7 +40,7 @@ void addHeadings(const CommandInfo& command, const std::string& parent, std::vec
     }
 }
 
-/// Options that a file may set: those that every command has, or those of one.
+/// Options that a file may set: those that every command has, or those of one command.
 std::vector<std::string> settableOptions(const CommandInfo& command) {
     std::vector<std::string> names;
     for (const OptionInfo& option : command.options) {

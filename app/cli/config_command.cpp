@@ -18,7 +18,7 @@ struct ConfigArguments {
     bool json = false;
 };
 
-/// A row of the command's table: what holds, and where that comes from.
+/// A row of the command's table: a value that is in effect, and its source.
 struct Setting {
     std::string heading;
     std::string name;

@@ -28,14 +28,14 @@ namespace bubblescope::cli {
 namespace {
 
 struct ConvertArguments {
-    std::vector<std::string> files; ///< the last one is written
+    std::vector<std::string> files; ///< the last one is the output
     std::string format;
     std::optional<TimeNs> from;
     std::optional<TimeNs> to;
     std::optional<double> width;
     StepRequest step;
     std::optional<std::int64_t> transfer_bytes;
-    const bool* force = nullptr; ///< the line's
+    const bool* force = nullptr; ///< whether --force was given
 };
 
 Result<std::string> formatOf(const std::string& out) {
@@ -46,7 +46,7 @@ Result<std::string> formatOf(const std::string& out) {
                       ".csv or .svg, optionally with .gz or .zst");
 }
 
-/// The output is the last of the files, and for some formats a folder: CommandLine::prepare() cannot check it.
+/// The output is the last of the files, and a folder for some formats, so CommandLine::prepare() cannot check it.
 Status prepareOutput(const std::string& format, const std::filesystem::path& out, bool force) {
     const std::string_view in_folder = format == "kineto" ? ".json" : format == "chakra" ? ".et" : "";
     if (out == kStandardOutput) {
@@ -57,7 +57,7 @@ Status prepareOutput(const std::string& format, const std::filesystem::path& out
     return force ? Status() : mustBeNew(out);
 }
 
-/// A step of the pipeline, not the raw slices.
+/// Writes a step of the pipeline, not the raw slices.
 CommandResult writeChakra(const ConvertArguments& options, const std::filesystem::path& folder) {
     const std::optional<std::int64_t> given = options.transfer_bytes;
     BUBBLESCOPE_ASSIGN(Run recorded, loadWatched({options.files.begin(), options.files.end() - 1}, {}));

@@ -20,7 +20,7 @@ struct DemoArguments {
     std::string name;
     std::string out;
     bool json = false;
-    const bool* force = nullptr; ///< the line's
+    const bool* force = nullptr; ///< whether --force was given
 };
 
 std::vector<std::string> demoNames() {

@@ -22,7 +22,7 @@ EndInTime::~EndInTime() {
 }
 
 void EndInTime::watch(int signals) const {
-    // The signal stays readable until the program takes it; this waits for that.
+    // The signal stays readable until the program takes it, which ends this wait.
     std::array<pollfd, 2> waited{{{over_.get(), POLLIN, 0}, {signals, POLLIN, 0}}};
     while (::poll(waited.data(), waited.size(), -1) < 0 && errno == EINTR) {
     }

@@ -6,9 +6,9 @@
 
 namespace bubblescope::cli {
 
-/// While an object of this class exists, a program that is asked to stop ends within a second, even if a call blocks
-/// it: a folder on a server that does not answer, or a trace that takes long to read. If it has not ended by then, it
-/// exits with 128 plus the number of the signal.
+/// While an object of this class exists, the program ends within a second when it is asked to stop, even if a call
+/// blocks it, such as access to a folder on a server that does not answer, or reading a large trace. If it has not
+/// ended by then, it exits with 128 plus the number of the signal.
 class EndInTime {
 public:
     explicit EndInTime(const StopSignals& signals);

@@ -30,7 +30,7 @@ struct ExtractArguments {
     std::string out;
     RecogniseRequest recognise;
     bool json = false;
-    const bool* force = nullptr; ///< the line's
+    const bool* force = nullptr; ///< whether --force was given
 };
 
 /// A file to extract, and the name of its extract below the output folder.
@@ -96,7 +96,7 @@ CommandResult extract(const ExtractArguments& options) {
         const Result<ExtractedFile> done = extractOne(input, options, known_of);
         if (!done.ok()) {
             if (done.error().kind == ErrorKind::Usage) return done.error();
-            // The other files are extracted all the same; the last error ends the command.
+            // The other files are still extracted; the last error ends the command.
             if (first_error) printError(*first_error);
             first_error = done.error();
             continue;

@@ -37,7 +37,7 @@ struct FillArguments {
     bool csv = false;
 };
 
-/// Kernel lengths with their units, one a line, or with commas between them; '#' begins a comment.
+/// Kernel lengths with units, one per line or separated by commas; '#' begins a comment.
 Result<std::vector<TimeNs>> readKernels(const std::string& file) {
     BUBBLESCOPE_ASSIGN(std::string text, readInputText(file, "kernel lengths"));
     std::vector<TimeNs> kernels;
@@ -88,7 +88,7 @@ Result<FillOptions> fillOptions(const FillArguments& options, const Schedule& sc
     return fill;
 }
 
-/// "F3.1", or where the step ends.
+/// "F3.1", or the end of the step.
 std::string nextOpText(const FillBubble& bubble, const StepTimeline& typical) {
     const auto& ops = typical.ranks[bubble.rank.index()];
     return bubble.next_op < ops.size() ? opName(ops[bubble.next_op].op) : std::string("the end");
@@ -166,7 +166,7 @@ report::Document toDocument(const FillStudy& study, const StepTimeline& typical,
     return document;
 }
 
-/// A line a bubble and kind of work that it holds.
+/// Prints one line per bubble and kind of work that it holds.
 void printCsv(const FillStudy& study, const StepTimeline& typical) {
     std::string text = "rank,position,before,start_ns,mean_ns,sure_ns,free_bytes,work,pieces,time_ns\n";
     for (std::size_t b = 0; b < study.bubbles.size(); ++b) {

@@ -10,7 +10,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// A row of two columns; a name that is too long for its column has a line for itself.
+/// A row with two columns; a name that is too long for its column gets its own line.
 std::string row(const std::string& name, const std::string& about, std::size_t column, std::size_t width) {
     const std::string head = "  " + name;
     if (about.empty()) return head + "\n";
@@ -53,7 +53,7 @@ std::string programHelp(const CommandInfo& program, std::size_t width) {
     return text + report::wrapped("", program.footer, width);
 }
 
-/// Leaves room for the line that counts the others.
+/// Leaves space for the line with the number of remaining options.
 constexpr std::ptrdiff_t kOptionLines = static_cast<std::ptrdiff_t>(kHelpLines) - 2;
 
 /// Arguments, then the listed options by group.
@@ -137,7 +137,7 @@ std::string helpText(const CommandInfo& command, bool all, std::size_t wanted) {
         ++options;
         if (all || !option.rare) listed.push_back(&option);
     }
-    // Where common options are too many for a screen, the last ones give way.
+    // If there are too many common options for a screen, the last ones are dropped.
     std::string rest = optionsText(command, listed, all, width);
     while (!all && !listed.empty() && std::ranges::count(text + rest, '\n') > kOptionLines) {
         listed.pop_back();

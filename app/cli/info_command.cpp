@@ -48,7 +48,7 @@ std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diag
     return own;
 }
 
-/// The kernels of a file that are taken for transfers between ranks, so that users can correct it by a rule.
+/// The kernels of a file that are recognised as transfers between ranks, so that users can correct this with a rule.
 report::Table transfersTable(const Trace& trace, std::uint32_t file) {
     using report::Align;
     report::Table table("communication",

@@ -14,14 +14,14 @@
 
 namespace bubblescope::cli {
 
-/// Options that set an input of a schedule request. A command that compares gives `axes`: there each of them takes
-/// several values, with commas between them. All outlive the parsing.
+/// Options that set an input of a schedule request. With `axes`, for commands that compare, each option takes several
+/// values, separated by commas. The arguments must outlive the parsing.
 class InputOptions {
 public:
     InputOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes)
         : command_(command), request_(&request), axes_(axes) {}
 
-    /// `parse` makes a Result of a text, `set` puts its value into a request.
+    /// `parse` converts a text to a Result, and `set` stores the value in a request.
     template <class Parse, class Set>
     Option add(Field field, Parse parse, Set set, const std::string& about) const {
         const auto take = [field, parse, set, request = request_, axes = axes_](const std::string& text) -> Status {
@@ -42,7 +42,7 @@ public:
         };
         return command_.addText(std::string(optionOf(field)), take, about);
     }
-    /// The text as it is.
+    /// Like the previous function, with the text unchanged.
     template <class Set>
     Option text(Field field, Set set, const std::string& about) const {
         return add(
@@ -58,7 +58,7 @@ public:
     }
 
 private:
-    /// Values with commas between them; the name of a file that has commas is one.
+    /// Values separated by commas; the name of an existing file that contains commas is a single value.
     static std::vector<std::string> valuesOf(const std::string& text);
 
     Command command_;

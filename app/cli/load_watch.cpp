@@ -48,7 +48,7 @@ ProgressWatch::ProgressWatch(const JobControl& control, std::string what, WorkUn
             const auto passed = Clock::now() - begin;
             estimate.observe(passed, control.done, control.total);
             if (passed < kMoment) continue;
-            // Returns to the beginning of the line and clears what an earlier text left there.
+            // Returns to the beginning of the line and clears the rest of a longer earlier text.
             fmt::print(stderr, "\r{}\x1b[K", progressText(what, unit, estimate, passed).substr(0, errorWidth() - 1));
             std::fflush(stderr);
             shown = true;
@@ -58,7 +58,7 @@ ProgressWatch::ProgressWatch(const JobControl& control, std::string what, WorkUn
     try {
         thread_ = std::jthread(show);
     } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch)
-        // Another thread cannot be started: the work continues without progress.
+        // No thread could be started, so the work continues without progress.
     }
 }
 

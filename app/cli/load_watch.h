@@ -13,13 +13,12 @@ namespace bubblescope::cli {
 /// The unit of JobControl::done.
 enum class WorkUnit { Bytes, Ops, Nothing };
 
-/// "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left"; of work that counts nothing, how long it has been running.
+/// "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left"; for work without a unit, the time that it has been running.
 [[nodiscard]] std::string progressText(const std::string& what, WorkUnit unit, const ProgressEstimate& estimate,
                                        TimeNs passed);
 
-/// While an object of this class exists, it shows the progress of a job, its rate and the remaining time on stderr,
-/// once the job has taken longer than a moment. It shows nothing if stderr is not a terminal, and removes its line at
-/// the end.
+/// While an object of this class exists, it shows a job's progress, rate and remaining time on stderr, once the job has
+/// taken longer than a moment. It shows nothing if stderr is not a terminal, and removes its line at the end.
 class ProgressWatch {
 public:
     ProgressWatch(const JobControl& control, std::string what, WorkUnit unit);
@@ -27,10 +26,10 @@ public:
 private:
     std::mutex mutex_;
     std::condition_variable_any ended_;
-    std::jthread thread_; ///< last, so that it ends first
+    std::jthread thread_; ///< last, so that it is destroyed first
 };
 
-/// Runs `work` with its progress shown and returns its result.
+/// Runs `work`, showing its progress, and returns its result.
 template <class Work>
 auto watchWork(const JobControl& control, std::string what, WorkUnit unit, const Work& work) {
     const ProgressWatch watch(control, std::move(what), unit);

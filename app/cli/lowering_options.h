@@ -6,10 +6,10 @@
 
 namespace bubblescope::cli {
 
-/// --lower and the framework's own options. `request` outlives the parsing.
+/// Adds --lower and the framework's own options. `request` outlives the parsing.
 void addLoweringOptions(Command command, LoweringRequest& request);
 
-/// The durations of UNSHARD and REDUCE_GRAD.
+/// Adds the durations of UNSHARD and REDUCE_GRAD.
 void addWeightTimeOptions(Command command, WeightTimes& times);
 
 } // namespace bubblescope::cli

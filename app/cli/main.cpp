@@ -24,14 +24,14 @@ namespace {
 
 constexpr int kRunFailed = 4;
 
-/// Commands in which all processes of a job take part. The root executes all other commands.
+/// Commands in which all processes of a job take part. All other commands are executed by the root only.
 constexpr std::array<std::string_view, 2> kTogether{"run", "aadiff run"};
 
 bool isTogether(const CommandLine& line) {
     return std::ranges::any_of(kTogether, [&line](std::string_view name) { return line.names(std::string(name)); });
 }
 
-/// The error with the lines of the configuration file whose values it names.
+/// Adds the lines of the configuration file that set the values named in the error.
 Error withSources(Error error, const std::vector<OptionDefault>& defaults) {
     for (const OptionDefault& entry : defaults) {
         const bool named = error.message.find(fmt::format("'{}'", entry.value)) != std::string::npos;
@@ -40,11 +40,11 @@ Error withSources(Error error, const std::vector<OptionDefault>& defaults) {
     return error;
 }
 
-/// The root speaks for all processes, and its exit code is the job's.
+/// Only the root prints, and its exit code is the job's.
 int execute(const Action& action, const LaunchSession& session, const CommandLine& line) {
     const CommandResult result = action();
     if (!session.isRoot()) return 0;
-    // A closed pipe or a full disk must not look like success; a pager may be left before the end.
+    // A closed pipe or a full disk must not look like success, but a user may close a pager before the end.
     const bool written = endPager() || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0);
     if (!result.ok()) {
         printError(withSources(result.error(), line.usedDefaults()));
@@ -57,8 +57,8 @@ int execute(const Action& action, const LaunchSession& session, const CommandLin
     return result.value();
 }
 
-/// Whether the run is to join processes that find each other without arguments. That must be known before the line is
-/// parsed, since only the root of several processes reports errors of the line.
+/// True if the run should join processes that find each other without arguments. This must be known before the line is
+/// parsed, because only the root of several processes reports errors in the line.
 bool joinsByItself(std::span<char*> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
@@ -68,15 +68,15 @@ bool joinsByItself(std::span<char*> words) {
     return false;
 }
 
-/// A process that is not part of any job, no matter what started it.
+/// A process that is not part of a job, whatever started it.
 class NoSession final : public LaunchSession {
 public:
     NoSession() : LaunchSession(0, 1) {}
 };
 
 Result<std::unique_ptr<LaunchSession>> startSession(std::span<char*> words) {
-    // In a launcher's job the recorded program takes part, not `record` itself: MPI cannot start twice. Processes that
-    // extract are independent of each other, whatever started them.
+    // In a launcher's job the recorded program takes part, not `record` itself, because MPI cannot start twice.
+    // Processes that extract are independent of each other, whatever started them.
     const std::string_view command = words.size() > 1 ? words[1] : "";
     if (command == "record" || command == "extract")
         return std::unique_ptr<LaunchSession>(std::make_unique<NoSession>());
@@ -125,8 +125,8 @@ int run(int argc, char** argv) {
 } // namespace bubblescope::cli
 
 int main(int argc, char** argv) {
-    // Writing beyond a limit of the shell's is an error like a full disk, not an end without a word. Not ignored: that
-    // would be inherited by the jobs that `record` starts.
+    // Writing beyond a shell's file size limit should be an error like a full disk, not end the process without a
+    // message. The signal is not ignored, because the jobs that `record` starts would inherit that.
     std::signal(SIGXFSZ, [](int) {}); // NOLINT(cert-err33-c)
     try {
         return bubblescope::cli::run(argc, argv);
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
             "reduce the request (fewer files, fewer steps, smaller sizes), or use a larger machine"));
         return bubblescope::exitCode(bubblescope::ErrorKind::Input);
     } catch (const std::exception& error) {
-        // Our code throws nothing: a defect deserves a report.
+        // Our code throws no exceptions, so this is a defect that deserves a report.
         fmt::print(stderr, "bubblescope: stopped unexpectedly: {}\n", error.what());
         return 4;
     }

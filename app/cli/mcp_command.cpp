@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
-/// The next line without its end; longer ones are cut, so that they are answered with an error. False at the end.
+/// The next line without its line end. Longer lines are truncated, so that they are answered with an error. Returns
+/// false at the end of input.
 bool readLine(std::string& line) {
     line.clear();
     std::array<char, 1 << 16> part{};

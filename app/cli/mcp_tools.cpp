@@ -34,9 +34,9 @@ using Json = nlohmann::json;
 using mcp::Tool;
 using mcp::ToolAnswer;
 
-constexpr std::size_t kMostListed = 20; ///< findings, problems and the like per answer
+constexpr std::size_t kMostListed = 20; ///< limit of findings, problems and similar entries per answer
 
-/// Cuts long lists short and adds how many entries are left out.
+/// Shortens long lists, and adds the number of omitted entries.
 Json shortened(const Json& value) {
     if (value.is_array()) {
         Json list = Json::array();
@@ -64,17 +64,18 @@ ToolAnswer answered(std::string text, Json data, const std::vector<std::string>&
     return {text + "Repeat: " + command + "\n", std::move(data)};
 }
 
-/// A trace, read and diagnosed.
+/// A trace that was read and diagnosed.
 struct OpenTrace {
     std::optional<DiagnosedRun> diagnosed;
-    std::optional<LoadedTrace> activity; ///< of a trace without a pipeline
+    std::optional<LoadedTrace> activity; ///< set for a trace without a pipeline
     std::shared_ptr<const GpuWork> gpu;
 };
 
-/// The traces of a session. Reading and judging takes most of the time, and clients ask several things of one trace.
+/// The traces of a session, which are kept open. Reading and diagnosing take most of the time, and clients ask several
+/// questions about one trace.
 class Shelf {
 public:
-    /// Reads the trace again: it may have grown.
+    /// Reads the trace even if it is already open, because it may have grown.
     Result<std::shared_ptr<const OpenTrace>> open(const std::string& path) {
         JobControl control;
         BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loadTrace({std::filesystem::path(path)}, control));
@@ -85,7 +86,7 @@ public:
         } else {
             BUBBLESCOPE_ASSIGN(opened->diagnosed, diagnoseRun(std::move(loaded.run), {}));
         }
-        constexpr std::size_t kMostOpen = 4; // a run takes as much memory as its trace
+        constexpr std::size_t kMostOpen = 4; // limit, because a run takes as much memory as its trace
         if (traces_.size() >= kMostOpen) traces_.clear();
         traces_[path] = opened;
         return std::shared_ptr<const OpenTrace>(opened);
@@ -96,7 +97,7 @@ public:
         return open(path);
     }
 
-    /// With a pipeline.
+    /// Fails if the trace has no pipeline.
     Result<std::shared_ptr<const OpenTrace>> pipeline(const std::string& path) {
         BUBBLESCOPE_ASSIGN(std::shared_ptr<const OpenTrace> opened, get(path));
         if (!opened->diagnosed) return *opened->activity->no_pipeline;

@@ -88,7 +88,7 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
 
 CommandResult estimate(const MemoryArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
-    // An order with missing ops would release memory that it never allocated.
+    // An order with missing ops would free memory that was never allocated.
     BUBBLESCOPE_TRY(completeGraph(planned.schedule));
     BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
     if (!memory)
@@ -100,7 +100,7 @@ CommandResult estimate(const MemoryArguments& options) {
     return memory->overBudget() && !options.fail_on.empty() ? 1 : 0;
 }
 
-/// The model, from a file or by name.
+/// Adds the options for the model, from a file or by name.
 void addModelChoice(Command command, MemoryRequest& request) {
     command.optionGroup("Model");
     const Option preset = command

@@ -10,12 +10,12 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr int kScale = 64;    ///< reduces width and sequence, for models that are too large for a run here
-constexpr int kHeadScale = 8; ///< so that a head of 128 features has 16
+constexpr int kScale = 64;    ///< factor that reduces width and sequence of models that are too large to run here
+constexpr int kHeadScale = 8; ///< so that heads of 128 features are reduced to 16
 
-/// The runtime's own models, and published ones scaled down. Layers keep their number.
+/// The runtime's own models, and published ones scaled down. The number of layers stays the same.
 std::vector<ModelPreset> presets() {
-    constexpr std::int64_t kLeastWidth = 4096; // smaller ones run as they are
+    constexpr std::int64_t kLeastWidth = 4096; // smaller models are not scaled down
     const std::span<const ModelPreset> own = runtime::trainedModels();
     std::vector<ModelPreset> out(own.begin(), own.end());
     for (ModelPreset one : publishedModels()) {
@@ -42,7 +42,7 @@ std::string ownNames() {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// None for an unknown name.
+/// Nothing if the name is unknown.
 std::optional<ModelPreset> presetOf(const std::string& name) {
     for (const ModelPreset& preset : presets()) {
         if (plainName(preset.name) == plainName(name)) return preset;
@@ -50,7 +50,7 @@ std::optional<ModelPreset> presetOf(const std::string& name) {
     return std::nullopt;
 }
 
-/// Parts of the whole model that follow each other in a pipeline.
+/// Number of parts of the whole model that follow each other in a pipeline.
 int placesOf(const Schedule& schedule) {
     return schedule.stages() / routes(schedule.placement);
 }

@@ -10,21 +10,21 @@
 
 namespace bubblescope::cli {
 
-/// The options that describe the model which `run` trains.
+/// The options for the model that `run` trains.
 class ModelOptions {
 public:
     ModelOptions();
     void add(Command command);
 
-    /// All but the layers of each stage, which depend on the schedule.
+    /// Everything except the layers of each stage, which depend on the schedule.
     [[nodiscard]] Result<runtime::ModelConfig> config() const;
     /// The value of --layers.
     [[nodiscard]] std::optional<int> layersPerChunk() const {
         return given_.layers_per_stage > 0 ? std::optional(given_.layers_per_stage) : std::nullopt;
     }
-    /// True if the model's layers are counted as a whole, by its preset, or cut by hand.
+    /// True if the number of layers is that of the whole model, given by a preset or a manual cut.
     [[nodiscard]] bool wholeModel() const;
-    /// How a model that is too large for a run is scaled down; empty if none is.
+    /// A note on how a model that is too large for a run was scaled down; empty if it was not.
     [[nodiscard]] std::string note() const;
     /// Cuts the model's layers into the schedule's stages.
     [[nodiscard]] Status cutLayers(const Schedule& schedule, runtime::ModelConfig& model) const;
@@ -32,7 +32,7 @@ public:
 private:
     std::string preset_ = "tiny";
     std::string text_;
-    runtime::ModelConfig given_; ///< sizes of 0 are not given: the preset's apply
+    runtime::ModelConfig given_; ///< sizes of 0 were not given, so those of the preset apply
 };
 
 } // namespace bubblescope::cli

@@ -7,10 +7,10 @@
 
 namespace bubblescope::cli {
 
-/// A known model, or its sizes. `request` outlives the parsing.
+/// Adds options for a known model or its sizes. `request` outlives the parsing.
 void addModelSizeOptions(Command command, ModelRequest& request, Listed listed = Listed::Always);
 
-/// The model, batch and devices that MFU takes.
+/// Adds the options for the model, batch and devices that MFU needs.
 void addModelUseOptions(Command command, ModelUseRequest& request);
 
 } // namespace bubblescope::cli

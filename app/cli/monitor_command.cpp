@@ -50,7 +50,7 @@ struct MonitorArguments {
     bool json = false;
 };
 
-/// The last screen is overwritten by the next.
+/// Each screen overwrites the previous one.
 class Screen {
 public:
     void show(const LiveAnalyzer& analyzer) {
@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    /// True when there is nothing more to watch.
+    /// Returns true when there is nothing left to watch.
     bool turn(int stop) {
         const bool more = follower_.read(analyzer_, monitorNow());
         if (receiver_) receiver_->poll(analyzer_, monitorNow());
@@ -133,7 +133,7 @@ private:
         return false;
     }
 
-    /// Senders that left before the end of their data, and those that are back.
+    /// Reports senders that left before the end of their data, and those that have returned.
     void reportSenders() {
         constexpr TimeNs kReturns = live::StreamReceiver::kReturns;
         for (const live::StreamReceiver::SenderNews& sender : receiver_->takeNews(analyzer_, monitorNow(), kReturns)) {
@@ -147,8 +147,8 @@ private:
         }
     }
 
-    /// Files without any statement and folders that do not appear are reported once. An error if there is nothing else
-    /// to wait for.
+    /// Reports once any files without recognised content, and folders that do not appear. Returns an error if there is
+    /// nothing else to wait for.
     Status lookForSilence() {
         const TimeNs now = monitorNow();
         const std::int64_t bytes = analyzer_.counts().bytes;
@@ -184,9 +184,9 @@ private:
     }
 
     void wait(int stop) {
-        // Many ranks write all the time: what they wrote within some milliseconds is read together.
+        // With many ranks data arrives all the time, so what they write within some milliseconds is read together.
         constexpr int kTogether = 10;
-        constexpr int kLongest = 200; ///< steps are closed, and files of other hosts read
+        constexpr int kLongest = 200; ///< interval for closing steps and reading files of other hosts
         std::array<pollfd, 4> waited{{{stop, POLLIN, 0},
                                       {metrics_ ? metrics_->descriptor() : -1, POLLIN, 0},
                                       {follower_.descriptor(), POLLIN, 0},
@@ -214,7 +214,8 @@ private:
         }
     }
 
-    /// The typical duration of the last steps counts, so that a single long step exceeds no limit. Reported once.
+    /// Uses the typical duration of the last steps, so that a single long step does not exceed a limit. Each limit is
+    /// reported once.
     void checkBudgets() {
         constexpr std::size_t kFewest = 3;
         constexpr std::size_t kMost = 24;
@@ -251,7 +252,7 @@ private:
             printError("the alert's command cannot be started: " + alert_.problem());
     }
 
-    /// Commands may end their work, unless the user wants to stop.
+    /// Lets running commands finish, unless the user wants to stop.
     void finishAlerts(StopSignals& stop) {
         constexpr std::chrono::milliseconds kPatience{300};
         while (alert_.running() > 0 && !stop.came()) {
@@ -278,15 +279,15 @@ private:
     std::optional<live::MetricsEndpoint> metrics_;
     live::Alert alert_;
     Screen screen_;
-    std::string reported_; ///< the problems of the receiver that were reported
+    std::string reported_; ///< the receiver's problems that were already reported
     TimeNs shown_{0};
-    std::int64_t bytes_ = -1;    ///< received at the last look
-    TimeNs grew_ = monitorNow(); ///< when that changed last
+    std::int64_t bytes_ = -1;    ///< bytes received at the last check
+    TimeNs grew_ = monitorNow(); ///< time when that number last changed
     bool reported_silent_ = false;
     bool lines_;
     bool failed_ = false;
     bool over_budget_ = false;
-    std::int64_t budgeted_ = 0; ///< steps seen at the last look at the budgets
+    std::int64_t budgeted_ = 0; ///< number of steps at the last check of the budgets
 };
 
 CommandResult monitor(MonitorArguments& options) {
@@ -320,7 +321,8 @@ CommandResult monitor(MonitorArguments& options) {
     }
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
     if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower), options.patience);
-    // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
+    // The activity of recorded jobs is found only in their traces, so traces received over the network are also written
+    // to a folder.
     std::optional<TemporaryFolder> scratch;
     std::vector<std::filesystem::path> captured = folders;
     if (!options.streams.listen.empty()) {

@@ -116,7 +116,7 @@ std::string rankName(const LiveRank& rank, const LiveAnalyzer& analyzer) {
                                    : fmt::format("rank {}", rank.rank.value);
 }
 
-/// "3 running, 1 gone", then a line for each that is not well.
+/// "3 running, 1 gone", followed by a line for each rank with a problem.
 std::string ranksText(const LiveAnalyzer& analyzer) {
     constexpr std::size_t kShown = 4;
     constexpr std::array kStates{RankState::Awaited, RankState::Running, RankState::Late, RankState::Gone,

@@ -106,18 +106,19 @@ Result<live::StreamSender::Options> StreamOptions::senderOptions() const {
 
 namespace {
 
-/// A sender, and how long it may continue.
+/// A sender, with limits on how long it may continue.
 class Sending {
 public:
     Sending(live::StreamSender::Options options, TimeNs patience) : sender_(std::move(options)), patience_(patience) {}
 
     live::StreamSender& sender() { return sender_; }
 
-    /// True when all has arrived and nothing new has come since a while. Error: Run, where the collector refused.
+    /// Returns true if everything has arrived and there has been nothing new for a while. Error: Run, if the collector
+    /// refused.
     Result<bool> turn() {
         BUBBLESCOPE_TRY(sender_.poll(monitorNow()));
         const bool arrived = sender_.done();
-        // A collector that has received everything may end before the sender does.
+        // A collector that has received everything may end before the sender.
         if (arrived && !sender_.connected()) return true;
         if (sender_.problem() != reported_) {
             reported_ = sender_.problem();
@@ -125,23 +126,23 @@ public:
         }
         if (sender_.connected()) connected_at_ = monitorNow();
         BUBBLESCOPE_TRY(lookForWelcome());
-        constexpr TimeNs kReturns{std::chrono::seconds(10)}; // in which a collector that was started again is back
+        constexpr TimeNs kReturns{std::chrono::seconds(10)}; // within this time a restarted collector is back
         if (connected_at_ && sender_.hasEnded() && monitorNow() - *connected_at_ >= kReturns)
             return runError(fmt::format("the monitor disconnected before it acknowledged the last {} bytes",
                                         sender_.unacknowledged()),
                             "the recording host still has the complete traces");
-        constexpr TimeNs kStopped{std::chrono::minutes(1)}; // time within which a paused collector continues
+        constexpr TimeNs kStopped{std::chrono::minutes(1)}; // within this time a paused collector continues
         if (sender_.connected() && sender_.hasEnded() && !arrived &&
             monitorNow() - sender_.acknowledgedAt() >= kStopped)
             return runError(fmt::format("the monitor no longer accepts data; it has not acknowledged {} bytes",
                                         sender_.unacknowledged()),
                             "the recording host still has the complete traces");
-        constexpr TimeNs kRoom{std::chrono::minutes(1)}; // how long a user has to free space
+        constexpr TimeNs kRoom{std::chrono::minutes(1)}; // time that a user has to free space
         if (sender_.unkeptSince() && sender_.hasEnded() && monitorNow() - *sender_.unkeptSince() >= kRoom)
             return runError(fmt::format("{} bytes were not stored: {}", sender_.unacknowledged(), sender_.problem()),
                             "the recording host still has the complete traces");
         if (!arrived) busy_at_ = monitorNow();
-        constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // in which a rank that comes late would show
+        constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // within this time a late rank would appear
         return monitorNow() - busy_at_ >= kQuiet;
     }
 
@@ -151,10 +152,10 @@ public:
     }
 
 private:
-    /// Error: Run, where no collector took the connection for too long: one that was there may return.
+    /// Error: Run, if no collector has accepted the connection for too long. A collector that did before may return.
     Status lookForWelcome() {
         if (sender_.connected()) return {};
-        constexpr int kReturning = 10; // times the patience
+        constexpr int kReturning = 10; // multiple of the patience
         constexpr TimeNs kSilent{std::chrono::seconds(2)};
         const TimeNs since = monitorNow() - connected_at_.value_or(began_);
         const TimeNs most = connected_at_ ? kReturning * patience_ : patience_;
@@ -172,7 +173,7 @@ private:
     bool told_silent_ = false;
     std::string reported_;
     TimeNs busy_at_ = monitorNow();
-    std::optional<TimeNs> connected_at_; ///< last
+    std::optional<TimeNs> connected_at_; ///< time of the last connection
 };
 
 constexpr int kLongestWait = 200; ///< milliseconds

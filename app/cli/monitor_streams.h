@@ -14,7 +14,7 @@ namespace bubblescope::cli {
 /// The clock that all parts of a monitor use: the host's monotonic clock.
 [[nodiscard]] TimeNs monitorNow();
 
-/// The options of `monitor` about streams that arrive or are forwarded over the network.
+/// The options of `monitor` for streams received or forwarded over the network.
 struct StreamOptions {
     std::string listen;
     std::string forward;
@@ -27,14 +27,14 @@ struct StreamOptions {
     bool insecure = false;
 
     void add(Command command);
-    /// Only the options for a sender.
+    /// Adds only the options for a sender.
     void addForward(Command command, const std::string& about);
-    /// The collector that others send to; none unless asked for. Errors: Usage, Input, Run. `kept`: the folder for
-    /// streams of jobs that run without our library; empty = they are not kept.
+    /// The collector that other hosts send to; none unless requested. Errors: Usage, Input, Run. `kept` is the folder
+    /// for streams of jobs that run without our library; empty = they are not kept.
     [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
-    /// Sends what the folders hold to the collector named, until the run has ended, the user stops it, or no collector
-    /// took the connection for `patience`, ten times as long after one did.
+    /// Sends the content of the folders to the given collector until the run has ended, the user stops it, or no
+    /// collector has accepted the connection for `patience` (ten times as long if one did before).
     [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower, TimeNs patience) const;
 };
 

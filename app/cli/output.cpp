@@ -16,7 +16,7 @@ namespace bubblescope::cli {
 
 namespace {
 
-/// The length of the style that `text` begins with, 0 if there is none.
+/// The length of the style sequence at the start of `text`; 0 if there is none.
 std::size_t styleAt(std::string_view text) {
     const auto style =
         std::ranges::find_if(report::kStyles, [text](std::string_view each) { return text.starts_with(each); });
@@ -41,7 +41,7 @@ bool isChart(std::string_view line) {
     return line.starts_with("rank ") && line.find(" | ") != std::string_view::npos;
 }
 
-/// The beginning of `line`, `width` characters long; the last of them shows that the line was cut.
+/// The first `width` characters of `line`; the last of them shows that the line was cut.
 std::string cutLine(std::string_view line, std::size_t width) {
     if (report::characters(line) <= width) return std::string(line);
     std::size_t shown = 0;
@@ -53,7 +53,7 @@ std::string cutLine(std::string_view line, std::size_t width) {
     return std::string(line.substr(0, end)) + "…";
 }
 
-/// Charts no wider than the terminal, with a remark where something was cut.
+/// Cuts charts at the terminal's width, and adds a remark if something was cut.
 std::string fittingCharts(std::string_view text, std::optional<std::size_t> width) {
     if (!width) return std::string(text);
     std::string out;
@@ -77,7 +77,7 @@ std::string fittingCharts(std::string_view text, std::optional<std::size_t> widt
     return out;
 }
 
-/// A message in lines that fit the terminal, all but the first indented by two columns.
+/// A message in lines that fit the terminal, with all lines except the first indented by two columns.
 std::string wrappedError(std::string_view head, std::string_view text) {
     std::string out = report::wrapped("  ", fmt::format("{}{}", head, text), errorWidth());
     out.erase(0, 2);
@@ -86,8 +86,8 @@ std::string wrappedError(std::string_view head, std::string_view text) {
     return out;
 }
 
-/// In parts: that of a long run takes more memory than the run. A part ends where a line does, so that no character is
-/// cut in two.
+/// Prints in parts, because the whole text for a long run takes more memory than the run. Parts end at line ends, so
+/// that no character is split.
 void printJson(const report::Section& document) {
     report::writeJson(document, [](std::string_view part) {
         const std::string text = withoutControls(part);

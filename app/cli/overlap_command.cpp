@@ -50,7 +50,7 @@ struct OverlapStudy {
     OpCosts costs;
     int pp = 1;
     int microbatches = 1;
-    std::vector<Entry> entries; ///< one per variant; the first hides nothing
+    std::vector<Entry> entries; ///< one per variant; the first one hides nothing
 
     [[nodiscard]] const Entry& of(std::string_view variant) const {
         return *std::ranges::find(entries, variant, [](const Entry& one) { return one.pair.variant.name; });
@@ -67,7 +67,7 @@ std::string percentOf(TimeNs part, TimeNs whole) {
     return whole.count() == 0 ? "none" : formatPercent(fractionOf(part, whole));
 }
 
-/// How much shorter `time` is than `before`, in percent of it.
+/// The percentage by which `time` is shorter than `before`.
 std::string gain(TimeNs time, TimeNs before) {
     return fmt::format("{:+.1f} %", 100 * fractionOf(before - time, before));
 }
@@ -164,7 +164,7 @@ std::string exposuresText(const PairStudy& pair, const OpCosts& costs) {
         std::vector<TimeNs> pieces; ///< at the same time
         TimeNs hidden{0};
         TimeNs exposed{0};
-        TimeNs surplus{0}; ///< of the pieces over the all-reduces
+        TimeNs surplus{0}; ///< excess of the pieces over the all-reduces
     };
     Group longer;
     Group shorter;
@@ -264,7 +264,7 @@ report::Document toDocument(const OverlapStudy& study, std::string_view explaine
     document.add(stepTable(study));
     document.line(legendText());
     std::string explanation = explanationText(study, explained);
-    explanation.pop_back(); // a line ends by itself
+    explanation.pop_back(); // lines end automatically
     document.line(std::move(explanation));
     document.data("name", study.costs.name);
     document.data("layers_per_stage", study.costs.layers);

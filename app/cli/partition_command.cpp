@@ -48,11 +48,11 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
     return partitionByRank(options.per_rank, vpp, placement);
 }
 
-/// A split that a framework's own syntax states.
+/// A split given in a framework's own syntax.
 struct GivenSplit {
     std::string name; ///< the option and its value; empty if none is given
     Partition partition;
-    std::vector<LayerKind> kinds; ///< the kind of each unit in order; empty if the syntax does not state them
+    std::vector<LayerKind> kinds; ///< the kind of each unit in order; empty if the syntax does not specify kinds
 };
 
 Result<GivenSplit> givenSplit(const PartitionArguments& options, int pp) {
@@ -70,7 +70,7 @@ Result<GivenSplit> givenSplit(const PartitionArguments& options, int pp) {
     return GivenSplit{};
 }
 
-/// The split in the syntax of the framework that --for names.
+/// The split in the syntax of the framework named by --for.
 Result<std::string> frameworkText(const PartitionArguments& options, const Partition& partition,
                                   const std::vector<LayerKind>& kinds, int pp, Placement placement) {
     if (options.framework == "deepspeed") {
@@ -113,7 +113,7 @@ Result<Partition> byRule(const PartitionArguments& options, Placement placement)
     return partitionEvenly(*options.layers, static_cast<int>(stages), options.first_less, options.last_less);
 }
 
-/// For people: which layers each stage holds.
+/// The layers of each stage, for people.
 report::Table splitTable(const Partition& partition, int pp, Placement placement) {
     using report::shown;
     report::Table table(
@@ -132,7 +132,7 @@ report::Table splitTable(const Partition& partition, int pp, Placement placement
     return table;
 }
 
-/// A rule follows from sizes alone.
+/// Checks options for a rule, which depends only on sizes.
 Status checkRule(const PartitionArguments& options) {
     const ScheduleRequest& schedule = options.schedule;
     const ScheduleSpec& spec = schedule.spec;

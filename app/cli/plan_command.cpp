@@ -24,7 +24,7 @@ struct PlanArguments {
     bool csv = false;
 };
 
-/// The duration of the step at the peak of all devices; 0 without a model and devices.
+/// The duration of the step if all devices ran at their peak; 0 without a model and devices.
 Result<double> peakSeconds(const PlanRequest& request) {
     if (!request.model.given() || request.cluster.devices == 0 || request.global_batch == 0) return 0.0;
     BUBBLESCOPE_ASSIGN(const plan::Problem problem, request.problem());

@@ -77,7 +77,7 @@ Result<Request> requestOf(const QueryArguments& options) {
     return request;
 }
 
-/// A trace as far as a query needs it.
+/// The parts of a trace that a query needs.
 struct Loaded {
     LoadedTrace trace;
     std::optional<DiagnosedRun> diagnosed;
@@ -88,7 +88,8 @@ struct Loaded {
     }
 };
 
-/// The analysis is left out where no table shows it. It also puts clocks together, which several files may need.
+/// Skips the analysis if no queried table shows it. The analysis also aligns clocks, which may be needed for several
+/// files.
 Result<Loaded> load(const Request& request, const LoadOptions& known_of, const std::set<std::string>& tables) {
     JobControl control;
     Loaded out;
@@ -101,7 +102,7 @@ Result<Loaded> load(const Request& request, const LoadOptions& known_of, const s
 
 // ---- Text ----
 
-/// Names of kernels are hundreds of letters long; CSV and JSON have all of them.
+/// Kernel names can be hundreds of characters long; CSV and JSON have them in full.
 std::string shortened(std::string_view text) {
     constexpr std::size_t kMost = 80;
     std::string line(text);

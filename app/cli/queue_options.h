@@ -5,7 +5,7 @@
 
 namespace bubblescope::cli {
 
-/// --communicators and what belongs to it. `request` outlives the parsing.
+/// Adds --communicators and the options that belong to it. `request` outlives the parsing.
 void addQueueOptions(Command command, QueueRequest& request);
 
 } // namespace bubblescope::cli

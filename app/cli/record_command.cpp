@@ -33,8 +33,8 @@ struct RecordArguments {
     CaptureCommandOptions capture;
     StreamOptions streams;
     std::string report_file;
-    TimeNs patience{std::chrono::seconds(10)}; ///< with the receiver, at the end
-    const bool* force = nullptr;               ///< the line's
+    TimeNs patience{std::chrono::seconds(10)}; ///< for the receiver, at the end
+    const bool* force = nullptr;               ///< whether --force was given
     std::vector<std::string> command;
 };
 
@@ -43,14 +43,14 @@ bool isFirstOfJob() {
     return profiler::identify(profiler::ownVariable).rank.value_or(0) == 0;
 }
 
-/// If each process has its own `record`, one on each machine sends what all processes there write.
+/// If each process has its own `record`, one per machine sends the data of all processes there.
 bool sends(const RecordArguments& options) {
     return !options.streams.forward.empty() && profiler::identify(profiler::ownVariable).local_rank.value_or(0) == 0;
 }
 
-/// Traces of an earlier job would be read as part of this one.
+/// Traces of an earlier job in the folder would be read as part of this one.
 Status mustBeFresh(const std::filesystem::path& dir, bool force) {
-    if (profiler::identify(profiler::ownVariable).rank) return {}; // the others of this job write there, too
+    if (profiler::identify(profiler::ownVariable).rank) return {}; // other processes of this job write there, too
     JobControl control;
     std::error_code ignored;
     if (!std::filesystem::exists(dir, ignored)) return {};
@@ -61,14 +61,14 @@ Status mustBeFresh(const std::filesystem::path& dir, bool force) {
                       "give --force to replace it, or another folder with --out");
 }
 
-/// The job's exit code is what a script asks for: what goes wrong with the report must not change it.
+/// Scripts use the job's exit code, so errors in the report must not change it.
 void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
               const profiler::ProcessWatcher::Report& watched) {
     JobControl control;
     const auto recorded = profiler::reportCapture(dir, control, watched.processes);
     if (!recorded.ok()) return printError(recorded.error().text());
     printProblems(recorded.value().problems);
-    // On stderr: stdout is the job's.
+    // Uses stderr, because stdout belongs to the job.
     report::Document document = captureDocument(recorded.value(), dir.string());
     if (watched.running > 0)
         document.line(fmt::format("{} process{} of the job still record{}", watched.running,
@@ -84,10 +84,10 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
     if (const Status written = file.commit(); !written.ok()) printError(written.error().text());
 }
 
-/// Sends what the monitor has not received; the folder has it, too. `hurried`: the job was asked to stop, and this must
-/// be quick as well.
+/// Sends the data that the monitor has not received; the folder has it, too. `hurried`: the job was asked to stop, so
+/// this must also be quick.
 void sendRest(CaptureForward& forward, TimeNs patience, bool hurried, const StopSignals& stop) {
-    constexpr int kSlow = 10; // factor on the patience for a slow collector
+    constexpr int kSlow = 10; // multiple of the patience for a slow collector
     constexpr TimeNs kHurry{std::chrono::milliseconds(500)};
     const TimeNs most = hurried ? kHurry : kSlow * patience;
     const Status sent = forward.finish({std::min(patience, most), most, stop.descriptor()});
@@ -107,7 +107,7 @@ CommandResult record(const RecordArguments& options) {
     if (sends(options)) {
         BUBBLESCOPE_ASSIGN(live::StreamSender::Options sender, options.streams.senderOptions());
         sender.only_own = true;
-        ::unsetenv(net::kTokenVariable); // it is for the collector, not for the job
+        ::unsetenv(net::kTokenVariable); // it is meant for the collector, not for the job
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }
     auto watcher = profiler::ProcessWatcher::start(std::filesystem::absolute(capture.dir, ignored));
@@ -118,12 +118,12 @@ CommandResult record(const RecordArguments& options) {
     BUBBLESCOPE_ASSIGN(const auto variables, profiler::captureEnvironment(library, capture, profiler::ownVariable));
     for (const auto& [name, value] : variables) {
         const auto before = profiler::ownVariable(name);
-        const bool replaced = before && *before != value && !value.ends_with(":" + *before); // PYTHONPATH grows
+        const bool replaced = before && *before != value && !value.ends_with(":" + *before); // it is extended
         if (replaced && !before->empty() && isFirstOfJob())
             fmt::print(stderr, "bubblescope: {} was '{}'; replaced for this recording\n", name, *before);
     }
     const profiler::JobEnd job = profiler::runJob(options.command, variables);
-    StopSignals stop; // before there are threads that read the traces
+    StopSignals stop; // created before the threads that read the traces
     const EndInTime in_time(stop);
     constexpr std::chrono::milliseconds kLateProcesses{500};
     const profiler::ProcessWatcher::Report watched =
@@ -135,7 +135,7 @@ CommandResult record(const RecordArguments& options) {
     }
     if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
     if (forward) sendRest(*forward, options.patience, job.asked_to_stop, stop);
-    [[maybe_unused]] const bool asked = stop.came(); // a signal that was heeded must not end this process now
+    [[maybe_unused]] const bool asked = stop.came(); // a signal that was already handled must not end this process now
     return job.exit_code;
 }
 

@@ -26,10 +26,10 @@ Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobC
     runtime::ProcessRun ran = runtime::runOverProcesses(config, control, team);
     if (ran.summary.ok()) return std::move(ran.summary);
     const Error& error = ran.summary.error();
-    // main() lets only the root print, but each process may know another reason why a run ended.
+    // main() lets only the root print, but each process may know a different reason why a run ended.
     const bool says = error.kind == ErrorKind::Run && (!team.isRoot() || !ran.all_alive);
     if (says) printError(fmt::format("rank {}: {}", team.rank(), error.text()));
-    if (!ran.all_alive) { // MPI would wait for the dead
+    if (!ran.all_alive) { // MPI would wait for the process that died
         std::fflush(nullptr);
         std::_Exit(exitCode(error.kind));
     }
@@ -58,7 +58,7 @@ Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem:
     return RecordedRun{std::move(training), std::move(diagnosed.run), std::move(diagnosed.report)};
 }
 
-/// The root's temporary folder, whose path all processes get.
+/// Records into the root's temporary folder, whose path is passed to all processes.
 Result<RecordedRun> recordForNow(runtime::RunConfig config, ProcessTeam* team) {
     const bool makes = !severalProcesses(team) || team->isRoot();
     std::optional<TemporaryFolder> folder;
@@ -110,7 +110,7 @@ report::Section trainingData(const runtime::RunSummary& training) {
     return section;
 }
 
-/// Loss and weights.
+/// Adds loss and weights.
 void addTraining(report::Section& document, const runtime::RunSummary& training) {
     std::string losses = "Loss by step:";
     for (const double loss : training.losses)

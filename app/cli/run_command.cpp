@@ -31,25 +31,25 @@
 namespace bubblescope::cli {
 namespace {
 
-/// Where `run` executes ops.
+/// The option that selects where `run` executes ops.
 class BackendOption {
 public:
     void add(Command command);
 
     [[nodiscard]] bool isCpu() const { return name_ == "cpu"; }
-    /// Starts the recording of kernels, unless it is switched off or no rank uses a GPU; to be called before open().
-    /// Null if nothing is recorded; `reason` then receives the cause, unless the user switched it off.
+    /// Starts recording kernels, unless that is disabled or no rank uses a GPU. Call it before open(). Returns null if
+    /// nothing is recorded; `reason` then receives the cause, unless the user disabled it.
     [[nodiscard]] std::shared_ptr<profiler::KernelRecorder> recordKernels(std::string& reason) const;
-    /// Whether ranks that share a GPU get separate multiprocessors, if its driver supports that.
+    /// True if ranks that share a GPU get separate multiprocessors, provided that the driver supports it.
     [[nodiscard]] bool dividesGpu() const { return !isCpu() && partition_.value_or("auto") == "auto"; }
-    /// Null for the CPU. `own_process`: the rank is a process, which selects a GPU by its number on the host. Errors:
-    /// Usage for a backend that this build does not have, Run if there is no GPU.
+    /// Returns null for the CPU. `own_process`: each rank is a process, which selects a GPU by its local rank on the
+    /// host. Errors: Usage for a backend that this build does not include, Run if there is no GPU.
     [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
 
 private:
     std::string name_ = "cpu";
-    std::optional<std::string> precision_; ///< bf16 if not given
-    std::optional<std::string> partition_; ///< auto if not given
+    std::optional<std::string> precision_; ///< bf16 by default
+    std::optional<std::string> partition_; ///< auto by default
     std::optional<int> gpu_;
     bool graphs_ = false;
     bool no_kernels_ = false;
@@ -139,10 +139,11 @@ struct RunArguments {
     std::optional<TimeNs> timeout;
     bool json = false;
     std::vector<std::string> fail_on;
-    const bool* force = nullptr; ///< the line's
+    const bool* force = nullptr; ///< whether --force was given
 };
 
-/// The placement of the ranks determines the transport; the option states what the user means, so nothing is guessed.
+/// The placement of the ranks determines the transport. The option only confirms the user's intent, so nothing is
+/// guessed.
 Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
     const std::string& name = options.transport;
     if (name == "nccl" && options.backend.isCpu())
@@ -158,13 +159,13 @@ Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
 
 Result<std::int64_t> parseTraceSize(std::string_view text) {
     BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
-    constexpr std::int64_t kLeast = 1 << 16; // each part says again what the run is
+    constexpr std::int64_t kLeast = 1 << 16; // each part repeats the description of the run
     if (bytes < kLeast)
         return usageError(fmt::format("--size {} is too small for a trace", text), "give at least 64KiB");
     return bytes;
 }
 
-/// All but the schedule.
+/// The configuration without the schedule.
 Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_TRY(checkTransport(options, team));
     runtime::RunConfig config;
@@ -179,7 +180,7 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
     config.replicas = options.replicas;
     config.tensor_ranks = options.tensor_ranks;
     std::string why_no_kernels;
-    config.kernels = options.backend.recordKernels(why_no_kernels); // before the driver starts
+    config.kernels = options.backend.recordKernels(why_no_kernels); // must happen before the driver starts
     BUBBLESCOPE_ASSIGN(config.backend, options.backend.open(severalProcesses(team)));
     if (!why_no_kernels.empty()) printError(why_no_kernels);
     BUBBLESCOPE_ASSIGN(config.aadiff,
@@ -198,7 +199,7 @@ Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTea
     return config;
 }
 
-/// Records which part of a shared GPU each rank had.
+/// Reports how a shared GPU was divided among the ranks.
 void noteDivision(const runtime::RunSummary& summary) {
     if (!summary.division) return;
     const auto& [processors, of, why_not] = *summary.division;
@@ -229,7 +230,7 @@ Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, con
     return planComparison({options.schedule, options.compare, options.model}, base.times, base);
 }
 
-/// Processes may see different files: either all of them continue or none.
+/// Processes may see different files, so either all of them continue or none.
 template <class Outcome>
 Outcome agreed(Outcome outcome, ProcessTeam* team) {
     if (team == nullptr) return outcome;
@@ -237,7 +238,7 @@ Outcome agreed(Outcome outcome, ProcessTeam* team) {
     return outcome;
 }
 
-/// As CommandLine::prepare(), which does not know the folders of a comparison.
+/// Like CommandLine::prepare(), which does not know the folders of a comparison.
 Status prepareFolders(const std::vector<std::string>& folders, const RunArguments& options, const ProcessTeam* team) {
     if (options.out.empty() || (team != nullptr && !team->isRoot())) return {};
     for (const std::string& folder : folders)
@@ -261,7 +262,7 @@ CommandResult compare(const std::vector<runtime::RunConfig>& configs, const RunA
 }
 
 CommandResult run(const RunArguments& options, ProcessTeam* team) {
-    // Processes of one run would have to agree on its last step; their launcher ends them.
+    // Processes of one run would have to agree on its last step, so they are ended by their launcher instead.
     std::optional<EndOnSignal> end;
     if (!severalProcesses(team)) end.emplace();
     const std::stop_token end_early = end ? end->token() : std::stop_token();

@@ -17,7 +17,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// The schedule with the chunks of --vpp, or with the smallest number that it accepts.
+/// The schedule with the number of chunks given by --vpp, or with the smallest number that it supports.
 Result<Schedule> withChunks(const ScheduleRequest& options, const std::string& name, const CostModel& times) {
     Result<Schedule> asked = options.sibling(name, times);
     if (asked.ok()) return asked;
@@ -39,7 +39,7 @@ Result<std::vector<Schedule>> schedulesOf(const Comparison& comparison, const Co
     return schedules;
 }
 
-/// Blocks on each rank.
+/// Number of blocks on each rank.
 Result<int> blocksPerRank(const std::vector<Schedule>& schedules, std::optional<int> layers) {
     int even = 1;
     for (const Schedule& schedule : schedules)
@@ -57,7 +57,7 @@ Result<int> blocksPerRank(const std::vector<Schedule>& schedules, std::optional<
     return blocks;
 }
 
-/// Weights that are equal bit for bit share a letter.
+/// Groups runs whose weights are equal bit for bit; each group gets a letter.
 std::vector<std::size_t> weightGroups(const std::vector<RecordedRun>& runs) {
     std::vector<std::uint64_t> seen;
     std::vector<std::size_t> groups;
@@ -95,7 +95,7 @@ void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs)
                               late, ops));
 }
 
-/// The rank that held most.
+/// The memory use of the rank that used most.
 const runtime::MemoryUse& largest(const std::vector<runtime::MemoryUse>& memory) {
     return *std::ranges::max_element(memory, {}, &runtime::MemoryUse::total);
 }
@@ -195,7 +195,7 @@ report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool j
 }
 
 Status drawRuns(const SvgOptions& svg, const std::vector<RecordedRun>& runs) {
-    std::deque<CostModel> costs; // keeps its elements in place
+    std::deque<CostModel> costs; // elements must not move
     std::vector<report::Drawn> drawn;
     for (const RecordedRun& recorded : runs) {
         const StepTimeline& step = recorded.run.steps[recorded.report.typicalStep()];

@@ -6,10 +6,10 @@
 
 namespace bubblescope::cli {
 
-/// Options of commands that model a recorded run. `request` outlives the parsing.
+/// Options for commands that model a recorded run. `request` must outlive the parsing.
 void addRunModelOptions(Command command, RunModelRequest& request);
 
-/// The run, with the ranks' clocks aligned as `analyze` does. Shows on a terminal how far it is.
+/// Loads the run and aligns the ranks' clocks, as `analyze` does. Shows the progress on a terminal.
 [[nodiscard]] Result<AlignedRun> loadAligned(const RunModelRequest& request);
 
 } // namespace bubblescope::cli

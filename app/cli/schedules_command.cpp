@@ -56,12 +56,12 @@ Value familyOf(const ScheduleFamily& family) {
                          {"forms", std::move(list)}};
 }
 
-/// A line with its name, such as "    limits       m ≥ 1"; left out where there is nothing to say.
+/// A line with a name, such as "    limits       m ≥ 1"; empty if there is no text.
 std::string item(std::string_view name, std::string_view text) {
     return text.empty() ? std::string{} : report::wrapped(fmt::format("    {:<11}  ", name), text);
 }
 
-/// Where ranks differ in what holds at a position, its expressions follow one another.
+/// If ranks differ at a position, their expressions are listed one after another.
 std::string positionsText(const FamilyForm& form) {
     std::string text;
     std::string_view last;
@@ -77,7 +77,7 @@ std::string positionsText(const FamilyForm& form) {
     return text;
 }
 
-/// Each expression once, with whose orders it holds for where they differ.
+/// Each expression once; if orders differ, with the orders that it applies to.
 std::string peaksText(const std::vector<FamilyForm>& forms) {
     std::vector<std::pair<std::string, std::vector<std::string_view>>> peaks;
     for (const FamilyForm& form : forms) {
@@ -129,7 +129,7 @@ constexpr std::string_view kSymbols =
     "one chunk: t_f forward, t_b whole backward, t_i and t_w its halves for the input and the weights, t_fb an "
     "overlapped pair; c the latency of a transfer. Bubbles are per rank. Activations count forward ops of one chunk.";
 
-/// A row of a table in Markdown, in which the bar means the next cell.
+/// A row of a Markdown table, in which a bar would start the next cell.
 std::string markdownRow(const std::vector<std::string>& cells) {
     std::string out = "|";
     for (const std::string& cell : cells) {
@@ -175,7 +175,7 @@ CommandResult list(const SchedulesArguments& options) {
     for (const std::string& name : options.names) {
         families.push_back(findScheduleFamily(name));
         if (families.back() == nullptr) {
-            return makeSchedule({name, "", 1, 1}).error(); // names those there are
+            return makeSchedule({name, "", 1, 1}).error(); // its error lists the existing names
         }
     }
     if (families.empty()) {

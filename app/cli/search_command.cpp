@@ -43,7 +43,7 @@ struct SearchArguments {
     [[nodiscard]] bool asksForActions() const { return lowering.wanted() || queues.given(); }
 };
 
-/// "80GiB,40GiB".
+/// Parses sizes such as "80GiB,40GiB".
 Result<std::vector<std::int64_t>> parseSizes(std::string_view text) {
     std::vector<std::int64_t> sizes;
     while (!text.empty()) {
@@ -59,7 +59,7 @@ Result<SplitBackward> splitBackward(std::string_view word) {
     return word == "on" ? SplitBackward::On : word == "off" ? SplitBackward::Off : SplitBackward::Auto;
 }
 
-/// Asks a job to stop when a signal comes, or its time is up.
+/// Asks a job to stop when a signal arrives or its time is up.
 class StoppedJob {
 public:
     explicit StoppedJob(const StopSignals& signals, std::optional<std::chrono::milliseconds> limit = {})
@@ -79,7 +79,7 @@ private:
     JobControl control_;
 };
 
-/// Progress on a terminal, and the end that Ctrl-C asks for.
+/// Shows progress on a terminal, and ends the search on Ctrl-C.
 class SearchView {
 public:
     explicit SearchView(StopSignals& signals) : signals_(signals) {}
@@ -109,21 +109,21 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
     const StoppedJob searched(signals);
     BUBBLESCOPE_ASSIGN(FoundOrder found, searchOrder(request, searched.control(),
                                                      [&view](const SearchProgress& now) { return view(now); }));
-    // It may be a family's order after all. Of large ones it takes long to find out.
+    // The order may belong to a family. For large orders it takes a long time to find out.
     constexpr std::chrono::milliseconds kNaming{500};
     const StoppedJob named(signals, kNaming);
     found.schedule = matchSchedule(found.schedule, {}, named.control()).schedule;
     return found;
 }
 
-/// The order with PyTorch's actions, if actions are asked for.
+/// The order with PyTorch's actions, if actions were requested.
 Result<LoweredSchedule> loweredOrder(const SearchArguments& options, const Schedule& order) {
     LoweringRequest lowering = options.lowering;
     if (options.asksForActions() && !lowering.wanted()) lowering.lower = "torch";
     return lowering.lowered(order, {});
 }
 
-/// Whether the order that was found can hang.
+/// Adds whether the order found can hang.
 Status addVerdict(const SearchArguments& options, const LoweredSchedule& lowered, report::Document& document) {
     if (!options.asksForActions()) return {};
     BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));

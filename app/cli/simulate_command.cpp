@@ -44,7 +44,7 @@ struct SimulateArguments {
     bool ops = false;
     bool json = false;
 
-    /// A table that others read is not to be mixed with a report.
+    /// A table for other programs must not be mixed with a report.
     [[nodiscard]] bool writesToStandardOutput() const {
         return csv == kStandardOutput || latex == kStandardOutput || markdown == kStandardOutput ||
                figure == kStandardOutput;
@@ -53,7 +53,7 @@ struct SimulateArguments {
 
 constexpr TimeNs kUsualForward{1'000'000};
 
-/// Sends and streams that a model states, which actions and communicators replace.
+/// True if a model specifies sends and streams, which actions and communicators replace.
 bool statesTransfers(const TransferModel& transfers) {
     return transfers.sends != SendMode::Asynchronous || transfers.streams != CommStreams::Unlimited ||
            transfers.on_compute_stream;
@@ -74,7 +74,7 @@ Status checkWeightTimes(const WeightTimes& times, const std::vector<std::vector<
                       fmt::format("add {}", Field("lower").is("torch")));
 }
 
-/// With its actions if it has any and another kind of transfers is not asked for, or if actions are asked for.
+/// Simulates with actions if they were requested, or if the order has any and no other kind of transfers was requested.
 Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, const CostModel& costs) {
     const bool asked = options.lowering.wanted() || options.queues.given();
     if (statesTransfers(costs.transfers)) {
@@ -128,7 +128,7 @@ Status draw(const SimulateArguments& options, std::span<const report::SweptRun> 
     return options.svg.write(drawn);
 }
 
-/// The schedules of --compare follow the first.
+/// The schedules of --compare follow the first one.
 std::vector<SweepAxis> axesOf(const SimulateArguments& options, const ScheduleRequest& request) {
     std::vector<SweepAxis> axes = options.axes;
     if (options.compare.empty()) return axes;
@@ -147,7 +147,7 @@ bool sweepsOver(std::span<const SweepAxis> axes, Field field) {
     return std::ranges::find(axes, field, &SweepAxis::field) != axes.end();
 }
 
-/// The chunks per rank that the op times refer to; none: those of each order.
+/// The number of chunks per rank that the op times refer to; none: that of each order.
 Result<std::optional<int>> chunksOfTimes(const SimulateArguments& options, const ScheduleRequest& request,
                                          std::span<const SweepAxis> axes) {
     if (options.times_of == "op") return std::optional<int>();
@@ -161,7 +161,7 @@ Result<std::optional<int>> chunksOfTimes(const SimulateArguments& options, const
     return cuts ? std::optional<int>(1) : std::nullopt;
 }
 
-/// Rejects what only one schedule can have.
+/// Rejects options that apply to a single schedule only.
 Status checkSweep(const SimulateArguments& options) {
     const std::string_view one = !options.out.empty()           ? "--out"
                                  : options.choices              ? "--communication-choices"

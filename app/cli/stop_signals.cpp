@@ -25,7 +25,7 @@ void EndOnSignal::watch() {
     }
     ask_.request_stop();
     fmt::print(stderr, "bubblescope: the run ends with this step; press again to stop at once\n");
-    // From now on the signals have their default effect.
+    // From now on the signals have their default effect again.
     sigset_t deadly;
     ::sigemptyset(&deadly);
     ::sigaddset(&deadly, SIGINT);

@@ -12,7 +12,7 @@
 
 namespace bubblescope::cli {
 
-/// Makes SIGINT and SIGTERM waitable, so that a program that is stopped can still report its results.
+/// Makes it possible to wait for SIGINT and SIGTERM, so that a program that is stopped can still report its results.
 class StopSignals {
 public:
     StopSignals() {
@@ -40,9 +40,9 @@ private:
     bool came_ = false;
 };
 
-/// While an object of this class exists, the first SIGINT or SIGTERM asks a run to end with the step that is running,
-/// and prints that; a second one ends the process at once. To be created before the threads that must not receive the
-/// signals.
+/// While an object of this class exists, the first SIGINT or SIGTERM asks a run to end after the current step, and
+/// prints a message; a second signal ends the process immediately. Create it before the threads that must not receive
+/// the signals.
 class EndOnSignal {
 public:
     EndOnSignal();
@@ -56,7 +56,7 @@ private:
     void watch();
 
     StopSignals signals_;
-    Descriptor over_; ///< readable when the watch must end
+    Descriptor over_; ///< readable when the watching thread must end
     std::stop_source ask_;
     std::thread watcher_;
 };

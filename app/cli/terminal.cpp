@@ -17,12 +17,12 @@
 namespace bubblescope::cli {
 namespace {
 
-/// The narrowest text that can be read.
+/// The narrowest width at which text is readable.
 constexpr std::size_t kLeastWidth = 40;
 
 struct Terminal {
     TerminalOptions options;
-    // Launchers give processes a terminal that no user watches.
+    // Launchers may give processes a terminal that no user is watching.
     bool output = isatty(STDOUT_FILENO) != 0 && !launchedAs();
     bool error = isatty(STDERR_FILENO) != 0;
     pid_t pager = -1;
@@ -53,7 +53,7 @@ Size sizeOf(int file) {
     return size;
 }
 
-/// The size of standard output when the process started, since a pager replaces it.
+/// The size of standard output when the process started, because a pager replaces standard output later.
 const Size& outputSize() {
     static const Size size = terminal().output ? sizeOf(STDOUT_FILENO) : Size{};
     return size;
@@ -69,7 +69,7 @@ bool colors(bool is_terminal) {
     return is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
 }
 
-/// The pager as a shell runs it; empty without a pager.
+/// The pager as a shell command; empty if there is no pager.
 std::string pagerCommand() {
     std::string command = terminal().options.pager;
     if (command.empty()) command = variable("BUBBLESCOPE_PAGER");
@@ -121,7 +121,7 @@ void startPager(std::size_t lines) {
     std::fflush(stdout);
     int ends[2];
     if (pipe(ends) != 0) return;
-    const std::string line = command + " || exec cat"; // a pager that is not installed
+    const std::string line = command + " || exec cat"; // in case the pager is not installed
     setenv("LESS", "FRX", 0);                          // NOLINT(concurrency-mt-unsafe): nothing reads it meanwhile
     signal(SIGPIPE, SIG_IGN);                          // a user who closes the pager early has read enough
     const pid_t child = fork();

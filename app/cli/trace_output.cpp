@@ -38,7 +38,7 @@ Status writeTraceAs(const std::string& format, const std::filesystem::path& file
 Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step) {
     const std::string format = traceFormatOf(file).value_or("perfetto");
     if (format == "perfetto") return perfetto::writeTimeline(file, info, {&step, 1});
-    // Other formats are written from slices, which Perfetto's file holds.
+    // Other formats are written from slices, which the Perfetto file contains.
     BUBBLESCOPE_ASSIGN(
         const TemporaryFolder folder,
         TemporaryFolder::make("bubblescope", runError("cannot create a temporary folder", "end the name in .pftrace")));

@@ -14,17 +14,18 @@
 
 namespace bubblescope::cli {
 
-/// What names of the formats below end in, packed or not.
+/// The file name endings of the formats below, with and without compression.
 [[nodiscard]] std::vector<std::string> traceEndings();
-/// "chrome", "perfetto", "csv" or "svg" by the name's ending, before the one that asks for packing; none for others.
+/// "chrome", "perfetto", "csv" or "svg" according to the name's ending, ignoring one for compression; none for other
+/// endings.
 [[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
 
-/// Writes all of a trace as "chrome", "perfetto" or "csv", and `problems`, those of reading it, where the format has
-/// room for them. Data that cannot be written is reported in `log`.
+/// Writes a whole trace as "chrome", "perfetto" or "csv". `problems` found while reading it are included if the format
+/// has a place for them. Data that cannot be written is reported in `log`.
 [[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
                                   DiagnosticLog& log, std::span<const Diagnostic> problems = {});
 
-/// Writes a made-up step in the format of the file's name, as Perfetto's where that is unknown.
+/// Writes a synthetic step in the format of the file's name, or in Perfetto's format if the ending is unknown.
 [[nodiscard]] Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step);
 
 } // namespace bubblescope::cli

@@ -31,7 +31,7 @@ struct ValidateArguments {
     bool json = false;
 };
 
-/// The file's actions; if it has none and queues are asked about, PyTorch's.
+/// The file's actions; if it has none and queues must be checked, those that PyTorch would generate.
 Result<LoweredSchedule> lowered(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(LoweredSchedule read, readLoweredFile(options.file));
     LoweringRequest lowering = options.lowering;

@@ -14,7 +14,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// In the folder of this program, if installed; in the sibling folder, in a build; else in PATH.
+/// Searches this program's folder (if installed), the sibling folder (in a build), and PATH.
 std::string findGui() {
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -32,7 +32,7 @@ int exitCodeOf(const WhatifArguments& options, const Run& run, const RunModel& m
     return over || (asksToFail(options, "straggling") && study.slowdown >= kStragglingSlowdown) ? 1 : 0;
 }
 
-/// The exit code for the steps as they would be.
+/// The exit code for the predicted steps.
 int exitCodeOf(const WhatifArguments& options, const Prediction& prediction) {
     TimeNs idle{0};
     for (const Prediction::RankBubble& rank : prediction.ranks)

@@ -40,7 +40,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// As small as the page that is shown: hidden ones must not make the window higher.
+/// A stack only as large as the visible page, because hidden pages must not make the window higher.
 class Pages : public QStackedWidget {
 public:
     using QStackedWidget::QStackedWidget;
@@ -50,7 +50,7 @@ public:
     }
 };
 
-/// A slice's own track; of others all.
+/// A slice's own track; for other items all tracks.
 std::vector<TrackId> tracksOf(const Session& session, const ItemRef& item) {
     if (item.kind != ItemKind::Slice) return {};
     return {session.run.trace->sliceTracks()[session.slice(item)]};
@@ -86,7 +86,7 @@ CentralArea::CentralArea(const Sources& sources, QWidget* parent)
                                          summary_, trace_bar, overview_, new ReferenceBar(from_.state, this), rows})
         column->addWidget(bar);
     column->addWidget(pages_, 1);
-    // Asked while the timeline is used: nothing may move below the pointer.
+    // The question appears while the timeline is used, so nothing may move below the pointer.
     column->addWidget(makeWheelQuestion());
     column->addWidget(makeNotesQuestion());
 }
@@ -158,12 +158,12 @@ void CentralArea::connectTeaching() {
         if (teach_->isVisible()) from_.state.mark(teach_->allMatches());
     });
     connect(teach_, &TeachPanel::reopenRequested, &from_.tabs, [&tabs = from_.tabs](Taught taught) {
-        taught.ranks = tabs.front().taught.ranks; // which are stated elsewhere
+        taught.ranks = tabs.front().taught.ranks; // these are specified elsewhere
         tabs.reopen(taught);
     });
 }
 
-/// Teaching is open in the tabs where it was opened, and stays open when their trace is read again.
+/// The teaching panel is open in the tabs where it was opened, and stays open when their trace is read again.
 void CentralArea::followTrace() {
     const SessionPtr& session = from_.state.session();
     auto files = session ? session->run.files : std::vector<std::filesystem::path>();
@@ -189,7 +189,7 @@ void CentralArea::teach(bool by_schedule) {
     if (!already && item.kind == ItemKind::Slice) teach_->setExample(static_cast<SliceId>(item.index));
 }
 
-/// The context menu of the selected op, bubble, transfer, check or slice. Deletes itself when it closes.
+/// The context menu of an op, bubble, transfer, check or slice. Deletes itself when it closes.
 QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     MenuEntries entries("itemMenu", *timeline_, this);
     const SessionPtr session = from_.state.session();
@@ -219,7 +219,7 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
         state->setRows(std::move(rows));
     });
     entries.add("itemNote", tr("Add a &note"), [notes = &from_.notes, state] {
-        state->measure({}); // the note is about the item, not about a range
+        state->measure({}); // otherwise the note would be about a range
         notes->addHere();
     });
     if (slice && !steps && !session->isBeginning())
@@ -237,7 +237,7 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     entries.add("itemSame", tr("&Find similar"),
                 [search = search_, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
     entries.addSeparator();
-    // The text of a bubble takes a while to make, so it is made only when it is asked for.
+    // The text of a bubble takes a while to create, so this is done only on request.
     entries.add("itemCopyText", tr("&Copy as text"),
                 [session, item] { QApplication::clipboard()->setText(copyAsText(*session, item)); });
     entries.addCopy("itemCopyJson", tr("Copy as &JSON"), copyAsJson(*session, item));
@@ -279,7 +279,7 @@ QWidget* CentralArea::makeNotesQuestion() {
     return bar;
 }
 
-/// Asks for traces that were opened together and share no time.
+/// Asks about traces that were opened together but do not overlap in time.
 QWidget* CentralArea::makeApartQuestion() {
     auto* bar =
         new QuestionBar(tr("These files do not overlap in time: most of the time axis between them is empty."), this);

@@ -33,14 +33,15 @@ class TraceTabs;
 class UnopenedPanel;
 class WelcomePanel;
 
-/// The middle of the window: the tabs, bars that appear when they have something to show, the overview, and one page:
-/// the timeline, a preview of the trace while it loads, a notice that a watched run is awaited, or the first page.
-/// Connects these parts with one another; recreated when the language changes. Belongs to the GUI thread.
+/// The central part of the window: the tabs, bars that appear when they have something to show, the overview, and one
+/// page. The page is the timeline, a preview of the trace while it loads, a notice while waiting for a watched run, or
+/// the welcome page. Connects these parts with each other; recreated when the language changes. Belongs to the GUI
+/// thread.
 class CentralArea : public QWidget {
     Q_OBJECT
 
 public:
-    /// The data that is shown. Must outlive the area.
+    /// The data to show. It must outlive the area.
     struct Sources {
         ViewState& state;
         ThemeManager& themes;
@@ -62,27 +63,27 @@ public:
     [[nodiscard]] UnopenedPanel& unopened() const { return *unopened_; }
     [[nodiscard]] IdealOverlay& ideal() const { return *ideal_; }
 
-    /// Brings the page that fits the open trace to the front.
+    /// Brings the page that suits the open trace to the front.
     void showPage();
-    /// An open trace stays in sight until the next one is loaded.
+    /// Shows the preview; an open trace stays visible until the next one is loaded.
     void showPreview();
     /// Gives the keyboard focus to the page.
     void focusPage();
 
-    /// The timeline as it is shown, with a title and a legend.
+    /// A picture of the timeline as shown, with a title and a legend.
     [[nodiscard]] QImage timelinePicture() const;
-    /// A title for pictures, and the figures of what is shown.
+    /// A title and the key figures of the content, for pictures.
     [[nodiscard]] PictureFrame pictureFrame() const;
-    /// A name for the file.
+    /// A name for the picture's file.
     [[nodiscard]] QString pictureName() const;
 
 signals:
     /// A statement of the answer was chosen.
     void statementChosen(const bubblescope::Statement& statement);
-    /// For the status bar.
+    /// A message for the status bar.
     void noted(const QString& text, int milliseconds);
     void problemsRequested();
-    /// The user wants the stacks of the selection.
+    /// The user asks for the stacks of the selection.
     void stacksRequested();
 
 private:
@@ -109,13 +110,13 @@ private:
     QPointer<QMenu> slice_menu_;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
-    QWidget* trace_page_ = nullptr; ///< the timeline, and next to it the explanations
+    QWidget* trace_page_ = nullptr; ///< the timeline with the explanations next to it
     TeachPanel* teach_ = nullptr;
-    std::vector<std::filesystem::path> taught_files_;       ///< of the trace in front
-    std::set<std::vector<std::filesystem::path>> teaching_; ///< the traces whose tabs show it
+    std::vector<std::filesystem::path> taught_files_;       ///< files of the trace in front
+    std::set<std::vector<std::filesystem::path>> teaching_; ///< traces whose tabs show the teaching panel
     LoadPreviewView* preview_ = nullptr;
     UnopenedPanel* unopened_ = nullptr;
-    QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one
+    QLabel* live_waiting_ = nullptr; ///< shown instead of a timeline until there is one
     QWidget* overview_;
     IdealOverlay* ideal_;
 };

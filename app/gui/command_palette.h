@@ -12,7 +12,7 @@ class QMenuBar;
 
 namespace bubblescope::gui {
 
-/// All commands of the menus, found by typing. Each word must occur in the text of an action or of its menus.
+/// Search for commands of all menus by typing. Each word must occur in the text of the action or of its menus.
 class CommandPalette : public QDialog {
     Q_OBJECT
 

@@ -25,14 +25,14 @@ class ThemeManager;
 class ViewState;
 class WhatIfPanel;
 
-/// The panels around a window's timeline, each in a dock. Creates them, brings them to the front, and keeps the user's
-/// arrangement. All panels are hidden while no trace is open, and the panels of pipelines are hidden if the trace has
-/// no pipeline, since empty tables do not help.
+/// The panels around a window's timeline, each in a dock. Creates them, brings them to the front, and remembers the
+/// user's arrangement. All panels are hidden while no trace is open, and panels for pipelines are hidden if the trace
+/// has no pipeline, because empty tables do not help.
 class DockPanels : public QObject {
     Q_OBJECT
 
 public:
-    /// The data that the panels show. Must outlive them.
+    /// The data that the panels show. It must outlive them.
     struct Sources {
         RunLoader loader;
         ViewState& state;
@@ -41,45 +41,46 @@ public:
         LiveController& live;
     };
 
-    /// A child of the window that has the docks.
+    /// The object is a child of the window that has the docks.
     explicit DockPanels(QMainWindow& window);
 
-    /// Fills the docks. Creates them the first time; later calls leave them where they are.
+    /// Fills the docks. The first call creates the docks; later calls leave them where they are.
     void build(const Sources& sources);
     /// Empties the docks.
     void clear();
 
-    /// Brings the panel of that name to the front, such as "anomalies". False if there is none.
+    /// Brings the panel with this name to the front, such as "anomalies". Returns false if there is none.
     bool show(const QString& name);
     void showAnomalies() { bringUp(anomalies_); }
-    /// The panel that shows a statement of the answer.
+    /// Shows the panel for a statement of the answer.
     void showStatement(const Statement& statement);
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }
     void showRange() { bringUp(range_); }
     void showStacks() { bringUp(stacks_); }
-    /// The panel of a watched run belongs to that run's tab: it is hidden with other tabs, and returns as it was left.
-    /// It opens before the first steps, which may be long. Call with each snapshot, and when tabs change.
+    /// Shows or hides the panel of a watched run, which belongs to that run's tab: it is hidden with other tabs, and
+    /// returns as it was left. It opens before the first steps arrive, which may take a while. Call it with each
+    /// snapshot and when tabs change.
     void followLive(const LiveController& live, bool any_steps);
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }
-    /// The panel made by the last build().
+    /// The panel created by the last build().
     [[nodiscard]] ComparePanel& compare() { return *compare_; }
-    /// Actions that show and hide the panels, one each.
+    /// Actions that show and hide the panels, one for each.
     [[nodiscard]] std::vector<QAction*> actions() const;
 
-    /// The subject of the panels: some of them exist only for a pipeline.
+    /// The kind of content that the panels are for: some of them exist only for a pipeline.
     enum class Content : std::uint8_t { Nothing, Trace, Pipeline };
-    /// The panels appear with the first trace, in their last arrangement for its kind, and are hidden with the last.
-    /// True if they appear now.
+    /// The panels appear with the first trace, in their last arrangement for its kind, and disappear with the last
+    /// trace. Returns true if they appear now.
     bool show(Content content);
-    /// The arrangement while the panels are shown. restore() ignores those of other versions of the app.
+    /// The arrangement while the panels are shown. restore() ignores arrangements of other versions of the app.
     [[nodiscard]] QByteArray arrangement() const;
     void restore(const QByteArray& arrangement);
-    /// Arranges the panels as in a new installation.
+    /// Restores the arrangement of a new installation.
     void reset();
 
 signals:
-    /// For the status bar.
+    /// A message for the status bar.
     void message(const QString& text, int milliseconds);
 
 private:
@@ -103,15 +104,15 @@ private:
     QDockWidget* steps_ = nullptr;
     Content content_ = Content::Pipeline;
     QByteArray default_;      ///< the first arrangement
-    QByteArray for_pipeline_; ///< the arrangement, while there is none …
-    QByteArray for_trace_;    ///< … and that of traces without one, if there was any
+    QByteArray for_pipeline_; ///< saved arrangement for traces with a pipeline
+    QByteArray for_trace_;    ///< saved arrangement for other traces
     std::vector<QDockWidget*> of_pipelines_;
     DevicesPanel* device_times_ = nullptr;
     QDockWidget* devices_ = nullptr;
     QDockWidget* details_ = nullptr;
-    bool arranged_ = false;       ///< by the user, or for the window's size
-    bool live_parked_ = false;    ///< LiveController::parked() as of the last followLive()
-    bool live_panel_open_ = true; ///< when the watched run's tab was last left
+    bool arranged_ = false;       ///< true once arranged by the user, or for the window's size
+    bool live_parked_ = false;    ///< LiveController::parked() at the last followLive()
+    bool live_panel_open_ = true; ///< true if the panel was open when the watched run's tab was last left
 };
 
 } // namespace bubblescope::gui

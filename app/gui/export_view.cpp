@@ -26,11 +26,11 @@ namespace {
 
 constexpr double kPngScale = 2;
 constexpr int kHighestFigure = 4000; ///< pixels
-constexpr int kPdfResolution = 96;   ///< one pixel of the screen is one of the page
+constexpr int kPdfResolution = 96;   ///< one pixel of the screen is one pixel of the page
 
 constexpr int kMargin = 12;
 
-/// The size of the parts around the timeline, and of the whole.
+/// The sizes of the parts around the timeline, and of the whole picture.
 struct PictureLayout {
     int header = 0;
     int footer = 0;
@@ -114,7 +114,7 @@ QByteArray asSvg(TimelineView& view, const PictureFrame& frame) {
     return device.takeDocument();
 }
 
-/// Nothing where the view holds bitmaps, as dense rows are.
+/// Nothing if the view contains bitmaps, as dense rows do.
 QByteArray asTikz(TimelineView& view, const PictureFrame& frame) {
     TikzDevice device(layoutOf(view, frame).whole);
     QPainter painter(&device);
@@ -168,7 +168,7 @@ Status exportView(TimelineView& view, const QString& name, const PictureFrame& f
 
 namespace {
 
-/// The shown part, without the selection.
+/// The visible part, without the selection.
 ViewSnapshot forFigure(ViewSnapshot shown) {
     shown.selection = {};
     shown.measured = {};
@@ -187,7 +187,7 @@ Status exportFigure(const ViewState& shown, const Theme& theme, const Figure& fi
     view.setAttribute(Qt::WA_DontShowOnScreen);
     view.resize(static_cast<int>(std::lround(figure.width_mm * PageDevice::kDpi / PageDevice::kMillimetresPerInch)),
                 view.sizeHint().height());
-    view.show(); // lays it out
+    view.show(); // performs the layout
     view.resize(view.width(), std::min(view.heightOfAll(), kHighestFigure));
     Legend legend(themes);
     legend.show(state.pipeline().get());

@@ -11,7 +11,7 @@ class QLineEdit;
 
 namespace bubblescope::gui {
 
-/// Asks how a figure of the timeline is to look, and in which format.
+/// Asks for the style and format of a figure of the timeline.
 class FigureDialog : public QDialog {
     Q_OBJECT
 

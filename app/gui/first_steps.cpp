@@ -10,15 +10,15 @@
 namespace bubblescope::gui {
 namespace {
 
-constexpr std::uint64_t kFirstBytes = std::uint64_t{8} << 20;        // are loaded and shown in a fraction of a second
-constexpr std::uint64_t kSmallest = std::uint64_t{16} * kFirstBytes; // reading them takes little of the whole load
+constexpr std::uint64_t kFirstBytes = std::uint64_t{8} << 20;        // loaded and shown in a fraction of a second
+constexpr std::uint64_t kSmallest = std::uint64_t{16} * kFirstBytes; // so that reading them adds little
 
-/// About how many bytes there are to read, packed files unpacked.
+/// Approximate number of bytes to read, with compressed files counted by their uncompressed size.
 std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
     constexpr std::uint64_t kUnpacked = 8;
     std::uint64_t bytes = 0;
     for (const InputFile& file : files) {
-        if (file.bytes == 0) return 0; // it may be a pipe, which is read once
+        if (file.bytes == 0) return 0; // it may be a pipe, which can be read only once
         const auto extension = file.path.extension();
         bytes += file.bytes * (extension == ".gz" || extension == ".zst" ? kUnpacked : 1);
     }
@@ -35,13 +35,13 @@ SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths
     Result<LoadedTrace> loaded = loader.trace(paths, control, taught);
     if (!loaded.ok()) return nullptr;
     Run run = std::move(loaded).value().run;
-    run.problems.clear(); // they say that the trace ends early
+    run.problems.clear(); // they would report that the trace ends early
     const bool steps = run.info && !run.steps.empty();
     Result<SessionPtr> session =
         steps ? sessionOf(std::move(run), paths, control) : traceSession({std::move(run), std::nullopt}, control);
     return session.ok() ? std::move(session).value() : nullptr;
 } catch (const std::bad_alloc&) {
-    return nullptr; // the load of all steps reports it, if it needs as much
+    return nullptr; // if the complete load needs as much memory, it reports the error
 }
 
 } // namespace bubblescope::gui

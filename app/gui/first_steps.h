@@ -4,10 +4,10 @@
 
 namespace bubblescope::gui {
 
-/// Loads the first megabytes of a trace that takes about a second or longer to load, so that a user can look at them
-/// meanwhile. Shows steps if the trace states its sizes and these megabytes contain whole steps; otherwise the slices
-/// as they were recorded, since a part of a pipeline looks like a smaller pipeline. Null if the trace is small or its
-/// beginning cannot be read. For worker threads.
+/// Loads the first megabytes of a trace that takes about a second or longer to load, so that a user can look at them in
+/// the meantime. Shows steps if the trace declares its sizes and these megabytes contain whole steps; otherwise the
+/// recorded slices, because a part of a pipeline looks like a smaller pipeline. Returns null if the trace is small or
+/// its beginning cannot be read. For worker threads.
 [[nodiscard]] SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
                                         LoadOptions taught);
 

@@ -103,7 +103,7 @@ void KeySheet::resizeEvent(QResizeEvent* event) {
     if (columnsThatFit() != columns_) fill();
 }
 
-/// Distributes what fits the search over the columns; a group's heading stays with its first entry.
+/// Distributes the entries that match the search over the columns; a group's heading stays with its first entry.
 void KeySheet::fill() {
     columns_ = columnsThatFit();
     const QString wanted = line_->text().trimmed();

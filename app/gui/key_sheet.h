@@ -11,7 +11,7 @@ class QScrollArea;
 
 namespace bubblescope::gui {
 
-/// All keys and what the mouse does, in columns by menu, with a line to search them. Fits into the screen.
+/// All keys and mouse actions, in columns by menu, with a search line. Fits the screen.
 class KeySheet : public QDialog {
     Q_OBJECT
 
@@ -22,7 +22,7 @@ public:
         QString text;
     };
 
-    /// Lists the actions with shortcuts of all menus.
+    /// Lists the actions of all menus that have shortcuts.
     KeySheet(const QMenuBar& menus, QWidget* parent);
 
     [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }

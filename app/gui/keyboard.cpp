@@ -21,10 +21,10 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// A place in the order: the part of the window, then the column and the row in it.
+/// A position in the focus order: the part of the window, then the column and row in it.
 using FocusPlace = std::tuple<int, int, int>;
 
-/// The child of the window that contains a widget.
+/// The window's child that contains a widget.
 const QWidget& focusPartOf(const QMainWindow& window, const QWidget& widget) {
     const QWidget* part = &widget;
     while (part->parentWidget() != &window && part->parentWidget() != nullptr)
@@ -32,7 +32,7 @@ const QWidget& focusPartOf(const QMainWindow& window, const QWidget& widget) {
     return *part;
 }
 
-/// A part's corner; of tabs that of the docks below them, so that they come right before the dock in front.
+/// A part's corner. Tabs get the corner of the docks below them, so that they come right before the dock in front.
 QPoint focusCornerOf(const QMainWindow& window, const QWidget& part) {
     if (qobject_cast<const QTabBar*>(&part) == nullptr) return part.pos();
     for (const QDockWidget* dock : window.findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly)) {

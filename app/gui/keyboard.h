@@ -7,14 +7,14 @@ class QWidget;
 
 namespace bubblescope::gui {
 
-/// The widget that Tab leads to from the one that has the focus, or Shift+Tab: the tool bar, then the middle, then the
-/// docks from left to right, each after the tabs that bring it to the front. Never one that is hidden. Null if there is
-/// none.
+/// The widget that Tab or Shift+Tab moves to from the focused one. The order is the tool bar, the centre, then the
+/// docks from left to right, each after the tabs that bring it to the front. Skips hidden widgets. Null if there is no
+/// other widget.
 [[nodiscard]] QWidget* nextInFocusOrder(const QMainWindow& window, bool forward);
 
-/// Leaves keys to the focused widget that are also shortcuts of the window: arrows, Home, Page Up and the like to all
-/// but the timeline, and Escape to text fields. Letters need no guard: text fields claim them themselves. Filters the
-/// events of the application.
+/// Leaves keys that are also shortcuts of the window to the focused widget: arrows, Home, Page Up and similar keys to
+/// everything except the timeline, and Escape to text fields. Letters need no guard, because text fields claim them
+/// themselves. Installed as an event filter on the application.
 class KeyGuard : public QObject {
     Q_OBJECT
 

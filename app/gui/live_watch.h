@@ -12,14 +12,14 @@ namespace bubblescope::gui {
 
 class ThemeManager;
 
-/// Reports that the user works in a dock, by mouse or keyboard. Lives on the GUI thread.
+/// Reports when the user works in a dock with mouse or keyboard. Lives on the GUI thread.
 class InteractionMonitor : public QObject {
     Q_OBJECT
 
 public:
     using QObject::QObject;
 
-    /// Filters all events of the application while on.
+    /// While on, filters all events of the application.
     void setOn(bool on);
     /// Ignores this dock.
     void setExcept(const QDockWidget* dock) { except_ = dock; }
@@ -45,17 +45,17 @@ public:
 
     [[nodiscard]] LiveController& controller() { return controller_; }
     [[nodiscard]] RunProcess& process() { return process_; }
-    /// Whether a run is watched, or the last watched run has stated its sizes.
+    /// True if a run is being watched, or if the last watched run has reported its sizes.
     [[nodiscard]] bool waiting() const;
     /// The panel in which the user may work without leaving the newest step.
     void setPanel(const QDockWidget* dock) { interactions_.setExcept(dock); }
 
     /// Ends the previous watch.
     void start(const LiveTarget& target);
-    /// Asks the user for a run to watch, or for one to start; watchRequested() or runRequested() follows.
+    /// Asks the user for a run to watch or to start; watchRequested() or runRequested() follows.
     void chooseTarget(QWidget* window);
     void chooseRun(ThemeManager& themes, QWidget* window);
-    /// As above, for an order of the schedule lab.
+    /// As above, for an order from the schedule lab.
     void chooseRunOf(const QString& file, const ScheduleSpec& spec, ThemeManager& themes, QWidget* window);
 
 signals:
@@ -68,7 +68,7 @@ signals:
     /// An error to show at once; failed() follows if nothing can be watched.
     void refused(const bubblescope::Error& error);
     void failed(const bubblescope::Error& error);
-    /// For the status bar.
+    /// A message for the status bar.
     void message(const QString& text, int milliseconds);
 
 private:
@@ -80,7 +80,7 @@ private:
     LiveController controller_;
     RunProcess process_;
     InteractionMonitor interactions_;
-    bool loaded_ = false; ///< whether loaded() was emitted for this watch
+    bool loaded_ = false; ///< true if loaded() was emitted for this watch
 };
 
 } // namespace bubblescope::gui

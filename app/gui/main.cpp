@@ -26,11 +26,11 @@ int complain(const QString& message, const char* hint) {
 constexpr const char* kNoDisplayHint =
     "Run it in a desktop session or with ssh -X, or use --screenshot OUT.png to get a picture without a display.";
 
-/// Qt aborts when it cannot connect to the display that the environment names; this prints a readable message.
+/// Qt aborts if it cannot connect to the display named in the environment; this prints a readable message.
 void reportFatal(QtMsgType type, const QMessageLogContext&, const QString& message) {
     if (type == QtFatalMsg)
         std::_Exit(complain(QStringLiteral("cannot open a window: the display does not respond"), kNoDisplayHint));
-    // The toolkit's messages about a machine without a screen do not help with a screenshot.
+    // The toolkit's messages about a machine without a screen are not helpful for a screenshot.
     if (type == QtCriticalMsg) std::fprintf(stderr, "%s\n", qUtf8Printable(message));
 }
 
@@ -54,7 +54,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
         },
         Qt::SingleShotConnection);
     if (options.sized) window.resize(options.size);
-    // A size that was remembered from another screen, or requested, must not move controls outside the screen.
+    // A size that was requested, or remembered from another screen, must not move controls off the screen.
     window.resize(window.size().boundedTo(window.screen()->availableSize()));
     window.show();
     gui::openAsAsked(window, options);
@@ -65,7 +65,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
 
 int main(int argc, char** argv) {
     bubblescope::setFieldWords(gui::fieldLabels());
-    std::signal(SIGXFSZ, [](int) {}); // writing beyond a limit of the shell's is an error like a full disk
+    std::signal(SIGXFSZ, [](int) {}); // writing beyond a shell's file size limit is an error like a full disk
     // Parsed before the application object exists: help and version need no display.
     QString error;
     const auto early = gui::parseOptions(toArguments(argc, argv), error);

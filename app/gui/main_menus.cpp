@@ -33,7 +33,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Builds the menus one by one; the window is the context of all their actions.
+/// Builds the menus one after another; the window is the context of all their actions.
 class MenuBuilder {
     Q_DECLARE_TR_FUNCTIONS(MainMenus)
 
@@ -52,7 +52,7 @@ private:
     QMenu* addMenu(const QString& title) { return window_.menuBar()->addMenu(title); }
     QAction* addCommand(QMenu& menu, Command command);
     void addCommands(QMenu& menu, std::initializer_list<Command> commands);
-    /// The action is enabled while a trace is open, or while one with a pipeline is.
+    /// The action is enabled only while a trace is open, or only while a trace with a pipeline is open.
     void needsTrace(QAction* action) { needs(action, &ViewState::session); }
     void needsPipeline(QAction* action) { needs(action, &ViewState::pipeline); }
     void needs(QAction* action, const SessionPtr& (ViewState::*what)() const);
@@ -141,7 +141,7 @@ void MenuBuilder::fillRecent(QMenu& menu) {
     menu.clear();
     const QList<QStringList> recent = RecentFiles::load();
     for (const QStringList& paths : recent) {
-        // Ampersands in file names are not mnemonics.
+        // Ampersands in file names must not become mnemonics.
         QString text = recentText(paths);
         menu.addAction(text.replace(QLatin1Char('&'), QStringLiteral("&&")), &window_,
                        [&window = window_, paths] { window.openBeside(paths); });
@@ -211,7 +211,7 @@ void MenuBuilder::addCopy(QMenu& edit) {
             if (state.selection()) QApplication::clipboard()->setText(content(*state.session(), state.selection()));
         });
         action->setObjectName(QString::fromLatin1(name));
-        // Tables and text fields copy their selected text.
+        // Tables and text fields copy their selected text themselves.
         action->setShortcutContext(Qt::WidgetShortcut);
         to_.timeline.addAction(action);
         actions.push_back(action);
@@ -327,7 +327,7 @@ void MenuBuilder::addLanguages(QMenu& view) {
         group->addAction(action);
     };
     add(Language::System, tr("Same as &system"));
-    // Language names are not translated, so that users find their own in any language.
+    // Language names are not translated, so that users find their language in any language.
     add(Language::English, QStringLiteral("English"));
     add(Language::Chinese, QStringLiteral("简体中文"));
 }

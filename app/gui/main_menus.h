@@ -36,14 +36,14 @@ struct MenuTargets {
 /// The object name of the action that runs a command of the timeline.
 [[nodiscard]] QString commandActionName(Command command);
 
-/// Fills the window's empty menu bar, in the user's language. All keys are shortcuts of the window, wherever in it the
-/// focus is; see KeyGuard.
+/// Fills the window's empty menu bar, in the user's language. All keys are shortcuts of the window, wherever the focus
+/// is in it; see KeyGuard.
 void buildMenus(MainWindow& window, const MenuTargets& targets);
 
-/// Adds the choice of the timeline's rows to a menu: lanes, order and groups. `state` must outlive the menu.
+/// Adds the options for the timeline's rows to a menu: lanes, order and groups. `state` must outlive the menu.
 void fillRowsMenu(QMenu& menu, ViewState& state);
 
-/// Adds the tool bar to a window whose menus are built: the most frequent of their actions, with icons.
+/// Adds the tool bar to a window whose menus have been built: their most frequently used actions, with icons.
 [[nodiscard]] QToolBar* makeToolBar(MainWindow& window);
 
 } // namespace bubblescope::gui

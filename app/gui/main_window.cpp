@@ -46,7 +46,7 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     connect(drops, &FileDrops::openBesideRequested, this, &MainWindow::openBeside);
     connect(drops, &FileDrops::openEachRequested, this, &MainWindow::openEach);
     connect(drops, &FileDrops::compareRequested, this, &MainWindow::compareWith);
-    // The central widget and the docks stay when the language changes, so that nothing moves.
+    // The central widget and the docks are kept when the language changes, so that nothing moves.
     setCentralWidget(new QWidget(this));
     (new QVBoxLayout(centralWidget()))->setContentsMargins(0, 0, 0, 0);
     build();
@@ -57,13 +57,13 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
 }
 
 MainWindow::~MainWindow() {
-    // The views use the members; QObject would delete them after the members.
+    // The views use the members, and QObject would delete the views after the members.
     clear();
     delete manual_;
 }
 
-/// Connects what survives a rebuild of the window. The views have connected to the state before, so they are up to date
-/// when the window is notified.
+/// Connects the parts that survive a rebuild of the window. The views were connected to the state first, so they are up
+/// to date when the window is notified.
 void MainWindow::connectParts() {
     connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
     connect(&tabs_, &TraceTabs::loadStarted, this, [this] { centre_->message().hide(); });
@@ -96,7 +96,7 @@ void MainWindow::connectParts() {
     connect(&notes_, &NoteStore::failed, this, &MainWindow::showError);
     if (auto* const application = qobject_cast<Application*>(QCoreApplication::instance()))
         connect(application, &Application::failed, this, &MainWindow::showError);
-    // Queued: the signal may come from a menu that the rebuild deletes.
+    // Queued, because the signal may come from a menu that the rebuild deletes.
     connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
     connect(&preferences_, &Preferences::timeStyleChosen, this, &MainWindow::rebuild, Qt::QueuedConnection);
 }
@@ -128,7 +128,7 @@ void MainWindow::build() {
                      "install one, such as Noto Sans CJK (Debian package fonts-noto-cjk), and restart"));
 }
 
-/// Deletes all that build() makes.
+/// Deletes everything created by build().
 void MainWindow::clear() {
     docks_->clear();
     delete centre_;
@@ -139,7 +139,7 @@ void MainWindow::clear() {
     explorer_ = nullptr;
 }
 
-/// Rebuilds all widgets in the current language. Their content is part of the state and is kept.
+/// Rebuilds all widgets in the current language. Their content is part of the state, and is kept.
 void MainWindow::rebuild() {
     tabs_.saveViews();
     state_.setReference(nullptr);
@@ -147,7 +147,7 @@ void MainWindow::rebuild() {
     build();
     if (manual_ != nullptr) manual_->setLanguage(languages_.current());
     showRecent();
-    if (state_.session()) emit state_.sessionChanged(); // the new views have missed it
+    if (state_.session()) emit state_.sessionChanged(); // the new views have missed this signal
     tabs_.restoreViews();
     showSession();
 }
@@ -221,7 +221,7 @@ void MainWindow::showSession() {
                                                : DockPanels::Content::Trace;
     if (docks_->show(content) && live().active() && !live().parked()) docks_->showLive();
     showHovered({});
-    // Problems are known for all steps, but not for the first steps of a trace that still loads.
+    // Problems are known for the complete trace, but not for the first steps of a trace that is still loading.
     const bool known = session != nullptr && !tabs_.front().first_steps_only;
     status_->showProblems(known ? std::optional(session->run.problems.size()) : std::nullopt);
 }
@@ -235,7 +235,7 @@ void MainWindow::showLive() {
 }
 
 void MainWindow::showHovered(const ItemRef& item) {
-    // The details panel has what does not fit here.
+    // The details panel shows what does not fit here.
     status_->setHovered(state_.session() == nullptr ? QString()
                         : item                      ? oneLine(*state_.session(), item)
                                                     : tr("Wheel zooms, drag moves, click selects; ? shows all keys"));

@@ -20,8 +20,9 @@ class ManualWindow;
 class ScheduleExplorer;
 class StatusLine;
 
-/// Puts the app together: the open traces (TraceTabs), the watched run (LiveWatch), the panels (DockPanels), the menus
-/// (buildMenus) and the views in the middle (CentralArea). ViewState holds what is shown; the views define how.
+/// Connects the parts of the app: the open traces (TraceTabs), the watched run (LiveWatch), the panels (DockPanels),
+/// the menus (buildMenus) and the views in the centre (CentralArea). ViewState holds what is shown; the views define
+/// how it is shown.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 
@@ -42,7 +43,7 @@ public:
     void closeTab(int tab) { tabs_.close(tab); }
     [[nodiscard]] int tabCount() const { return tabs_.count(); }
     [[nodiscard]] int currentTab() const { return tabs_.current(); }
-    /// Saves all tabs and the arrangement of the panels; shows errors. Watched runs are left out.
+    /// Saves all tabs and the arrangement of the panels; shows errors. Watched runs are not saved.
     void saveSession(const QString& file);
     void openSession(const QString& file) { tabs_.openSession(file); }
     /// Compares the open run with another one.
@@ -51,18 +52,18 @@ public:
     void watch(const LiveTarget& target);
     /// Starts our own runtime and watches it.
     void runSchedule(const RunPlan& plan);
-    /// Brings the panel of that name to the front, such as "anomalies". False if there is none.
+    /// Brings the panel with this name to the front, such as "anomalies". Returns false if there is none.
     bool showPanel(const QString& name) { return docks_->show(name); }
 
-    /// Opens the schedule explorer, or brings it to the front; the first time with sizes and times of the open run.
+    /// Opens the schedule explorer, or brings it to the front; the first time, with sizes and times of the open run.
     ScheduleExplorer& openExplorer();
     void showIdeal(bool on);
-    /// Opens the manual, or brings it to the front; at a page unless `page` is empty.
+    /// Opens the manual or brings it to the front, at a page unless `page` is empty.
     ManualWindow& openManual(const QString& page = {});
-    /// Opens one of demoTraces(), created if necessary.
+    /// Opens one of demoTraces(), creating it if necessary.
     void openDemo(const QString& name);
 
-    /// Actions of the menus and the first page that ask for more, such as files.
+    /// Actions of the menus and the welcome page that ask for more input, such as files.
     void chooseFiles();
     void chooseDirectory();
     /// Offers open tabs, recent runs, files and folders.
@@ -119,7 +120,7 @@ private:
     TraceTabs tabs_;
     DockPanels* docks_;
 
-    // Rebuilt with the language.
+    // Rebuilt when the language changes.
     QToolBar* tools_ = nullptr;
     CentralArea* centre_ = nullptr;
     StatusLine* status_ = nullptr;

@@ -31,7 +31,7 @@ namespace {
 
 const QString kRoot = QStringLiteral(":/manual/");
 
-/// The folder of a language's pages below that of the English ones; empty for English.
+/// The folder of a language's pages, relative to that of the English ones; empty for English.
 QString translationFolder(Language language) {
     return language == Language::Chinese ? languageKey(language) + QLatin1Char('/') : QString();
 }
@@ -122,7 +122,7 @@ QString sectionName(const QString& title) {
 
 namespace {
 
-constexpr int kDrawingWidth = 760; ///< logical pixels; about the width of a readable page
+constexpr int kDrawingWidth = 760; ///< logical pixels; the approximate width of a readable page
 constexpr int kPathRole = Qt::UserRole;
 
 } // namespace
@@ -137,12 +137,12 @@ void ManualBrowser::showPage(const ManualPage& page, const QString& section) {
         QTextTableFormat format = table->format();
         format.setBorderCollapse(true);
         format.setBorderStyle(
-            QTextFrameFormat::BorderStyle_Solid); // otherwise half of the lines are too light to be seen
+            QTextFrameFormat::BorderStyle_Solid); // otherwise half of the lines are too light to be visible
         format.setBorderBrush(palette().color(QPalette::Mid));
         format.setCellPadding(4);
         table->setFormat(format);
     }
-    moveCursor(QTextCursor::Start); // at the end it would be scrolled to
+    moveCursor(QTextCursor::Start); // otherwise the view would scroll to its place at the end
     verticalScrollBar()->setValue(0);
     if (section.isEmpty()) return;
     for (QTextBlock block = document()->begin(); block.isValid(); block = block.next()) {
@@ -331,7 +331,7 @@ void ManualWindow::markPage() {
     }
 }
 
-/// Lists the pages that contain all of the words.
+/// Lists the pages that contain all words.
 void ManualWindow::filter() {
     const QStringList words = search_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
     for (int row = 0; row < pages_->count(); ++row) {
@@ -343,7 +343,7 @@ void ManualWindow::filter() {
     }
 }
 
-/// Goes to the next match in this page, or else in the next listed page.
+/// Goes to the next match on this page, or on the next listed page.
 void ManualWindow::findNext() {
     const QString text = search_->text().trimmed();
     if (text.isEmpty() || browser_->find(text)) return;

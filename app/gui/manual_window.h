@@ -16,11 +16,12 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// A page of the built-in manual. `path` is relative to resources/manual, as in "schedules/1f1b.md", and is the same in
-/// every language. The Chinese text of a page is in zh_CN under that path; without one the English text is shown.
+/// A page of the built-in manual. `path` is relative to resources/manual, such as "schedules/1f1b.md", and is the same
+/// in every language. The Chinese text of a page is stored in zh_CN under the same path; if there is none, the English
+/// text is shown.
 struct ManualPage {
     QString path;
-    QString file; ///< path of the text, as in "zh_CN/schedules/1f1b.md"; its links are relative to it
+    QString file; ///< path of the text, such as "zh_CN/schedules/1f1b.md"; its links are relative to it
     QString title;
     QString text; ///< Markdown, without the parts for maintainers
 };
@@ -28,10 +29,10 @@ struct ManualPage {
 inline const QString kManualFirstPage = QStringLiteral("index.md");
 inline const QString kFirstStepsPage = QStringLiteral("first-steps.md"); ///< for new users of the app
 
-/// All pages: those that the first page lists, in that order, then the schedules, then the examples that pages link to,
+/// All pages: those listed on the first page, in that order, then the schedules, then the examples that pages link to,
 /// which are files of other types. Read once per language. GUI thread only.
 [[nodiscard]] const std::vector<ManualPage>& manualPages(Language language = Language::English);
-/// Null if there is none.
+/// Null if there is no such page.
 [[nodiscard]] const ManualPage* findManualPage(const QString& path, Language language = Language::English);
 /// The target of a link in a page's file: the path of a page and the section after '#'. The path is empty for links
 /// that leave the manual.
@@ -40,7 +41,7 @@ struct ManualLink {
     QString section;
 };
 [[nodiscard]] ManualLink manualLink(const QString& file, const QString& link);
-/// The name under which links refer to a section of this title.
+/// The name that links use for a section with this title.
 [[nodiscard]] QString sectionName(const QString& title);
 
 /// Shows a page of the manual with its drawings.
@@ -55,7 +56,7 @@ public:
     [[nodiscard]] const QString& file() const { return file_; } ///< file name of the page, with its language
     /// The number of headings that start at or above the upper edge. A page has the same headings in all languages.
     [[nodiscard]] int headingsPassed() const;
-    /// Scrolls so that this many headings have been passed; the last one is at the upper edge.
+    /// Scrolls so that this many headings have been passed, with the last one at the upper edge.
     void passHeadings(int count);
     [[nodiscard]] QVariant loadResource(int type, const QUrl& name) override;
 
@@ -64,7 +65,7 @@ private:
     QString file_;
 };
 
-/// The manual window: a list of pages, filtered by a search, and the chosen page. Pages are those of the application's
+/// The manual window: a list of pages, filtered by a search, and the chosen page. The pages are in the application's
 /// language.
 class ManualWindow : public QWidget {
     Q_OBJECT
@@ -72,10 +73,10 @@ class ManualWindow : public QWidget {
 public:
     explicit ManualWindow(ThemeManager& themes, Language language = Language::English, QWidget* parent = nullptr);
 
-    /// Replaces all texts and keeps the open page at its section. Call after the application's language has changed.
+    /// Replaces all texts, keeping the open page at its section. Call it after the application's language has changed.
     void setLanguage(Language language);
 
-    /// False if the page does not exist.
+    /// Returns false if the page does not exist.
     bool open(const QString& path, const QString& section = {});
     [[nodiscard]] const QString& path() const { return browser_->path(); }
 

@@ -81,7 +81,7 @@ QString readDemo(const QCommandLineParser& parser, Options& out) {
                                     : OptionText::tr("--demo needs one of %1").arg(names.join(QStringLiteral(", ")));
 }
 
-/// Reads and checks options with values; returns the message of the first wrong one.
+/// Reads and checks options with values; returns the message for the first invalid one.
 QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
         const auto size = parseSize(parser.value(QStringLiteral("size")));

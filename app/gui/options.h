@@ -27,42 +27,42 @@ inline constexpr QLatin1StringView kKeysPanel{"keys"};
 struct Options {
     bool help = false;
     bool version = false;
-    QString screenshot; ///< empty: interactive
-    bool force = false; ///< whether the picture may replace a file
+    QString screenshot; ///< empty = interactive
+    bool force = false; ///< true if the picture may replace a file
     QSize size{1280, 800};
-    bool sized = false; ///< --size was given
+    bool sized = false; ///< true if --size was given
     std::optional<ThemeChoice> theme;
     std::optional<Language> language;
-    std::optional<int> step;        ///< the step's number
-    QString panel;                  ///< to bring to the front, such as "anomalies"; empty = default
-    bool counters = false;          ///< memory and other counters below the ranks
+    std::optional<int> step;        ///< number of the step
+    QString panel;                  ///< panel to bring to the front, such as "anomalies"; empty = default
+    bool counters = false;          ///< show memory and other counters below the ranks
     bool ideal = false;             ///< show the ideal step below the observed one
     std::vector<FlowOverlay> flows; ///< drawn over the ops
     struct Place {
         int rank = 0;
-        TimeNs time{0}; ///< in the step
+        TimeNs time{0}; ///< time within the step
     };
     std::optional<Place> select; ///< the item to select
-    std::optional<int> unfold;   ///< a rank whose raw lanes to show
+    std::optional<int> unfold;   ///< a rank whose raw lanes are shown
     QStringList rules;           ///< files with further recognition rules
-    QString mesh;                ///< the job's mesh; empty = as stated by the traces
+    QString mesh;                ///< the job's mesh; empty = as declared by the traces
     QString mesh_order;
-    QString demo;                   ///< name of one of demoTraces(); there are no files then
+    QString demo;                   ///< name of one of demoTraces(); there are then no files
     QString compare;                ///< a run to compare with; empty = none
-    std::optional<LiveTarget> live; ///< a run to watch; there are no files then
+    std::optional<LiveTarget> live; ///< a run to watch; there are then no files
     QStringList files;
 };
 
-/// Needs no application object. On wrong usage sets `error` and returns nothing.
+/// Needs no application object. On invalid usage it sets `error` and returns nothing.
 [[nodiscard]] std::optional<Options> parseOptions(const QStringList& arguments, QString& error);
 [[nodiscard]] QString helpText();
 
-/// Loads traces with these options, and with what views ask for besides. Reads the files with rules each time. Errors:
-/// those of loadTrace(), Usage for the mesh, Input for rules.
+/// Loads traces with these options and with what views request in addition. Reads the files with rules each time.
+/// Errors: those of loadTrace(), Usage for the mesh, Input for rules.
 [[nodiscard]] RunLoader loaderOf(const Options& options);
 
-/// Whether a window can be shown. False only if that is certain; allows the program to print a clear message before the
-/// toolkit aborts.
+/// True if a window can be shown. False only if that is certainly impossible; the program can then print a clear
+/// message before the toolkit aborts.
 [[nodiscard]] bool displayAvailable();
 
 } // namespace bubblescope::gui

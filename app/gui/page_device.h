@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// A page in pixels of 1/96 inch, on which an engine of our own draws.
+/// A page measured in pixels of 1/96 inch, on which our own paint engine draws.
 class PageDevice : public QPaintDevice {
 public:
     static constexpr int kDpi = 96;
@@ -30,14 +30,14 @@ protected:
         case PdmPhysicalDpiX:
         case PdmPhysicalDpiY: return kDpi;
         case PdmDevicePixelRatio: return 1;
-        default: return QPaintDevice::metric(metric); // further forms of the ratio
+        default: return QPaintDevice::metric(metric); // other forms of the ratio
         }
     }
 
     QSize size_;
 };
 
-/// The size in pixels of a page's text.
+/// The size of a page's text in pixels.
 [[nodiscard]] inline double pixelSize(const QFont& font) {
     return font.pixelSize() > 0 ? font.pixelSize() : font.pointSizeF() * PageDevice::kDpi / 72;
 }

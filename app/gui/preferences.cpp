@@ -33,12 +33,12 @@ const QString kFontSizeKey = QStringLiteral("font/points");
 constexpr int kLeastPoints = 6;
 constexpr int kMostPoints = 32;
 
-/// Those that differ from the default, by name.
+/// The thresholds that differ from the default, by name.
 Thresholds storedThresholds() {
     Thresholds thresholds;
     QSettings settings;
     settings.beginGroup(kThresholdsKey);
-    // A name or a value of another version is left out.
+    // Names and values of other versions are ignored.
     for (const QString& name : settings.childKeys())
         (void)setThreshold(thresholds, name.toStdString(), settings.value(name).toDouble());
     return thresholds;
@@ -99,7 +99,7 @@ void Preferences::chooseStepShownFirst(StepShownFirst which) {
 }
 
 void Preferences::applyFontSize(int points) {
-    static const qreal of_system = QApplication::font().pointSizeF(); // before it is first changed
+    static const qreal of_system = QApplication::font().pointSizeF(); // the size before it is first changed
     font_size_ = points;
     QFont font = QApplication::font();
     font.setPointSizeF(points == 0 ? of_system : points);

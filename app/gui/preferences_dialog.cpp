@@ -19,7 +19,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// A row with a choice of values, the current one chosen.
+/// A row with a list of values, with the current one selected.
 template <class Value>
 void addChoice(QFormLayout& form, const char* name, const QString& label,
                const std::vector<std::pair<Value, QString>>& values, Value current,

@@ -8,7 +8,7 @@ class QFormLayout;
 
 namespace bubblescope::gui {
 
-/// All preferences in one place. Each is applied as it is chosen.
+/// All preferences in one place. Each change applies immediately.
 class PreferencesDialog : public QDialog {
     Q_OBJECT
 

@@ -18,7 +18,7 @@ struct RowsMenuText {
     Q_DECLARE_TR_FUNCTIONS(RowsMenu)
 };
 
-/// A menu entry that changes the choice of rows, and is checked while the choice has it.
+/// A menu entry that changes the choice of rows, and is checked while the change is in effect.
 struct RowEntry {
     std::function<bool(const RowChoice&)> is;
     std::function<void(RowChoice&, bool)> set;

@@ -21,7 +21,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kPauseMs = 20; ///< between checks whether background jobs are done
+constexpr int kPauseMs = 20; ///< interval between checks whether background jobs are finished
 const QString kExplorer = QStringLiteral("lab");
 const QString kManual = QStringLiteral("manual");
 
@@ -58,7 +58,7 @@ Status selectAt(MainWindow& window, const Options::Place& place) {
 }
 
 int write(QWidget& widget, const Options& options) {
-    // Docks get their final sizes once the events of the first showing are handled.
+    // Docks get their final sizes only after the events of the first showing have been handled.
     QApplication::sendPostedEvents();
     const std::string file = options.screenshot.toStdString();
     if (!widget.grab().save(options.screenshot, "PNG"))
@@ -66,13 +66,13 @@ int write(QWidget& widget, const Options& options) {
     return 0;
 }
 
-/// Saves a picture and quits once no background work is left.
+/// Saves a picture and quits once there is no background work left.
 void writeWhenIdle(QWidget& widget, const Options& options) {
     auto* timer = new QTimer(&widget);
     QObject::connect(timer, &QTimer::timeout, &widget, [&widget, timer, options] {
         if (QThreadPool::globalInstance()->activeThreadCount() > 0) return;
         timer->stop();
-        // Results that were just posted come first.
+        // Handles results that were just posted first.
         QTimer::singleShot(kPauseMs, &widget, [&widget, options] { QApplication::exit(write(widget, options)); });
     });
     timer->start(kPauseMs);

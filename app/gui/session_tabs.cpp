@@ -18,14 +18,14 @@ Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
     SavedSession session;
     for (std::size_t tab = 0; tab < tabs_.size(); ++tab) {
         const TraceTab& trace = tabs_[tab];
-        // A run that is being watched is in no file yet.
+        // A run that is being watched is not stored in a file yet.
         if (trace.paths.isEmpty() || (!trace.session && !trace.failure)) continue;
         if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
         session.traces.push_back(
             {toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal, trace.taught});
         if (!trace.first_steps_only) continue;
         forgetPartOfTrace(session.traces.back().view);
-        if (!trace.session->hasSteps()) session.traces.back().view = {}; // its clock is another
+        if (!trace.session->hasSteps()) session.traces.back().view = {}; // its clock differs
     }
     if (session.traces.empty())
         return usageError(tr("There is no open trace to save in a session").toStdString(),
@@ -78,7 +78,7 @@ void TraceTabs::finishSession() {
                    tr("locate them in their tabs; the session keeps them").toStdString()));
 }
 
-/// A trace of a session, or of a tab that is opened again, keeps its tab and what was saved of it.
+/// A trace of a session, or of a tab that is opened again, keeps its tab and what was saved about it.
 void TraceTabs::keepUnopened(const Request& request, const Error& error) {
     if (opening_) ++opening_->failed;
     if (request.own_tab) {
@@ -96,8 +96,8 @@ void TraceTabs::keepUnopened(const Request& request, const Error& error) {
 
 namespace {
 
-/// The files of a trace as the user has located them: as many as before, or those of the same names in the folder of
-/// the first.
+/// The files of a trace as located by the user: as many as before, or those with the same names in the folder of the
+/// first.
 QStringList located(const QStringList& before, const QStringList& chosen) {
     const QFileInfo first(chosen.front());
     const bool folder = first.isDir() && before.size() > 1;

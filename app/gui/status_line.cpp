@@ -27,7 +27,7 @@ StatusLine::StatusLine(QStatusBar& bar, TraceTabs& tabs)
     problems_->setToolTip(tr("Damaged, lost or guessed data"));
     connect(problems_, &QToolButton::clicked, this, &StatusLine::problemsRequested);
     bar.addPermanentWidget(problems_);
-    // Gives a message all of the room. The status bar hides visible widgets only, and right after a rebuild none is
+    // Gives a message all the space. The status bar hides only visible widgets, and right after a rebuild none is
     // visible.
     const auto make_room = [this](const QString& message) { hover_->setVisible(message.isEmpty()); };
     connect(&bar, &QStatusBar::messageChanged, hover_, make_room);

@@ -117,7 +117,7 @@ public:
         const QPointF place = transform().map(at);
         const QFont font = item.font();
         const double size = pixelSize(font);
-        // A viewer may have other fonts; the text keeps its width, so that it still fits.
+        // A viewer may have other fonts, so the text's width is fixed to make it fit.
         body().text(
             place.x(), place.y(), item.text().toStdString(),
             joined({fmt::format(R"(font-family="{}, sans-serif" font-size="{}")",
@@ -183,7 +183,7 @@ private:
         return joined({fill, stroke()});
     }
 
-    /// Lines from lower left to upper right.
+    /// The pattern of lines from lower left to upper right.
     int hatchOf(const QColor& colour) {
         if (hatch_ != 0 && colour == hatch_colour_) return hatch_;
         hatch_colour_ = colour;

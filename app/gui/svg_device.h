@@ -8,16 +8,16 @@
 
 namespace bubblescope::gui {
 
-/// Records what a QPainter draws as an SVG document: rectangles, lines, polygons, paths, texts, pixmaps, hatched
-/// backgrounds and rectangular clips. Qt's QSvgGenerator drops clips and textures before Qt 6.7, and writes a group of
-/// attributes for every rectangle.
+/// Records the drawing of a QPainter as an SVG document: rectangles, lines, polygons, paths, texts, pixmaps, hatched
+/// backgrounds and rectangular clips. Qt's QSvgGenerator ignores clips and textures before Qt 6.7, and writes a group
+/// of attributes for every rectangle.
 class SvgDevice : public PageDevice {
 public:
     explicit SvgDevice(const QSize& size);
     ~SvgDevice() override;
 
     [[nodiscard]] QPaintEngine* paintEngine() const override;
-    /// Returns the document once the painter has ended.
+    /// Returns the document after the painter has ended.
     [[nodiscard]] QByteArray takeDocument();
 
 private:

@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    /// In PostScript's points, as TikZ has them under "bp".
+    /// In PostScript points, which TikZ calls "bp".
     [[nodiscard]] static double scaled(double pixels) { return pixels * 72 / kDpi; }
     [[nodiscard]] std::string point(const QPointF& at) const {
         return fmt::format("({:.2f},{:.2f})", scaled(at.x()), scaled(height_ - at.y()));

@@ -8,17 +8,17 @@
 
 namespace bubblescope::gui {
 
-/// Records what a QPainter draws as a TikZ picture for LaTeX: rectangles, lines, polygons, texts, hatching and
-/// rectangular clips. Texts are the document's own fonts. TikZ has no bitmaps: see hasBitmaps().
+/// Records the drawing of a QPainter as a TikZ picture for LaTeX: rectangles, lines, polygons, texts, hatching and
+/// rectangular clips. Texts use the document's own fonts. TikZ has no bitmaps: see hasBitmaps().
 class TikzDevice : public PageDevice {
 public:
     explicit TikzDevice(const QSize& size);
     ~TikzDevice() override;
 
     [[nodiscard]] QPaintEngine* paintEngine() const override;
-    /// Whether something was drawn that the document cannot hold.
+    /// True if something was drawn that the document cannot contain.
     [[nodiscard]] bool hasBitmaps() const;
-    /// Returns the document once the painter has ended.
+    /// Returns the document after the painter has ended.
     [[nodiscard]] QByteArray takeDocument();
 
 private:

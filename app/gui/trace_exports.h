@@ -14,13 +14,13 @@ class ThemeManager;
 class TraceTabs;
 class ViewState;
 
-/// What leaves the window: pictures and the report of the open trace, and the command that reports on it. Does nothing
+/// Exports of a window: pictures and the report of the open trace, and the command that reports on it. Does nothing
 /// without an open trace. GUI thread only.
 class TraceExports : public QObject {
     Q_OBJECT
 
 public:
-    /// Must outlive the object, which is a child of `centre`.
+    /// They must outlive the object, which is a child of `centre`.
     struct Sources {
         const ViewState& state;
         const ThemeManager& themes;
@@ -31,10 +31,10 @@ public:
     TraceExports(const Sources& sources, QWidget& window);
 
     void chooseFigure();
-    /// As one page, as `analyze` writes it.
+    /// Saves the report as one page, like `analyze`.
     void chooseReport();
     void copyCommand();
-    /// Copies what the timeline shows.
+    /// Copies a picture of the timeline.
     void copyPicture();
 
 signals:

@@ -20,7 +20,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// The view of a trace whose first slices were shown; empty if these were all slices.
+/// The view of a trace whose first slices were shown; empty if these were all its slices.
 ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const Session& whole) {
     ViewSnapshot view;
     if (seen && whole.run.trace) view.range = rangeInWhole(*seen, *whole.run.trace).value_or(TimeRange{});
@@ -40,7 +40,7 @@ bool isSession(const QStringList& paths) {
 
 TraceTabs::TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent)
     : QObject(parent), loader_(std::move(loader)), state_(state), live_(live), notes_(notes) {
-    // A load that threw has no result.
+    // A load that threw an exception has no result.
     connect(&job_, &BackgroundJob::runningChanged, this, [this](bool running) {
         if (running) return;
         QTimer::singleShot(0, this, [this] {
@@ -62,7 +62,7 @@ QTabBar* TraceTabs::makeBar(QWidget* parent) {
     bar_->setTabsClosable(true);
     bar_->setExpanding(false);
     bar_->setElideMode(Qt::ElideMiddle);
-    bar_->setFocusPolicy(Qt::NoFocus); // Ctrl+Tab switches tabs; keys stay with the timeline
+    bar_->setFocusPolicy(Qt::NoFocus); // Ctrl+Tab switches tabs; the keyboard focus stays with the timeline
     updateBar();
     connect(bar_, &QTabBar::currentChanged, this, &TraceTabs::show);
     connect(bar_, &QTabBar::tabCloseRequested, this, &TraceTabs::close);
@@ -96,7 +96,7 @@ void TraceTabs::updateBar() {
 
 void TraceTabs::saveViews() {
     TraceTab& tab = inFront();
-    if (tab.failure) return; // as it was saved
+    if (tab.failure) return; // it keeps what was saved
     tab.session = state_.session();
     tab.view = state_.session() ? state_.snapshot() : ViewSnapshot{};
     tab.seen = seenOfBeginning();
@@ -151,7 +151,7 @@ void TraceTabs::close(int tab) {
     if (is_loading) loadNext();
 }
 
-/// The last tab is emptied instead: the window returns to its initial state.
+/// The last tab is emptied instead, so that the window returns to its initial state.
 void TraceTabs::remove(int tab) {
     const bool was_live = tabs_[static_cast<std::size_t>(tab)].live;
     if (count() == 1) {
@@ -177,7 +177,7 @@ void TraceTabs::showLive(const QString& title) {
         tab.live = false; // only one run is watched at a time
         tab.alert.clear();
     }
-    // Tabs of a run that never showed anything are closed.
+    // Closes tabs of a run that never showed anything.
     for (int tab = count() - 1; tab >= 0; --tab) {
         if (tab == current_ || !tabs_[static_cast<std::size_t>(tab)].empty()) continue;
         tabs_.erase(tabs_.begin() + tab);
@@ -189,7 +189,7 @@ void TraceTabs::showLive(const QString& title) {
     updateBar();
 }
 
-/// Brings a new tab to the front, or the one in front if it is empty. Its content is not shown yet.
+/// Brings a new tab to the front, or uses the one in front if it is empty. Its content is not shown yet.
 void TraceTabs::addTab() {
     ideal_->setOn(false);
     compare_->restore({});
@@ -269,7 +269,7 @@ void TraceTabs::load(const Request& request) {
     dropFirstSteps();
     load_name_ = nameOfTrace(request.paths);
     emit loadStarted(load_name_);
-    loadFirstSteps(request); // before the other steps, where there is one thread only
+    loadFirstSteps(request); // started first, because there may be only one thread
     const auto preview = std::make_shared<LoadPreview>();
     preview_ = preview;
     job_.start(
@@ -300,8 +300,8 @@ void TraceTabs::loadFirstSteps(const Request& request) {
         [this, request](SessionPtr begun) { showFirstSteps(request, std::move(begun)); });
 }
 
-/// The interval in view, on the clock of Trace::originInFile(), if this shows the beginning of a trace without steps so
-/// far, and not all of that.
+/// The visible interval, on the clock of Trace::originInFile(), if the views show only a part of the beginning of a
+/// trace without steps so far.
 std::optional<TimeRange> TraceTabs::seenOfBeginning() const {
     if (!state_.session() || !state_.session()->isBeginning()) return std::nullopt;
     const VisibleRange& shown = state_.range();
@@ -321,19 +321,19 @@ void TraceTabs::showFirstSteps(const Request& request, SessionPtr begun) {
     notes_.open(request.paths.front().toStdString());
 }
 
-/// Null if there is none.
+/// Null if there is no such tab.
 TraceTab* TraceTabs::tabOfFirstSteps() {
     const auto found = std::ranges::find_if(tabs_, &TraceTab::first_steps_only);
     return found == tabs_.end() ? nullptr : &*found;
 }
 
-/// Closes the tab with the first steps of a load that was cancelled, if there is one.
+/// Closes the tab with the first steps of a cancelled load, if there is one.
 void TraceTabs::dropFirstSteps() {
     first_steps_.cancel();
     if (const TraceTab* const tab = tabOfFirstSteps()) remove(static_cast<int>(tab - tabs_.data()));
 }
 
-/// Whether the views show the first steps otherwise than they did at first.
+/// True if the view of the first steps has been changed since they were first shown.
 bool TraceTabs::viewIsUsed() const {
     return ideal_->on() || !compare_->state().paths.isEmpty() || !isSameView(state_.snapshot(), first_view_);
 }
@@ -361,7 +361,7 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
     emit loaded();
 }
 
-/// Shows the loaded trace: if the front tab has its beginning, in place of that and with the current view.
+/// Shows the loaded trace. If the front tab has its beginning, replaces that and keeps the current view.
 void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     const bool goes_on = front().first_steps_only;
     const bool keeps_view = goes_on && front().session->hasSteps() && session->hasSteps() && viewIsUsed();
@@ -375,7 +375,7 @@ void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     bool ideal = request.ideal;
     if (keeps_view) {
         comparison = compare_->state();
-        comparison.comparison = nullptr; // it is of the first steps
+        comparison.comparison = nullptr; // it belongs to the first steps
         ideal = ideal_->on();
         ideal_->setOn(false);
         state_.completeSession(front().session);
@@ -384,13 +384,13 @@ void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     }
     updateBar();
     emit opened(request.paths);
-    if (!goes_on) emit switched(); // else the focus stays
+    if (!goes_on) emit switched(); // otherwise the focus stays
     notes_.open(request.paths.front().toStdString());
     ideal_->setOn(ideal);
     if (!comparison.paths.isEmpty()) compare_->restore(comparison);
 }
 
-/// Replaces the first steps by the complete trace, in a tab that is not in front.
+/// Replaces the first steps with the complete trace, in a tab that is not in front.
 void TraceTabs::fillBehind(TraceTab& tab, const Request& request, SessionPtr session) {
     const TraceTab begun = std::exchange(tab, tabOf(request.paths, std::move(session), request.taught));
     const bool steps = begun.session->hasSteps() && tab.session->hasSteps();

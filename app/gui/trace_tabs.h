@@ -21,10 +21,10 @@ class IdealOverlay;
 class LiveController;
 class NoteStore;
 
-/// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
-/// tabs. If a trace takes long to load, its beginning is shown meanwhile, provided that the front tab is empty. Reads
-/// and writes
-/// session files, which list all tabs. There is always at least one tab, which may be empty. Lives on the GUI thread.
+/// The open traces, one per tab. It loads one trace at a time in the background, and switches the views' state between
+/// tabs. If a trace takes a long time to load, its beginning is shown in the meantime, provided that the front tab is
+/// empty. It reads and writes session files, which list all tabs. There is always at least one tab, which may be empty.
+/// Lives on the GUI thread.
 class TraceTabs : public QObject {
     Q_OBJECT
 
@@ -32,44 +32,44 @@ public:
     /// All arguments must outlive the tabs.
     TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent = nullptr);
 
-    /// The views whose content tabs save; call before anything is opened, and again after a rebuild.
+    /// The views whose content the tabs save. Call it before anything is opened, and again after a rebuild.
     void setViews(ComparePanel& compare, IdealOverlay& ideal);
-    /// The tab bar, hidden while there is only one tab.
+    /// Creates the tab bar, which is hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
 
-    /// Loads in the background and replaces the content of the tab in front on success, unless that is a watched run,
-    /// which stays in its tab. A newer call supersedes it. A session file replaces all tabs. loaded() is emitted once
-    /// everything requested is loaded.
+    /// Loads the paths in the background and, on success, replaces the content of the tab in front, unless that is a
+    /// watched run, which stays in its tab. A newer call supersedes it. A session file replaces all tabs. loaded() is
+    /// emitted once everything requested is loaded.
     void open(const QStringList& paths);
     /// As above, in a new tab, unless the front tab is empty. Calls are queued.
     void openBeside(const QStringList& paths);
-    /// Loads the trace in front again, with what the user states about it.
+    /// Loads the trace in front again, with the user's statements about it.
     void reopen(const Taught& taught);
-    /// Loads the trace in front, which could not be found, from where the user has located it: from these files, or
-    /// from files of the same names in their folder.
+    /// Loads the trace in front, which was not found, from where the user has located it: from these files, or from
+    /// files with the same names in their folder.
     void locate(const QStringList& paths);
-    /// Opens each file of the tab in front in a tab of its own.
+    /// Opens each file of the tab in front in its own tab.
     void openApart();
-    /// Opens the tab again that was closed last.
+    /// Opens the tab that was closed last again.
     void reopenClosed();
     [[nodiscard]] bool anyClosed() const { return !closed_.empty(); }
-    /// True if a tab has something in it.
+    /// True if any tab has content.
     [[nodiscard]] bool anyOpen() const;
-    /// Cancels the current load and those queued; cancelled() follows.
+    /// Cancels the current and all queued loads; cancelled() follows.
     void cancelLoad();
-    /// Cancels the current load without a signal, for a window that closes.
+    /// Cancels the current load without a signal, for a window that is closing.
     void stopLoad() {
         job_.cancel();
         first_steps_.cancel();
     }
-    /// Opens a tab for a watched run and brings it to the front; an empty front tab is reused. The tab of the run that
-    /// was watched before keeps its content.
+    /// Opens a tab for a watched run and brings it to the front; an empty front tab is reused. The tab of the
+    /// previously watched run keeps its content.
     void showLive(const QString& title);
-    /// Marks the tab of the watched run, which may be behind another one; an empty text removes the mark.
+    /// Marks the tab of the watched run, which may not be in front; an empty text removes the mark.
     void markLive(const QString& alert);
 
     void show(int tab);
-    /// Closing the last tab leaves an empty one.
+    /// Closes a tab; if it is the last one, an empty tab remains.
     void close(int tab);
     /// Shows the tab `by` positions further, wrapping around.
     void turn(int by);
@@ -77,19 +77,21 @@ public:
     [[nodiscard]] int current() const { return current_; }
     [[nodiscard]] const TraceTab& at(int tab) const { return tabs_[static_cast<std::size_t>(tab)]; }
     [[nodiscard]] const TraceTab& front() const { return tabs_[static_cast<std::size_t>(current_)]; }
-    /// What the front trace can be compared with: the traces of other tabs and, if `recent`, those opened before.
+    /// The traces that the front trace can be compared with: those of other tabs and, if `recent`, those opened
+    /// earlier.
     [[nodiscard]] ComparePanel::Choices runsToCompare(bool recent) const;
 
-    /// Save what the views show of the tab in front before a rebuild, and restore it afterwards.
+    /// Saves what the views show for the tab in front before a rebuild; the next function restores it afterwards.
     void saveViews();
     void restoreViews();
 
     /// Saves all tabs and `docks`, the arrangement of the panels. Watched runs are left out. Errors: Usage if no trace
     /// is open, and those of writeSession().
     [[nodiscard]] Status saveSession(const QString& file, const QByteArray& docks);
-    /// Where the tabs of a session go.
+    /// The destination of a session's tabs.
     enum class SessionPlace { InsteadOfTabs, BesideTabs };
-    /// Asks by sessionAsks() where to, if tabs are open. A trace that cannot be loaded keeps its tab.
+    /// If tabs are open, asks where to put the session's tabs by emitting sessionAsks(). A trace that cannot be loaded
+    /// keeps its tab.
     void openSession(const QString& file);
     void openSession(const QString& file, SessionPlace place);
 
@@ -102,30 +104,30 @@ public:
 
 signals:
     void loadStarted(const QString& name);
-    /// One of the requested traces is loaded and in front.
+    /// One of the requested traces has been loaded and is in front.
     void opened(const QStringList& paths);
     /// The views show another tab.
     void switched();
     /// The window's title; empty while nothing is open.
     void titleChanged(const QString& title);
-    /// Everything requested is loaded.
+    /// Everything requested has been loaded.
     void loaded();
-    /// An error to show at once.
+    /// An error to show immediately.
     void refused(const bubblescope::Error& error);
-    /// The same error for callers, always after the call returns.
+    /// The same error for callers, always emitted after the call returns.
     void failed(const bubblescope::Error& error);
     void cancelled();
-    /// openSession() waits for an answer.
+    /// openSession() is waiting for an answer.
     void sessionAsks(const QString& file);
-    /// The last trace of a session is loaded; `docks` is the saved arrangement, possibly empty.
+    /// The last trace of a session has been loaded; `docks` is the saved arrangement and may be empty.
     void sessionOpened(const QByteArray& docks);
 
 private:
     /// A trace to open, and how.
     struct Request {
         QStringList paths;
-        bool own_tab = false;             ///< in a new tab, unless the one in front is empty
-        std::optional<ViewSnapshot> view; ///< if absent, the default view
+        bool own_tab = false;             ///< true for a new tab, unless the one in front is empty
+        std::optional<ViewSnapshot> view; ///< none = the default view
         QStringList compare;
         bool ideal = false;
         Taught taught = {};
@@ -143,7 +145,7 @@ private:
     void showFront();
     void addTab();
     void load(const Request& request);
-    /// False if nothing waits.
+    /// Returns false if nothing is waiting.
     bool loadNext();
     [[nodiscard]] static Request requestOf(const TraceTab& tab);
     void keepUnopened(const Request& request, const Error& error);
@@ -168,17 +170,17 @@ private:
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
     QString load_name_;
-    BackgroundJob first_steps_; ///< loads the first steps of the trace that job_ loads
-    ViewSnapshot first_view_;   ///< the view of the first steps when they were replaced
+    BackgroundJob first_steps_; ///< loads the first steps of the trace that job_ is loading
+    ViewSnapshot first_view_;   ///< the view of the first steps at the time when they were replaced
     std::shared_ptr<const LoadPreview> preview_;
-    std::deque<Request> waiting_; ///< to be loaded next
+    std::deque<Request> waiting_; ///< requests to load next
     std::optional<OpeningSession> opening_;
-    std::vector<Request> closed_; ///< tabs that were closed, the last one at the end
+    std::vector<Request> closed_; ///< closed tabs, the last one at the end
     std::vector<TraceTab> tabs_{1};
     int current_ = 0;
 };
 
-/// Asks whether a session replaces the open tabs, and opens it.
+/// Asks whether a session should replace the open tabs, and opens it.
 void askAboutSession(QWidget& window, TraceTabs& tabs, const QString& file);
 
 } // namespace bubblescope::gui

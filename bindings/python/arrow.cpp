@@ -84,7 +84,7 @@ void finish(Structure& out, std::unique_ptr<Kept<Structure>> kept) {
     out.private_data = kept.release();
 }
 
-/// An array without elements may have no address, which not everybody expects.
+/// An array without elements may have a null address, which some consumers reject.
 const void* addressOf(const void* data) {
     static constexpr std::int64_t kNothing = 0;
     return data == nullptr ? &kNothing : data;
@@ -197,7 +197,7 @@ int streamSchema(ArrowArrayStream* stream, ArrowSchema* out) {
 int streamNext(ArrowArrayStream* stream, ArrowArray* out) {
     auto* const state = static_cast<StreamState*>(stream->private_data);
     if (std::exchange(state->done, true))
-        *out = {}; // released, which is the end
+        *out = {}; // a released array marks the end
     else
         tableArray(*out, state->view);
     return 0;

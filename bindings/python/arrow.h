@@ -7,11 +7,12 @@
 #include <cstddef>
 #include <memory>
 
-// Tables by the Arrow PyCapsule interface: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html.
-// Columns are passed on without a copy; their consumer keeps the table alive.
+// Exports tables through the Arrow PyCapsule interface:
+// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. Columns are exported without a copy;
+// their consumer keeps the table alive.
 namespace bubblescope::python {
 
-/// Rows of a table, shared by all that look at it.
+/// Rows of a table, shared by all Python objects that refer to it.
 struct TableView {
     std::shared_ptr<const report::DataTable> table;
     std::size_t first = 0;

@@ -16,8 +16,8 @@
 
 namespace bubblescope::python {
 
-/// Raises the exception of bubblescope.errors for the error, with the text that the command line prints, but with
-/// keywords in place of options.
+/// Raises the exception of bubblescope.errors that corresponds to the error. Its text is the command line's, with
+/// Python keywords instead of options.
 [[noreturn]] void raise(const Error& error);
 
 template <class T>
@@ -30,8 +30,8 @@ inline void check(const Status& status) {
     if (!status.ok()) raise(status.error());
 }
 
-/// Runs `work(control)` on another thread and returns its result. Meanwhile other Python threads run, `progress` (None,
-/// or a callable that takes the bytes done and in total) is called from time to time, and Ctrl+C or an exception in
+/// Runs `work(control)` on another thread and returns its result. Meanwhile other Python threads can run. `progress`
+/// (None, or a callable that takes the bytes read and the total) is called from time to time; Ctrl+C or an exception in
 /// `progress` stops the work. Needs the GIL.
 template <class Work>
 auto callInterruptibly(const pybind11::object& progress, const Work& work) {

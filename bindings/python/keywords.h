@@ -17,47 +17,47 @@
 
 namespace bubblescope::python {
 
-/// The keyword arguments of a call, which fill in requests. After the last request the caller calls end().
+/// The keyword arguments of a call, used to fill in requests. After the last request the caller calls end().
 class Keywords {
 public:
     explicit Keywords(const pybind11::dict& given);
 
-    /// Leaves `into` unchanged if the keyword is not given, or None.
+    /// Leaves `into` unchanged if the keyword is missing or None.
     template <class T>
     void take(const char* name, T& into) {
         if (const pybind11::object value = taken(name); !value.is_none()) into = value.cast<T>();
     }
-    /// A path or a text.
+    /// A path or a string.
     void path(const char* name, std::string& into);
-    /// A time: integer nanoseconds, a datetime.timedelta, or a text with a unit.
+    /// A time: integer nanoseconds, a datetime.timedelta, or a string with a unit.
     template <class T>
     void time(const char* name, T& into) {
         if (const pybind11::object value = taken(name); !value.is_none()) into = timeFrom(name, value);
     }
-    /// Integer bytes, or a text with a unit.
+    /// A size: integer bytes, or a string with a unit.
     template <class T>
     void size(const char* name, T& into) {
         if (const pybind11::object value = taken(name); !value.is_none()) into = sizeFrom(name, value);
     }
-    /// A text that `parse` reads: Result<…>(std::string_view).
+    /// A string that `parse` converts: Result<…>(std::string_view).
     template <class T, class Parse>
     void parsed(const char* name, T& into, Parse parse) {
         if (const pybind11::object value = taken(name); !value.is_none())
             into = valueOf(parse(value.cast<std::string>()));
     }
-    /// One of what take() takes, or several.
+    /// One value that take() accepts, or several.
     template <class T>
     void several(const char* name, std::vector<T>& into) {
         for (const auto& value : list(name))
             into.push_back(value.template cast<T>());
     }
-    /// As above, for numbers or texts, as texts.
+    /// As above for numbers or strings, all converted to strings.
     void texts(const char* name, std::vector<std::string>& into);
     void sizes(const char* name, std::vector<std::int64_t>& into);
 
     [[nodiscard]] pybind11::object taken(const char* name);
 
-    /// Raises TypeError if a keyword is left.
+    /// Raises TypeError if a keyword was not used.
     void end() const;
 
 private:
@@ -68,7 +68,7 @@ private:
     pybind11::dict rest_;
 };
 
-/// An order or a family and its sizes, without times. `schedule` may be a schedule object, a name, or None.
+/// Takes an order, or a family and its sizes, without times. `schedule` may be a schedule object, a name, or None.
 void takeSchedule(Keywords& from, ScheduleRequest& into);
 void takeSizes(Keywords& from, ScheduleRequest& into);
 void takeTimes(Keywords& from, ScheduleRequest& into);

@@ -10,7 +10,7 @@ namespace py = pybind11;
 
 namespace {
 
-/// Fields are named after Python's keywords, apart from those that take several values.
+/// Fields are named after the Python keywords, except those that accept several values.
 std::string_view keywordOf(Field field) {
     if (field == Field("step")) return "steps";
     if (field == Field("replica")) return "replicas";

@@ -32,7 +32,7 @@ namespace py = pybind11;
 
 constexpr TimeNs kUsualForward{1'000'000};
 
-/// A simulated step with the order and the times from which it was made.
+/// A simulated step with its order and op times.
 struct SimulatedStep {
     report::Simulated run;
     CostModel costs;
@@ -91,7 +91,7 @@ void writeStep(const SimulatedStep& step, const std::string& file) {
     }));
 }
 
-/// JSON and text.
+/// As JSON and text.
 py::tuple formulaOrder(const py::dict& options) {
     Keywords from(options);
     Planned planned = planOf(from);
@@ -122,7 +122,7 @@ py::tuple searchForOrder(const py::dict& options, const RunHandle* recorded_run,
     OrderRequest order;
     takeSearch(from, order);
     from.end();
-    if (recorded_run != nullptr) order.from = "run"; // sizes come from it
+    if (recorded_run != nullptr) order.from = "run"; // the run provides the sizes
     SearchRequest request = valueOf(order.request());
     std::optional<RecordedOrder> recorded;
     if (recorded_run != nullptr) {
@@ -137,7 +137,7 @@ py::tuple searchForOrder(const py::dict& options, const RunHandle* recorded_run,
         });
     }));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    found.schedule = matchSchedule(found.schedule).schedule; // it may be a family's order after all
+    found.schedule = matchSchedule(found.schedule).schedule; // the order may be that of a family
     const py::tuple answer = answerOf(report::foundOrderDocument(found, recorded, took.count()));
     return py::make_tuple(answer[0], answer[1], Order{found.schedule, request.costs});
 }

@@ -7,13 +7,13 @@
 
 namespace bubblescope::python {
 
-/// A schedule that Python holds, and the times that it was made for.
+/// A schedule owned by Python, and the op times that it was made for.
 struct Order {
     Schedule schedule;
     CostModel costs;
 };
 
-/// The class Order, and the functions that make, simulate, validate and search one.
+/// Adds the class Order, and the functions that make, simulate, validate and search schedules.
 void addOrderFunctions(pybind11::module_& module);
 
 } // namespace bubblescope::python

@@ -17,24 +17,24 @@ namespace bubblescope::python {
 /// A loaded and diagnosed run, or a trace without a pipeline.
 class RunHandle {
 public:
-    /// Loads as `analyze` does.
+    /// Loads the files in the same way as `analyze`.
     RunHandle(const std::vector<std::string>& files, const pybind11::dict& options, const pybind11::object& progress);
 
-    /// Raises the reason if there is no pipeline.
+    /// Raises an exception with the reason if there is no pipeline.
     [[nodiscard]] const DiagnosedRun& diagnosed() const;
     [[nodiscard]] const Run& run() const { return diagnosed_ ? diagnosed_->run : loaded_->run; }
 
-    /// The report document as JSON, `analyze --json`; and as text, as a terminal has it.
+    /// The report as JSON, as `analyze --json` prints it, and as text for a terminal.
     [[nodiscard]] std::string json() const;
     [[nodiscard]] std::string text() const;
-    [[nodiscard]] pybind11::tuple summary() const; ///< JSON and text
-    [[nodiscard]] std::string html() const;        ///< one page
-    /// "steps", "ops" and the like; for a trace without a pipeline what its devices did.
+    [[nodiscard]] pybind11::tuple summary() const; ///< as JSON and text
+    [[nodiscard]] std::string html() const;        ///< as one page
+    /// The table "steps", "ops" or similar; for a trace without a pipeline, a table of device activity.
     [[nodiscard]] report::DataTable table(const std::string& name) const;
     [[nodiscard]] report::DataTable slices(const std::optional<std::string>& category) const;
     /// The rows of a SELECT, see core/query/database.h.
     [[nodiscard]] report::DataTable query(const std::string& sql) const;
-    /// Position among the run's timelines of a step; the typical one if no number is given.
+    /// Index of a step among the run's timelines; of the typical step if no number is given.
     [[nodiscard]] std::size_t timeline(std::optional<int> step, int replica) const;
     [[nodiscard]] std::string svg(std::size_t timeline) const;
 
@@ -44,13 +44,13 @@ public:
 private:
     [[nodiscard]] report::Document document(report::Reader reader) const;
 
-    RunModelRequest request_; ///< the files and the statements about them
+    RunModelRequest request_; ///< the files and the options for them
     std::optional<DiagnosedRun> diagnosed_;
     std::unique_ptr<LoadedTrace> loaded_; ///< for a trace without a pipeline
     std::vector<FileActivity> activity_;  ///< for a trace without a pipeline
 };
 
-/// JSON for programs, and text as the command line prints it.
+/// A document as JSON for programs, and as text as the command line prints it.
 [[nodiscard]] pybind11::tuple answerOf(const report::Section& document);
 
 void addRunClass(pybind11::module_& module);

@@ -24,7 +24,7 @@ struct ColumnView {
     [[nodiscard]] const DataColumn& column() const { return rows.table->columns()[index]; }
 };
 
-/// One of numbers without nulls. pybind11 2.10 cannot say that an object has no buffer, so that only this class has
+/// A column of numbers without nulls. pybind11 2.10 cannot declare that an object has no buffer, so only this class has
 /// one.
 struct NumberView : ColumnView {};
 
@@ -58,7 +58,7 @@ py::object cellOf(const DataColumn& column, std::size_t row) {
 
 py::list cellsOf(const ColumnView& view) {
     const DataColumn& column = view.column();
-    std::vector<py::object> texts; // made once each
+    std::vector<py::object> texts; // each text is created once
     if (column.type() == ColumnType::Text) {
         for (std::size_t i = 0; i < column.texts().size(); ++i)
             texts.push_back(decoded(column.texts().text(i)));

@@ -4,7 +4,7 @@
 
 namespace bubblescope::python {
 
-/// The classes Table and Column.
+/// Adds the classes Table and Column.
 void addTableClasses(pybind11::module_& module);
 
 [[nodiscard]] TableView viewOf(report::DataTable table);

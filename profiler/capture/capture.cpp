@@ -18,19 +18,19 @@
 namespace bubblescope::profiler {
 namespace {
 
-constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< CUPTI does not deliver buffers that are not full
+constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< interval for partly filled buffers
 constexpr TimeNs kShortest{std::chrono::milliseconds(1)};
-constexpr TimeNs kTryAgain{std::chrono::seconds(1)};           ///< after a write that failed
-constexpr TimeNs kExit{std::chrono::milliseconds(900)};        ///< the job's exit waits at most this long
-constexpr TimeNs kExitOfCupti{std::chrono::milliseconds(400)}; ///< of that, for CUPTI
+constexpr TimeNs kTryAgain{std::chrono::seconds(1)};           ///< delay after a failed write
+constexpr TimeNs kExit{std::chrono::milliseconds(900)};        ///< longest delay of the job's exit
+constexpr TimeNs kExitOfCupti{std::chrono::milliseconds(400)}; ///< part of that for CUPTI
 constexpr std::size_t kMostQueued = std::size_t{1} << 16;
-constexpr std::size_t kWordsAtOnce = 1024; ///< between two looks at how much waits to be flushed
+constexpr std::size_t kWordsAtOnce = 1024; ///< words read between two checks of how much waits to be flushed
 constexpr std::string_view kLogName = "capture.log";
 
 Capture* the_capture = nullptr;
 
-/// Blocks signals in the recording thread, because they are meant for the job. A write beyond the file size limit would
-/// otherwise end the job with one.
+/// Blocks signals in the recording thread, because they are meant for the job. Otherwise a write beyond the file size
+/// limit would end the job with a signal.
 class NoSignals {
 public:
     NoSignals() {
@@ -42,7 +42,7 @@ public:
     NoSignals& operator=(const NoSignals&) = delete;
     ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-    /// Removes pending signals caused by our own writes, before they can reach the job.
+    /// Discards pending signals caused by our own writes before they reach the job.
     static void dropOwn() {
         sigset_t ours;
         ::sigemptyset(&ours);
@@ -98,7 +98,7 @@ Capture::Capture(CaptureOptions options, std::vector<std::string> problems)
     : options_(std::move(options)),
       recorder_([this](bool forked) { return beginProcess(forked); }, [this] { wake(); }) {
     queue_.messages = std::move(problems);
-    // Now, while the process can: later it may have used up its descriptors.
+    // Connect while the process can: later it may have used up its descriptors.
     link_.connect(options_.watcher);
     if (link_.isOpen()) recorder_.begin();
     if (!queue_.messages.empty()) {
@@ -107,7 +107,8 @@ Capture::Capture(CaptureOptions options, std::vector<std::string> problems)
     }
 }
 
-/// With the first record of a process. The parent's thread, trace, memory and CUPTI session do not belong to a child.
+/// Called with the first record of a process. A child must not use its parent's thread, trace, memory and CUPTI
+/// session.
 EventMemory* Capture::beginProcess(bool forked) noexcept {
     try {
         if (forked) {
@@ -123,7 +124,7 @@ EventMemory* Capture::beginProcess(bool forked) noexcept {
         }
         const auto bytes = static_cast<std::size_t>(options_.buffer);
         std::unique_ptr<EventMemory> memory = link_.sharedMemory(bytes);
-        // Otherwise what a killed process leaves is lost, without a count.
+        // With private memory, the remaining records of a killed process are lost without a count.
         if (memory == nullptr) memory = EventMemory::create(bytes);
         if (memory == nullptr) return nullptr;
         memory->closeDescriptor();
@@ -132,7 +133,7 @@ EventMemory* Capture::beginProcess(bool forked) noexcept {
         describeProcess(header, began);
         names_.shareIn(header.names, header.names_bytes);
         makeWriter(*memory, began);
-        return memory.release(); // as long as the process
+        return memory.release(); // kept as long as the process exists
     } catch (const std::exception&) {
         return nullptr;
     }
@@ -161,7 +162,7 @@ void Capture::makeWriter(EventMemory& memory, TimeNs began) {
     writer_->addReading(readAllClocks(recorder_.clock()));
 }
 
-/// Writes a message into capture.log, for users who wonder why there is no trace.
+/// Writes a message into capture.log, for users who want to know why there is no trace.
 void Capture::log(const std::string& message) const {
     std::error_code ignored;
     std::filesystem::create_directories(options_.dir, ignored);
@@ -184,7 +185,7 @@ void Capture::state(std::string_view name, std::string_view value) noexcept {
         }
         wake();
     } catch (const std::exception&) {
-        // The job continues; its launcher's data identifies it instead.
+        // The job continues, identified by its launcher's variables instead.
     }
 }
 
@@ -199,7 +200,7 @@ void Capture::event(StatedEvent event) noexcept {
         }
         wake();
     } catch (const std::exception&) {
-        // Out of memory: the job continues without it.
+        // Out of memory: the job continues without a recording.
     }
 }
 
@@ -214,7 +215,7 @@ void Capture::stepValues(std::int64_t step, const StepValues& values) noexcept {
             if (values.*member) stated.args.push_back({std::string(name), *(values.*member)});
         event(std::move(stated));
     } catch (const std::exception&) {
-        // Out of memory: the job continues without it.
+        // Out of memory: the job continues without a recording.
     }
 }
 
@@ -227,7 +228,7 @@ void Capture::message(std::string_view text) noexcept {
         }
         wake();
     } catch (const std::exception&) {
-        // The error cannot be reported anywhere.
+        // There is no place to report the error.
     }
 }
 
@@ -239,7 +240,7 @@ void Capture::wake() noexcept {
         const NoSignals inherited;
         std::thread([this] { loop(); }).detach();
     } catch (const std::exception&) {
-        thread_ = ThreadState::None; // the next thread that records tries again, and the exit writes what there is
+        thread_ = ThreadState::None; // the next thread that records tries again, and stop() writes the rest
     }
 }
 
@@ -279,7 +280,7 @@ void Capture::releaseCupti(std::string_view tool) noexcept {
                 "; ranges and NCCL's operations are recorded to the end");
         if (was_on) stopGpu();
     } catch (const std::exception&) {
-        // The tool finds CUPTI in use, and reports that.
+        // The tool will find CUPTI in use, and report that.
     }
 }
 
@@ -325,7 +326,7 @@ void Capture::takeQueue(CaptureWriter& writer) {
     recorder_.memory()->header().stated_written.fetch_add(queue.events.size(), std::memory_order_relaxed);
 }
 
-/// Whether the file is as it should be.
+/// Returns true if everything could be written.
 bool Capture::write(CaptureWriter& writer, TimeNs now, Flush what) {
     if (what == Flush::Usual && stuck_at_ != TimeNs{0} && now < stuck_at_ + kTryAgain) return false;
     const Status written = what == Flush::Last ? writer.finish(now) : writer.flush(now);
@@ -360,10 +361,10 @@ void Capture::lookAtRunQueue(CaptureWriter& writer, const EventMemory& memory, T
     looked_at_ = now;
 }
 
-/// Takes all records, and writes whenever enough of them wait. Returns whether all could be written.
+/// Takes all records, and writes whenever enough of them are waiting. Returns true if all could be written.
 bool Capture::drain(CaptureWriter& writer, TimeNs now, bool last) {
     bool more = true;
-    // At most one buffer's worth, because records that arrive meanwhile may never end.
+    // Takes at most one buffer's worth, because new records may arrive without end.
     const std::int64_t rounds = options_.buffer / static_cast<std::int64_t>(kWordsAtOnce * sizeof(std::uint64_t)) + 1;
     for (std::int64_t round = 0; more && round < rounds; ++round) {
         if (writer.isFilled() && !write(writer, now, last ? Flush::Retry : Flush::Usual)) return false;
@@ -407,7 +408,7 @@ TimeNs Capture::cycle(bool last) {
         if (last && written) memory->header().ended = 1;
         if (last && !memory->isShared()) stateAccount(writer, *memory, written);
         if (writer.isOver(reading.monotonic)) recorder_.setOn(false);
-        // Much may have arrived while this was written.
+        // Many records may have arrived during the write.
         constexpr double kFull = 0.05;
         if (written && memory->fullness() > kFull) return kShortest;
         return options_.flush;
@@ -418,7 +419,7 @@ TimeNs Capture::cycle(bool last) {
     }
 }
 
-/// Of a process that `record` cannot look into.
+/// For a process whose memory `record` cannot map.
 void Capture::stateAccount(CaptureWriter& writer, EventMemory& memory, bool written) {
     const event_memory::Header& header = memory.header();
     const CaptureWriter::Stated stated = writer.stated();
@@ -428,7 +429,7 @@ void Capture::stateAccount(CaptureWriter& writer, EventMemory& memory, bool writ
     account->files = stated.files;
     account->counts = stated.counts;
     if (!written) {
-        std::int64_t rest = 0; // that was not taken, since what was taken before could not be written
+        std::int64_t rest = 0; // records that were not taken because earlier ones could not be written
         const auto count = [&rest](std::uint32_t, std::span<const std::uint64_t> words, bool) {
             rest += host_record::begins(words[0]) ? 1 : 0;
             return host_record::wordsOf(words[0]);
@@ -445,7 +446,7 @@ void Capture::stateAccount(CaptureWriter& writer, EventMemory& memory, bool writ
     link_.state(*account);
 }
 
-/// Where CUPTI hangs, the job's exit does not.
+/// If CUPTI hangs, it must not block the job's exit.
 void Capture::askToStopGpu() noexcept {
     if (recorder_.memory() == nullptr || thread_ != ThreadState::Runs) return; // a forked child has no session
     const TimeNs until = readSystemClock(CLOCK_MONOTONIC) + kExitOfCupti;
@@ -460,9 +461,10 @@ void Capture::askToStopGpu() noexcept {
     }
 }
 
-/// At exit. If a disk hangs, the job's exit does not: `record` then writes what is left, or counts it.
+/// Runs at exit. If a disk hangs, it must not block the job's exit: `record` then writes the remaining records, or
+/// counts them.
 void Capture::stop() noexcept {
-    if (recorder_.memory() == nullptr) return; // nothing was recorded, or a child that recorded nothing
+    if (recorder_.memory() == nullptr) return; // nothing was recorded here
     stopping_ = true;
     if (thread_ == ThreadState::None) {
         ThreadState none = ThreadState::None;

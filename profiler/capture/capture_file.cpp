@@ -90,7 +90,7 @@ void CaptureFile::setClocks(TimeNs monotonic, TimeNs realtime) {
     if (begun_) encoder_.clockSnapshot(monotonic_, realtime_);
 }
 
-/// Writes what a reader must know about a part before its events.
+/// Writes the description that a reader needs before a part's events.
 void CaptureFile::beginPart() {
     if (begun_) return;
     begun_ = true;
@@ -120,7 +120,7 @@ void CaptureFile::beginPart() {
     encoder_.instant(processUuid(), monotonic_, kCategory, kBegins, viewed(args));
 }
 
-/// A new path of a part, in a folder that is there.
+/// Returns an unused path for a part, in an existing folder.
 std::filesystem::path CaptureFile::pathOf(std::int64_t part) const {
     std::string name = traceName(info_.identity, info_.process);
     if (part > 0) name += "." + std::to_string(part);
@@ -178,7 +178,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part, const BeforeWrit
             parts_.push_back(file_->path());
             ++parts_made_;
         }
-        // A job may clean its folder up: what the file held is still there as long as it is open.
+        // A job may delete files in its folder; the file's content can be recovered as long as it is open.
         if (!file_->isInPlace()) {
             BUBBLESCOPE_TRY(file_->moveTo(pathOf(parts_made_ - 1)));
             parts_.back() = file_->path();
@@ -187,7 +187,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part, const BeforeWrit
         return file_->append(unwritten_);
     };
     if (Status written = write(); !written.ok()) {
-        if (file_ && file_->length() == 0) { // the next flush makes it again
+        if (file_ && file_->length() == 0) { // the next flush creates it again
             std::error_code ignored;
             std::filesystem::remove(file_->path(), ignored);
             file_.reset();
@@ -198,7 +198,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part, const BeforeWrit
     }
     part_bytes_ += static_cast<std::int64_t>(unwritten_.size());
     unwritten_.clear();
-    constexpr std::size_t kMostInterned = std::size_t{4} << 20; // because a job may give each range its own name
+    constexpr std::size_t kMostInterned = std::size_t{4} << 20; // limit, because each range may have a different name
     if (encoder_.internedBytes() > kMostInterned) {
         encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(info_.process.pid));
         encoder_.clockSnapshot(monotonic_, realtime_);
@@ -235,7 +235,7 @@ TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, 
         std::ofstream file(own);
         file << kWords << measured.count() << '\n';
     }
-    // The first process to link decides; its file is complete by then.
+    // The first process to create the link decides; its file is complete by then.
     [[maybe_unused]] const int linked = ::link(own.c_str(), agreed.c_str());
     std::filesystem::remove(own, ignored);
     return readOffset(agreed).value_or(measured);

@@ -21,21 +21,21 @@
 
 namespace bubblescope::profiler {
 
-/// An argument that owns its texts, for slices that are kept until they can be written.
+/// An argument that owns its text, for slices that are kept until they can be written.
 struct OwnedArg {
     std::string name;
     std::variant<std::int64_t, double, std::string> value;
 };
 using OwnedArgs = std::vector<OwnedArg>;
 
-/// The process that a trace belongs to, and where to write it.
+/// The process that a trace belongs to, and where the trace is written.
 struct CaptureFileInfo {
     std::filesystem::path dir;
     RankIdentity identity;
     ProcessInfo process;
     TimeNs began{0};         ///< CLOCK_MONOTONIC; distinguishes processes with the same number
-    std::int64_t size = 0;   ///< bytes of all parts, above which the oldest is removed; 0 = one part, no limit
-    OwnedArgs description{}; ///< further arguments of the instant that begins each part
+    std::int64_t size = 0;   ///< size of all parts in bytes, above which the oldest is removed; 0 = one part, no limit
+    OwnedArgs description{}; ///< further arguments of the instant at the start of each part
 };
 
 /// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. Above four
@@ -51,29 +51,29 @@ public:
 
     explicit CaptureFile(CaptureFileInfo info);
 
-    /// Tracks are sorted by `order`. Each part describes them when it first uses them.
+    /// Tracks are sorted by `order`. Each part describes a track when the track is first used there.
     [[nodiscard]] TrackNumber addTrack(std::string name, std::int32_t order);
     void rename(TrackNumber track, std::string name);
 
-    /// See perfetto::Encoder; times are CLOCK_MONOTONIC. Times of one track must not go backwards: such a time is
-    /// replaced by the track's last one.
+    /// See perfetto::Encoder; times are CLOCK_MONOTONIC. Times on one track must not go backwards: a time that does is
+    /// replaced by the track's latest time.
     void begin(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
     void end(TrackNumber track, TimeNs time);
     void instant(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
     /// An instant on the track of the process as a whole.
     void instant(TimeNs time, std::string_view category, std::string_view name, Args args);
 
-    /// Sets the clocks, read at the same moment: once before any event, then occasionally.
+    /// Sets the clocks, both read at the same moment. Call it once before any event, then occasionally.
     void setClocks(TimeNs monotonic, TimeNs realtime);
 
     /// Writes what has been added since the last flush. Calls `before` with the length that the file will have,
-    /// immediately before writing. Calls `on_part` when a new part replaces a full one, to write again what is still
-    /// open. Error: Run, naming the file; the data is kept, and the next flush retries it first.
+    /// immediately before writing. Calls `on_part` when a new part replaces a full one, so that open ranges can be
+    /// written again. Error: Run, naming the file; the data is kept, and the next flush retries it first.
     using BeforeWrite = std::function<void(std::int64_t length)>;
     [[nodiscard]] Status flush(const std::function<void()>& on_part, const BeforeWrite& before = {});
-    /// Whether a flush failed and delays what is added.
+    /// True if a flush failed and its data still has to be written before anything newer.
     [[nodiscard]] bool isStuck() const { return !unwritten_.empty(); }
-    /// Bytes that wait for a flush, and their maximum, so that all parts keep within the size limit.
+    /// Number of bytes that wait for a flush, and their maximum, which keeps all parts within the size limit.
     [[nodiscard]] std::size_t waiting() const { return encoder_.bytes().size(); }
     [[nodiscard]] std::size_t mostWaiting() const;
 
@@ -83,13 +83,13 @@ public:
 
     /// The state of the file, so that another process can continue it.
     struct State {
-        std::string name; ///< of the part, empty before the first
+        std::string name; ///< name of the part, empty before the first
         std::uint32_t tracks = 0;
         std::int64_t parts_made = 0;
         std::int64_t parts_removed = 0;
     };
     [[nodiscard]] State state() const;
-    /// Call it before anything is added. Names of tracks are unknown, but already described in the file.
+    /// Call it before anything is added. Names of tracks are unknown here, but the file already describes them.
     [[nodiscard]] Status resume(const State& state);
     static constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
     [[nodiscard]] bool isFull() const { return tracks_.size() >= kMaxTracks; }
@@ -98,11 +98,11 @@ private:
     struct Track {
         std::string name;
         std::int32_t order = 0;
-        bool described = false; ///< whether this part describes the track
+        bool described = false; ///< true if this part describes the track
         TimeNs last{INT64_MIN};
     };
     static constexpr std::int64_t kParts =
-        4; ///< each with a fifth of the limit; the last fifth is what is flushed at once
+        4; ///< each gets a fifth of the limit; the last fifth is for data not yet flushed
     static constexpr std::int64_t kShares = 5;
 
     [[nodiscard]] std::uint64_t processUuid() const;
@@ -120,7 +120,7 @@ private:
     TimeNs monotonic_{0};
     TimeNs realtime_{0};
     std::optional<TimeNs> offset_; ///< CLOCK_REALTIME minus CLOCK_MONOTONIC, see agreedOffset()
-    bool begun_ = false;           ///< whether the beginning of this part was written
+    bool begun_ = false;           ///< true if the beginning of this part was written
     std::optional<perfetto::PacketFile> file_;
     std::deque<std::filesystem::path> parts_;
     std::int64_t parts_made_ = 0;
@@ -129,13 +129,13 @@ private:
     std::string unwritten_; ///< packets whose flush failed
 };
 
-/// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All
-/// processes that record into `dir` and share a clock use the same number, that of the first process, stored in a file
-/// in `dir`. So setting the wall clock between their starts does not shift their traces. `measured` is this process's
-/// own measurement.
+/// Offset of CLOCK_REALTIME from CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All processes
+/// that record into `dir` and share a clock use the first process's offset, which is stored in a file in `dir`, so that
+/// setting the wall clock between their starts does not shift their traces. `measured` is this process's own
+/// measurement.
 [[nodiscard]] TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured);
 
-/// Tracks with one name for slices that may overlap: an overlapping slice goes to the next lane. There are at most
+/// Tracks of the same name for slices that may overlap: an overlapping slice goes to the next lane. There are at most
 /// kMaxLanes lanes.
 class Lanes {
 public:
@@ -143,7 +143,7 @@ public:
 
     static constexpr std::size_t kMaxLanes = 1024;
 
-    /// Whether there was room for it.
+    /// Returns false if all lanes are occupied.
     [[nodiscard]] bool add(CaptureFile& file, TimeNs start, TimeNs end, std::string_view category,
                            std::string_view name, CaptureFile::Args args) {
         auto lane = std::ranges::find_if(lanes_, [&](const Lane& known) { return known.free_from <= start; });

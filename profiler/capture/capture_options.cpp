@@ -11,7 +11,7 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// Returns the text before `at`, and removes both from `text`.
+/// Returns the text before `at`, and removes that text and `at` from `text`.
 std::string_view takeUntil(std::string_view at, std::string_view& text) {
     const std::size_t end = text.find_first_of(at);
     const std::string_view part = text.substr(0, end);
@@ -158,7 +158,7 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
                       "step, delay, duration, flush, size and buffer");
 }
 
-// Names used by PyTorch's profiler, and common ones.
+// Step names used by PyTorch's profiler, and other common ones.
 constexpr std::array<std::string_view, 5> kStepNames{"ProfilerStep#", "step", "Step", "iteration", "Iteration"};
 
 } // namespace

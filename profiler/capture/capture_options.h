@@ -14,34 +14,35 @@
 
 namespace bubblescope::profiler {
 
-/// What to record of an unmodified job. The options are in environment variables, which reach every process of a job.
+/// Options for recording an unmodified job. They are passed in environment variables, which reach every process of a
+/// job.
 struct CaptureOptions {
     enum class Mode : std::uint8_t {
         Full,
         Pipeline, ///< ranges, NCCL, and the first and last kernel of each op
     };
 
-    std::filesystem::path dir; ///< where traces go; empty: nothing is recorded
+    std::filesystem::path dir; ///< folder for traces; empty: nothing is recorded
     Mode mode = Mode::Full;
     bool nvtx = true;
     bool nccl = true;
     bool cuda = true;
-    bool python = true;         ///< adapters of frameworks in Python processes
-    bool python_ranges = false; ///< only what the job itself states through bubblescope_ranges
+    bool python = true;         ///< load the framework adapters in Python processes
+    bool python_ranges = false; ///< record only what the job itself reports through bubblescope_ranges
     bool checks = false;        ///< re-execute parts of the job in bubbles
     double checks_cost = 0.003; ///< fraction of a step's time that checks may take from the job itself
-    double checks_margin = 0.1; ///< fraction of its cost by which a check may take longer without delaying the step
-    std::optional<std::int64_t> checks_memory; ///< bytes that a rank may keep for checks; none = as many as needed
+    double checks_margin = 0.1; ///< fraction of its cost by which a check may overrun without delaying the step
+    std::optional<std::int64_t> checks_memory; ///< bytes that a rank may keep for checks; none = unlimited
     std::int64_t first_step = 0;
     std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
-    std::string step_name; ///< prefix of the names of ranges or marks that begin a step; empty = the known names
+    std::string step_name; ///< prefix of the ranges or marks that begin a step; empty = the known names
     TimeNs delay{0};       ///< from a process's first record to the first record kept
     TimeNs duration{0};    ///< from the first record kept; 0 = unlimited
-    std::int64_t size = 0; ///< bytes that a process may write before its oldest part is removed; 0 = unlimited
-    /// Bytes for the records of all its threads until they are written. Untouched memory costs nothing.
+    std::int64_t size = 0; ///< size of a process's trace in bytes above which its oldest part is removed; 0 = unlimited
+    /// Size of the buffer that holds records of all threads until they are written. Untouched memory costs nothing.
     std::int64_t buffer = std::int64_t{128} << 20;
-    TimeNs flush{std::chrono::milliseconds(50)}; ///< maximum time until a record is written
-    std::string watcher; ///< socket of the `record` that writes what a process leaves when it dies; empty = none
+    TimeNs flush{std::chrono::milliseconds(50)}; ///< longest time before a record is written
+    std::string watcher; ///< socket of the `record` process that saves the records of processes that die; empty = none
 
     [[nodiscard]] bool hasStepWindow() const {
         return first_step > 0 || last_step != std::numeric_limits<std::int64_t>::max();
@@ -53,18 +54,18 @@ inline constexpr std::string_view kCaptureVariable = "BUBBLESCOPE_CAPTURE";
 inline constexpr std::string_view kCaptureFileVariable = "BUBBLESCOPE_CAPTURE_FILE";
 inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE_WATCHER";
 
-/// Sets the options that `text` names: "mode=pipeline,steps=10-20,size=2GiB". Parts are separated by commas or ends of
-/// lines; a # begins a comment. Keys:
+/// Sets the options that `text` names: "mode=pipeline,steps=10-20,size=2GiB". Parts are separated by commas or line
+/// ends; a # begins a comment. Keys:
 ///   mode      full, pipeline
 ///   record    any of nvtx, nccl, cuda, python, joined by +
 ///   python    frameworks, ranges or none
 ///   checks    bubbles or none; checks-margin and checks-cost in percent, checks-memory in bytes, or with KiB, MiB, GiB
 ///   steps     10-20, 10- or 10
-///   step      what the name of a range begins with that begins a step
+///   step      prefix of the names of ranges that begin a step
 ///   delay, duration, flush   times with a unit
 ///   size      bytes, or with KiB, MiB, GiB
-///   buffer    bytes for records that wait to be written, of all threads
-/// Error: Usage, naming the part that is not understood; `options` then holds the parts before it.
+///   buffer    bytes for the records of all threads that wait to be written
+/// Error: Usage, naming the invalid part; `options` then holds the parts before it.
 [[nodiscard]] Status parseCaptureOptions(std::string_view text, CaptureOptions& options);
 
 /// The text that parseCaptureOptions() would turn into these options, without the folder; empty for the defaults.
@@ -74,25 +75,25 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 /// Skips invalid parts and reports them in `problems`, because a running job cannot ask a user.
 [[nodiscard]] CaptureOptions captureOptionsFrom(const ReadVariable& variable, std::vector<std::string>& problems);
 
-/// The part of a process's life to record: between two steps, after a delay, for a duration. Steps are recognised by
-/// the ranges or marks that begin them: by the number in the name, or otherwise by counting. Not thread-safe.
+/// The part of a process's life to record: between two steps, after a delay, for a duration. A step begins with a range
+/// or mark of a known name; its number comes from the name or, if the name has none, from counting. Not thread-safe.
 class CaptureWindow {
 public:
     explicit CaptureWindow(const CaptureOptions& options);
 
-    /// Call it for every range and mark in order of time, before calling contains() for its time.
+    /// Call it for every range and mark in time order, before calling contains() for the same time.
     void observe(std::string_view name, TimeNs time);
     [[nodiscard]] bool contains(TimeNs time) const {
         return state_.from && time >= *state_.from && (!state_.until || time < *state_.until);
     }
-    /// Whether nothing more will be recorded.
+    /// True if nothing more will be recorded.
     [[nodiscard]] bool isOver(TimeNs now) const { return state_.until && now >= *state_.until; }
-    /// Whether a name begins a step.
+    /// True if a name begins a step.
     [[nodiscard]] bool beginsStep(std::string_view name) const { return numbered(name).has_value(); }
 
-    /// Its state, so that another process can continue.
+    /// State that lets another process continue the window.
     struct State {
-        std::int64_t steps = 0; ///< seen so far
+        std::int64_t steps = 0; ///< steps seen so far
         std::optional<TimeNs> first;
         std::optional<TimeNs> from;
         std::optional<TimeNs> until;
@@ -101,7 +102,7 @@ public:
     void setState(const State& state) { state_ = state; }
 
 private:
-    /// The number in a step's name, −1 if it has none; nothing if the name is not a step's.
+    /// The number in a step's name, or −1 if the name has none; empty if it is not the name of a step.
     [[nodiscard]] std::optional<std::int64_t> numbered(std::string_view name) const;
 
     CaptureOptions options_;

@@ -13,8 +13,8 @@ namespace {
 /// The part of a checkpoint about the file and the process as a whole.
 struct Notes {
     perfetto::CaptureCounts counts;
-    std::int64_t waiting = 0; ///< ranges and events that have begun and are not in the file
-    std::int64_t open = 0;    ///< ranges that have begun in the file
+    std::int64_t waiting = 0; ///< ranges and events that have begun but are not yet in the file
+    std::int64_t open = 0;    ///< ranges whose start is in the file
     CaptureWindow::State window;
     std::uint32_t tracks = 0;
     std::uint32_t name_bytes = 0;
@@ -29,7 +29,7 @@ static_assert(std::is_trivially_copyable_v<Notes> && sizeof(Notes) <= sizeof(eve
 constexpr TimeNs kTotalsEvery{std::chrono::seconds(1)};
 constexpr TimeNs kClocksEvery{std::chrono::seconds(5)};
 constexpr TimeNs kStands{
-    std::chrono::seconds(2)}; ///< a process without records for this long reports that, and repeats it as often
+    std::chrono::seconds(2)}; ///< a process without new records for this long reports that, and again at this interval
 
 CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
     info.size = options.size;
@@ -67,7 +67,7 @@ void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after
         host_.take(tid, record, after_gap);
 }
 
-/// CUPTI's records are at most as old as its buffers. An impossible time would shift all later work of its track.
+/// CUPTI's records are at most as old as its buffers. An impossible time would shift all later work on its track.
 bool CaptureWriter::isPlausible(const cupti::Activity& activity) const {
     if (!activity.hasTimes() || activity.isUntimed()) return true;
     constexpr TimeNs kDay{std::chrono::hours(24)};
@@ -83,7 +83,7 @@ void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
     std::ranges::stable_sort(activities, {}, [](const cupti::OwnedActivity& a) { return a.activity.start; });
     const auto earliest = std::ranges::find_if(
         activities, [](const cupti::OwnedActivity& a) { return a.activity.hasTimes() && !a.activity.isUntimed(); });
-    // Begins the window of a job without NVTX and NCCL.
+    // Begins the window of a job that does not use NVTX or NCCL.
     if (earliest != activities.end()) window_.observe({}, earliest->activity.start);
     for (cupti::OwnedActivity& activity : activities) {
         if (thinning_)
@@ -104,7 +104,7 @@ void CaptureWriter::take(const StatedEvent& event) {
 
 void CaptureWriter::addWaitForCore(TimeInterval looks, TimeNs waited) {
     constexpr TimeNs kLeast{
-        std::chrono::milliseconds(1)};   // shorter waits are usual, and reporting them would cost more than it reveals
+        std::chrono::milliseconds(1)};   // shorter waits are common, and reporting them would cost more than it reveals
     constexpr std::int32_t kOrder = 501; // below threads and checks
     if (waited < kLeast || !host_.namesOps() || !window_.contains(looks.end)) return;
     const std::string name(perfetto::kCaptureWaitForCore);
@@ -142,14 +142,14 @@ void CaptureWriter::tellTotals(TimeNs now) {
     told_at_ = now;
 }
 
-/// Counts the ranges that will not end; repeats that if the end of the file could not be written before.
+/// Counts the ranges that will not end; counts again if the end of the file could not be written before.
 void CaptureWriter::countOpen() {
     const std::int64_t open = openRanges();
     counts_.unmatched += open - open_counted_;
     open_counted_ = open;
 }
 
-/// If all ranks wait for one, only this reveals which: the one that does not wait, or does not report.
+/// If all ranks wait for one rank, only this shows which: it is the one that does not wait, or does not report.
 void CaptureWriter::tellWhereItStands(TimeNs now) {
     if (active_) active_at_ = now;
     active_ = false;
@@ -164,7 +164,7 @@ void CaptureWriter::keepCheckpoints(EventMemory& memory, const EventReader& read
     reader_ = &reader;
 }
 
-/// Fills in the unused checkpoints. They become valid when the file has the stated length.
+/// Fills in the checkpoints that are not in use. They become valid when the file reaches the given length.
 void CaptureWriter::prepareCheckpoint(std::int64_t file_bytes) {
     if (memory_ == nullptr) return;
     event_memory::Header& header = memory_->header();
@@ -230,7 +230,7 @@ Status CaptureWriter::resume(const EventMemory& memory) {
         const event_memory::ThreadCheckpoint& checkpoint = thread.checkpoints[current];
         if (checkpoint.place != 0) host_.resume(thread.tid, checkpoint);
     }
-    // Checkpoints of threads hold the outermost ranges: whatever else is open will not be ended.
+    // Thread checkpoints hold only the outermost ranges; all other open ranges will not end.
     counts_.unmatched += std::max<std::int64_t>(notes.open - host_.openInFile(), 0);
     return {};
 }
@@ -247,8 +247,8 @@ Status CaptureWriter::finishResumed(TimeNs now, const std::string& signal) {
 }
 
 Status CaptureWriter::flush(TimeNs now) {
-    if (!begun_) return {}; // no file for a process that does nothing
-    if (file_.isStuck()) {  // no events were taken since the first attempt to write
+    if (!begun_) return {}; // a process that does nothing gets no file
+    if (file_.isStuck()) {  // no events have been taken since the first attempt to write
         BUBBLESCOPE_TRY(writeOut(now));
     }
     host_.nameThreads();
@@ -277,7 +277,7 @@ Status CaptureWriter::writeOut(TimeNs now) {
             prepareCheckpoint(length);
             wrote = true;
         }));
-    if (!wrote) prepareCheckpoint(0); // what was taken produces no output
+    if (!wrote) prepareCheckpoint(0); // the records taken produce no output
     useCheckpoint();
     flushed_ = counts_;
     return {};

@@ -21,8 +21,8 @@
 
 namespace bubblescope::profiler {
 
-/// An event that a framework's adapter reports with its times (CLOCK_MONOTONIC), such as a check in a bubble: a slice,
-/// or an instant of the process if start and end are equal.
+/// An event that a framework's adapter reports with its times (CLOCK_MONOTONIC), such as a check in a bubble. It is a
+/// slice, or an instant of the process if start and end are equal.
 struct StatedEvent {
     std::string track;
     std::string category;
@@ -36,57 +36,58 @@ struct StatedEvent {
 /// to the user. Not thread-safe.
 class CaptureWriter {
 public:
-    /// `names` and `communicators` must outlive it.
+    /// `names` and `communicators` must outlive the writer.
     CaptureWriter(const CaptureOptions& options, CaptureFileInfo info, const nvtx::Names& names,
                   const nccl::Communicators& communicators, cupti::CallName call_name);
     CaptureWriter(const CaptureWriter&) = delete;
     CaptureWriter& operator=(const CaptureWriter&) = delete;
 
-    /// Call it before taking the records made since the last reading.
+    /// Call it before taking records that are newer than the previous reading.
     void addReading(const ClockReading& reading);
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
-    /// Call it after taking the host's records of the same time, which determine the steps. Times are CLOCK_MONOTONIC.
-    /// Sorts `activities`.
+    /// Call it after taking the host's records of the same period, which determine the steps. Times are
+    /// CLOCK_MONOTONIC. Sorts `activities`.
     void take(std::vector<cupti::OwnedActivity>& activities);
-    /// Ignores events outside of the recorded steps.
+    /// Ignores events outside the recorded steps.
     void take(const StatedEvent& event);
-    /// Records how long a thread waited for a core, at some time between two polls.
+    /// Records that a thread waited this long for a core between two polls.
     void addWaitForCore(TimeInterval looks, TimeNs waited);
     /// Writes a message to the user once.
     void addMessage(std::string_view message);
-    /// Writes a statement of the job's framework about itself (perfetto::kCaptureStates) into each part; a new value of
-    /// a name replaces the old one.
+    /// Writes a property that the job's framework reports (perfetto::kCaptureStates) into each part; a new value
+    /// replaces the old one of the same name.
     void addStatement(std::string_view name, std::string_view value);
 
-    /// The writer adds its counts to those of records lost elsewhere.
+    /// The counts of lost records: the writer adds its own to those counted elsewhere.
     [[nodiscard]] perfetto::CaptureCounts& counts() { return counts_; }
 
     /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run; the next flush tries again.
     [[nodiscard]] Status flush(TimeNs now);
-    /// The last flush, including what waited for further records. Ranges that are still open count as unmatched.
+    /// The last flush, which also writes events that were waiting for later records. Ranges that are still open are
+    /// counted as unmatched.
     [[nodiscard]] Status finish(TimeNs now);
     /// The events taken since the last flush should be flushed before taking more.
     [[nodiscard]] bool isFilled() const { return file_.isStuck() || file_.waiting() >= file_.mostWaiting(); }
 
-    /// Makes each flush store in the memory what another process needs to continue the file; `reader` is the source of
-    /// the records. Both must outlive all flushes.
+    /// Makes each flush store in `memory` what another process needs to continue the file; `reader` supplies the
+    /// records. Both must outlive all flushes.
     void keepCheckpoints(EventMemory& memory, const EventReader& reader);
     /// Continues the file of a process that has ended, from the checkpoint in its memory. Call it first.
     [[nodiscard]] Status resume(const EventMemory& memory);
-    /// The last flush of such a file: everything that the process began but will not end counts as unmatched. `signal`:
-    /// the name of the signal that ended the process, or empty.
+    /// The last flush of a resumed file: everything that the process began and did not end is counted as unmatched.
+    /// `signal` is the name of the signal that ended the process; may be empty.
     [[nodiscard]] Status finishResumed(TimeNs now, const std::string& signal);
     /// The name of the file in a checkpoint; empty if there is none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
-    /// What the process has written, as it states itself: what is to be found in its files.
+    /// Amounts written, as reported by the process itself, to be compared with its files.
     struct Stated {
         perfetto::CaptureCounts counts;
         std::int64_t files = 0;
     };
-    /// As of the last flush, which is the last one of a process that ended by itself.
+    /// As of the last flush, which is the final one if the process ended by itself.
     [[nodiscard]] static Stated stated(const EventMemory& memory);
     [[nodiscard]] Stated stated() const;
-    /// Number of ranges that have begun, and have not ended.
+    /// Number of ranges that have begun and not ended.
     [[nodiscard]] std::int64_t openRanges() const {
         return host_.openInFile() + static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
     }
@@ -117,16 +118,16 @@ private:
     const EventReader* reader_ = nullptr;
     std::vector<std::string> messages_; ///< messages that wait until the file has begun
     OwnedArgs statements_;
-    bool stated_ = true;              ///< whether this part holds them
-    perfetto::CaptureCounts flushed_; ///< with the last flush
+    bool stated_ = true;              ///< true if this part holds the properties
+    perfetto::CaptureCounts flushed_; ///< counts at the last flush
     perfetto::CaptureCounts told_;
     std::int64_t open_counted_ = 0; ///< open ranges counted as unmatched
     TimeNs told_at_{0};
-    TimeNs active_at_{0}; ///< when the host last recorded something, as far as drained
-    TimeNs stood_at_{0};  ///< when it was last reported to be stuck
-    bool active_ = false; ///< whether it was active since the last flush
+    TimeNs active_at_{0}; ///< time of the host's last record among those drained
+    TimeNs stood_at_{0};  ///< time when the process was last reported to be stuck
+    bool active_ = false; ///< true if anything was recorded since the last flush
     TimeNs clocks_at_{0};
-    bool begun_ = false; ///< whether anything was recorded
+    bool begun_ = false; ///< true if anything was recorded
 };
 
 } // namespace bubblescope::profiler

@@ -98,7 +98,7 @@ CommWriter::Begun CommWriter::begun(const HostRecord& record, const CommEvent& e
     number("count", static_cast<std::int64_t>(event.count));
     if (!event.datatype.empty()) {
         args.push_back({"datatype", std::string(event.datatype)});
-        // An impossibly large count comes from a damaged record: it is shown, but not used.
+        // An impossibly large count comes from a damaged record: it is written, but not used for computation.
         const std::int64_t bytes = nccl::elementBytes(event.datatype);
         if (bytes > 0 && event.count <= static_cast<std::uint64_t>(INT64_MAX / bytes))
             number("bytes", static_cast<std::int64_t>(event.count) * bytes);

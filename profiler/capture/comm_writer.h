@@ -13,9 +13,9 @@
 
 namespace bubblescope::profiler {
 
-/// Writes NCCL's operations: category "nccl", one track per communicator, one for groups, and one for the work of the
-/// proxy. The slice of an operation covers the time in which NCCL queues it; the data moves while its kernel runs and,
-/// between machines, during the proxy operations below it (arg "parent"). Not thread-safe.
+/// Writes NCCL's operations in the category "nccl": one track per communicator, one for groups, and one for the proxy's
+/// work. The slice of an operation covers the time in which NCCL queues it. The data moves later, while its kernel runs
+/// and, between machines, during the proxy operations below it (arg "parent"). Not thread-safe.
 class CommWriter {
 public:
     CommWriter(CaptureFile& file, const nccl::Communicators& communicators, const TickMap& clocks,
@@ -24,7 +24,7 @@ public:
 
     /// Accepts begins and ends in any order, because they come from different threads.
     void take(const HostRecord& record);
-    /// Number of events that have begun but not ended: they are not in the file.
+    /// Number of events that have begun but not ended; these are not yet in the file.
     [[nodiscard]] std::size_t waiting() const { return begun_.size(); }
 
 private:

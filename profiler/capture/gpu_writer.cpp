@@ -27,7 +27,7 @@ std::string uuidText(const std::array<std::uint8_t, 16>& uuid) {
     return text;
 }
 
-/// How long after its end a kernel or range waits for its counterpart. CUPTI delivers completed records when it is
+/// Time that a kernel or range waits after its end for its counterpart. CUPTI delivers completed records when it is
 /// flushed, several times a second.
 constexpr TimeNs kPatience{std::chrono::seconds(2)};
 
@@ -103,13 +103,13 @@ void GpuWriter::write(const cupti::OwnedActivity& given) {
     case Kind::Driver:
     case Kind::Runtime: return addCall(given);
     case Kind::Synchronization: {
-        const std::uint32_t stream = activity.stream == UINT32_MAX ? 0 : activity.stream; // of a whole device
+        const std::uint32_t stream = activity.stream == UINT32_MAX ? 0 : activity.stream; // maximum: the whole device
         const OwnedArgs args{{"correlation", std::int64_t{activity.correlation}}};
         return add(row(Row::Synchronization, activity.device, stream), given, args);
     }
     case Kind::Overhead: return add(row(Row::Overhead, 0, 0), given, {});
     case Kind::Device: return tellDevice(given);
-    case Kind::Marker: // NVTX reports these directly, and sooner
+    case Kind::Marker: // NVTX reports these directly and earlier
     case Kind::MarkerData:
     case Kind::External:
     case Kind::Name: return;
@@ -126,7 +126,7 @@ void OpKernels::add(cupti::OwnedActivity activity) {
     if (cupti::isWork(what)) {
         kernels_.push_back(std::move(activity));
     } else if (what.kind == Kind::Runtime || what.kind == Kind::Driver) {
-        // If a runtime call contains a driver call, keeps the outer one.
+        // If a runtime call contains a driver call, only the outer one is kept.
         const auto [place, is_new] = calls_.try_emplace(what.correlation, activity);
         if (!is_new && what.kind == Kind::Runtime) place->second = std::move(activity);
     } else if (what.kind == Kind::Device) {
@@ -159,7 +159,7 @@ void OpKernels::writeOp(Op& op) {
 
 void OpKernels::settle(TimeNs now) {
     const TimeNs before = now == TimeNs::max() ? now : now - kPatience;
-    // Kernels that are old enough either have an op by now or belong to none.
+    // Kernels that are old enough either have their op by now or belong to none.
     std::deque<cupti::OwnedActivity> waiting;
     for (cupti::OwnedActivity& kernel : kernels_) {
         const auto call = calls_.find(kernel.activity.correlation);

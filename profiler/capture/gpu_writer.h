@@ -19,8 +19,8 @@
 
 namespace bubblescope::profiler {
 
-/// Writes CUPTI's activities with the categories and arguments of PyTorch's profiler: one track per stream for work and
-/// one per thread for calls. Not thread-safe.
+/// Writes CUPTI's activities with the categories and arguments of PyTorch's profiler: one track per stream for GPU work
+/// and one per thread for API calls. Not thread-safe.
 class GpuWriter {
 public:
     GpuWriter(CaptureFile& file, const TickMap& clocks, const CaptureWindow& window, perfetto::CaptureCounts& counts,
@@ -47,10 +47,10 @@ private:
     std::map<RowKey, Lanes> rows_;
 };
 
-/// Thins out kernels: of those launched by an op, only the first and the last matter to a pipeline. An op is a range of
-/// a host thread; a kernel belongs to the op in which it was launched. Ranges, calls and kernels come late and in any
-/// order; an op is settled some time after its end, when all its kernels must have been reported. NCCL kernels, which
-/// are transfers, are all kept. Times are CLOCK_MONOTONIC. Not thread-safe.
+/// Drops kernels that a pipeline trace does not need: of the kernels launched by an op, only the first and last are
+/// kept. An op is a range of a host thread; a kernel belongs to the op in which it was launched. Ranges, calls and
+/// kernels arrive late and in any order. An op is settled some time after its end, when all its kernels must have been
+/// reported. NCCL kernels, which are transfers, are all kept. Times are CLOCK_MONOTONIC. Not thread-safe.
 class OpKernels {
 public:
     using Write = std::function<void(const cupti::OwnedActivity&)>;
@@ -60,8 +60,8 @@ public:
     void addRange(std::uint32_t thread, TimeNs start, TimeNs end);
     void add(cupti::OwnedActivity activity);
 
-    /// Writes everything settled by now: all kernels outside of ops, and the first and last kernel of each op with
-    /// their calls.
+    /// Writes everything that is settled: all kernels outside ops, and the first and last kernel of each op with their
+    /// calls.
     void settle(TimeNs now);
     /// Settles and writes everything that is left.
     void finish() { settle(TimeNs::max()); }
@@ -82,7 +82,7 @@ private:
     perfetto::CaptureCounts& counts_;
     std::map<std::uint32_t, ThreadOps> ops_;
     std::unordered_map<std::uint32_t, cupti::OwnedActivity> calls_; ///< by correlation
-    std::deque<cupti::OwnedActivity> kernels_;                      ///< that wait for their op
+    std::deque<cupti::OwnedActivity> kernels_;                      ///< kernels that wait for their op
 };
 
 } // namespace bubblescope::profiler

@@ -10,17 +10,17 @@ namespace {
 std::string_view categoryOf(const HostRecord& record) {
     return record.domain == nvtx::Names::kPipelineDomain ? perfetto::kPipelineCategory : std::string_view("nvtx");
 }
-constexpr std::size_t kSavedRanges = 64; ///< per stack in a checkpoint
+constexpr std::size_t kSavedRanges = 64; ///< ranges per stack in a checkpoint
 constexpr std::int32_t kThreadOrder = 0;
 constexpr std::int32_t kRangesOrder = 1000;
 constexpr std::size_t kMaxHostWaiting =
-    1 << 16; ///< open ranges, and ends without a begin, above which the oldest are dropped
+    1 << 16; ///< limit of open ranges, and of ends without a start, above which the oldest are dropped
 
 struct FieldName {
     std::string_view told;
     std::string_view used;
 };
-/// NCCL's names of payload fields, and the names used in traces.
+/// NCCL's names of payload fields and the names used for them in traces.
 constexpr std::array<FieldName, 5> kFieldNames{{{"NCCL communicator ID", "comm"},
                                                 {"Message size [bytes]", "bytes"},
                                                 {"Peer rank", "peer"},
@@ -111,16 +111,16 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
     }
 }
 
-/// Times of records after the last reading of the clocks are estimates, and the next reading corrects later ones: an
-/// end must not be before its begin.
+/// Times after the last clock reading are estimates that the next reading corrects; the correction must not put an end
+/// before its start.
 TimeNs HostWriter::inOrder(Stack& stack, TimeNs time) {
-    constexpr TimeNs kCorrection{std::chrono::milliseconds(10)}; // a longer one is none
+    constexpr TimeNs kCorrection{std::chrono::milliseconds(10)}; // larger jumps are not caused by a correction
     const bool before = time < stack.latest && stack.latest <= time + kCorrection;
     if (!before) stack.latest = time;
     return stack.latest;
 }
 
-/// Null if there are too many.
+/// Returns null if there are too many stacks.
 HostWriter::Stack* HostWriter::stackOf(std::uint32_t tid, std::uint16_t domain) {
     const StackKey key{tid, domain};
     if (latest_ != nullptr && latest_key_ == key) return latest_;
@@ -194,7 +194,7 @@ CaptureFile::TrackNumber HostWriter::trackOf(Stack& stack) {
     return stack.track;
 }
 
-/// The ends of the open ranges are unknown: they stay open, and a new track continues without them.
+/// The ends of the open ranges are unknown, so these stay open and a new track continues without them.
 void HostWriter::abandon(Stack& stack) {
     for (const Open& open : stack.open)
         counts_.unmatched += open.written ? 1 : 0;
@@ -208,7 +208,7 @@ void HostWriter::abandon(Stack& stack) {
 void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
     names_ops_ = names_ops_ || record.domain == nvtx::Names::kPipelineDomain;
     if (stack.open.size() > record.depth) abandon(stack);
-    stack.open.resize(record.depth); // the enclosing ranges were pushed before the recording began
+    stack.open.resize(record.depth); // the enclosing ranges began before the recording
     Open& open = stack.open.emplace_back();
     open.start = time;
     open.name = nameOf(record);
@@ -261,7 +261,7 @@ void HostWriter::start(const HostRecord& record, TimeNs time) {
 void HostWriter::end(const HostRecord& record, TimeNs time) {
     const auto known = started_.find(record.id);
     if (known == started_.end()) {
-        // Threads are drained in turn, so the begin may still come, or it is before the window.
+        // Threads are drained in turn, so the start may still arrive, or it was before the recorded window.
         if (ended_early_.size() < kMaxHostWaiting) ended_early_.emplace(record.id, time);
         return;
     }

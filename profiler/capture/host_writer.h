@@ -31,23 +31,23 @@ public:
     /// open.
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
 
-    /// Called for each completed outermost range of ops that is not a step: those in the domain of ops or, until that
-    /// is used, in the default domain, where frameworks with NVTX mark their ops.
+    /// Called for each completed outermost range of ops that is not a step. These ranges are in the domain of ops or,
+    /// until that is used, in the default domain, where frameworks with NVTX mark their ops.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
 
-    /// Whether the domain of ops has been used.
+    /// True if the domain of ops has been used.
     [[nodiscard]] bool namesOps() const { return names_ops_; }
-    /// The innermost open range of that domain; if several threads have one, the one that began last.
+    /// The innermost open range in the domain of ops; if several threads have one, the range that began last.
     [[nodiscard]] std::string_view innermostOp() const;
 
-    /// Number of ranges that need not nest and have begun but not ended: they are not in the file.
+    /// Number of ranges that need not nest and have begun but not ended; these are not yet in the file.
     [[nodiscard]] std::size_t waiting() const { return started_.size(); }
 
     /// Saves a thread's open ranges as far as a checkpoint has room, and restores them in another process.
     void save(std::uint32_t tid, event_memory::ThreadCheckpoint& checkpoint) const;
     void resume(std::uint32_t tid, const event_memory::ThreadCheckpoint& checkpoint);
-    /// The ranges that are open in the file and will not end.
+    /// Number of ranges that are open in the file and will not end.
     [[nodiscard]] std::int64_t openInFile() const;
 
     /// Begins the open ranges again in a new part of the file.
@@ -67,11 +67,11 @@ private:
     struct Stack {
         CaptureFile::TrackNumber track = 0;
         std::uint32_t tid = 0;
-        std::string suffix; ///< part of the track's name: the domain, and a number among several
+        std::string suffix; ///< part of the track's name: the domain, and a number if there are several tracks
         int gaps = 0;
-        bool incomplete = false; ///< begins of ranges were lost and counted, so their ends are not unmatched
+        bool incomplete = false; ///< begins of ranges were lost and counted, so their ends do not count as unmatched
         bool has_track = false;
-        TimeNs latest = TimeNs::min(); ///< of its records
+        TimeNs latest = TimeNs::min(); ///< latest time of its records
         std::vector<Open> open;
     };
     struct Started {
@@ -81,7 +81,7 @@ private:
         std::string_view category; ///< a constant
     };
     struct StepMark {
-        Stack* stack; ///< a value of stacks_, which stays where it is
+        Stack* stack; ///< a value of stacks_, whose address does not change
         TimeNs time;
         std::string name;
     };
@@ -110,10 +110,10 @@ private:
     StackKey latest_key_{};
     Stack* latest_ = nullptr; ///< a value of stacks_
     std::unordered_map<std::uint64_t, Started> started_;
-    std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their begins, by range
+    std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their starts, by range id
     Lanes lanes_;
-    std::optional<StepMark> step_; ///< the latest one, which a new part repeats
-    bool names_ops_ = false;       ///< whether the domain of ops has been used
+    std::optional<StepMark> step_; ///< the latest step mark, which a new part repeats
+    bool names_ops_ = false;       ///< true if the domain of ops has been used
     std::uint64_t namings_ = 0;
 };
 

@@ -38,7 +38,7 @@ std::optional<int> number(const ReadVariable& variable, std::string_view name) {
     return value && *value >= 0 ? value : std::nullopt;
 }
 
-/// Takes everything before the letter, and the letter.
+/// Returns the text before the letter, and removes that text and the letter.
 std::string_view takeBefore(char letter, std::string_view& text) {
     const std::size_t at = std::min(text.find(letter), text.size());
     const std::string_view taken = text.substr(0, at);

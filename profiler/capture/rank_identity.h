@@ -20,18 +20,18 @@ using ReadVariable = std::function<std::optional<std::string>(std::string_view n
 /// The process's place in the job, according to the launcher's environment variables.
 struct RankIdentity {
     std::optional<int> rank; ///< among all processes of the job
-    std::optional<int> size; ///< number of processes of the job
+    std::optional<int> size; ///< number of processes in the job
     std::optional<int> local_rank;
     std::string told_by;                           ///< the variable that contains the rank
     std::vector<std::pair<std::string, int>> mesh; ///< coordinates by axis ("pp", 1), from variables such as PP_RANK
 };
 
 /// Reads the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
-/// order, because an inner launcher takes precedence over the one around it. Ignores variables that are not numbers.
+/// order, because a launcher started by another one takes precedence over it. Ignores variables that are not numbers.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
 
-/// A process as lines of text, and back, for the program that writes what it leaves. Missing or damaged fields stay
-/// empty.
+/// A description of a process as lines of text, for the `record` process that saves its remaining records. Missing or
+/// damaged fields stay empty.
 struct DescribedProcess {
     RankIdentity identity;
     ProcessInfo process;

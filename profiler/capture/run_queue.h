@@ -8,16 +8,16 @@
 
 namespace bubblescope::profiler {
 
-/// How long threads of this process were ready to run but waited for a core, as counted by the kernel
+/// Time in which threads of this process were ready to run but waited for a core, as counted by the kernel
 /// (/proc/self/task/TID/schedstat). Not thread-safe.
 class RunQueue {
 public:
-    /// The longest wait of any of these threads since the last call; 0 at the first call, and if the kernel does not
-    /// count.
+    /// The longest wait of any of these threads since the last call; 0 at the first call, or if the kernel does not
+    /// count waits.
     [[nodiscard]] TimeNs waitedSince(std::span<const std::uint32_t> threads);
 
 private:
-    std::map<std::uint32_t, std::int64_t> waited_; ///< in all, by thread
+    std::map<std::uint32_t, std::int64_t> waited_; ///< total per thread
 };
 
 /// The second of schedstat's three numbers; 0 if there is none.

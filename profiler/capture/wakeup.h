@@ -11,8 +11,8 @@
 
 namespace bubblescope::profiler {
 
-/// A number that increases, and threads that wait for that. Unlike a condition variable it has no state that a fork
-/// could leave behind, and its timeouts do not depend on the wall clock.
+/// A counter that threads can wait on until it increases. Unlike a condition variable it has no state that a fork could
+/// corrupt, and its timeouts do not depend on the wall clock.
 class Wakeup {
 public:
     [[nodiscard]] std::uint32_t number() const { return number_.load(std::memory_order_acquire); }
@@ -20,7 +20,7 @@ public:
         number_.fetch_add(1, std::memory_order_release);
         ::syscall(SYS_futex, word(), FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
     }
-    /// Returns when the number differs from `seen`, or after the timeout. May return early.
+    /// Returns when the counter differs from `seen`, or after the timeout. May return early.
     void wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept {
         if (number() != seen || at_most <= std::chrono::nanoseconds(0)) return;
         const auto whole = std::chrono::duration_cast<std::chrono::seconds>(at_most);

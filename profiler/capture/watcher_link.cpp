@@ -49,7 +49,7 @@ bool WatcherLink::isOpen() const noexcept {
 
 bool WatcherLink::send(const void* message, std::size_t bytes, int descriptor) const noexcept {
     if (!isOpen()) return false;
-    iovec text{const_cast<void*>(message), bytes}; // it is only read
+    iovec text{const_cast<void*>(message), bytes}; // sendmsg() only reads it
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof descriptor)] = {};
     msghdr head{};
     head.msg_iov = &text;
@@ -67,7 +67,7 @@ bool WatcherLink::send(const void* message, std::size_t bytes, int descriptor) c
 }
 
 void WatcherLink::state(const Account& account) const noexcept {
-    [[maybe_unused]] const bool sent = send(&account, sizeof account, -1); // or else it stays unknown
+    [[maybe_unused]] const bool sent = send(&account, sizeof account, -1); // otherwise its losses stay unknown
 }
 
 Descriptor WatcherLink::receive() const noexcept {

@@ -10,8 +10,9 @@
 
 namespace bubblescope::profiler {
 
-/// The connection to the `record` that started the job, which writes what a process leaves in its memory when it is
-/// killed, exits without destructors, or becomes another program. The peer must belong to the same user, or root.
+/// The connection to the `record` process that started the job. It saves the records left in this process's memory if
+/// this process is killed, exits without destructors, or executes another program. The peer must run as the same user
+/// or as root.
 class WatcherLink {
 public:
     WatcherLink() = default;
@@ -21,22 +22,22 @@ public:
     /// `name` is an abstract socket. A forked child uses its parent's connection.
     void connect(std::string_view name) noexcept;
     [[nodiscard]] bool isOpen() const noexcept;
-    /// Memory shared with the watcher: made here or, if the limits of this process forbid that, by the watcher, which
-    /// takes a moment. Null if neither is possible.
+    /// Memory shared with the watcher. It is made here or, if the limits of this process forbid that, by the watcher,
+    /// which takes a moment. Null if neither is possible.
     [[nodiscard]] std::unique_ptr<EventMemory> sharedMemory(std::size_t bytes) const noexcept;
 
-    /// The message that asks the watcher for memory, the one that gives it some, and the beginning of an Account.
+    /// Layout of the request for memory, of the message that offers memory, and of the beginning of an Account.
     struct Message {
         enum class Kind : std::uint64_t { Give = 1, Ask = 2, Account = 3 };
         Kind kind = Kind::Give;
         std::uint64_t bytes = 0;
     };
-    /// What a process states at its end whose memory the watcher could not hold.
+    /// Sent at exit by a process whose memory the watcher could not map.
     struct Account {
         Message head{Message::Kind::Account, sizeof(Account)};
-        std::uint64_t recorded = 0; ///< 1: it recorded anything
-        std::uint64_t ended = 0;    ///< 1: it wrote everything
-        std::int64_t files = 0;     ///< that it wrote and did not remove
+        std::uint64_t recorded = 0; ///< 1 if it recorded anything
+        std::uint64_t ended = 0;    ///< 1 if it wrote everything
+        std::int64_t files = 0;     ///< number of files that it wrote and did not remove
         perfetto::CaptureCounts counts;
         std::uint64_t message_bytes = 0;
         std::uint64_t identity_bytes = 0;

@@ -11,9 +11,9 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// A CUPTI activity record, with the fields that are used here. Decoded times are CUPTI's: nanoseconds of
-/// CLOCK_REALTIME, or of the clock that it was given. Those from a Collector are CLOCK_MONOTONIC. A marker only has a
-/// start.
+/// A CUPTI activity record, reduced to the fields that are used here. Decoded times are CUPTI's: nanoseconds of
+/// CLOCK_REALTIME, or of the clock set with Api::useClock(). Those from a Collector are CLOCK_MONOTONIC. A marker only
+/// has a start.
 struct Activity : DeviceWork {
     enum class Kind : std::uint8_t {
         Kernel,
@@ -26,23 +26,23 @@ struct Activity : DeviceWork {
         Overhead,
         Marker,     ///< NVTX, when CUPTI records it
         MarkerData, ///< the marker's category and payload
-        External,   ///< links an id that the program pushed to the calls that it encloses
+        External,   ///< links an id that the program pushed to the calls made under it
         Device,
-        Name, ///< a thread's, stream's …
+        Name, ///< name of a thread, stream …
     };
 
     Kind kind = Kind::Kernel;
-    std::uint32_t process = 0;  ///< calls; markers and names of threads
-    std::uint32_t thread = 0;   ///< as `process`
+    std::uint32_t process = 0;  ///< of calls, markers and thread names
+    std::uint32_t thread = 0;   ///< like `process`
     std::uint32_t what = 0;     ///< cbid of a call, kind of copy, synchronisation or overhead, flags of a marker, …
     std::uint32_t peer = 0;     ///< target device of a copy between devices
     std::uint64_t id = 0;       ///< id of a marker, or the external id
-    const char* name = nullptr; ///< of kernels, markers, devices and names; CUPTI's memory, valid as long as its buffer
+    const char* name = nullptr; ///< of kernels, markers, devices and names; valid as long as CUPTI's buffer
     std::array<std::uint8_t, 16> uuid{}; ///< for a device
 
-    /// Whether CUPTI lost the times of this activity.
+    /// True if CUPTI lost the times of this activity.
     [[nodiscard]] bool isUntimed() const { return hasTimes() && start == TimeNs{0} && end == TimeNs{0}; }
-    /// Whether activities of this kind have a start and an end.
+    /// True if activities of this kind have a start and an end.
     [[nodiscard]] bool hasTimes() const { return kind <= Kind::Overhead; }
 };
 
@@ -50,19 +50,19 @@ struct Activity : DeviceWork {
 struct OwnedActivity {
     Activity activity; ///< its name is null, see below
     std::string name;
-    std::uint64_t external = 0; ///< id that the program gave to the call that started it; 0 = none
+    std::uint64_t external = 0; ///< external id of the call that started it; 0 = none
 };
 
 enum class DecodeStatus : std::uint8_t {
     Decoded,
-    OtherKind, ///< a record that is not used here
+    OtherKind, ///< a kind that is not used here
     Damaged,   ///< fewer bytes than the kind requires
 };
 
-/// Decodes the record at the start of `bytes`, which extend to the end of its buffer. Reads nothing outside of `bytes`
-/// and follows no pointers in them, whatever they contain. CUPTI only appends fields to its records, so this reads the
-/// part that all versions since CUDA 8 share (for kernels: since ActivityKernel3). It reads later fields only if the
-/// library that wrote the buffer has them; `version` is its cuptiGetVersion().
+/// Decodes the record at the start of `bytes`, which extend to the end of its buffer. Reads nothing outside `bytes` and
+/// follows no pointers in it, whatever the content. CUPTI only appends fields to its records, so this reads the part
+/// that all versions since CUDA 8 share (for kernels: since ActivityKernel3). It reads later fields only if the library
+/// that wrote the buffer has them; `version` is its cuptiGetVersion().
 [[nodiscard]] DecodeStatus decodeActivity(std::span<const std::byte> bytes, std::uint32_t version, Activity& out);
 
 /// Kinds by CUPTI's numbers.

@@ -9,8 +9,8 @@ namespace {
 
 std::atomic<Collector*> the_collector{nullptr};
 
-// Kernels, copies and calls relate the device's work to the host's; the other kinds explain waits. The concurrent kind
-// of kernel records is used: the older kind would serialise kernels.
+// Kernels, copies and calls relate GPU work to the host; the other kinds explain waits. Uses the concurrent kind of
+// kernel records, because the older kind would serialise kernels.
 constexpr std::array kLaunches{kind::kConcurrentKernel, kind::kRuntime, kind::kDriver, kind::kDevice};
 constexpr std::array kOtherWork{kind::kMemcpy, kind::kMemcpyPeer, kind::kMemset, kind::kExternalCorrelation};
 constexpr std::array kWaits{kind::kSynchronization, kind::kOverhead};

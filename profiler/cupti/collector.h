@@ -17,12 +17,12 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// The part of CUPTI that is used, as an interface that tests can replace.
+/// The CUPTI functions used here, as an interface that tests can replace.
 class Api {
 public:
     /// Called by CUPTI on threads of the job. `*records` = 0 means as many records as fit.
     using RequestBuffer = void (*)(std::uint8_t** buffer, std::size_t* size, std::size_t* records);
-    /// Called by a CUPTI thread with a buffer that is complete.
+    /// Called by a CUPTI thread with a complete buffer.
     using CompleteBuffer = void (*)(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
                                     std::size_t valid);
     enum class Subscription : std::uint8_t { Ours, Busy, Failed };
@@ -34,8 +34,8 @@ public:
     virtual ~Api() = default;
 
     [[nodiscard]] virtual std::uint32_t version() = 0;
-    /// Only one tool can subscribe per process. `reason`: the name of the current subscriber if CUPTI is busy, or the
-    /// failure.
+    /// Only one tool can subscribe per process. On failure `reason` names the current subscriber if CUPTI is busy, or
+    /// describes the error.
     [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
     /// Leaves CUPTI as the next tool expects it: with its own clock and thread ids.
     virtual void unsubscribe() = 0;
@@ -45,37 +45,39 @@ public:
     [[nodiscard]] virtual bool useClock(Now now) = 0;
     [[nodiscard]] virtual bool enable(std::uint32_t kind) = 0;
     virtual void disable(std::uint32_t kind) = 0;
-    /// Delivers the buffers with only complete records, or all buffers if `forced`. Must be called without locks.
+    /// Delivers the buffers that contain only complete records, or all buffers if `forced`. Must be called without
+    /// holding locks.
     virtual void flush(bool forced) = 0;
-    /// The record after `record` in a buffer; the first if `record` is null; null after the last.
+    /// Returns the record after `record` in a buffer: the first if `record` is null, null after the last.
     [[nodiscard]] virtual std::uint8_t* next(std::uint8_t* buffer, std::size_t valid, std::uint8_t* record) = 0;
     /// Number of records dropped since the last call.
     [[nodiscard]] virtual std::size_t dropped() = 0;
     /// The name of an API call, such as "cudaLaunchKernel"; empty if unknown.
     [[nodiscard]] virtual std::string callName(bool runtime, std::uint32_t number) = 0;
-    /// Calls by this thread until the matching pop, and everything that they start, get this id. Thread-safe.
+    /// Calls by this thread until the matching pop, and everything that these calls start, get this id. Thread-safe.
     virtual void pushExternal(std::uint64_t id) = 0;
     virtual void popExternal() = 0;
-    /// The number of a stream in records (a CUstream of the current context); none if unknown.
+    /// The number that records use for a stream (a CUstream of the current context); none if unknown.
     [[nodiscard]] virtual std::optional<std::uint32_t> streamNumber(void* stream) = 0;
 };
 
-/// CUPTI as the process has loaded it, otherwise the system's. It is loaded on demand, so this library runs without it.
-/// If there is none, returns null with the reason in `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
+/// The CUPTI library that the process has loaded, otherwise the system's. It is loaded on demand, so Bubblescope's
+/// library also runs without CUPTI. If there is none, returns null with the reason in `why_not`. The variable
+/// BUBBLESCOPE_CUPTI names another file.
 [[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);
 
-/// CUPTI reports this name of its subscriber to other tools.
+/// Subscriber name that CUPTI reports to other tools.
 inline constexpr const char* kOurName = "Bubblescope";
 
-/// What to record.
+/// Set of activity kinds to record.
 enum class Scope : std::uint8_t {
     Everything,
-    Work,     ///< device activity, the calls that started it, and the ids that the program gave to these
-    Launches, ///< what is needed to find the kernels of ops
+    Work,     ///< device activity, the calls that started it, and the external ids of those calls
+    Launches, ///< only the activities needed to find the kernels of ops
 };
 
-/// Makes CUPTI record, and collects its buffers. Buffers are reused: the job's threads take a free one without a lock
-/// and, until all are in use, without allocating. CUPTI's callbacks carry no context, so a process has at most one
+/// Starts CUPTI's recording and collects its buffers. Buffers are reused: the job's threads take a free one without a
+/// lock, and allocate only when all are in use. CUPTI's callbacks carry no context, so a process has at most one
 /// collector at a time.
 class Collector {
 public:
@@ -87,19 +89,19 @@ public:
     Collector& operator=(const Collector&) = delete;
     ~Collector();
 
-    /// Starts recording. If another tool uses CUPTI, leaves it alone. `notice` receives a message for the user: why
+    /// Starts recording. Leaves CUPTI alone if another tool uses it. `notice` receives a message for the user: why
     /// nothing is recorded, or what is missing.
     [[nodiscard]] bool start(Scope scope, std::string& notice);
-    /// Stops recording, and makes CUPTI deliver the rest. Only the first call has an effect. At exit it must come
-    /// before CUPTI's own destructors, so register it with atexit() after CUPTI was loaded.
+    /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit it
+    /// must run before CUPTI's own destructors, so register it with atexit() after CUPTI was loaded.
     void stop();
     [[nodiscard]] bool isOn() const { return on_; }
 
-    /// Makes CUPTI deliver the buffers with only complete records, or all buffers if `forced`. Must not be called by
-    /// CUPTI's threads, nor with a lock held that its callbacks take.
+    /// Makes CUPTI deliver the buffers that contain only complete records, or all buffers if `forced`. Must not be
+    /// called by CUPTI's threads, nor while holding a lock that its callbacks take.
     void flush(bool forced = false);
-    /// Decodes what was delivered since the last call, and adds lost records to `counts`. Times are CLOCK_MONOTONIC. A
-    /// record whose external id is delivered later has none; see externalOf(). Not thread-safe.
+    /// Decodes the buffers delivered since the last call, and adds lost records to `counts`. Times are CLOCK_MONOTONIC.
+    /// The external id of a record is missing if it is delivered later; see externalOf(). Not thread-safe.
     void collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
 
     /// The external id of the call with this correlation, if it was collected recently; 0 = none. For the collecting
@@ -133,8 +135,8 @@ private:
     std::uint32_t version_ = 0;
     std::mutex control_mutex_; ///< held while flushing or stopping CUPTI; its callbacks do not take it
     std::atomic<bool> on_{false};
-    bool monotonic_ = false; ///< CUPTI's clock is ours
-    TickMap clocks_;         ///< readings at each collect(), where it is not
+    bool monotonic_ = false; ///< CUPTI uses our clock
+    TickMap clocks_;         ///< clock readings at each collect(), if CUPTI uses its own clock
     std::vector<std::uint32_t> enabled_;
     std::array<Buffer, kBuffers> buffers_;
     std::atomic<std::int64_t> refused_{0};

@@ -6,9 +6,8 @@
 namespace bubblescope::profiler::cupti {
 namespace {
 
-// The offsets are valid for all versions of a record since CUDA 8; tests compare them with the CUPTI headers that they
-// find.
-constexpr std::uint32_t kGraphsInKernels = 12; ///< cuptiGetVersion() of CUDA 11.0, which added them
+// The offsets are valid for all versions of a record since CUDA 8; tests compare them with the installed CUPTI headers.
+constexpr std::uint32_t kGraphsInKernels = 12; ///< cuptiGetVersion() of CUDA 11.0, which added the field
 
 /// Reads numbers at fixed offsets.
 class Record {
@@ -75,7 +74,7 @@ void copyBetweenDevices(const Record& record, std::uint32_t version, Activity& o
 }
 
 void set(const Record& record, std::uint32_t version, Activity& out) {
-    copy(record, version, out); // same layout
+    copy(record, version, out); // a memset record has the same layout
     out.kind = Activity::Kind::Set;
     out.what = record.u32(4);
 }
@@ -163,7 +162,7 @@ void name(const Record& record, std::uint32_t, Activity& out) {
 
 struct Layout {
     std::uint32_t kind;
-    std::size_t size; ///< bytes that all versions share
+    std::size_t size; ///< size of the fields that all versions share
     Fill fill;
 };
 constexpr std::array kLayouts{Layout{kind::kMemcpy, 56, copy},

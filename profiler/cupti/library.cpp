@@ -18,12 +18,12 @@ constexpr Code kHeldByAnother = 39; // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPP
 constexpr int kDriverDomain = 1;
 constexpr int kRuntimeDomain = 2;
 constexpr int kDefaultThreadIds = 0;
-constexpr int kSystemThreadIds = 1; // ids as gettid() returns them, which NVTX's events carry
+constexpr int kSystemThreadIds = 1; // thread ids as returned by gettid(), which NVTX's events also carry
 constexpr std::uint32_t kForced = 1;
 constexpr int kOfOurs = 3; // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
 
-/// Calls that only query: they start nothing and wait for nothing. Frameworks and libraries make several around
-/// each launch, so most records of calls would be theirs.
+/// Calls that only query state: they start nothing and wait for nothing. Frameworks and libraries make several around
+/// each launch, so most call records would be of these.
 constexpr std::array<std::string_view, 33> kQueries{"cudaDeviceGetAttribute",
                                                     "cudaEventElapsedTime",
                                                     "cudaEventQuery",
@@ -57,7 +57,7 @@ constexpr std::array<std::string_view, 33> kQueries{"cudaDeviceGetAttribute",
                                                     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
                                                     "cuPointerGetAttribute",
                                                     "cuStreamIsCapturing"};
-constexpr std::uint32_t kMostCalls = 2048; ///< numbers of a domain; CUPTI 13 has fewer than 900
+constexpr std::uint32_t kMostCalls = 2048; ///< call numbers per domain; CUPTI 13 has fewer than 900
 
 using Subscriber = void*;
 using Callback = void (*)(void* user, int domain, std::uint32_t number, const void* data);
@@ -70,7 +70,7 @@ struct SubscriberParameters {
 
 void ignoreCallback(void*, int, std::uint32_t, const void*) {}
 
-/// CUPTI's own clock, because a callback cannot be unset.
+/// CUPTI's default clock, registered because a callback cannot be removed.
 std::uint64_t realtimeNow() {
     return static_cast<std::uint64_t>(readSystemClock(CLOCK_REALTIME).count());
 }
@@ -79,7 +79,7 @@ class Library final : public Api {
 public:
     explicit Library(void* handle) : handle_(handle) {}
 
-    /// Returns false, with the name in `missing`, if an indispensable function is missing.
+    /// Returns false, with the name in `missing`, if a required function is missing.
     bool find(std::string& missing) {
         const auto get = [&](auto& function, const char* name, bool needed = true) {
             function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(handle_, name));
@@ -87,7 +87,7 @@ public:
         };
         get(get_version_, "cuptiGetVersion");
         get(subscribe_, "cuptiSubscribe");
-        get(subscribe_v2_, "cuptiSubscribe_v2", false); // since 13.0
+        get(subscribe_v2_, "cuptiSubscribe_v2", false); // since CUDA 13.0
         get(unsubscribe_, "cuptiUnsubscribe");
         get(register_, "cuptiActivityRegisterCallbacks");
         get(enable_, "cuptiActivityEnable");
@@ -98,11 +98,11 @@ public:
         get(callback_name_, "cuptiGetCallbackName", false);
         get(result_text_, "cuptiGetResultString", false);
         get(thread_ids_, "cuptiSetThreadIdType", false);
-        get(timestamps_, "cuptiActivityRegisterTimestampCallback", false); // since 11.6
+        get(timestamps_, "cuptiActivityRegisterTimestampCallback", false); // since CUDA 11.6
         get(push_, "cuptiActivityPushExternalCorrelationId", false);
         get(pop_, "cuptiActivityPopExternalCorrelationId", false);
         get(stream_id_, "cuptiGetStreamIdEx", false);
-        get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // not in old versions, as the next one
+        get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // not in old versions, like the next one
         get(enable_driver_call_, "cuptiActivityEnableDriverApi", false);
         return missing.empty();
     }
@@ -163,7 +163,7 @@ public:
             callback_name_(runtime ? kRuntimeDomain : kDriverDomain, number, &name) != kSuccess)
             return {};
         std::string text = name == nullptr ? "" : name;
-        // "cudaLaunchKernel_v7000": the version is of no use to a reader.
+        // "cudaLaunchKernel_v7000": the version suffix is of no use to a reader.
         const std::size_t version = text.rfind("_v");
         if (runtime && version != std::string::npos &&
             text.find_first_not_of("0123456789", version + 2) == std::string::npos)
@@ -184,7 +184,7 @@ public:
     }
 
 private:
-    /// To be called after the kind of all calls was enabled, which includes these.
+    /// Call it after enabling the kind of all calls, which includes these.
     void leaveOutQueries(bool runtime) {
         const auto enable_call = runtime ? enable_runtime_call_ : enable_driver_call_;
         if (enable_call == nullptr) return;
@@ -200,7 +200,7 @@ private:
         return text != nullptr ? text : "error " + std::to_string(code);
     }
 
-    void* handle_; ///< never closed: CUPTI runs threads
+    void* handle_; ///< never closed, because CUPTI runs its own threads
     Subscriber subscriber_ = nullptr;
     Code (*get_version_)(std::uint32_t*) = nullptr;
     Code (*subscribe_)(Subscriber*, Callback, void*) = nullptr;
@@ -223,7 +223,7 @@ private:
     Code (*enable_driver_call_)(std::uint32_t, std::uint8_t) = nullptr;
 };
 
-/// A library that the job has loaded fits the job; the system's may be of another version.
+/// Prefers the library that the job has loaded, which fits the job; the system's may be another version.
 void* openCupti(const std::string& path) {
     if (!path.empty()) return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     static constexpr std::array<const char*, 4> kNames{"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.2",

@@ -12,7 +12,7 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// The name of an API call. `runtime`: of CUDA's runtime API; otherwise of the driver's.
+/// The name of an API call. `runtime`: true for CUDA's runtime API, false for the driver API.
 using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
 
 /// Names of activities in traces, in the terms of PyTorch's profiler, so that readers need to know only one convention.
@@ -21,7 +21,7 @@ class ActivityNames {
 public:
     explicit ActivityNames(CallName call_name) : call_name_(std::move(call_name)) {}
 
-    /// For kernels the demangled name. Valid as long as this object.
+    /// For kernels, the demangled name. Valid as long as this object exists.
     [[nodiscard]] std::string_view of(const OwnedActivity& given);
 
 private:
@@ -38,7 +38,7 @@ private:
 /// "kernel", "gpu_memcpy", "cuda_runtime" …; empty for activities that no trace shows.
 [[nodiscard]] std::string_view categoryOf(const Activity& activity);
 
-/// Whether a device ran it: a kernel, copy, set or graph.
+/// True if a device ran it: a kernel, copy, memset or graph.
 [[nodiscard]] bool isWork(const Activity& activity);
 
 } // namespace bubblescope::profiler::cupti

@@ -7,16 +7,16 @@
 
 namespace bubblescope::profiler {
 
-/// When and where a device ran something, or when the call ran that started it.
+/// The time and place of a device's work, or the time of the call that started it.
 struct DeviceWork {
     TimeNs start{0};
     TimeNs end{0};
     std::uint32_t device = 0;
     std::uint32_t context = 0;
     std::uint32_t stream = 0;
-    std::uint32_t correlation = 0; ///< shared by a call and what it started
+    std::uint32_t correlation = 0; ///< shared by a call and the work that it started
     std::uint32_t graph = 0;       ///< graph id of a kernel or launch; 0 = none
-    std::int64_t bytes = -1;       ///< for copies and sets; -1 = none
+    std::int64_t bytes = -1;       ///< for copies and memsets; -1 = none
     std::array<std::int32_t, 3> grid{};
     std::array<std::int32_t, 3> block{};
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x6d656d2d62627331; // "1sbb-mem"
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kKeptChunks = 256; ///< those below keep their pages: 8 MiB
+constexpr std::uint32_t kKeptChunks = 256; ///< chunks below this number keep their pages: 8 MiB
 constexpr std::size_t kWordBits = 64;
 
 std::size_t chunksFor(std::size_t bytes) {
@@ -35,7 +35,7 @@ EventMemory::~EventMemory() {
     ::munmap(header_, bytes_);
 }
 
-/// The process's limits count such memory as a file, and exceeding them would kill the process.
+/// The process's limits treat such memory as a file, and exceeding them would kill the process.
 Descriptor EventMemory::fileFor(std::size_t bytes) noexcept {
     const std::size_t whole = kHeaderBytes + chunksFor(bytes) * kChunkBytes;
     rlimit most{};
@@ -58,7 +58,7 @@ std::unique_ptr<EventMemory> EventMemory::map(Descriptor file, std::size_t chunk
     return made;
 }
 
-/// Zeros are the initial value of the rest: to write less makes less of it resident.
+/// All other fields start as zero; writing them here would only make more pages resident.
 void EventMemory::begin() {
     header_->version = kVersion;
     header_->chunks = chunks_;
@@ -71,7 +71,7 @@ bool EventMemory::isBegun() const {
 }
 
 std::unique_ptr<EventMemory> EventMemory::create(std::size_t bytes) noexcept {
-    for (std::size_t chunks = chunksFor(bytes); chunks > 0; chunks /= 2) { // the process may be limited
+    for (std::size_t chunks = chunksFor(bytes); chunks > 0; chunks /= 2) { // a limit of the process may allow less
         auto made = map(Descriptor(), chunks);
         if (made == nullptr) continue;
         made->begin();

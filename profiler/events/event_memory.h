@@ -14,25 +14,25 @@
 
 namespace bubblescope::profiler {
 
-/// The memory in which the threads of a process leave their records until they are written: chunks, which threads take
-/// as needed and the writer returns. One mapping of fixed size, so a burst of one thread may use all of it, and many
-/// threads use no more. Pages are touched only when used. Another process may map the same memory, so that its content
-/// survives when this process is killed.
+/// The memory in which the threads of a process store their records until they are written. It consists of chunks,
+/// which threads take as needed and the writer returns. It is a single mapping of fixed size: one thread may use all of
+/// it in a burst, and many threads together use no more. Pages are touched only when used. Another process may map the
+/// same memory, so that its content survives when this process is killed.
 ///
-/// Everything in it is valid at any instant, and readers check it, because the process may have written garbage into
-/// it.
+/// Its content is valid at any instant. Readers check it nevertheless, because the process may have overwritten it with
+/// garbage.
 namespace event_memory {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{32} << 10;
 inline constexpr std::size_t kChunkWords = kChunkBytes / sizeof(std::uint64_t);
-inline constexpr std::size_t kThreads = 1024; ///< at a time
-inline constexpr std::size_t kStacks = 6;     ///< per thread, whose open ranges survive the process
+inline constexpr std::size_t kThreads = 1024; ///< threads at a time
+inline constexpr std::size_t kStacks = 6;     ///< range stacks per thread that survive the process
 inline constexpr std::size_t kMaxChunks = std::size_t{1} << 16;
 inline constexpr std::size_t kNotes = std::size_t{64} << 10; ///< bytes of the writer's notes
 inline constexpr std::size_t kNames = std::size_t{1} << 20;  ///< bytes of the names' log
 inline constexpr std::size_t kMessage = 512;
 
-/// A place between two words: the chunk, and the offset in it. The first word of a chunk links to the next one.
+/// A position between two words: a chunk and an offset in it. The first word of a chunk links to the next one.
 struct Place {
     std::uint32_t chunk = 0;
     std::uint32_t word = 1;
@@ -44,13 +44,13 @@ struct Place {
     friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// The ranges of a thread in a domain that are open in the file.
+/// A thread's ranges in one domain that are open in the file.
 struct OpenRanges {
     std::uint32_t track = 0; ///< number of the track plus 1; 0 = none yet
     std::uint16_t domain = 0;
     std::uint16_t depth = 0;
     std::uint32_t gaps = 0;
-    std::uint64_t written = 0; ///< one bit for each of the outermost 64: whether its begin is in the file
+    std::uint64_t written = 0; ///< one bit for each of the outermost 64 ranges: set if its start is in the file
 };
 struct ThreadCheckpoint {
     std::uint64_t place = 0; ///< Place up to which records are in the file
@@ -80,15 +80,15 @@ struct Header {
     std::uint32_t version = 0;
     std::uint32_t chunks = 0;
     std::int64_t pid = 0;
-    std::atomic<std::uint32_t> slots_used{0};     ///< above all slots ever used
+    std::atomic<std::uint32_t> slots_used{0};     ///< every slot ever used is below this
     std::atomic<std::uint32_t> ended{0};          ///< 1: the process wrote everything and closed its file
-    std::atomic<std::uint64_t> lost_begins{0};    ///< ranges and marks; a lost end leaves its range open
-    std::atomic<std::uint64_t> stated{0};         ///< events that adapters stated
-    std::atomic<std::uint64_t> stated_written{0}; ///< of these
-    std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI is recording; its buffers die with the process
-    std::atomic<std::uint32_t> message_bytes{0};  ///< why nothing more is written
+    std::atomic<std::uint64_t> lost_begins{0};    ///< ranges and marks; if an end is lost, its range stays open
+    std::atomic<std::uint64_t> stated{0};         ///< events reported by adapters
+    std::atomic<std::uint64_t> stated_written{0}; ///< those of them that were written
+    std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI is recording, and its buffers are lost with the process
+    std::atomic<std::uint32_t> message_bytes{0};  ///< length of the message that says why nothing more is written
     std::array<char, kMessage> message{};
-    std::atomic<std::uint32_t> current{0};  ///< which checkpoints are valid
+    std::atomic<std::uint32_t> current{0};  ///< index of the valid checkpoints
     std::atomic<std::uint32_t> prepared{0}; ///< 1: the other checkpoints are valid if the file has their length
     std::array<FileCheckpoint, 2> files{};
     std::atomic<std::uint64_t> identity_bytes{0};
@@ -98,25 +98,25 @@ struct Header {
     std::array<std::atomic<std::uint64_t>, kMaxChunks / 64> taken{}; ///< one bit per chunk
     std::array<ThreadSlot, kThreads> threads{};
 
-    /// Whether the process recorded anything, or has something to say.
+    /// True if the process recorded anything, or left a message.
     [[nodiscard]] bool recordedAnything() const {
         return slots_used.load() != 0 || lost_begins.load() != 0 || stated.load() != 0 || message_bytes.load() != 0;
     }
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
 
-/// Where the chunks begin.
+/// Offset of the first chunk.
 inline constexpr std::size_t kHeaderBytes = (sizeof(Header) + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
 
 } // namespace event_memory
 
 class EventMemory {
 public:
-    /// Private memory with `bytes` for records, rounded to whole chunks; less if the process may not have that much.
-    /// Null if there is none. Any thread.
+    /// Private memory with `bytes` for records, rounded to whole chunks; less if the process's limits do not allow that
+    /// much. Null if there is none. Any thread.
     [[nodiscard]] static std::unique_ptr<EventMemory> create(std::size_t bytes) noexcept;
-    /// As above, in memory that another process may map. Null if this process may not make a file of that size in
-    /// memory, which is subject to the file size limit.
+    /// As above, in memory that another process may map. Null if this process may not create a memory file of that
+    /// size, because the file size limit applies.
     [[nodiscard]] static std::unique_ptr<EventMemory> createShared(std::size_t bytes) noexcept;
     /// As above, in a file that another process made with fileFor().
     [[nodiscard]] static std::unique_ptr<EventMemory> createIn(Descriptor file) noexcept;
@@ -124,7 +124,7 @@ public:
 
     /// The memory of another process. Null if the descriptor cannot be such memory.
     [[nodiscard]] static std::unique_ptr<EventMemory> attach(Descriptor memory);
-    /// Whether a process has begun to use it.
+    /// True if a process has begun to use it.
     [[nodiscard]] bool isBegun() const;
 
     EventMemory(const EventMemory&) = delete;
@@ -135,9 +135,9 @@ public:
     [[nodiscard]] const event_memory::Header& header() const { return *header_; }
     /// −1 for private memory.
     [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-    /// The memory stays.
+    /// The mapping remains valid.
     void closeDescriptor() { descriptor_ = Descriptor(); }
-    /// Whether others can map it.
+    /// True if other processes can map it.
     [[nodiscard]] bool isShared() const { return shared_; }
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
     /// Has kChunkWords words; `chunk` must be below chunks().
@@ -145,14 +145,14 @@ public:
         return chunks_at_ + std::size_t{chunk} * event_memory::kChunkWords;
     }
 
-    /// An unused chunk, with a zero at its start; chunks() if there is none. Any thread, lock-free.
+    /// Takes an unused chunk, whose first word is zero; returns chunks() if there is none. Any thread, lock-free.
     [[nodiscard]] std::uint32_t takeChunk() noexcept;
-    /// Returns the memory of most free chunks to the system.
+    /// Frees a chunk; the memory of most free chunks is returned to the system.
     void freeChunk(std::uint32_t chunk) noexcept;
     /// Fraction in use, 0 to 1. Any thread.
     [[nodiscard]] double fullness() const noexcept;
 
-    /// A slot for the calling thread, with a first chunk; null if there is none. Any thread, lock-free.
+    /// Takes a slot for the calling thread, with a first chunk; null if there is none. Any thread, lock-free.
     [[nodiscard]] event_memory::ThreadSlot* takeSlot(std::uint32_t tid) noexcept;
 
 private:
@@ -169,27 +169,29 @@ private:
     Descriptor descriptor_;
 };
 
-/// Reads the records of all threads, in order within a thread, and returns chunks once their content is written. Not
-/// thread-safe, but the recording threads may write meanwhile.
+/// Reads the records of all threads, in order within a thread, and frees chunks once their content has been written.
+/// Not thread-safe, but the recording threads may write at the same time.
 class EventReader {
 public:
-    /// From the first record on or, for a process that has ended, from its checkpoint on.
+    /// The place to start: the first record, or the checkpoint of a process that has ended.
     enum class From : std::uint8_t { Begin, Checkpoint };
     EventReader(EventMemory& memory, From from);
 
-    /// Calls `take(tid, words, gap)` for unread records, about `most` words at most, where `words` begins with a
-    /// record. `take` returns the record's number of words, or 0 if it is damaged; the thread's further records are
-    /// then skipped. `gap`: records of the thread before this one were lost. Returns whether more are waiting.
+    /// Calls `take(tid, words, gap)` for unread records, in total about `most` words at most. `words` begins with a
+    /// record. `take` returns the number of words in the record, or 0 if it is damaged; the thread's remaining records
+    /// are then skipped. `gap` is true if records of the thread before this one were lost. Returns whether more are
+    /// waiting.
     template <class Take>
     bool read(std::size_t most, const Take& take);
 
-    /// The place up to which a slot's records were read.
+    /// Place up to which a slot's records have been read.
     [[nodiscard]] event_memory::Place placeOf(std::size_t slot) const { return cursors_[slot].at; }
     [[nodiscard]] bool isRead(std::size_t slot) const { return cursors_[slot].known; }
-    /// Everything read so far has been written: returns its chunks, and the slots of threads that have ended.
+    /// Call it when everything read so far has been written: frees the chunks, and the slots of threads that have
+    /// ended.
     void release();
 
-    /// The head of a record with the number of lost records; read() consumes it.
+    /// Type of the record that holds the number of lost records; read() consumes it.
     static constexpr std::uint64_t kGapType = 0x7f;
     static constexpr std::uint64_t gapWord(std::uint64_t lost) { return kGapType | lost << 8U; }
 
@@ -197,7 +199,7 @@ private:
     struct Cursor {
         event_memory::Place at;
         bool known = false;
-        bool over = false; ///< damaged, or ended and read to its end
+        bool over = false; ///< the slot is damaged, or its thread has ended and everything was read
         bool gap = false;
     };
     void begin(std::size_t slot);
@@ -205,8 +207,8 @@ private:
     EventMemory& memory_;
     From from_;
     std::vector<Cursor> cursors_;
-    std::vector<std::uint32_t> read_chunks_; ///< to be given back
-    std::size_t first_ = 0;                  ///< slot at which the next read() begins, so that none waits forever
+    std::vector<std::uint32_t> read_chunks_; ///< chunks to be freed
+    std::size_t first_ = 0;                  ///< slot at which the next read() begins, so that no slot waits forever
 };
 
 template <class Take>
@@ -218,7 +220,7 @@ bool EventReader::read(std::size_t most, const Take& take) {
     for (std::size_t n = 0; n < used; ++n) {
         const std::size_t slot_number = (first_ + n) % used;
         ThreadSlot& slot = header.threads[slot_number];
-        const SlotState state = slot.state.load(std::memory_order_acquire); // before the tail
+        const SlotState state = slot.state.load(std::memory_order_acquire); // load it before the tail
         if (state != SlotState::Live && state != SlotState::Ended) continue;
         Cursor& cursor = cursors_[slot_number];
         if (!cursor.known) begin(slot_number);
@@ -258,7 +260,7 @@ bool EventReader::read(std::size_t most, const Take& take) {
             if (last || cursor.over) break;
             read_chunks_.push_back(cursor.at.chunk);
             cursor.at = {static_cast<std::uint32_t>(link >> 32) - 1, 1};
-            if (++hops > memory_.chunks()) cursor.over = true; // a circle
+            if (++hops > memory_.chunks()) cursor.over = true; // the links form a cycle
         }
         if (state == SlotState::Ended) cursor.over = true;
     }

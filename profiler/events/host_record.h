@@ -9,16 +9,16 @@
 
 namespace bubblescope::profiler {
 
-/// An event that a thread of the job reported through NVTX or NCCL's profiler interface, with a time of TickClock.
-/// Texts and bytes are views.
+/// An event that a thread of the job reported through NVTX or NCCL's profiler interface, with a TickClock time. Texts
+/// and bytes are views.
 struct HostRecord {
     enum class Type : std::uint8_t {
-        Push = 1, ///< onto the thread's stack of ranges in the domain
+        Push = 1, ///< pushes onto the thread's stack of ranges in the domain
         Pop,
-        Start, ///< of a range that may end on any thread, and need not nest
+        Start, ///< start of a range that may end on any thread and need not nest
         End,
         Mark,
-        CommBegin, ///< an event of NCCL; `id` identifies its end
+        CommBegin, ///< an NCCL event; `id` matches it with its end
         CommEnd,
     };
     /// The kind of value that `value` holds.
@@ -26,43 +26,43 @@ struct HostRecord {
 
     static constexpr std::size_t kMaxText = 255;  ///< longer texts are truncated
     static constexpr std::size_t kMaxBytes = 128; ///< longer payloads are dropped
-    static constexpr std::size_t kMaxWords = 56;  ///< of an encoded record
+    static constexpr std::size_t kMaxWords = 56;  ///< maximum size of an encoded record
 
     Type type = Type::Mark;
     Payload payload = Payload::None;
-    std::uint16_t depth = 0; ///< of Push and Pop: enclosing ranges in the domain on the thread
+    std::uint16_t depth = 0; ///< of Push and Pop: number of enclosing ranges of the thread in the domain
     std::uint16_t domain = 0;
-    std::uint32_t category = 0; ///< NVTX's number, 0 = none; or NCCL's type of event
+    std::uint32_t category = 0; ///< NVTX's category, 0 = none; or NCCL's event type
     std::int64_t ticks = 0;
     std::uint64_t value = 0;       ///< see Payload: the bits of a number, or the number of the schema of `bytes`
     std::uint64_t id = 0;          ///< for Start, End, CommBegin, CommEnd
     std::uint64_t parent = 0;      ///< for CommBegin: the parent event, 0 = none
-    std::uint32_t text_handle = 0; ///< of a registered text; 0 = see `text`
+    std::uint32_t text_handle = 0; ///< handle of a registered text; 0 = see `text`
     std::string_view text;
-    std::string_view bytes; ///< a payload with a schema; for NCCL's events see profiler/nccl/comm_event.h
+    std::string_view bytes; ///< a payload with a schema; for NCCL events see profiler/nccl/comm_event.h
 };
 
 using HostWords = std::array<std::uint64_t, HostRecord::kMaxWords>;
 
-/// Encodes a record for EventMemory. Inline, because it is most of the cost of a recorded range.
+/// Encodes a record for EventMemory. Inline, because it accounts for most of the cost of recording a range.
 [[nodiscard]] std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept;
 
-/// Decodes the result of encode(). The record refers to `words`. Nothing if they are not a record.
+/// Decodes the result of encode(). The record refers to `words`. Returns nothing if `words` is not a valid record.
 [[nodiscard]] std::optional<HostRecord> decodeHostRecord(std::span<const std::uint64_t> words);
 
 namespace host_record {
 constexpr std::size_t kFixedWords = 6;
-/// Most records only have a name and a time: their encoding leaves out the zeros.
+/// Most records have only a name and a time, so their encoding leaves out the zero fields.
 constexpr std::size_t kShortWords = 2;
-constexpr std::uint64_t kShort = 0x80; ///< flag in the byte of the type
+constexpr std::uint64_t kShort = 0x80; ///< flag in the type byte
 
-/// The length of an encoded record, by its first word.
+/// Length of an encoded record, given its first word.
 constexpr std::size_t wordsOf(std::uint64_t head) {
     const bool is_short = (head & kShort) != 0;
     const std::size_t letters = ((head >> 16) & 0xff) + (is_short ? 0 : (head >> 24) & 0xff);
     return (is_short ? kShortWords : kFixedWords) + (letters + 7) / 8;
 }
-/// Whether it begins something; without this record, all of that is lost.
+/// True if the record begins something, so that losing the record loses the whole range or event.
 constexpr bool begins(std::uint64_t head) {
     const auto type = static_cast<HostRecord::Type>(head & ~kShort & 0xff);
     return type != HostRecord::Type::Pop && type != HostRecord::Type::End && type != HostRecord::Type::CommEnd;
@@ -73,14 +73,14 @@ constexpr std::uint64_t shortHead(HostRecord::Type type, std::size_t text, std::
            std::uint64_t{depth} << 32 | std::uint64_t{domain} << 48;
 }
 
-/// Up to eight characters from `at` on.
+/// Up to eight characters, starting at `at`.
 inline std::uint64_t lettersAt(std::string_view text, std::size_t at) noexcept {
     const char* const from = text.data() + at;
     const std::size_t left = text.size() - at;
     std::uint64_t word = 0;
     if (left >= sizeof word) {
         __builtin_memcpy(&word, from, sizeof word);
-    } else if (left >= sizeof(std::uint32_t)) { // two halves that overlap
+    } else if (left >= sizeof(std::uint32_t)) { // copied as two overlapping halves
         std::uint32_t first = 0;
         std::uint32_t last = 0;
         __builtin_memcpy(&first, from, sizeof first);

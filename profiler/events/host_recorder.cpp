@@ -11,12 +11,12 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// A number in memory that is zero in a forked child, even if its fork handlers were not called.
+/// A number in a page that is zero in a forked child, even if its fork handlers were not called.
 std::atomic<std::uint64_t>* forgottenInChildren() {
     const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     void* const page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) throw std::bad_alloc();
-    ::madvise(page, bytes, MADV_WIPEONFORK); // without it the handlers do it
+    ::madvise(page, bytes, MADV_WIPEONFORK); // if it fails, the fork handlers clear it
     return new (page) std::atomic<std::uint64_t>(0);
 }
 
@@ -26,7 +26,7 @@ HostRecorder::HostRecorder(Begin begin, std::function<void()> on_thread)
     : begin_(std::move(begin)), on_thread_(std::move(on_thread)), generation_(forgottenInChildren()) {}
 
 HostRecorder::~HostRecorder() {
-    // Threads that recorded keep a reference to the page, which therefore stays.
+    // Never unmapped, because threads that recorded keep a reference to the page.
     generation_->store(0, std::memory_order_relaxed);
 }
 
@@ -40,7 +40,7 @@ HostRecorder::Owner& HostRecorder::own() noexcept {
     return own;
 }
 
-/// The slot of a thread that was recorded by a process before a fork, or by another recorder, is not ours.
+/// Does nothing if the slot belongs to the process before a fork, or to another recorder.
 void HostRecorder::Owner::release() noexcept {
     if (thread != nullptr && current != nullptr && current->load(std::memory_order_relaxed) == generation) {
         if (thread->lost != 0) nextChunk(*thread);
@@ -67,8 +67,8 @@ EventMemory* HostRecorder::begin() noexcept {
 }
 
 HostRecorder::Thread* HostRecorder::join() noexcept {
-    if (local_.ending) return nullptr; // a record made while the thread ends
-    // If there was no room, searching for it at each record would cost the job time.
+    if (local_.ending) return nullptr; // a record made while the thread is ending
+    // If there was no room for the thread, searching again at every record would cost the job time.
     if (isOwn() && local_.refused != 0) {
         --local_.refused;
         return nullptr;
@@ -85,7 +85,7 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
         }
         thread->chunk = event_memory::Place::of(thread->slot->begin).chunk;
         thread->words = memory->words(thread->chunk);
-        if (local_.lost != 0) { // the reader must not match an end with another begin
+        if (local_.lost != 0) { // otherwise the reader might match an end with the wrong begin
             thread->words[thread->at++] = EventReader::gapWord(local_.lost);
             const event_memory::Place behind{thread->chunk, static_cast<std::uint32_t>(thread->at)};
             thread->slot->tail.store(behind.packed(), std::memory_order_release);
@@ -115,7 +115,7 @@ bool HostRecorder::nextChunk(Thread& thread) noexcept {
     using namespace event_memory;
     const std::uint32_t next = thread.memory->takeChunk();
     if (next == thread.memory->chunks()) return false;
-    // The link is also valid where the old chunk ends.
+    // The link is also valid at the place where the old chunk ends.
     std::atomic_ref(thread.words[0]).store(std::uint64_t{next + 1} << 32 | thread.at, std::memory_order_release);
     thread.words = thread.memory->words(next);
     thread.chunk = next;

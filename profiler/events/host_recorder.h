@@ -16,36 +16,36 @@
 
 namespace bubblescope::profiler {
 
-/// Takes records from any thread, each into that thread's chunks of an EventMemory. A thread's first record takes a
-/// slot; after that recording takes no lock, allocates nothing and never waits: without free memory, records are
-/// counted as lost. Nothing throws.
+/// Stores records from any thread, each thread in its own chunks of an EventMemory. A thread's first record takes a
+/// slot. After that, recording takes no lock, allocates nothing and never waits; if no memory is free, records are
+/// counted as lost. No function throws.
 ///
-/// A forked child does nothing until it records: its first record detects the new process and requests its own memory.
+/// A forked child does nothing until its first record, which detects the new process and requests memory for it.
 class HostRecorder {
 public:
-    static constexpr std::size_t kDomains = 64; ///< each with a stack of ranges
+    static constexpr std::size_t kDomains = 64; ///< each domain has a stack of ranges per thread
 
-    /// Called by the first record of a process, including a forked child, under a lock. Returns the memory for its
+    /// Called under a lock when a process, including a forked child, makes its first record. Returns the memory for its
     /// threads, or null if nothing is recorded. Must not throw.
     using Begin = std::function<EventMemory*(bool forked)>;
-    /// `on_thread` is called on every thread with its first record.
+    /// `on_thread` is called on every thread when it makes its first record.
     explicit HostRecorder(Begin begin, std::function<void()> on_thread = {});
     HostRecorder(const HostRecorder&) = delete;
     HostRecorder& operator=(const HostRecorder&) = delete;
     ~HostRecorder();
 
-    /// Any thread. While off, records are discarded and not counted.
+    /// Any thread. While it is off, records are discarded and not counted.
     void setOn(bool on) noexcept { on_.store(on, std::memory_order_relaxed); }
     [[nodiscard]] bool isOn() const noexcept { return on_.load(std::memory_order_relaxed); }
 
-    /// Adds the time to the record and puts it into the calling thread's memory. Do not use it for Push and Pop.
+    /// Sets the record's time and stores it in the calling thread's memory. Do not use it for Push and Pop.
     void record(HostRecord& record) noexcept {
         if (!isOn()) return;
         Thread* const thread = ownThread();
         record.ticks = clock_.now();
         put(thread, record);
     }
-    /// Begins a range that only has a name, the most frequent call in most jobs. Returns the number of enclosing
+    /// Begins a range that has only a name, the most frequent call in most jobs. Returns the number of enclosing
     /// ranges, or −1 if unknown.
     int push(std::string_view name, std::uint16_t domain) noexcept {
         if (domain >= kDomains) return -1;
@@ -80,7 +80,7 @@ public:
     [[nodiscard]] const TickClock& clock() const { return clock_; }
     /// The memory of this process; null before the first record of a process, or if there is none.
     [[nodiscard]] EventMemory* memory() const { return isOwn() ? memory_.load(std::memory_order_acquire) : nullptr; }
-    /// Gets the memory of this process without a record, as the first record does.
+    /// Requests the memory of this process without a record, as the first record would.
     EventMemory* begin() noexcept;
 
     // Call these around a fork. They only wait for threads that record for the first time.
@@ -92,10 +92,10 @@ private:
     struct Thread {
         EventMemory* memory = nullptr;
         event_memory::ThreadSlot* slot = nullptr;
-        std::uint64_t* words = nullptr; ///< of the chunk
-        std::size_t at = 1;             ///< words of it in use
+        std::uint64_t* words = nullptr; ///< words of the chunk
+        std::size_t at = 1;             ///< words used in the chunk
         std::uint32_t chunk = 0;
-        std::uint64_t lost = 0; ///< records since the last one that found room
+        std::uint64_t lost = 0; ///< records lost since the last one that was stored
         std::array<std::uint16_t, kDomains> depth{};
     };
     /// The thread-local access to a thread's memory. It needs no initialisation when a thread starts, so reading it is
@@ -104,11 +104,11 @@ private:
     struct LocalThread {
         std::uint64_t generation;
         Thread* thread; ///< owned by Owner
-        bool ending;    ///< the thread is ending, and Owner is gone
+        bool ending;    ///< the thread is ending, and its Owner has been destroyed
         std::uint8_t refused;
         std::uint64_t lost; ///< records made before the thread had memory
     };
-    /// Gives a thread's slot back when the thread ends.
+    /// Returns a thread's slot when the thread ends.
     struct Owner {
         std::unique_ptr<Thread> thread;
         std::uint64_t generation = 0;
@@ -127,13 +127,13 @@ private:
     Thread* join() noexcept;
     EventMemory* beginLocked() noexcept;
     void refuse(HostRecord::Type type) noexcept;
-    /// Continues in another chunk; false if there is none. Pass the number of words that must fit.
+    /// Continues in another chunk; returns false if there is none.
     static bool nextChunk(Thread& thread) noexcept;
     static void lose(Thread& thread, bool begin) noexcept;
 
     template <class Word>
     static void write(Thread& thread, std::size_t count, bool begin, const Word& word) noexcept {
-        constexpr std::size_t kEnd = event_memory::kChunkWords - 1; // leaves room to report a gap
+        constexpr std::size_t kEnd = event_memory::kChunkWords - 1; // reserves space for a gap record
         if ((thread.at + count > kEnd || thread.lost != 0) && !nextChunk(thread)) [[unlikely]]
             return lose(thread, begin);
         std::uint64_t* const to = thread.words + thread.at;
@@ -165,14 +165,14 @@ private:
 
     Begin begin_;
     std::function<void()> on_thread_;
-    /// Differs between recorders. It is in a page that the system clears in forked children, so that they detect the
-    /// fork.
+    /// Differs between recorders. It is in a page that the system clears in forked children, which shows them that they
+    /// were forked.
     std::atomic<std::uint64_t>* generation_;
     TickClock clock_;
     std::atomic<bool> on_{true};
-    std::mutex mutex_; ///< guards the beginning of a process
+    std::mutex mutex_; ///< held while a process begins to record
     std::atomic<EventMemory*> memory_{nullptr};
-    bool began_ = false; ///< in this process or a parent of it
+    bool began_ = false; ///< true if this process or a parent of it began to record
 };
 
 } // namespace bubblescope::profiler

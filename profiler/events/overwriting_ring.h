@@ -11,12 +11,12 @@
 
 namespace bubblescope::profiler {
 
-/// A ring of records of `Words` 64-bit words between one producing and one draining thread. The producer takes no lock,
-/// allocates nothing and never waits. When the ring is full, the oldest records are overwritten, and the drainer counts
-/// them.
+/// A ring buffer of records of `Words` 64-bit words, with one producing and one draining thread. The producer takes no
+/// lock, allocates nothing and never waits. When the ring is full, new records overwrite the oldest, and the drainer
+/// counts these.
 ///
-/// Every slot has a stamp with its number since the ring was created, which shows the drainer whether a slot was
-/// overwritten while it was read.
+/// Each slot has a stamp with its sequence number, which shows the drainer whether the slot was overwritten while it
+/// was read.
 template <std::size_t Words>
 class OverwritingRing {
 public:
@@ -26,12 +26,12 @@ public:
     OverwritingRing(const OverwritingRing&) = delete;
     OverwritingRing& operator=(const OverwritingRing&) = delete;
 
-    /// Producer only. Writes the words that `word(index)` returns in place.
+    /// Producer only. Writes the words returned by `word(index)` in place.
     template <class Word>
     void push(const Word& word) noexcept {
         const std::uint64_t number = written_.load(std::memory_order_relaxed);
         Slot& slot = slots_[number & (size_ - 1)];
-        // A drainer that sees one of the new words also sees that the stamp has changed.
+        // A drainer that sees one of the new words also sees the changed stamp.
         slot.stamp.store(kBeingWritten, std::memory_order_relaxed);
         for (std::size_t w = 0; w < Words; ++w)
             slot.words[w].store(word(w), std::memory_order_release);
@@ -40,8 +40,8 @@ public:
     }
 
     /// Drainer only. Calls `take(words, after_gap)` for every record, oldest first. `words` is a std::span<const
-    /// std::uint64_t>; `after_gap`: records before it were lost. Returns the number of records lost since the last
-    /// call.
+    /// std::uint64_t>; `after_gap` is true if records before this one were lost. Returns the number of records lost
+    /// since the last call.
     template <class Take>
     std::int64_t drain(const Take& take) {
         const std::uint64_t end = written_.load(std::memory_order_acquire);
@@ -54,7 +54,7 @@ public:
         while (read != end) {
             const bool whole = copy(read, words);
             read_.store(++read, std::memory_order_release); // even if `take` throws
-            if (!whole) {                                   // overwritten
+            if (!whole) {                                   // it was overwritten
                 gap_ = true;
                 continue;
             }
@@ -69,9 +69,10 @@ public:
     }
 
     [[nodiscard]] std::size_t capacity() const { return size_; }
-    /// Records that wait to be drained; more than the capacity if some were overwritten. Any thread; may be outdated.
+    /// Number of records that wait to be drained; more than the capacity if some were overwritten. Any thread; may be
+    /// outdated.
     [[nodiscard]] std::uint64_t waiting() const {
-        const std::uint64_t read = read_.load(std::memory_order_acquire); // first, so that it is not ahead
+        const std::uint64_t read = read_.load(std::memory_order_acquire); // first, so that it is not after written_
         return written_.load(std::memory_order_acquire) - read;
     }
     /// Number of records that were overwritten before they were drained. Any thread.
@@ -82,7 +83,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t kBeingWritten = 0; ///< otherwise a slot's number plus 1
+    static constexpr std::uint64_t kBeingWritten = 0; ///< otherwise a slot's stamp is its number plus 1
     static constexpr std::size_t kCacheLine = 64;
     static constexpr std::size_t kSlotBytes = (Words + 1) * sizeof(std::uint64_t);
 
@@ -91,7 +92,7 @@ private:
         std::array<std::atomic<std::uint64_t>, Words> words{};
     };
 
-    /// Whether the record at `read` is complete.
+    /// Returns false if the record at `read` was overwritten meanwhile.
     bool copy(std::uint64_t read, std::array<std::uint64_t, Words>& words) const {
         const Slot& slot = slots_[read & (size_ - 1)];
         const std::uint64_t stamp = slot.stamp.load(std::memory_order_acquire);

@@ -8,8 +8,8 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// Limits times computed from untrusted input: far beyond any real time, and small enough to add a few without
-/// overflow.
+/// Limit for times computed from untrusted input: far beyond any real time, but small enough that a few can be added
+/// without overflow.
 constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
 
 TimeNs withinReach(TimeNs begin, double later) {
@@ -19,7 +19,7 @@ TimeNs withinReach(TimeNs begin, double later) {
     return TimeNs{std::clamp(sum, -kFarthest, kFarthest)};
 }
 
-/// Saturates instead of overflowing.
+/// The difference, saturated on overflow.
 std::int64_t difference(std::int64_t a, std::int64_t b) {
     std::int64_t out = 0;
     if (!__builtin_sub_overflow(a, b, &out)) return out;
@@ -52,7 +52,7 @@ ClockReading readAllClocks(const TickClock& clock) {
 }
 
 void TickMap::add(const ClockReading& reading) {
-    // Two readings at the same tick have no rate between them.
+    // Two readings at the same tick do not define a rate.
     if (!readings_.empty() && reading.ticks <= readings_.back().ticks) return;
     readings_.push_back(reading);
     if (readings_.size() > kKept) readings_.pop_front();

@@ -20,12 +20,12 @@ namespace bubblescope::profiler {
     return TimeNs{std::int64_t{time.tv_sec} * kSecond + time.tv_nsec};
 }
 
-/// Whether this machine's time stamp counter runs at a constant rate and equally on all cores. The kernel determines
-/// this when it starts, and then uses the counter as its clock source.
+/// True if this machine's time stamp counter runs at a constant rate, in step on all cores. The kernel determines this
+/// when it starts, and then uses the counter as its clock source.
 [[nodiscard]] bool countsEvenly();
 
-/// The cheapest clock, for the hot path: half the cost of CLOCK_MONOTONIC if the time stamp counter can be used. Only a
-/// TickMap knows its unit.
+/// The cheapest clock, for the hot path: it costs half as much as CLOCK_MONOTONIC if the time stamp counter can be
+/// used. Its unit is known only to TickMap.
 class TickClock {
 public:
     explicit TickClock(bool counter = countsEvenly()) : counter_(counter) {}
@@ -47,20 +47,20 @@ struct ClockReading {
     TimeNs monotonic{0};
     TimeNs realtime{0};
 };
-/// The best of several readings: the one with the least time between its clocks.
+/// Takes several readings and returns the one with the shortest time between its clocks.
 [[nodiscard]] ClockReading readAllClocks(const TickClock& clock);
 
-/// Converts ticks and wall-clock times to CLOCK_MONOTONIC, using readings of all clocks taken around them. Between two
-/// readings the clocks are assumed to run evenly, and after the last as between the two before it. Clamps impossible
-/// times some decades away. Not thread-safe.
+/// Converts ticks and wall-clock times to CLOCK_MONOTONIC, using clock readings taken before and after them. Clocks are
+/// assumed to run at a constant rate between two readings; after the last reading the previous rate continues. Clamps
+/// impossible times to a range of some decades. Not thread-safe.
 class TickMap {
 public:
-    /// In order of time.
+    /// Call it in time order.
     void add(const ClockReading& reading);
 
     /// Needs at least one reading.
     [[nodiscard]] TimeNs fromTicks(std::int64_t ticks) const;
-    /// CLOCK_REALTIME may be set meanwhile, so the last reading before the time applies.
+    /// CLOCK_REALTIME may have been set in between, so only the last reading before the time is used.
     [[nodiscard]] TimeNs fromRealtime(TimeNs realtime) const;
 
     [[nodiscard]] const ClockReading& last() const { return readings_.back(); }

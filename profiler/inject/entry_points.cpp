@@ -9,9 +9,8 @@
 #include <string>
 #include <utility>
 
-/// The complete list of exported functions, which CUDA, NVTX and NCCL look up by name when the environment makes them
-/// load the library, and the adapters in profiler/python by ctypes. Nothing here throws, ends the job or writes to its
-/// output.
+/// All exported functions: CUDA, NVTX and NCCL look them up by name when the environment makes them load the library,
+/// and the adapters in profiler/python by ctypes. No function here throws, ends the job or writes to its output.
 
 using bubblescope::profiler::Capture;
 namespace nvtx = bubblescope::profiler::nvtx;
@@ -41,7 +40,7 @@ Capture* captureForPython() noexcept {
 
 constexpr std::uint16_t kOps = nvtx::Names::kPipelineDomain;
 
-/// NCCL looks up the tables without a call before, so they must be ready when the library is loaded.
+/// NCCL looks up the tables without calling a function first, so they must be ready when the library is loaded.
 [[gnu::constructor]] void prepareForNccl() noexcept {
     Capture* const capture = Capture::ofThisProcess();
     if (capture == nullptr || !capture->options().nccl) return;
@@ -59,7 +58,7 @@ BUBBLESCOPE_EXPORT int InitializeInjection() {
     return kDone;
 }
 
-/// NVTX_INJECTION64_PATH: called when the process uses NVTX for the first time, once for each copy of NVTX in it.
+/// NVTX_INJECTION64_PATH: called when the process first uses NVTX, once for each copy of NVTX in it.
 BUBBLESCOPE_EXPORT int InitializeInjectionNvtx2(nvtx::abi::GetExportTable get_table) {
     return captureForNvtx() != nullptr && nvtx::attach(get_table) ? kDone : kNotForUs;
 }
@@ -67,9 +66,9 @@ BUBBLESCOPE_EXPORT int InitializeInjectionNvtxExtension(nvtx::abi::ExtensionModu
     return captureForNvtx() != nullptr && nvtx::attachExtension(module) ? kDone : kNotForUs;
 }
 
-/// Called by profiler/python/bubblescope_ranges.py: ranges on the calling thread, which must nest, marks, and one-time
-/// statements. Texts are zero-terminated UTF-8. Any thread. Returns a sum: 1 if the process is recorded, 2 if the ops
-/// are stated by the job itself, not its framework.
+/// Called by profiler/python/bubblescope_ranges.py: nested ranges on the calling thread, marks, and properties that are
+/// written once. Texts are zero-terminated UTF-8. Any thread. Returns a sum: 1 if the process is recorded, 2 if the job
+/// itself names the ops, not its framework.
 BUBBLESCOPE_EXPORT int bubblescope_recording() {
     const Capture* const capture = captureForPython();
     if (capture == nullptr) return 0;
@@ -79,7 +78,7 @@ BUBBLESCOPE_EXPORT void bubblescope_push(const char* name) {
     Capture* const capture = captureForPython();
     if (capture != nullptr && name != nullptr) capture->recorder().push(name, kOps);
 }
-/// `bytes`: the size of a transfer's payload.
+/// `bytes` is the size of a transfer's payload.
 BUBBLESCOPE_EXPORT void bubblescope_push_bytes(const char* name, std::uint64_t bytes) {
     Capture* const capture = captureForPython();
     if (capture == nullptr || name == nullptr) return;
@@ -111,8 +110,8 @@ BUBBLESCOPE_EXPORT void bubblescope_message(const char* text) {
     if (capture != nullptr && text != nullptr) capture->message(text);
 }
 
-/// Values that the framework reports about a finished step. Without `has_loss` the loss is unknown; so is any value
-/// below 0.
+/// Values that the framework reports for a finished step. If `has_loss` is 0 the loss is unknown; so is any value below
+/// 0.
 BUBBLESCOPE_EXPORT void bubblescope_step_values(std::int64_t step, int has_loss, double loss, std::int64_t tokens,
                                                 std::int64_t samples, std::int64_t sequence_length) {
     Capture* const capture = captureForPython();
@@ -125,15 +124,15 @@ BUBBLESCOPE_EXPORT void bubblescope_step_values(std::int64_t step, int has_loss,
     capture->stepValues(step, values);
 }
 
-/// The job's own profiler is about to use CUPTI; `tool` is its name. Whether kernels are recorded does not depend on
-/// the options for Python.
+/// The job's own profiler is about to use CUPTI; `tool` is its name. Recording of kernels does not depend on the
+/// options for Python.
 BUBBLESCOPE_EXPORT void bubblescope_release_cupti(const char* tool) {
     Capture* const capture = Capture::ofThisProcess();
     if (capture != nullptr && tool != nullptr) capture->releaseCupti(tool);
 }
 
-/// Whether and how the process should check its computations in bubbles: the margin as a fraction, the bytes that it
-/// may keep for that (below 0 for no limit), and the fraction of a step's time that it may take from the job.
+/// Returns whether the process should run checks in bubbles, and with which limits: the margin as a fraction, the bytes
+/// that it may keep (below 0 for no limit), and the fraction of a step's time that it may take from the job.
 BUBBLESCOPE_EXPORT int bubblescope_checks(double* margin, std::int64_t* memory, double* cost) {
     const Capture* const capture = captureForPython();
     if (capture == nullptr || !capture->options().checks) return 0;
@@ -143,7 +142,8 @@ BUBBLESCOPE_EXPORT int bubblescope_checks(double* margin, std::int64_t* memory, 
     return 1;
 }
 
-/// As bubblescope_aadiff_arg and bubblescope_aadiff_event of bindings/bubblescope_aadiff.h, whose sessions call it.
+/// Same layout as bubblescope_aadiff_arg and bubblescope_aadiff_event in bindings/bubblescope_aadiff.h, whose sessions
+/// call this function.
 struct StatedArg {
     const char* name;
     const char* text;
@@ -164,11 +164,11 @@ BUBBLESCOPE_EXPORT void bubblescope_event(const char* track, const char* categor
         }
         capture->event(std::move(event));
     } catch (const std::exception&) {
-        // Out of memory: the job continues without it.
+        // Out of memory: the job continues without the event.
     }
 }
 
-/// NCCL_PROFILER_PLUGIN: NCCL takes the newest version that it knows.
+/// NCCL_PROFILER_PLUGIN: NCCL takes the newest version that it supports.
 BUBBLESCOPE_EXPORT const nccl::abi::TableV1 ncclProfiler_v1 = nccl::kTableV1;
 BUBBLESCOPE_EXPORT const nccl::abi::TableV1 ncclProfiler_v2 = nccl::kTableV2;
 BUBBLESCOPE_EXPORT const nccl::abi::TableV1 ncclProfiler_v3 = nccl::kTableV3;

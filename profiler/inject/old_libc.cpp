@@ -1,6 +1,6 @@
 // The library is loaded into jobs on clusters whose C library may be years older than that of the machine it was built
-// on. For functions that got a new version since glibc 2.28, this file selects the old version, or implements them with
-// what existed before. Everything in this file is hidden: the job's own calls do not see it.
+// on. For functions with a new version since glibc 2.28, this file selects the old version, or implements them with
+// older functions. Everything in this file is hidden: it does not affect the job's own calls.
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -38,7 +38,8 @@ BUBBLESCOPE_OLD(void*, dlopen, (const char* file, int mode), (file, mode), noexc
 BUBBLESCOPE_OLD(void*, dlsym, (void* library, const char* name), (library, name), noexcept)
 BUBBLESCOPE_OLD(char*, dlerror, (), (), noexcept)
 
-// Since 2.38 headers and the runtime of C++ call these by names of their own, which also read binary numbers.
+// Since glibc 2.38, the headers and the C++ runtime call these functions by new names, which also accept binary
+// numbers.
 #define BUBBLESCOPE_OLD_NUMBER(result, name)                                                     \
     asm(".symver bubblescope_old_" #name ", " #name "@GLIBC_2.2.5");                             \
     extern "C" result bubblescope_old_##name(const char* text, char** end, int base) noexcept;   \
@@ -51,14 +52,14 @@ BUBBLESCOPE_OLD_NUMBER(unsigned long, strtoul)
 BUBBLESCOPE_OLD_NUMBER(long long, strtoll)
 BUBBLESCOPE_OLD_NUMBER(unsigned long long, strtoull)
 
-// The runtime of C++ calls it by the name that it has had since 2.34.
+// The C++ runtime calls it by the name that it has had since glibc 2.34.
 asm(".symver bubblescope_old_pthread_key_create, pthread_key_create@GLIBC_2.2.5");
 extern "C" int bubblescope_old_pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) noexcept;
 BUBBLESCOPE_HIDDEN int __pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) noexcept {
     return bubblescope_old_pthread_key_create(key, destroy);
 }
 
-/// Jobs have threads: with it set the runtime of C++ would count references without atomic operations.
+/// Jobs have threads: if this were set, the C++ runtime would count references without atomic operations.
 BUBBLESCOPE_HIDDEN char __libc_single_threaded;
 char __libc_single_threaded = 0;
 
@@ -103,7 +104,7 @@ int findIn(dl_phdr_info* object, std::size_t, void* data) {
 
 } // namespace
 
-/// With which exceptions find the frames that they pass.
+/// Exceptions use it to find the frames that they unwind.
 BUBBLESCOPE_HIDDEN int _dl_find_object(void* address, dl_find_object* found) noexcept {
     *found = {};
     Wanted wanted{reinterpret_cast<std::uintptr_t>(address), found};

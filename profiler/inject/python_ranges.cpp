@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-/// The functions of entry_points.cpp that adapters call for every op, as functions of a Python module, because a call
-/// through ctypes takes several times as long. adapters/events.py loads it and passes it their addresses; without this
-/// module it calls through ctypes.
+/// The functions of entry_points.cpp that adapters call for every op, exported as functions of a Python module, because
+/// a call through ctypes takes several times as long. adapters/events.py loads the module and passes it their
+/// addresses; without the module it calls them through ctypes.
 
 namespace {
 

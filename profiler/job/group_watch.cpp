@@ -13,9 +13,9 @@
 namespace bubblescope::profiler {
 namespace {
 
-constexpr int kTogether = 50; ///< ms in which the signals of one kill() reach all of a group
+constexpr int kTogether = 50; ///< ms within which the signals of one kill() reach all processes of a group
 
-/// Code of the other process: only calls that are allowed after a fork of a process with threads.
+/// Code of the helper process: uses only calls that are allowed after forking a process with threads.
 [[noreturn]] void report(int to, pid_t parent) {
     sigset_t all;
     ::sigfillset(&all);
@@ -41,7 +41,7 @@ GroupWatch::GroupWatch() {
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before); // so that our handlers do not run there
+    ::pthread_sigmask(SIG_SETMASK, &all, &before); // so that our handlers do not run in the helper
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ == 0) report(to.get(), parent);

@@ -17,7 +17,7 @@ namespace {
 
 using namespace event_memory;
 
-/// The process may have died between a write and its note of it.
+/// The process may have died after writing but before updating its checkpoint.
 void chooseCheckpoint(Header& header, const std::filesystem::path& dir) {
     if (header.prepared.load() == 0) return;
     const std::uint32_t other = (header.current.load() & 1U) ^ 1U;
@@ -29,7 +29,8 @@ void chooseCheckpoint(Header& header, const std::filesystem::path& dir) {
         header.current.store(other);
 }
 
-/// Takes what is left; flushes until that fails, if it may be written at all, and counts the rest.
+/// Takes the remaining records. Flushes until a flush fails, if writing is possible at all, and counts the rest as
+/// lost.
 Status takeAll(CaptureWriter& writer, EventReader& reader, TimeNs now, Status flushed) {
     constexpr std::size_t kWords = 1024;
     bool more = true;
@@ -49,7 +50,7 @@ std::string_view bounded(std::uint64_t size, std::span<const char> room) {
     return {room.data(), std::min<std::size_t>(size, room.size())};
 }
 
-/// Counts that can be added.
+/// Counts limited so that adding them cannot overflow.
 CaptureWriter::Stated plausible(CaptureWriter::Stated stated) {
     constexpr std::int64_t kMost = std::int64_t{1} << 48;
     for (const auto& [name, member] : perfetto::kCaptureCounts)
@@ -87,7 +88,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
         std::max<std::int64_t>(static_cast<std::int64_t>(header.stated.load() - header.stated_written.load()), 0);
 
     CaptureOptions options;
-    // Contains only what the process itself accepted.
+    // The text contains only options that the process itself accepted.
     static_cast<void>(parseCaptureOptions(left.described.options, options));
     CaptureFileInfo info;
     info.dir = dir;
@@ -99,7 +100,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     const nccl::Communicators communicators;
     CaptureWriter writer(options, std::move(info), names, communicators, {});
     chooseCheckpoint(header, dir);
-    const ClockReading now = readAllClocks(TickClock()); // of the same machine, and so of the same clocks
+    const ClockReading now = readAllClocks(TickClock()); // this machine's clocks are also those of the process
     const Status resumed = writer.resume(memory);
     writer.addReading(now);
     EventReader reader(memory, EventReader::From::Checkpoint);
@@ -113,7 +114,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     if (flushed.ok()) {
         left.stated = writer.stated();
     } else {
-        // What the checkpoint counts is in the file, as far as that can be read; the rest is not.
+        // Events counted by the checkpoint are in the file, as far as it can be read; all others are not.
         left.counts.not_written +=
             perfetto::hostEvents(left.counts) - perfetto::hostEvents(before) + writer.openRanges();
         left.counts.unmatched = before.unmatched;

@@ -19,7 +19,7 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// The first version of struct pidfd_info in linux/pidfd.h, which older systems do not have.
+/// The first version of struct pidfd_info in linux/pidfd.h, which is missing on older systems.
 struct PidfdInfo {
     std::uint64_t mask = 0;
     std::uint64_t cgroup = 0;
@@ -28,7 +28,7 @@ struct PidfdInfo {
 };
 static_assert(sizeof(PidfdInfo) == 64, "as the kernel lays it out");
 
-/// The wait status of a process that its parent has reaped; nothing before that, and before Linux 6.15.
+/// The wait status of a process that its parent has reaped; nothing before that, or before Linux 6.15.
 std::optional<int> statusOfReaped(const Descriptor& process) {
     constexpr std::uint64_t kExit = 1U << 3U;
     constexpr unsigned long kGetInfo = _IOWR(0xFF, 11, PidfdInfo);
@@ -40,11 +40,11 @@ std::optional<int> statusOfReaped(const Descriptor& process) {
 
 /// The wait status of a zombie.
 std::optional<int> statusOfZombie(int pid) {
-    constexpr int kStatusField = 52; // the last one that proc(5) lists
+    constexpr int kStatusField = 52; // index of the last field listed in proc(5)
     std::ifstream file(fmt::format("/proc/{}/stat", pid));
     std::string line;
     if (!std::getline(file, line)) return std::nullopt;
-    const std::size_t name_end = line.rfind(')'); // the second field, the program's name, may hold anything
+    const std::size_t name_end = line.rfind(')'); // the second field, the program's name, may contain any characters
     if (name_end == std::string::npos) return std::nullopt;
     std::istringstream fields(line.substr(name_end + 1));
     std::string field;
@@ -83,7 +83,7 @@ std::string nameOfSignal(int signal) {
 
 std::string signalThatEnded(int pid, const Descriptor& process) {
     std::optional<int> status = statusOfZombie(pid);
-    if (!status) status = statusOfReaped(process); // also if it was reaped in between
+    if (!status) status = statusOfReaped(process); // in case it was reaped in the meantime
     return status && WIFSIGNALED(*status) ? nameOfSignal(WTERMSIG(*status)) : std::string();
 }
 

@@ -35,8 +35,8 @@ std::string unguessableName() {
     return name;
 }
 
-/// As far as the system allows: each process takes two descriptors, and its memory counts as a file. To be called once
-/// the job runs, whose limits are its own.
+/// Raises the limits as far as the system allows: each process takes two descriptors, and its memory counts as a file.
+/// Call it once the job runs, so that the job keeps its own limits.
 void raiseLimits() {
     for (const auto what : {RLIMIT_NOFILE, RLIMIT_FSIZE}) {
         rlimit limit{};
@@ -46,7 +46,7 @@ void raiseLimits() {
     }
 }
 
-/// Readable when the process is gone; not open if it is already, or if there is no descriptor left.
+/// Readable once the process has ended; not open if it has ended already, or if no descriptor is free.
 Descriptor processOf(int pid) {
     return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
@@ -110,7 +110,7 @@ void ProcessWatcher::accept() {
         if (!made.isOpen()) return;
         ucred peer{};
         socklen_t size = sizeof peer;
-        // Anybody can read the socket's name, and use up what a process may have open.
+        // Anyone can find the socket's name and use up this process's descriptors.
         const bool known = ::getsockopt(made.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
                            (peer.uid == ::getuid() || peer.uid == ::geteuid());
         if (!known) {
@@ -163,13 +163,13 @@ void ProcessWatcher::take(int pid, Descriptor memory, const WatcherLink::Message
         memory = EventMemory::fileFor(static_cast<std::size_t>(told.bytes));
         answer(connection, memory.get());
     }
-    auto attached = EventMemory::attach(std::move(memory)); // null also where the descriptor got lost on the way
+    auto attached = EventMemory::attach(std::move(memory)); // also null if the descriptor was lost on the way
     if (attached != nullptr) attached->closeDescriptor();
     watchProcess(pid, std::move(attached));
 }
 
 void ProcessWatcher::watchProcess(int pid, std::unique_ptr<EventMemory> memory) {
-    for (Watched& before : watched_) { // which has become another program, or now asks for memory
+    for (Watched& before : watched_) { // the process has executed another program, or now asks for memory
         if (before.pid != pid || before.done) continue;
         if (before.memory == nullptr && memory == nullptr) return;
         if (before.memory != nullptr) settle(before);
@@ -187,7 +187,7 @@ void ProcessWatcher::takeAccount(int pid) {
     left_.push_back(leftByAccount(*told_));
 }
 
-/// Hands a process memory that it may not make itself; without a descriptor there is none.
+/// Passes memory to a process that may not create it itself; without a descriptor there is none.
 void ProcessWatcher::answer(const Descriptor& connection, int memory) {
     WatcherLink::Message message;
     iovec text{&message, sizeof message};
@@ -214,7 +214,7 @@ void ProcessWatcher::settle(Watched& watched) {
         LeftByProcess& left = left_.emplace_back();
         left.recorded = left.unwatched = true;
         left.signal = signal;
-        left.described.process = thisProcess(); // its host
+        left.described.process = thisProcess(); // for the host's name
         left.described.process.pid = watched.pid;
         left.described.process.program.clear();
         return;
@@ -232,7 +232,7 @@ void ProcessWatcher::settle(Watched& watched) {
     watched.memory.reset();
 }
 
-/// Where there was no descriptor for it, one may be free by now.
+/// If there was no descriptor for the process, one may be free by now.
 bool ProcessWatcher::hasEnded(Watched& watched) {
     if (!watched.process.isOpen()) watched.process = processOf(watched.pid);
     if (!watched.process.isOpen()) return ::kill(watched.pid, 0) != 0 && errno == ESRCH;
@@ -256,7 +256,7 @@ void ProcessWatcher::watch() {
             waited.push_back({connection.get(), POLLIN, 0});
         for (const Watched& watched : watched_)
             waited.push_back({watched.process.get(), POLLIN, 0});
-        constexpr int kLook = 20; // ms, at the end, and where descriptors are lacking
+        constexpr int kLook = 20; // ms between polls, at the end and when descriptors are short
         ::poll(waited.data(), waited.size(), until || crowded_ || unseen ? kLook : -1);
         accept();
         for (std::size_t i = 0; i < connections_.size();) {

@@ -15,9 +15,9 @@
 
 namespace bubblescope::profiler {
 
-/// Holds the memory of the processes of a job, and writes what they leave there when they end without writing it
-/// themselves: killed, by _exit, or by becoming another program. Where it cannot hold a process's memory, the process
-/// states at its end what it wrote. Its own thread. Only processes of this one's user are accepted.
+/// Maps the memory of the processes of a job, and saves the records of those that end without writing them: processes
+/// that are killed, call _exit, or execute another program. If a process's memory cannot be mapped, the process itself
+/// reports at exit what it wrote. Runs on its own thread. Accepts only processes of the same user.
 class ProcessWatcher {
 public:
     /// Error: Run.
@@ -30,18 +30,18 @@ public:
     [[nodiscard]] const std::string& name() const { return name_; }
 
     struct Report {
-        std::vector<LeftByProcess> processes; ///< that recorded something, or tried to
+        std::vector<LeftByProcess> processes; ///< processes that recorded something, or tried to
         int running = 0;                      ///< processes that still record
-        std::int64_t refused = 0;             ///< connections of other users
+        std::int64_t refused = 0;             ///< rejected connections from other users
     };
     /// Call it once, when the job has ended. Waits at most `patience` for processes of the job that are still ending.
     [[nodiscard]] Report finish(std::chrono::milliseconds patience);
 
 private:
     struct Watched {
-        std::unique_ptr<EventMemory> memory; ///< null if there was no descriptor, or no room in a file, for it
+        std::unique_ptr<EventMemory> memory; ///< null if no descriptor was free, or no file could hold it
         int pid = 0;
-        Descriptor process; ///< readable when it is gone; not open where it was gone before or there are none left
+        Descriptor process; ///< readable once the process has ended; not open if it ended before, or none was free
         bool done = false;
     };
 
@@ -62,13 +62,14 @@ private:
     Descriptor listener_;
     Descriptor stop_;
     std::vector<Descriptor> connections_;
-    bool crowded_ = false; ///< no descriptor was left for a connection that waits
+    bool crowded_ = false; ///< a connection is waiting because no descriptor was free
     std::atomic<std::int64_t> refused_{0};
     std::unique_ptr<WatcherLink::Account> told_ = std::make_unique<WatcherLink::Account>(); ///< the last message
+                                                                                            ///< received
     std::vector<Watched> watched_;
     std::vector<LeftByProcess> left_;
     std::atomic<std::chrono::milliseconds> patience_{};
-    std::thread thread_; ///< last, because it uses the others
+    std::thread thread_; ///< last, because it uses the other members
 };
 
 } // namespace bubblescope::profiler

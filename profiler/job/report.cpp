@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Host, number, and when it began: a process may become another program, and numbers are used again.
+/// Host, process id and start time, because a process may execute another program and ids are reused.
 using Process = std::tuple<std::string, std::int64_t, std::int64_t>;
 using Processes = std::map<Process, CapturedProcess>;
 
@@ -24,7 +24,7 @@ std::string words(const Trace& trace, ArgSetId args, std::string_view name) {
     return std::string(trace.textArg(args, name).value_or(""));
 }
 
-/// Which process wrote each file, according to the beginnings of the files.
+/// The process that wrote each file, according to the beginning of the file.
 std::map<std::uint32_t, Process> writers(const Trace& trace, Processes& processes) {
     std::map<std::uint32_t, Process> of_file;
     for (const Instant& instant : trace.instants()) {
@@ -47,7 +47,7 @@ std::map<std::uint32_t, Process> writers(const Trace& trace, Processes& processe
 
 void takeTotals(const Trace& trace, ArgSetId args, perfetto::CaptureCounts& counts) {
     for (const auto& [name, member] : perfetto::kCaptureCounts)
-        counts.*member = std::max(counts.*member, trace.intArg(args, name).value_or(0)); // the counts only grow
+        counts.*member = std::max(counts.*member, trace.intArg(args, name).value_or(0)); // counts only grow
 }
 
 bool isOfRanges(std::string_view category) {
@@ -113,7 +113,7 @@ Status readFiles(const fs::path& dir, JobControl& control, CaptureReport& report
 CapturedProcess& processOf(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
     const ProcessInfo& info = left.described.process;
     const auto known = std::ranges::find_if(processes, [&](const CapturedProcess& process) {
-        const bool same = left.unwatched || process.began == left.described.began.count(); // numbers are used again
+        const bool same = left.unwatched || process.began == left.described.began.count(); // process ids are reused
         return same && process.pid == info.pid && process.host == info.host;
     });
     if (known != processes.end()) return *known;
@@ -130,12 +130,12 @@ bool statesNothing(const LeftByProcess& left) {
     return !left.unwatched && !left.gpu_unknown && left.stated.files == 0 && left.counts == perfetto::CaptureCounts();
 }
 
-/// What was written of it is in the files already; what could not be is known here alone.
+/// Records that could be written are in the files already; the others are known only here.
 void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
     if (statesNothing(left)) return;
     CapturedProcess& process = processOf(left, processes);
     using Account = CapturedProcess::Account;
-    if (left.unwatched) return; // its own account counts, if it wrote one
+    if (left.unwatched) return; // the process's own account applies, if it wrote one
     process.files_written = left.stated.files;
     process.gpu_unknown = left.gpu_unknown;
     if (left.regular || left.written) {
@@ -150,12 +150,12 @@ void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes)
     if (!left.signal.empty()) process.messages.push_back("ended by " + left.signal);
 }
 
-/// What processes state to have written, against what is there.
+/// Compares the files that processes report to have written with the existing ones.
 void findMissing(std::vector<CapturedProcess>& processes) {
     for (CapturedProcess& process : processes) {
         process.files_missing =
             std::max<std::int64_t>(process.files_written - static_cast<std::int64_t>(process.files.size()), 0);
-        if (process.counts.parts_removed > 0) continue; // with an unknown number of events
+        if (process.counts.parts_removed > 0) continue; // they held an unknown number of events
         const auto missing = [&](std::int64_t stated, std::int64_t there) {
             return std::max<std::int64_t>(stated - there, 0);
         };
@@ -177,7 +177,7 @@ Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control, st
         return inputError(dir.string(), "cannot be read: " + failed.message(), "give the folder of a recording");
     if (const Status read = any ? readFiles(dir, control, report) : Status(); !read.ok()) {
         if (left.empty()) return read.error();
-        report.log.push_back(read.error().text()); // empty files, because a disk is full
+        report.log.push_back(read.error().text()); // empty files, for example because a disk is full
     }
     for (const LeftByProcess& process : left)
         addLeft(process, report.processes);

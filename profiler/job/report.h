@@ -25,27 +25,27 @@ struct CapturedProcess {
     std::int64_t began = 0; ///< CLOCK_MONOTONIC, ns
     std::string program;
     perfetto::CaptureCounts counts; ///< as last reported
-    /// Whether the counts are complete: the process ended normally, or `record` wrote or counted what it left.
-    /// Otherwise it lost at least what they state.
+    /// Source of the counts: Own if the process ended normally, Watcher if `record` saved or counted its remaining
+    /// records. With Open, at least as many records were lost as the counts show.
     enum class Account : std::uint8_t { Open, Own, Watcher };
     Account account = Account::Open;
-    perfetto::CaptureCounts readable; ///< ranges, marks and NCCL's events that are in the files
-    std::int64_t files_written = 0;   ///< as it stated itself, without those that it removed; 0 if nobody asked it
-    std::int64_t files_missing = 0;   ///< of these
-    std::int64_t unreadable = 0;      ///< events that it wrote and that are not in the files
-    bool gpu_unknown = false;         ///< it died with CUPTI's buffers, of which nobody knows what they held
+    perfetto::CaptureCounts readable; ///< ranges, marks and NCCL events that are in the files
+    std::int64_t files_written = 0;   ///< as the process reported, without files that it removed; 0 without a report
+    std::int64_t files_missing = 0;   ///< those of them that no longer exist
+    std::int64_t unreadable = 0;      ///< events that the process wrote but that are not in the files
+    bool gpu_unknown = false;         ///< CUPTI's buffers were lost with the process, with unknown content
     std::vector<std::string> messages;
 };
 
 struct CaptureReport {
-    std::vector<CapturedProcess> processes;     ///< by rank, then by host and number
+    std::vector<CapturedProcess> processes;     ///< sorted by rank, then by host and process id
     std::map<std::string, std::int64_t> slices; ///< number of slices in the files, by category
     std::vector<std::string> log;               ///< lines of capture.log
     std::vector<Diagnostic> problems;           ///< found while reading the files
 };
 
-/// Reads what jobs wrote into a folder. A missing folder or a folder without files is not an error: nothing was
-/// recorded. `left`: what is known about processes that did not end normally. Errors: Input if the folder cannot be
+/// Reads the files that jobs wrote into a folder. A missing folder or a folder without files is not an error: nothing
+/// was recorded. `left`: what is known about processes that did not end normally. Errors: Input if the folder cannot be
 /// read; Cancelled.
 [[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control,
                                                   std::span<const LeftByProcess> left = {});

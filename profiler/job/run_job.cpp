@@ -31,15 +31,15 @@ constexpr std::array kForwarded{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 constexpr int kNotFound = 127;
 constexpr int kNotStarted = 126;
 
-std::atomic<int> the_pipe{-1};          ///< to the thread that passes signals on
-std::atomic<bool> asked_to_stop{false}; ///< whether SIGINT or SIGTERM came
+std::atomic<int> the_pipe{-1};          ///< pipe to the thread that forwards signals
+std::atomic<bool> asked_to_stop{false}; ///< true if SIGINT or SIGTERM arrived
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "a signal handler reads it");
 
 void note(int signal, siginfo_t* info, void*) {
     const int kept = errno;
     if (signal == SIGINT || signal == SIGTERM) asked_to_stop = true;
-    const bool sent_by_somebody = info->si_code <= 0; // the terminal signals the whole group, the child too
+    const bool sent_by_somebody = info->si_code <= 0; // the terminal signals the whole group, including the child
     const auto letter = static_cast<unsigned char>(signal);
     if (sent_by_somebody) {
         [[maybe_unused]] const ssize_t written = ::write(the_pipe.load(), &letter, 1);
@@ -47,7 +47,7 @@ void note(int signal, siginfo_t* info, void*) {
     errno = kept;
 }
 
-/// For its lifetime, signals that are sent to this process, and not to the child too, are passed on to the child.
+/// While it exists, signals that are sent to this process but not to the child are forwarded to the child.
 class Forwarding {
 public:
     Forwarding() {
@@ -75,7 +75,7 @@ public:
         if (thread_.joinable()) thread_.join();
     }
 
-    /// Until then they wait.
+    /// Signals that arrive before this call wait for it.
     void passOnTo(pid_t child) {
         thread_ = std::thread([this, child] {
             unsigned char signal = 0;
@@ -87,7 +87,7 @@ public:
 
     [[nodiscard]] static bool askedToStop() { return asked_to_stop; }
 
-    /// The child has ended, and its number may be another process's.
+    /// The child has ended, so its id may now belong to another process.
     void childEnded() { over_ = true; }
 
 private:
@@ -99,7 +99,7 @@ private:
     std::thread thread_;
 };
 
-/// The file named by a variable, otherwise the first existing one of `places`.
+/// The file named by a variable, otherwise the first of `places` that exists.
 Result<fs::path> firstThere(std::vector<fs::path> places, const ReadVariable& variable, std::string_view named_by,
                             std::string_view problem) {
     if (const auto named = variable(named_by); named && !named->empty()) places = {*named};
@@ -126,7 +126,7 @@ Result<fs::path> findInjectLibrary(const ReadVariable& variable) {
 
 Result<fs::path> findChecksLibrary(const fs::path& library, const ReadVariable& variable) {
     std::vector<fs::path> places;
-    for (const char* from : {"..", ".", "../../bindings"}) // installed, in one folder, in the build folder
+    for (const char* from : {"..", ".", "../../bindings"}) // installed, all in one folder, in the build folder
         places.push_back((library.parent_path() / from / kChecksLibrary).lexically_normal());
     return firstThere(std::move(places), variable, kChecksLibraryVariable,
                       "the library for checks in bubbles is missing");
@@ -146,9 +146,9 @@ captureEnvironment(const fs::path& library, const CaptureOptions& options, const
     const fs::path adapters = library.parent_path() / kAdapters;
     if (options.python && fs::is_regular_file(adapters / "sitecustomize.py", ignored)) {
         std::string path = adapters.string();
-        // A part that is empty would be the job's working folder.
+        // An empty entry would stand for the job's working folder.
         if (const auto before = variable(kPythonPath).value_or(""); before == path || before.starts_with(path + ":"))
-            path = before; // this job is started by a recorded one
+            path = before; // this job was started by a recorded job
         else if (!before.empty())
             path += ":" + before;
         variables.emplace_back(kPythonPath, std::move(path));

@@ -11,32 +11,31 @@
 
 namespace bubblescope::profiler {
 
-/// The path of the library that jobs load: from BUBBLESCOPE_INJECT_LIBRARY, next to the installed program, or in the
+/// Finds the library that jobs load: named by BUBBLESCOPE_INJECT_LIBRARY, next to the installed program, or in the
 /// build folder. Error: Input, listing the paths that were tried.
 [[nodiscard]] Result<std::filesystem::path> findInjectLibrary(const ReadVariable& variable);
 
-/// The path of the library that framework adapters use for checks in bubbles: from BUBBLESCOPE_AADIFF_LIBRARY, or near
+/// Finds the library that framework adapters use for checks in bubbles: named by BUBBLESCOPE_AADIFF_LIBRARY, or near
 /// the library that jobs load. Error: Input, listing the paths that were tried.
 [[nodiscard]] Result<std::filesystem::path> findChecksLibrary(const std::filesystem::path& library,
                                                               const ReadVariable& variable);
 
-/// The variables that make every process of a job load the library and write into options.dir, which is made absolute.
-/// Python processes also load the framework adapters next to the library, unless they are disabled or missing:
-/// PYTHONPATH is the value from `variable`, preceded by their folder. Error: Input if checks in bubbles are requested
-/// but their library is missing.
+/// The environment variables that make every process of a job load the library and write into options.dir, which is
+/// made absolute. Python processes also load the framework adapters next to the library, unless these are disabled or
+/// missing: PYTHONPATH is the value from `variable`, preceded by the adapters' folder. Error: Input if checks in
+/// bubbles are requested but their library is missing.
 [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>>
 captureEnvironment(const std::filesystem::path& library, const CaptureOptions& options, const ReadVariable& variable);
 
-/// How a job ended.
 struct JobEnd {
-    int exit_code = 0;          ///< as in a shell: 128 plus the number of a signal, 126 or 127 if it did not start
-    std::string why_not;        ///< why it could not be started; empty if it was
-    bool asked_to_stop = false; ///< SIGINT or SIGTERM arrived meanwhile
+    int exit_code = 0;          ///< as in a shell: 128 plus the signal's number; 126 or 127 if it did not start
+    std::string why_not;        ///< reason why the program could not be started; empty if it was
+    bool asked_to_stop = false; ///< SIGINT or SIGTERM arrived while the job ran
 };
 
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals sent to
-/// this process; those from the terminal, and to the whole process group, reach the program directly. One call at a
-/// time; no other thread of the process may rely on signals.
+/// this process. Signals from the terminal or to the whole process group reach the program directly and are not
+/// forwarded. One call at a time; no other thread of this process may rely on signals.
 [[nodiscard]] JobEnd runJob(std::span<const std::string> command,
                             std::span<const std::pair<std::string, std::string>> variables);
 

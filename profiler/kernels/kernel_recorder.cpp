@@ -15,7 +15,7 @@ namespace {
 
 constexpr TimeNs kCollectEvery{std::chrono::milliseconds(100)};
 constexpr TimeNs kNumberComesWithin{std::chrono::seconds(2)};
-constexpr TimeNs kBuffersComeWithin{std::chrono::milliseconds(300)}; ///< of one another
+constexpr TimeNs kBuffersComeWithin{std::chrono::milliseconds(300)}; ///< of each other
 constexpr std::size_t kMostLabels = 1 << 18;
 constexpr std::string_view kCallsRow = "CUDA calls";
 
@@ -27,7 +27,7 @@ bool isCall(const cupti::Activity& activity) {
     return activity.kind == cupti::Activity::Kind::Runtime || activity.kind == cupti::Activity::Kind::Driver;
 }
 
-/// If a runtime call contains a driver call, keeps the outer one.
+/// If a runtime call contains a driver call, only the outer one is kept.
 void leaveOutInnerCalls(std::vector<cupti::OwnedActivity>& activities) {
     std::unordered_set<std::uint32_t> outer;
     for (const cupti::OwnedActivity& one : activities) {
@@ -65,7 +65,7 @@ std::shared_ptr<KernelRecorder> KernelRecorder::start(std::string& reason) {
     return made;
 }
 
-/// A program that exits in the middle of a run keeps the device records up to then.
+/// A program that exits in the middle of a run keeps the device records made so far.
 void KernelRecorder::stopAtExit() noexcept {
     try {
         collector_.stop();
@@ -85,7 +85,7 @@ void KernelRecorder::recordInto(Recorder& recorder, std::optional<Rank> only) {
     collector_.flush();
     collected_.clear();
     perfetto::CaptureCounts lost;
-    collector_.collect(collected_, lost); // records left from the previous run belong to none
+    collector_.collect(collected_, lost); // records left from the previous run are dropped
     waiting_.clear();
     labels_.clear();
     streams_.clear();
@@ -122,7 +122,7 @@ void KernelRecorder::addStream(Rank rank, void* stream, const std::string& purpo
 }
 
 void KernelRecorder::beginOp(Rank rank, LaunchingOp op) {
-    if (!collector_.isOn()) return; // the process ends
+    if (!collector_.isOn()) return; // the process is ending
     collector_.api().pushExternal(number({rank, std::move(op)}));
 }
 
@@ -150,7 +150,7 @@ void KernelRecorder::takeRegistered(Registrations registered) {
     for (const auto& [thread, rank] : registered.threads)
         threads_[thread] = rank;
     for (auto& [id, stream] : registered.streams)
-        streams_.try_emplace(id, std::move(stream)); // a name in use must not move
+        streams_.try_emplace(id, std::move(stream)); // the address of a name in use must not change
 }
 
 bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batches& batches, KernelCounts& counts) {
@@ -163,7 +163,7 @@ bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batc
         rank = label->second.rank;
         op = label->second.op ? &*label->second.op : nullptr;
     } else if (id != 0 && id < first_of_run_) {
-        return true; // from the previous run
+        return true; // it is from the previous run
     } else if (!rank && isCall(activity)) {
         if (const auto thread = threads_.find(activity.thread); thread != threads_.end()) rank = thread->second;
     } else if (!rank) {
@@ -187,8 +187,8 @@ void KernelRecorder::collect(bool last) {
     collected_.clear();
     perfetto::CaptureCounts lost;
     collector_.collect(collected_, lost);
-    // Ranks take the lock before each op, so it is held only to take their registrations, after the records of what
-    // they started.
+    // Ranks take the lock before each op, so it is held only while copying their registrations, after the records of
+    // the work that they started.
     Recorder* into = nullptr;
     Registrations registered;
     {

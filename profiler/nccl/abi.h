@@ -10,7 +10,7 @@ namespace bubblescope::profiler::nccl::abi {
 using Result = int; ///< ncclResult_t
 inline constexpr Result kSuccess = 0;
 
-/// Kinds of events: bits of the mask that a plugin chooses in init.
+/// Kinds of events: bits of the mask that a plugin sets in init.
 enum Event : std::uint32_t {
     kGroup = 1,
     kColl = 2,
@@ -26,7 +26,7 @@ enum Event : std::uint32_t {
     kKernelLaunch = 2048,
 };
 
-// Descriptions of events, by version. `type` and the members after it have the same layout in versions 1 to 4.
+// Event descriptors, by version. `type` and the members after it have the same layout in versions 1 to 4.
 struct HeadV1 {
     std::uint8_t type;
     void* parent;
@@ -40,7 +40,7 @@ struct HeadV5 {
 static_assert(sizeof(HeadV1) == 24 && sizeof(HeadV5) == 24);
 
 struct CollV1 {
-    const char* name; ///< of the communicator
+    const char* name; ///< name of the communicator
     std::uint64_t comm;
     std::uint64_t sequence;
     std::uint8_t function;
@@ -98,7 +98,7 @@ struct CollV3 {
     const char* algorithm;
     const char* protocol;
 };
-struct P2pV2 { ///< and 3
+struct P2pV2 { ///< and in version 3
     const char* name;
     std::uint64_t comm;
     const char* function;
@@ -107,7 +107,7 @@ struct P2pV2 { ///< and 3
     std::size_t count;
     int peer;
 };
-struct CollV4 { ///< and version 5, which appends a parent group
+struct CollV4 { ///< and in version 5, which appends a parent group
     std::uint64_t sequence;
     const char* function;
     const void* send;
@@ -120,7 +120,7 @@ struct CollV4 { ///< and version 5, which appends a parent group
     const char* algorithm;
     const char* protocol;
 };
-struct P2pV4 { ///< and version 5
+struct P2pV4 { ///< and in version 5
     const char* function;
     void* buffer;
     const char* datatype;
@@ -128,7 +128,7 @@ struct P2pV4 { ///< and version 5
     int peer;
     std::uint8_t channels;
 };
-struct ProxyOp { ///< all versions
+struct ProxyOp { ///< in all versions
     std::int32_t pid;
     std::uint8_t channel;
     int peer;
@@ -168,7 +168,7 @@ static_assert(offsetof(CollApi, stream) == 32 && offsetof(P2pApi, stream) == 24)
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
 
-struct TableV1 { ///< and versions 2, 3
+struct TableV1 { ///< and in versions 2 and 3
     const char* name;
     Result (*init)(void** context, int* mask);
     Result (*start_event)(void* context, void** handle, void* descriptor);

@@ -8,7 +8,7 @@
 namespace bubblescope::profiler::nccl {
 namespace {
 
-/// The fields of an event that travel as bytes.
+/// The fields of an event that are stored as bytes.
 struct Packed {
     std::uint64_t comm;
     std::uint64_t sequence;
@@ -24,7 +24,7 @@ struct Packed {
 };
 static_assert(sizeof(Packed) <= sizeof(CommRoom::bytes));
 
-/// Returns the text before the next zero, and removes both from `text`.
+/// Returns the text before the next zero, and removes the text and the zero from `text`.
 std::string_view takePart(std::string_view& text) {
     const std::size_t end = std::min(text.find('\0'), text.size());
     const std::string_view part = text.substr(0, end);

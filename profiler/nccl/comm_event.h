@@ -12,20 +12,20 @@
 
 namespace bubblescope::profiler::nccl {
 
-/// An event of NCCL, as reported at its begin.
+/// An NCCL event, as reported when it begins.
 struct CommEvent {
     static constexpr std::int32_t kNone = -1;
 
     std::uint32_t type = 0; ///< see abi::Event
     std::uint64_t comm = 0; ///< NCCL's id of the communicator
     std::uint64_t sequence = 0;
-    std::uint64_t count = 0; ///< elements; bytes of a chunk for a proxy operation
+    std::uint64_t count = 0; ///< number of elements; for a proxy operation, bytes per chunk
     std::int32_t rank = kNone;
     std::int32_t peer = kNone;
     std::int32_t root = kNone;
-    std::int32_t channels = 0;    ///< the channel for a proxy operation
-    std::int32_t steps = 0;       ///< for a proxy operation; otherwise the depth of a group
-    bool is_send = false;         ///< for a proxy operation
+    std::int32_t channels = 0;    ///< number of channels; for a proxy operation, its channel
+    std::int32_t steps = 0;       ///< steps of a proxy operation; otherwise the depth of a group
+    bool is_send = false;         ///< direction of a proxy operation
     bool graph_captured = false;  ///< recorded into a CUDA graph, not executed
     std::string_view function{};  ///< "AllReduce", "Send"
     std::string_view datatype{};  ///< "ncclFloat32"
@@ -33,21 +33,21 @@ struct CommEvent {
     std::string_view protocol{};  ///< "SIMPLE"
 };
 
-/// Makes the record of an event's begin, referring to the given texts and bytes; `room` must live as long as the
-/// record.
+/// Makes the record for the start of an event. It refers to the given texts and bytes, so `room` must live as long as
+/// the record.
 struct CommRoom {
     std::string_view text;
     char letters[HostRecord::kMaxText];
     char bytes[64];
 };
 [[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;
-/// The inverse; its texts refer to the record's. Nothing if the record is not a CommEvent.
+/// The inverse of the above; its texts refer to the record's. Nothing if the record is not a CommEvent.
 [[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
 
 /// Bytes per element of a type by NCCL's name; 0 if the type is unknown.
 [[nodiscard]] std::int64_t elementBytes(std::string_view datatype);
 
-/// The communicators of the process, each of which NCCL describes once. Any thread; takes a lock.
+/// The communicators of the process; NCCL describes each of them once. Any thread; takes a lock.
 struct Communicator {
     std::string name; ///< often empty
     int nodes = 0;

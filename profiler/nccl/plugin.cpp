@@ -13,7 +13,7 @@ Communicators* communicators = nullptr;
 std::uint32_t wanted = 0;
 std::atomic<std::uint64_t> next_event{1};
 
-constexpr abi::Result kNotForUs = 3; // any result but success makes NCCL continue without the plugin
+constexpr abi::Result kNotForUs = 3; // any result other than success makes NCCL continue without the plugin
 
 std::string_view viewOf(const char* text) noexcept {
     return text == nullptr ? std::string_view{} : std::string_view(text);

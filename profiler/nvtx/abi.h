@@ -3,11 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NVTX's binary interface for tools, as far as it is used here, so that the build needs no NVIDIA header. Valid for
-/// all of NVTX 3, whose structs only grow at their ends. A test compares it with NVTX's own headers if it finds them.
+/// NVTX's binary interface for tools, as far as it is used here, so that the build needs no NVIDIA headers. Valid for
+/// all NVTX 3 versions, whose structs only grow at their ends. A test compares it with NVTX's own headers if they are
+/// installed.
 namespace bubblescope::profiler::nvtx::abi {
 
-using Handle = void*; ///< of a domain or a registered text: assigned by the tool
+using Handle = void*; ///< handle of a domain or a registered text, assigned by the tool
 using RangeId = std::uint64_t;
 
 // Attributes of an event.
@@ -26,7 +27,7 @@ inline constexpr std::int32_t kPayloadExtended = static_cast<std::int32_t>(0xDFB
 
 struct EventAttributes {
     std::uint16_t version;
-    std::uint16_t size; ///< size of the struct in the program's version
+    std::uint16_t size; ///< size of the struct in the version that the program was built with
     std::uint32_t category;
     std::int32_t color_type;
     std::uint32_t color;
@@ -97,7 +98,7 @@ enum class Core2 : unsigned {
     Initialize,
 };
 
-// Extensions: tables of slots that are passed to the tool.
+// Extensions: tables of slots passed to the tool.
 struct ExtensionSegment {
     std::size_t id;
     std::size_t slot_count;
@@ -128,17 +129,17 @@ enum class PayloadSlot : std::size_t {
 
 struct PayloadData {
     std::uint64_t schema;
-    std::size_t size; ///< SIZE_MAX = as the schema states
+    std::size_t size; ///< SIZE_MAX = the size in the schema
     const void* data;
 };
 
 struct SchemaEntry {
     std::uint64_t flags;
-    std::uint64_t type; ///< below kFirstOwnSchema a predefined type, otherwise a registered schema or enumeration
+    std::uint64_t type; ///< a predefined type if below kFirstOwnSchema, otherwise a registered schema or enumeration
     const char* name;
     const char* description;
     std::uint64_t array_length;
-    std::uint64_t offset; ///< 0 after the first entry = follows the previous one, aligned
+    std::uint64_t offset; ///< 0 after the first entry: follows the previous one, aligned
     const void* semantics;
     const void* reserved;
 };

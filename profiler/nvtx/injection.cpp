@@ -18,7 +18,7 @@ HostRecorder* events = nullptr;
 Names* names = nullptr;
 std::atomic<abi::RangeId> next_range{1};
 
-constexpr int kNoTracking = -2; // NVTX's constant of that name
+constexpr int kNoTracking = -2; // NVTX_NO_PUSH_POP_TRACKING
 
 // A handle is a number plus one: null is the default domain, or no text.
 abi::Handle handleOf(std::uint32_t number) {
@@ -29,7 +29,7 @@ std::uint16_t domainOf(abi::Handle handle) {
     return number < Names::kNoDomain ? static_cast<std::uint16_t>(number) : Names::kNoDomain;
 }
 
-/// Registrations may run out of memory, which must not end the job.
+/// Registrations may run out of memory; that must not end the job.
 template <class Result, class Work>
 Result guarded(Result otherwise, const Work& work) noexcept {
     try {
@@ -39,7 +39,7 @@ Result guarded(Result otherwise, const Work& work) noexcept {
     }
 }
 
-/// Converts a wide text to UTF-8, truncated to the maximum size in a record.
+/// Converts wide text to UTF-8, truncated to the maximum size of text in a record.
 class Narrow {
 public:
     explicit Narrow(const wchar_t* text) noexcept {
@@ -76,7 +76,7 @@ std::string_view viewOf(const char* text) noexcept {
 }
 
 void setPayload(HostRecord& record, const abi::PayloadData& data) noexcept {
-    if (data.data == nullptr || data.size > HostRecord::kMaxBytes) return; // also if the size is not given
+    if (data.data == nullptr || data.size > HostRecord::kMaxBytes) return; // also if the size is missing
     record.payload = Payload::Schema;
     record.value = data.schema;
     record.bytes = {static_cast<const char*>(data.data), data.size};
@@ -111,7 +111,7 @@ void setPayload(HostRecord& record, const abi::EventAttributes& event) noexcept 
     }
 }
 
-/// Fills in the attributes, and calls `use` with the record while the texts made for it exist.
+/// Fills in the attributes, and calls `use` with the record while the texts it refers to exist.
 template <class Use>
 auto withEvent(abi::Handle domain, const abi::EventAttributes* event, const Use& use) noexcept {
     HostRecord record;
@@ -148,7 +148,7 @@ abi::RangeId start(HostRecord& record) noexcept {
     return record.id;
 }
 
-// The callbacks. Functions without a domain refer to the default one.
+// The callbacks. Functions without a domain argument use the default domain.
 void markEx(const abi::EventAttributes* event) {
     withEvent(nullptr, event, mark);
 }
@@ -300,7 +300,7 @@ Entry<Id> entry(Id id, Function* function) {
     return {id, reinterpret_cast<abi::Function>(function)};
 }
 
-/// Returns false if a module has no table. A program with an older NVTX does not call functions that it does not know.
+/// Returns false if a module has no table. A program built with an older NVTX does not call the functions added since.
 template <class Entries>
 bool fill(const abi::Callbacks& callbacks, std::int32_t module, const Entries& entries) {
     abi::FunctionTable table = nullptr;

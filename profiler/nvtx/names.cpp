@@ -23,7 +23,7 @@ std::string_view bounded(std::string_view name) {
 
 std::uint16_t Names::domain(std::string_view name) {
     const std::lock_guard lock(mutex_);
-    name = bounded(name); // as it is shared, so that replaying the log gives the same domains
+    name = bounded(name); // truncated before it is logged, so that replaying the log gives the same domains
     const auto known = domain_numbers_.find(name);
     if (known != domain_numbers_.end()) return known->second;
     if (domains_.size() >= std::min<std::size_t>(kNoDomain, kMaxNames)) return kNoDomain;
@@ -100,7 +100,7 @@ void Names::share(Kind kind, std::uint16_t domain, std::uint32_t number, std::st
     name = bounded(name);
     const std::uint64_t at = logged_->load(std::memory_order_relaxed);
     if (at + sizeof(Head) + name.size() > log_.size())
-        return void(logged_ = nullptr); // texts are counted: none may be missing
+        return void(logged_ = nullptr); // texts are numbered in order, so none may be missing
     const Head head{static_cast<std::uint8_t>(kind), static_cast<std::uint8_t>(name.size()), domain, number};
     std::memcpy(log_.data() + at, &head, sizeof head);
     if (!name.empty()) std::memcpy(log_.data() + at + sizeof head, name.data(), name.size());

@@ -16,16 +16,17 @@
 
 namespace bubblescope::profiler::nvtx {
 
-/// The objects that a program registers with NVTX before use: domains, texts, categories, names of threads, payload
-/// schemas.
-/// Handles are numbers, so events can store them. Their number and length are bounded: further registrations have no
-/// name. Any thread. Every call takes a lock, so only the thread that writes events may use it for an event.
+/// The objects that a program registers with NVTX before using them: domains, texts, categories, thread names, payload
+/// schemas. Handles are numbers, so that events can store them. The number and length of names are limited;
+/// registrations beyond the limit have no name. Any thread. Every call takes a lock, so the job's threads must not call
+/// it while recording an event; only the writing thread may.
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
-    /// "bubblescope": ranges of the pipeline's ops, spelled as in the manual. Any program may use it through NVTX.
+    /// "bubblescope": ranges of the pipeline's ops, named as described in the manual. Any program may use it through
+    /// NVTX.
     static constexpr std::uint16_t kPipelineDomain = 1;
-    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< for more domains than can be distinguished
+    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< for domains beyond the maximum number
 
     /// Equal names give the same domain.
     [[nodiscard]] std::uint16_t domain(std::string_view name);
@@ -38,20 +39,20 @@ public:
     [[nodiscard]] std::string domainName(std::uint16_t domain) const; ///< empty for the default domain
     [[nodiscard]] std::string text(std::uint32_t handle) const;
     [[nodiscard]] std::string category(std::uint16_t domain, std::uint32_t category) const;
-    /// How often threads were named, so that a reader can detect changes.
+    /// Number of times that threads were named, so that a reader can detect changes.
     [[nodiscard]] std::uint64_t threadNamings() const;
     [[nodiscard]] std::optional<std::string> threadName(std::uint32_t tid) const;
     /// See PayloadSchemas::decode().
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
                                                    std::string_view bytes) const;
 
-    static constexpr std::size_t kMaxNames = std::size_t{1} << 16; ///< of each kind
+    static constexpr std::size_t kMaxNames = std::size_t{1} << 16; ///< limit for each kind
     static constexpr std::size_t kMaxLetters = 255;
 
-    /// Logs all names except schemas in memory that another process may read: the current ones, and later ones. A full
-    /// log takes no further names. `used` is the number of complete bytes in it.
+    /// Writes all names except schemas, current and future ones, to a log in memory that another process may read. A
+    /// full log ignores further names. `used` is the number of complete bytes in the log.
     void shareIn(std::span<char> log, std::atomic<std::uint64_t>& used);
-    /// Registers the names in a log under the numbers that they had. Ignores damaged parts.
+    /// Registers the names in a log under their original numbers. Ignores damaged parts.
     void replay(std::string_view log);
 
     // Prevents other threads from holding the lock when a process forks.

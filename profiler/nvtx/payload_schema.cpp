@@ -16,8 +16,8 @@ struct FieldType {
     Kind kind = Kind::None;
 };
 
-/// Sizes of C's types on 64-bit Linux. Types without a kind are skipped; after a type without a size no entry can be
-/// placed.
+/// Sizes of C types on 64-bit Linux. Values of types without a kind are skipped; entries after a type without a size
+/// have no known offset.
 FieldType typeOf(std::uint64_t type) {
     switch (type) {
     case 1: return {1, Kind::Letters}; // char
@@ -67,7 +67,7 @@ FieldType typeOf(std::uint64_t type) {
     case 76:
     case 77:
     case 78:
-    case 80: return {8, Kind::None}; // pointers to texts, registered ones
+    case 80: return {8, Kind::None}; // pointers to texts, registered texts
     default: return {};
     }
 }
@@ -105,7 +105,7 @@ std::optional<Value> valueOf(Kind kind, std::string_view bytes) {
     return std::nullopt;
 }
 
-constexpr std::size_t kMaxEntries = 256; ///< limit for a plausible schema
+constexpr std::size_t kMaxEntries = 256; ///< above this a schema is implausible
 constexpr int kMaxFields = 256;          ///< per payload, including nested schemas
 
 } // namespace
@@ -150,14 +150,15 @@ PayloadSchemas::Extent PayloadSchemas::extentOf(std::uint16_t domain, const Entr
         extent = {nested->second.size, nested->second.align};
     }
     if ((entry.flags & abi::kEntryArray) == 0) return extent;
-    // Lists without a fixed length follow the entry with their length: no entry can be placed after them.
+    // Lists without a fixed length are stored after the entry with their length, so the offsets of later entries are
+    // unknown.
     constexpr std::uint64_t kFixed = 1U << 4;
     const bool fixed = (entry.flags & abi::kEntryArray) == kFixed && entry.array_length < (1U << 16);
     extent.size = fixed ? extent.size * entry.array_length : 0;
     return extent;
 }
 
-/// Places an entry without an offset after the previous one, as a C compiler does.
+/// Places an entry without an offset after the previous one, as a C compiler would.
 void PayloadSchemas::place(std::uint16_t domain, Schema& schema, std::size_t pack_align) const {
     std::size_t next = 0;
     bool known = true;
@@ -188,7 +189,7 @@ std::vector<PayloadField> PayloadSchemas::decode(std::uint16_t domain, std::uint
 
 void PayloadSchemas::decode(std::uint16_t domain, const Schema& schema, std::string_view bytes, int depth, int& budget,
                             std::vector<PayloadField>& out) const {
-    constexpr int kMaxDepth = 8; // because a schema may be registered again so that it contains itself
+    constexpr int kMaxDepth = 8; // limit, because a schema may be registered again so that it contains itself
     if (depth > kMaxDepth) return;
     for (const Entry& entry : schema.entries) {
         if (--budget < 0) return;

@@ -17,17 +17,16 @@ struct PayloadField {
     std::variant<std::int64_t, double, std::string> value;
 };
 
-/// The layouts of payloads that programs register: NCCL, for instance, registers the sizes and peers of its operations.
+/// The payload layouts that programs register. NCCL, for example, registers the sizes and peers of its operations.
 class PayloadSchemas {
 public:
-    /// Copies a schema that a program registers. Returns the number by which payloads refer to it: the program's if it
-    /// gives one, otherwise a new one.
+    /// Copies a schema that a program registers. Returns the number by which payloads refer to it: the program's number
+    /// if it provides one, otherwise a new one.
     std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
 
-    /// Decodes the numbers, texts of fixed length and enumerations of a payload. Reads nothing outside of the bytes,
-    /// whatever they contain: leaves out values past their end, behind pointers or in lists. Returns nothing for an
-    /// unknown schema.
+    /// Decodes the numbers, fixed-length texts and enumerations of a payload. Reads nothing outside the bytes, whatever
+    /// they contain: skips values beyond their end, behind pointers or in lists. Returns nothing for an unknown schema.
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
                                                    std::string_view bytes) const;
 
@@ -38,7 +37,7 @@ private:
         std::string name;
         std::uint64_t array_length = 0;
         std::size_t offset = 0;
-        bool placed = false; ///< whether its offset is known
+        bool placed = false; ///< true if its offset is known
     };
     struct Schema {
         std::vector<Entry> entries;

@@ -1,4 +1,4 @@
-"""Names the ops of a framework of one's own in the capture of `bubblescope record --python-ranges`.
+"""Names the ops of a custom framework in the capture of `bubblescope record --python-ranges`.
 
     from bubblescope_ranges import op, step, transfer
 
@@ -9,8 +9,8 @@
         with transfer("send", "activation", microbatch=3, stage=1, bytes=tensor.nbytes):
             ...
 
-In a process that is not recorded so the functions do nothing. A trainer that must run where Bubblescope is not installed
-takes `contextlib.nullcontext` for `op` and `transfer` when the import fails.
+In a process that is not recorded, these functions do nothing. A trainer that must run where Bubblescope is not
+installed can use `contextlib.nullcontext` for `op` and `transfer` when the import fails.
 """
 
 from bubblescope_adapters import events as _events
@@ -43,8 +43,9 @@ class _Range:
 
 
 def op(kind, microbatch=0, stage=0):
-    """A context in which an op runs on the calling thread. `kind`: F forward, B backward, I and W its halves, O the
-    optimizer. `stage` counts from 0 over the whole pipeline. On a GPU the op lasts as the kernels launched inside."""
+    """A context manager for an op that runs on the calling thread. `kind`: F forward, B backward, I and W its halves,
+    O the optimizer. `stage` counts from 0 over the whole pipeline. On a GPU the op lasts as long as the kernels
+    launched inside it."""
     if kind == "O":
         return _Range(b"Optimizer")
     if kind not in ("F", "B", "I", "W"):
@@ -53,9 +54,9 @@ def op(kind, microbatch=0, stage=0):
 
 
 def step(number=None, schedule=None, tokens=None, samples=None, sequence_length=None, previous_loss=None):
-    """Begins a step, which lasts until the next. Without `number` steps are counted. `schedule`: what the trainer calls
-    its schedule, stated once. `tokens`, `samples`, `sequence_length`: of the step's input on the caller's pipeline, from
-    one rank of it. `previous_loss`: of the step that ends here."""
+    """Begins a step, which lasts until the next one. If `number` is missing, steps are counted. `schedule`: the
+    trainer's name for its schedule, passed once. `tokens`, `samples`, `sequence_length`: size of the step's input on
+    the caller's pipeline, passed by one rank of it. `previous_loss`: loss of the step that ends here."""
     if not _on:
         return
     if previous_loss is not None and step._number >= 0:
@@ -74,8 +75,8 @@ step._schedule = None
 
 
 def transfer(direction, payload, microbatch, stage, bytes=0):
-    """A context in which a transfer runs. `direction`: send or receive; of a receive the wait for the data is what
-    counts. `payload`: activation or gradient. `stage`: the calling rank's own. `bytes`: its size, if known."""
+    """A context manager for a transfer. `direction`: send or receive; for a receive, wrap the wait for the data.
+    `payload`: activation or gradient. `stage`: the calling rank's own stage. `bytes`: its size, if known."""
     try:
         spelling = "%d" + _DIRECTIONS[direction] + "_" + _PAYLOADS[payload] + "%d"
     except KeyError as wrong:

@@ -1,6 +1,6 @@
-# Loaded by every Python process of a recorded job: PYTHONPATH names this folder first. It leaves no trace of itself in
-# the search path, hands over to the sitecustomize that the process would have loaded, and waits until a framework is
-# imported whose ops have names. Any Python reads this file, so it uses only what Python 2 knows as well.
+# Loaded by every Python process of a recorded job, because PYTHONPATH lists this folder first. It removes itself from
+# the search path, runs the sitecustomize that the process would otherwise have loaded, and waits until a framework is
+# imported whose ops can be named. Any Python may read this file, so it also has to run on Python 2.
 import os
 import sys
 
@@ -13,11 +13,11 @@ def _begin():
     try:
         sys.meta_path.insert(0, _Finder(here))
     except Exception:
-        pass  # the job goes on without names of ops
+        pass  # the job continues without names of ops
 
 
 class _Finder(object):
-    """Finds nothing for the job but this folder's own modules; notes when a framework's module has been loaded."""
+    """Finds only this folder's own modules; notices when a framework's module has been loaded."""
 
     FRAMEWORKS = {
         "torch.autograd.profiler": "torch_profiler",
@@ -60,7 +60,7 @@ class _Finder(object):
 
     @staticmethod
     def _observed(spec, adapter):
-        """The module is loaded as it would be; then the adapter gets it."""
+        """Loads the module as usual, then passes it to the adapter."""
         loader = spec.loader
         execute = getattr(loader, "exec_module", None)
         if execute is None:
@@ -73,17 +73,17 @@ class _Finder(object):
 
                 bubblescope_adapters.adapt(module, adapter)
             except Exception:
-                pass  # adapt() reports what fails in an adapter; without it there is nobody to tell
+                pass  # adapt() reports errors of adapters; if adapt() is missing, nothing can report them
 
         try:
             loader.exec_module = exec_module
         except AttributeError:
-            pass  # a loader of another kind, which keeps no attributes
+            pass  # a different kind of loader, which does not keep attributes
         return spec
 
 
 _begin()
-# An import of this name continues with the job's own module, whose errors are its own. If there is none, the import fails
-# as it would have: `site` takes that for granted.
+# Importing this name now continues with the job's own module, whose errors are its own. If there is none, the import
+# fails, as `site` expects.
 del sys.modules["sitecustomize"]
 import sitecustomize  # noqa: E402,F401

@@ -17,7 +17,7 @@ Error dirError(const std::filesystem::path& dir, std::string_view what, const st
     return error;
 }
 
-/// Loading a folder loads all traces in it, so those of an earlier, larger run must go.
+/// Removes the traces of an earlier, larger run, because loading a folder loads all traces in it.
 Status prepareDir(const std::filesystem::path& dir, int ranks) {
     std::error_code code;
     std::filesystem::create_directories(dir, code);
@@ -228,7 +228,7 @@ void Recorder::drainLoop(std::chrono::milliseconds interval, std::chrono::millis
     }
 }
 
-/// A ring that was far from empty when it was drained would overflow if its producer continued at that rate.
+/// A ring that was far from empty when it was drained could overflow if its producer continued at that rate.
 std::chrono::milliseconds Recorder::pauseBeforeNext(std::chrono::milliseconds interval) {
     constexpr double kMuch = 0.25;
     constexpr int kOftener = 16;

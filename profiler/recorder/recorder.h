@@ -23,14 +23,14 @@ namespace bubblescope::profiler {
 struct RecorderConfig {
     std::filesystem::path dir;           ///< created if missing; trace files of an earlier run in it are replaced
     RunInfo info;                        ///< its mesh has info.pp * info.dp * info.tp ranks
-    std::vector<Rank> ranks;             ///< the ranks recorded here, numbered over the whole run; empty = all
+    std::vector<Rank> ranks;             ///< the ranks recorded here, by their number in the whole run; empty = all
     ProcessInfo process = thisProcess(); ///< the recording process
-    std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
-    /// Maximum time that a record stays in memory, which is what a killed process loses. Rings that fill quickly are
-    /// drained sooner. 0 = only write when flush() is called.
+    std::size_t ring_capacity = std::size_t{1} << 14; ///< capacity in records per rank
+    /// Longest time that a record stays only in memory, where it is lost if the process is killed. Rings that fill
+    /// quickly are drained sooner. 0 = write only when flush() is called.
     std::chrono::milliseconds flush_interval{50};
-    /// How often the recorder's thread records both clocks of the host, so that files of several hosts can be related
-    /// while they grow.
+    /// Interval at which the recorder's thread records both clocks of the host, so that files of several hosts can be
+    /// related while they are being written.
     std::chrono::milliseconds clock_interval{60'000};
     perfetto::SegmentLimits limits;
 };
@@ -51,8 +51,8 @@ public:
     /// The ring of a rank that is recorded here.
     [[nodiscard]] RecordRing& ring(Rank rank);
 
-    /// Requests a flush and returns at once; called at the end of each step. Requests within 20 ms share one flush,
-    /// because otherwise a shorter step would pay a percent for them.
+    /// Requests a flush and returns at once; called at the end of each step. Requests within 20 ms share one flush;
+    /// otherwise flushing would slow short steps by a percent.
     void requestFlush();
 
     /// Writes the content of the rings. Returns the first error of any flush so far; after an error nothing more is
@@ -63,11 +63,12 @@ public:
     [[nodiscard]] Status status() const;
 
     /// Stops the recorder's thread, flushes, and marks the end of each file. Must be the last call, after all producers
-    /// have ended. `failure`: why the run failed; empty if it did not.
+    /// have ended. `failure` says why the run failed; empty if it did not.
     [[nodiscard]] Status close(std::string_view failure = {});
 
     /// Sets an additional source of slices, which calls addSlices(). It is called before each flush, by one thread at a
-    /// time and without a lock; with `last` by close(). Empty: none. Must not be set while producers run.
+    /// time and without a lock held. `last` is true when close() calls it. An empty function removes the source. Must
+    /// not be set while producers run.
     using Source = std::function<void(bool last)>;
     void setSource(Source source);
 
@@ -80,9 +81,9 @@ public:
     /// Writes a check that found a mismatch, see TraceSegmentWriter. `rank` must be recorded here.
     void addCheck(Rank rank, const CheckRecord& check);
 
-    /// Number of records that were overwritten in a full ring before they were written: the oldest ones.
+    /// Number of records that were lost because newer ones overwrote them in a full ring.
     [[nodiscard]] std::int64_t dropped() const;
-    /// The existing files; for a rank with a size limit, the last ones.
+    /// The existing files; for a rank with a size limit, the most recent ones.
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
 private:
@@ -97,7 +98,7 @@ private:
     void drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval);
     void stopThread();
 
-    std::vector<Rank> ranks_; ///< whose rings and writers these are
+    std::vector<Rank> ranks_; ///< the ranks of the rings and writers
     std::vector<std::unique_ptr<RecordRing>> rings_;
 
     std::mutex source_mutex_;
@@ -109,7 +110,7 @@ private:
     std::vector<std::int64_t> reported_dropped_; ///< losses written to the files, by index in ranks_
     bool closed_ = true;                         ///< also true before all files exist
     std::vector<SliceRecord> batch_;
-    double fullest_ = 0; ///< the fullest ring at the last flush, 0 to 1
+    double fullest_ = 0; ///< fill level of the fullest ring at the last flush, 0 to 1
 
     mutable std::mutex error_mutex_; ///< separate, so that status() never waits for a disk
     std::optional<Error> first_error_;
@@ -117,7 +118,7 @@ private:
     std::mutex wake_mutex_;
     std::condition_variable wake_;
     bool flush_wanted_ = false;
-    bool listening_ = false; ///< the thread waits for requests
+    bool listening_ = false; ///< the thread is waiting for requests
     bool stopping_ = false;
     std::thread thread_;
 };

@@ -10,8 +10,7 @@
 
 namespace bubblescope::profiler {
 
-/// The slice records of a rank, between the rank's thread, which pushes, and the recorder's thread, which drains. See
-/// OverwritingRing.
+/// The slice records of a rank, pushed by the rank's thread and drained by the recorder's thread. See OverwritingRing.
 class RecordRing {
 public:
     /// `capacity` is rounded up to a power of two.

@@ -118,7 +118,7 @@ Status TraceSegmentWriter::beginSegment() {
     lanes_opened_ = 0;
     encodeBeginning(readClocks());
     BUBBLESCOPE_TRY(file_.append(encoder_.take()));
-    // A file that is already gone, or cannot be removed, does no harm.
+    // It does no harm if the file is already gone or cannot be removed.
     std::error_code ignored;
     if (limits_.segments > 0 && segment_ >= limits_.segments)
         std::filesystem::remove(dir / fileName(rank_, segment_ - limits_.segments), ignored);
@@ -126,14 +126,14 @@ Status TraceSegmentWriter::beginSegment() {
 }
 
 Status TraceSegmentWriter::append(std::vector<SliceRecord>& batch) {
-    // Transfers are recorded when they are used, which may be another order than that in which they happened.
+    // Transfers are recorded when they are used, possibly in a different order from that in which they happened.
     const auto earlier = [](const SliceRecord& a, const SliceRecord& b) {
         return std::pair(a.start, a.end) < std::pair(b.start, b.end);
     };
     if (!std::ranges::is_sorted(batch, earlier)) std::stable_sort(batch.begin(), batch.end(), earlier);
     for (const SliceRecord& record : batch) {
         encode(record);
-        // A batch of a rank that was delayed may exceed the size of a file.
+        // A batch of a rank that was delayed may exceed the size limit of a file.
         const auto waiting = static_cast<std::int64_t>(encoder_.bytes().size());
         if (limits_.segment_bytes > 0 && file_.length() + waiting >= limits_.segment_bytes) BUBBLESCOPE_TRY(writeOut());
     }
@@ -208,7 +208,7 @@ std::size_t TraceSegmentWriter::trackOf(const SliceRecord& record) {
 }
 
 std::uint64_t TraceSegmentWriter::processUuid() const {
-    // Unique over the files of a run, with room below for the rank's tracks.
+    // Unique over the files of a run, leaving low bits for the rank's tracks.
     return (static_cast<std::uint64_t>(rank_.value) + 1) << 32;
 }
 
@@ -239,7 +239,7 @@ bool TraceSegmentWriter::Row::take(TimeNs start, TimeNs end) {
     constexpr std::size_t kKept = 1 << 16;
     if (start < free_from) return false;
     if (start < last_end) {
-        // Readers order begins and ends with equal times by their position in the file, so late slices must not touch
+        // Readers order begins and ends at the same time by their position in the file, so late slices must not touch
         // others.
         const auto after = taken.lower_bound(start);
         if (after != taken.end() && after->first <= end) return false;
@@ -247,7 +247,7 @@ bool TraceSegmentWriter::Row::take(TimeNs start, TimeNs end) {
     }
     last_end = std::max(last_end, end);
     const auto [place, is_new] = taken.try_emplace(start, end);
-    if (!is_new) place->second = end; // after an empty one
+    if (!is_new) place->second = end; // after an empty slice
     if (taken.size() > kKept) {
         free_from = taken.begin()->second;
         taken.erase(taken.begin());
@@ -318,8 +318,8 @@ void TraceSegmentWriter::encode(const SliceRecord& record) {
     if (record.category == SliceRecord::Category::Digest)
         return perfetto::writeDigest(encoder_, track, record.asDigest(), record.stage);
     if (record.category == SliceRecord::Category::Op) {
-        // Replicas, and ranks that share stages, run the same ops, so their transfers get distinct ids, as if each had
-        // separate steps.
+        // Replicas, and ranks that share stages, run the same ops. Their transfers get distinct ids, as if each rank
+        // had separate steps.
         const int step_of_all = record.step * alike_ + rank_.value % alike_;
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),

@@ -23,32 +23,32 @@
 
 namespace bubblescope::profiler {
 
-/// The purpose for which a rank launches work.
+/// The op or ops for which a rank launches work.
 struct LaunchingOp {
     int step = 0;
-    std::vector<Op> ops; ///< one, or both of a pair
+    std::vector<Op> ops; ///< one op, or both of a pair
 };
 
-/// The work of a device for a rank, or the rank's call that started it, with the categories and args of PyTorch's
-/// profiler. Times are CLOCK_MONOTONIC. Texts belong to the caller.
+/// A device's work for a rank, or the rank's call that started it, with the categories and args of PyTorch's profiler.
+/// Times are CLOCK_MONOTONIC. Texts belong to the caller.
 struct DeviceSlice : DeviceWork {
     std::string_view category; ///< "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime" or "cuda_driver"
     std::string_view name;
     std::string_view row;            ///< the track's name
-    bool on_device = true;           ///< otherwise it is a call; only its correlation is recorded
+    bool on_device = true;           ///< false for a call, whose correlation is all that is recorded
     const LaunchingOp* op = nullptr; ///< null outside of ops
 };
 
-/// Rank and segment, as in the name of a segment's file.
+/// Rank and segment number, as in the name of a segment's file.
 struct SegmentName {
     int rank = 0;
     int segment = 0;
 };
-/// Nothing for other file names.
+/// Returns nothing for other file names.
 [[nodiscard]] std::optional<SegmentName> segmentName(const std::filesystem::path& file);
 
-/// Writes the trace files of one rank: slices with the names of core/timeline/trace_names.h, appended batch by batch.
-/// Each file can be read alone. Not thread-safe.
+/// Writes the trace files of one rank. Slices have the names in core/timeline/trace_names.h and are appended in
+/// batches. Each file can be read alone. Not thread-safe.
 class TraceSegmentWriter {
 public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
@@ -57,7 +57,7 @@ public:
     /// The files of a rank in a folder, in the order in which they were written.
     [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
 
-    /// `rank` counts all ranks of the run: in a mesh pp x dp x tp, with tp fastest. Creates `dir`/rank<R>.pftrace,
+    /// `rank` is the number in the whole run, in a mesh pp x dp x tp, with tp fastest. Creates `dir`/rank<R>.pftrace,
     /// replacing that of an earlier run, and writes its beginning: tracks, clocks, and the description of the run and
     /// its host. Error: Run, naming the file.
     [[nodiscard]] static Result<TraceSegmentWriter> create(const std::filesystem::path& dir, const RunInfo& info,
@@ -78,14 +78,14 @@ public:
     /// Appends a later reading of both clocks.
     [[nodiscard]] Status append(ClockPair clocks);
 
-    /// Records that this many records were lost before they could be appended.
+    /// Appends the number of records that were lost before they could be appended.
     [[nodiscard]] Status appendLost(std::int64_t records);
 
-    /// Marks the end of the file. `dropped`: number of all lost records.
+    /// Marks the end of the file. `dropped` is the number of all lost records.
     [[nodiscard]] Status appendEnd(std::int64_t dropped, std::string_view failure = {});
 
-    /// Appends checks and digests of this rank; sorts them in place. Their rank, replica and tensor rank are the
-    /// file's.
+    /// Appends checks and digests of this rank; sorts them in place. Their rank, replica and tensor rank must be those
+    /// of the file.
     [[nodiscard]] Status append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests);
 
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
@@ -117,29 +117,29 @@ private:
     void encode(const SliceRecord& record);
 
     perfetto::PacketFile file_;
-    Rank rank_; ///< in the whole run
+    Rank rank_; ///< number in the whole run
     RunInfo info_;
     ProcessInfo process_;
     perfetto::SegmentLimits limits_;
     int segment_ = 0;
     std::int64_t records_ = 0; ///< number of slices appended
     int alike_;                ///< ranks of the run with the same place in the pipeline: replicas times tensor ranks
-    StageWays ways_;           ///< of micro-batches through the whole pipeline
+    StageWays ways_;           ///< ways of micro-batches through the whole pipeline
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;
 
-    /// A track of device slices, and when it is occupied. Slices come late and unsorted: those delivered first may have
-    /// run last.
+    /// A track of device slices, and the times when it is occupied. Slices arrive late and unsorted: those delivered
+    /// first may have run last.
     struct Row {
         std::uint64_t uuid = 0;
-        std::map<TimeNs, TimeNs> taken; ///< ends by starts, without slices before `free_from`
+        std::map<TimeNs, TimeNs> taken; ///< end times by start time, without slices that end before `free_from`
         TimeNs free_from = TimeNs::min();
         TimeNs last_end = TimeNs::min();
 
         [[nodiscard]] bool take(TimeNs start, TimeNs end);
     };
-    std::map<std::string, std::vector<Row>, std::less<>> rows_; ///< by name; several if slices overlap
+    std::map<std::string, std::vector<Row>, std::less<>> rows_; ///< by name; several rows if slices overlap
 };
 
 } // namespace bubblescope::profiler

@@ -13,13 +13,13 @@ namespace bubblescope::profiler {
 /// One recorded slice, small enough to copy on the hot path: an op, one side of a transfer, a check or a digest. Times
 /// are nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
 ///
-/// A record fills one cache line. For that, the categories share two values of eight bytes and one of four, with an
-/// accessor for each use: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks and digests,
-/// peer() of transfers, layer() of checks and digests.
+/// A record fits into one cache line. To save space, the categories share two values of eight bytes and one of four,
+/// with an accessor for each use: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks and
+/// digests, peer() of transfers, layer() of checks and digests.
 ///
-/// In a ring a record is eight 64-bit words, word() and fromWords(). Words are made by shifts, not by copying bytes, so
-/// that the compiler keeps the fields of a new record in registers. Bytes stored in one size and read in another stall
-/// the processor for as long as the whole record takes otherwise.
+/// In a ring a record is stored as eight 64-bit words, see word() and fromWords(). The words are built with shifts
+/// instead of copying bytes, so that the compiler keeps the fields of a new record in registers. Bytes stored in one
+/// size and loaded in another would stall the processor for as long as writing the whole record takes.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
     static constexpr std::size_t kWords = 8;
@@ -28,14 +28,14 @@ struct SliceRecord {
     TimeNs end{0};
     std::int32_t step = 0;
     Microbatch microbatch;
-    Chunk chunk; ///< not of transfers
+    Chunk chunk; ///< not used for transfers
     Stage stage; ///< the stage of an op or collective; the consuming stage of a transfer
     std::int32_t sequence = 0;
     Category category = Category::Op;
-    OpKind kind = OpKind::Forward;         ///< not of transfers
-    Payload payload = Payload::Activation; ///< not of ops
-    bool overlapped = false;               ///< for ops only
-    // Only for checks, except the tensor, which digests have too.
+    OpKind kind = OpKind::Forward;         ///< not used for transfers
+    Payload payload = Payload::Activation; ///< not used for ops
+    bool overlapped = false;               ///< only for ops
+    // Only for checks, except the tensor, which digests also have.
     CheckKind check = CheckKind::Replay;
     CheckOutcome outcome = CheckOutcome::Skipped;
     Verdict verdict = Verdict::Open;
@@ -44,14 +44,14 @@ struct SliceRecord {
     /// Only for records of category Op, see OpDetails.
     [[nodiscard]] TimeNs lateness() const { return TimeNs{std::bit_cast<std::int64_t>(first_value_)}; }
     [[nodiscard]] TimeNs exposedComm() const { return TimeNs{std::bit_cast<std::int64_t>(second_value_)}; }
-    /// Only for records of category Check and Digest; the second only for Check.
+    /// Only for records of category Check or Digest; secondDigest() only for Check.
     [[nodiscard]] std::uint64_t firstDigest() const { return first_value_; }
     [[nodiscard]] std::uint64_t secondDigest() const { return second_value_; }
     [[nodiscard]] int layer() const { return peer_or_layer_; }
     /// Only for transfers, waits and collectives.
     [[nodiscard]] Rank peer() const { return Rank{peer_or_layer_}; }
 
-    /// `index` less than kWords.
+    /// `index` must be below kWords.
     [[nodiscard]] std::uint64_t word(std::size_t index) const {
         switch (index) {
         case 0: return bitsOf(start);
@@ -112,7 +112,7 @@ struct SliceRecord {
         return record;
     }
 
-    /// Leaves out the difference between tensors; `stage` must be the op's.
+    /// Does not store the difference between tensors; `stage` must be the op's.
     [[nodiscard]] static SliceRecord of(const CheckRecord& check, CheckedTensor tensor, Stage stage) {
         SliceRecord record = named(check.op, check.step, check.layer, tensor, stage);
         record.category = Category::Check;
@@ -174,14 +174,14 @@ struct SliceRecord {
 
 private:
     [[nodiscard]] static std::uint64_t bitsOf(TimeNs time) { return std::bit_cast<std::uint64_t>(time.count()); }
-    /// Two values of four bytes in a word, and one of them.
+    /// Packs two four-byte values into a word, and unpacks one of them.
     [[nodiscard]] static std::uint64_t pair(std::int32_t low, std::int32_t high) {
         return std::uint64_t{std::bit_cast<std::uint32_t>(high)} << 32U | std::bit_cast<std::uint32_t>(low);
     }
     [[nodiscard]] static std::int32_t half(std::uint64_t word, unsigned which) {
         return std::bit_cast<std::int32_t>(static_cast<std::uint32_t>(word >> (which * 32U)));
     }
-    /// Values of one byte each in a word, the first in its lowest byte.
+    /// Packs one-byte values into a word, the first in the lowest byte.
     template <class... Bytes>
     [[nodiscard]] static std::uint64_t packed(Bytes... bytes) {
         static_assert(sizeof...(Bytes) == 8 && ((sizeof(Bytes) == 1) && ...));

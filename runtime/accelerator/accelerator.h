@@ -20,7 +20,7 @@ enum class Storage : std::uint8_t { Float, Bf16 };
     return storage == Storage::Float ? 4 : 2;
 }
 
-/// A factor or the result of a product: a column-major matrix.
+/// A factor or result of a product: a column-major matrix.
 struct GemmMatrix {
     void* data = nullptr;
     std::int64_t leading = 0; ///< elements between the starts of two columns
@@ -28,8 +28,8 @@ struct GemmMatrix {
     bool transposed = false;  ///< factors only
 };
 
-/// result = scale · a · b (+ result or beside) (+ bias down the rows), for each product of a batch; sums in float.
-/// After transposition a is rows × inner and b inner × columns.
+/// result = scale · a · b (+ result or beside) (+ bias per row), for each product of a batch; sums are in float. After
+/// transposition, a is rows × inner and b is inner × columns.
 struct Gemm {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
@@ -46,11 +46,11 @@ struct Gemm {
 };
 
 /// The device on which stages compute. It may work asynchronously through queues, as a GPU does: calls queue work on a
-/// stream and return. A stream executes its work in order; streams run concurrently. An event marks a position in a
-/// stream; a stream can be made to wait for an event, which must have been recorded before.
+/// stream and return immediately. A stream executes its work in order; streams run concurrently. An event marks a
+/// position in a stream; a stream can be made to wait for an event, which must have been recorded before.
 ///
 /// Implementations: CUDA (runtime/backend/cuda), the CPU (runtime/backend/cpu), and an emulated GPU for tests.
-/// Thread-safe as long as no two threads use one stream or event at the same time. Failures are exceptions.
+/// Thread-safe unless two threads use the same stream or event at the same time. Failures are reported as exceptions.
 class Accelerator {
 public:
     /// Base classes of the implementations' streams and events.
@@ -61,24 +61,24 @@ public:
 
     virtual ~Accelerator() = default;
 
-    /// Whether its memory is host memory and work is complete when a call returns: its memory may then be read and
-    /// written directly.
+    /// True if its memory is host memory, which may be read and written directly, and work is complete when a call
+    /// returns.
     [[nodiscard]] virtual bool sharesHostMemory() const { return false; }
 
     /// An id of the device that survives restarts; empty if it has none.
     [[nodiscard]] virtual std::string uuid() const { return {}; }
 
-    /// Bytes of its memory; nothing if it has no separate limit.
+    /// Size of its memory in bytes; nothing if it has no separate limit.
     [[nodiscard]] virtual std::optional<std::int64_t> memory() const { return std::nullopt; }
 
-    /// Reserves room for the blocks of transfers that other libraries keep on the device while products run, which then
-    /// use fewer of its processors. Does not change results. Call it before the first product.
+    /// Reserves processors for transfers: `blocks` is the number of blocks that other libraries keep on the device
+    /// while products run, which then use fewer processors. Does not change results. Call it before the first product.
     virtual void leaveRoomFor(int /*blocks*/) {}
 
-    /// The number of its processors; 0 if unknown.
+    /// Number of its processors; 0 if unknown.
     [[nodiscard]] virtual int processors() const { return 0; }
-    /// Equal parts of the device: work on a part's streams only runs on that part's processors. Memory and events are
-    /// shared, and results are bit-identical. Error: Run, with the reason, if it cannot be divided.
+    /// Divides the device into equal parts: work on a part's streams runs only on that part's processors. Memory and
+    /// events are shared, and results are bit-identical. Error: Run, with the reason, if it cannot be divided.
     [[nodiscard]] virtual Result<std::vector<std::shared_ptr<Accelerator>>> divide(int /*parts*/) {
         return runError("this device cannot be partitioned");
     }
@@ -90,12 +90,13 @@ public:
     [[nodiscard]] virtual void* allocate(std::int64_t bytes) = 0;
     virtual void release(void* memory) noexcept = 0;
 
-    /// On a busy device, work with lower priority yields. Transfers are urgent, because others wait for them.
+    /// When the device is busy, work with lower priority yields. Transfers are urgent, because other ranks wait for
+    /// them.
     enum class Priority : std::uint8_t { Urgent, Usual, Low };
     [[nodiscard]] virtual Stream makeStream(Priority priority) = 0;
     [[nodiscard]] Stream makeStream() { return makeStream(Priority::Usual); }
     virtual void destroy(Stream stream) noexcept = 0;
-    /// The stream in the device's own library (a CUstream), for profilers; null if there is none.
+    /// The stream as a handle of the device's own library (a CUstream), for profilers; null if there is none.
     [[nodiscard]] virtual void* nativeStream(Stream /*stream*/) const { return nullptr; }
     /// Waits until all work of the stream is done.
     virtual void finish(Stream stream) = 0;
@@ -107,7 +108,7 @@ public:
     virtual void wait(Stream stream, Event event) = 0;
     /// Waits until the event has been reached.
     virtual void finish(Event event) = 0;
-    /// Whether the event has been reached already.
+    /// True if the event has already been reached.
     [[nodiscard]] virtual bool reached(Event event) = 0;
     /// The time between two timed events that have been reached.
     [[nodiscard]] virtual TimeNs elapsed(Event from, Event to) = 0;
@@ -115,26 +116,26 @@ public:
     /// Copies within the device's memory.
     virtual void copy(void* to, const void* from, std::int64_t bytes, Stream stream) = 0;
     virtual void zero(void* memory, std::int64_t bytes, Stream stream) = 0;
-    /// These two wait until the copy is complete.
+    /// This and the next function wait until the copy is complete.
     virtual void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) = 0;
     virtual void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) = 0;
 
-    /// Writes the device's time into 8 bytes of its memory.
+    /// Writes the device's current time into 8 bytes of its memory.
     virtual void stamp(std::uint64_t* at, Stream stream) = 0;
-    /// Keeps the stream busy, using almost nothing else of the device, until `length` after the time that stamp() wrote
-    /// to `since`.
+    /// Keeps the stream busy, with almost no load on the rest of the device, until `length` after the time that stamp()
+    /// wrote to `since`.
     virtual void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) = 0;
 
-    /// The work queued on the stream between beginBatch() and endBatch() recurs under the same key, often at the same
-    /// addresses, so a device may submit it as one unit and repeat it. Any function except beginBatch() may be called
-    /// in between; results do not depend on batching.
+    /// Brackets work on the stream that recurs under the same key, often at the same addresses, so that a device may
+    /// submit it as one unit and repeat it. Any function except beginBatch() may be called in between; results do not
+    /// depend on batching.
     virtual void beginBatch(std::uint64_t key, Stream stream) = 0;
     virtual void endBatch(Stream stream) = 0;
 
     /// Results are bit-identical for equal shapes, storage and alignment.
     virtual void multiply(const Gemm& gemm, Stream stream) = 0;
 
-    /// Whether the functions below support heads of this width and storage.
+    /// True if the functions below support heads of this width and storage.
     [[nodiscard]] virtual bool fusesAttention(Storage /*storage*/, std::int64_t /*width*/) const { return false; }
     virtual void attend(const FusedAttention& /*attention*/, Stream /*stream*/) { refuseAttention(); }
     virtual void attendBackward(const FusedAttentionGradient& /*attention*/, Stream /*stream*/) { refuseAttention(); }

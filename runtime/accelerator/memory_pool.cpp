@@ -7,7 +7,8 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// The size class: sixteen for each power of two, so that similar sizes share memory and at most 1/16 of it is unused.
+/// The size class: there are sixteen for each power of two, so that similar sizes share memory and at most 1/16 of it
+/// is unused.
 std::int64_t capacityFor(std::int64_t bytes) {
     constexpr std::int64_t kSmallest = 512;
     const auto unit = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)) / 16);
@@ -65,7 +66,7 @@ void* MemoryPool::allocate(std::int64_t capacity) {
     try {
         data = device_.allocate(capacity);
     } catch (const std::exception&) {
-        // Freed memory of other sizes may be sufficient.
+        // Freeing unused memory of other sizes may be sufficient.
         trim();
         data = device_.allocate(capacity);
     }
@@ -107,7 +108,7 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
     const std::int64_t capacity = capacityFor(buffer.bytes_);
     in_use_ -= capacity;
     if (device_.sharesHostMemory()) {
-        // Nothing is queued, and the host's allocator reuses freed memory for all sizes.
+        // No work is queued, and the host's allocator reuses freed memory for all sizes.
         device_.release(buffer.data_);
         reserved_ -= capacity;
         return;
@@ -123,7 +124,7 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
         blocks.others.push_back({buffer.data_, events_.back()});
         events_.pop_back();
     } catch (...) {
-        // The device has failed, which the next call reports; until then the memory stays unused.
+        // The device has failed, as the next call will report; until then the memory stays unused.
     }
 }
 

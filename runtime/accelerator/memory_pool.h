@@ -15,7 +15,8 @@ namespace bubblescope::runtime {
 
 class MemoryPool;
 
-/// Memory of a pool, returned by the destructor. Its address is valid at once, its content when queued work is done.
+/// Memory of a pool, which the destructor returns. Its address is valid immediately, its content only after the queued
+/// work is done.
 class Buffer {
 public:
     Buffer() = default;
@@ -32,7 +33,7 @@ public:
     [[nodiscard]] T* as() const {
         return static_cast<T*>(data_);
     }
-    /// Sets the stream that uses the memory last; by default the pool's home stream.
+    /// Sets the stream that uses the memory last; the default is the pool's home stream.
     void usedOn(Accelerator::Stream stream) { last_ = stream; }
 
 private:
@@ -50,18 +51,18 @@ private:
     Accelerator::Stream last_ = nullptr;
 };
 
-/// Memory for the work of one stream, the home stream. Freed memory is reused without waiting for the device: later
+/// Memory for the work of one stream, the home stream. Freed memory is reused without waiting for the device. Later
 /// work on the home stream runs after earlier work there; if another stream used the memory last, the home stream waits
-/// for it. To keep that wait short, some memory freed on other streams stays unused, and the oldest is reused when
-/// there is more of it. The lowest free address of a size is taken, so that work that needs the same memory next to the
-/// same other memory finds it at the same addresses. Training needs the same sizes in every step, so device memory is
-/// only allocated in the first steps. On a device that shares the host's memory, freed memory is released at once.
+/// for it. To keep that wait short, a few buffers freed on other streams stay unused; beyond that number the oldest is
+/// reused. The lowest free address of a size is taken, so that recurring work finds its buffers at the same addresses.
+/// Training needs the same sizes in every step, so device memory is allocated only in the first steps. On a device that
+/// shares the host's memory, freed memory is released immediately.
 ///
-/// Buffers may be freed by any thread that may submit work to the stream that used them last (a graph that gathers this
-/// stream's work must not be interrupted); take() is for the thread that submits work to the home stream.
+/// Buffers may be freed by any thread that may submit work to the stream that used them last (but not while a graph is
+/// recorded from this stream). take() is for the thread that submits work to the home stream.
 class MemoryPool {
 public:
-    /// `spare`: how many buffers of each size stay unused while other streams may still use them.
+    /// `spare` is the number of buffers of each size that stay unused while other streams may still use them.
     MemoryPool(Accelerator& device, Accelerator::Stream home, std::size_t spare = 4)
         : device_(device), home_(home), spare_(spare) {}
     MemoryPool(const MemoryPool&) = delete;
@@ -72,8 +73,8 @@ public:
     /// Returns an empty buffer for 0 bytes.
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
-    /// Makes memory usable that other streams have finished with, without waiting. Call it when none is busy, such as
-    /// between steps, so that each step finds memory free where the previous one did.
+    /// Makes memory available that other streams have finished with, without waiting. Call it when no stream is busy,
+    /// such as between steps, so that each step finds memory free at the same addresses as the previous one.
     void settle();
 
     /// Bytes currently in use, in full size classes, and the maximum so far.
@@ -90,7 +91,7 @@ private:
     };
     struct Free {
         std::set<void*> own;     ///< ordered by the home stream
-        std::deque<Busy> others; ///< in use by other streams until their events; oldest first
+        std::deque<Busy> others; ///< in use by other streams until their events are reached; oldest first
     };
 
     void giveBack(Buffer& buffer) noexcept;
@@ -102,7 +103,7 @@ private:
     std::size_t spare_;
     mutable std::mutex mutex_;
     std::map<std::int64_t, Free> free_;      ///< by size class
-    std::vector<Accelerator::Event> events_; ///< for reuse
+    std::vector<Accelerator::Event> events_; ///< unused, kept for reuse
     std::int64_t in_use_ = 0;
     std::int64_t peak_ = 0;
     std::int64_t reserved_ = 0;

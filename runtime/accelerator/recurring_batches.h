@@ -13,14 +13,14 @@
 
 namespace bubblescope::runtime {
 
-/// The calls of a batch, kept until all are known: only then can they be compared with earlier calls and arguments.
+/// The calls of a batch, kept until the batch is complete and can be compared with earlier batches and their arguments.
 class BatchCalls {
 public:
-    /// `arguments` are compared byte by byte; `call` makes the call later.
+    /// `arguments` are compared byte by byte; `call` is run later.
     template <class Arguments>
     void add(const Arguments& arguments, std::function<void()> call) {
         static_assert(std::is_trivially_copyable_v<Arguments>);
-        static constexpr char kKind = 0; // its address differs for each type
+        static constexpr char kKind = 0; // its address identifies the type
         append(&kKind);
         append(arguments);
         calls_.push_back(std::move(call));
@@ -38,7 +38,7 @@ private:
     void append(Value value) {
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-        __builtin_clear_padding(&value); // otherwise equal arguments may look different, which only costs time
+        __builtin_clear_padding(&value); // otherwise equal arguments might look different, which would only cost time
 #endif
 #endif
         arguments_.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -48,7 +48,7 @@ private:
     std::vector<std::function<void()>> calls_;
 };
 
-/// The objects made from batches, by their key and arguments. Keeps the `kept` most recently used ones per key.
+/// The objects made from batches, by key and arguments. Keeps the `kept` most recently used objects per key.
 template <class Made>
 class RecurringBatches {
 public:
@@ -64,7 +64,8 @@ public:
         }
         return nullptr;
     }
-    /// Room for something new: the oldest of its key, to be changed or replaced, or an empty one. Fill it at once.
+    /// The place for a new object: the oldest object of its key, to be changed or replaced, or an empty one. Fill it
+    /// immediately.
     [[nodiscard]] Made& add(std::uint64_t key, const std::string& arguments) {
         std::list<Entry>& entries = by_key_[key];
         if (entries.size() < kept_) {

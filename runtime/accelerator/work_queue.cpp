@@ -13,8 +13,8 @@ DigestPage::DigestPage(WorkQueue& home, WorkQueue& first) : home_(home), buffer_
 
 std::uint64_t DigestPage::sum(std::size_t index) {
     if (index >= fetched_.size()) {
-        // Fetches all digests handed out so far: their kernels are queued, and a caller that needs one needs others
-        // soon.
+        // Fetches all digests handed out so far: their kernels are queued, and a caller that needs one will soon need
+        // others.
         const std::size_t known = fetched_.size();
         fetched_.resize(used_);
         home_.device().copyOut(fetched_.data() + known, at(known),

@@ -45,7 +45,7 @@ protected:
         try {
             device.finish(stream);
         } catch (const std::exception&) {
-            // The device has failed; nothing runs on it any more.
+            // The device has failed, so no work is running on it.
         }
         device.destroy(stream);
     }
@@ -57,8 +57,9 @@ private:
     MemoryPool pool_;
 };
 
-/// Queues the sum of the terms of a digest (core/aadiff/digest.h) of device memory, to be added to 8 bytes of device
-/// memory; the host makes the digest from it, DigestKernel::digestOf(). Also copies the memory if `copy` is not null.
+/// Queues the computation of a digest's sum (core/aadiff/digest.h) over device memory, which is added to 8 bytes of
+/// device memory. DigestKernel::digestOf() computes the digest from it on the host. Also copies the memory if `copy` is
+/// not null.
 void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy = nullptr);
 
 /// Device memory for the sums of many digests, which are copied to the host together.
@@ -67,13 +68,13 @@ public:
     static constexpr std::size_t kDigests = 1024;
     static constexpr std::int64_t kBytes = kDigests * sizeof(std::uint64_t);
 
-    /// In the memory of `home`; cleared by `first`, which uses it first.
+    /// Allocated in the memory of `home`; cleared by `first`, the first queue to use it.
     DigestPage(WorkQueue& home, WorkQueue& first);
 
     [[nodiscard]] bool full() const { return used_ == kDigests; }
     [[nodiscard]] std::size_t take() { return used_++; }
     [[nodiscard]] std::uint64_t* at(std::size_t index) const { return buffer_.as<std::uint64_t>() + index; }
-    /// Waits for the owning queue; sums queued elsewhere must be complete.
+    /// Waits for the home queue; sums queued elsewhere must be complete.
     [[nodiscard]] std::uint64_t sum(std::size_t index);
 
 private:
@@ -83,12 +84,12 @@ private:
     std::vector<std::uint64_t> fetched_;
 };
 
-/// The digest of a buffer of `bytes` bytes, in a page.
+/// The digest of a buffer of `bytes` bytes, with its sum in a page.
 class DeviceDigest {
 public:
     DeviceDigest(std::shared_ptr<DigestPage> page, std::size_t index, std::int64_t bytes)
         : page_(std::move(page)), index_(index), bytes_(bytes) {}
-    /// Where its sum is.
+    /// Address of its sum.
     [[nodiscard]] std::uint64_t* at() const { return page_->at(index_); }
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }
     [[nodiscard]] std::uint64_t value() const;
@@ -104,7 +105,8 @@ class DigestPages {
 public:
     /// `home` is the queue that copies them to the host; it must outlive the pages.
     explicit DigestPages(WorkQueue& home) : home_(home) {}
-    /// For a buffer of `bytes` bytes, whose sum is queued next by `user`: `home`, or a queue that waits for it.
+    /// A digest for a buffer of `bytes` bytes, whose sum `user` queues next. `user` is `home`, or a queue that waits
+    /// for it.
     [[nodiscard]] DeviceDigest next(std::int64_t bytes, WorkQueue& user);
 
 private:

@@ -21,7 +21,7 @@
 
 namespace bubblescope::runtime {
 
-/// A run with one process per rank, each with a device.
+/// A run with one process per rank, where each process has a device.
 struct PeerJob {
     const Schedule& schedule;
     const DataPlan& plan;
@@ -29,7 +29,7 @@ struct PeerJob {
     const ModelConfig& model;
     bool paced = false;
     HostClock& clock;
-    TimeNs timeout{0}; ///< limit for all processes to connect
+    TimeNs timeout{0}; ///< time limit for all processes to connect
 };
 
 /// Connects a rank's device with those of the other processes; see Backend::connect(). `activations` is the storage of
@@ -37,23 +37,23 @@ struct PeerJob {
 using DeviceConnector = std::function<Result<std::unique_ptr<DataChannel>>(
     const std::shared_ptr<RankQueue>& queue, Storage activations, const PeerJob& job, ProcessTeam& team)>;
 
-/// The memory of a device, and how it stores values.
+/// The size of a device's memory, and the size of values in it.
 struct DeviceMemory {
     std::int64_t bytes = 0;
-    int value_bytes = 4; ///< of an activation, and of a weight as products read it
+    int value_bytes = 4; ///< of an activation, and of a weight as used in products
 };
 
 /// A device whose processors are divided among ranks. Thread-safe; failures are exceptions.
 class DividedDevice {
 public:
-    /// `all`: processors of the whole device, whose `time` the parts share.
+    /// `all` is the number of processors of the whole device; the parts share its `time`.
     DividedDevice(std::vector<std::shared_ptr<Accelerator>> parts, int all, std::shared_ptr<DeviceTime> time)
         : parts_(std::move(parts)), all_(all), time_(std::move(time)) {}
 
-    /// The number of processors of each rank, and of the whole device.
+    /// Number of processors per rank; allProcessors() is that of the whole device.
     [[nodiscard]] int processors() const { return parts_.front()->processors(); }
     [[nodiscard]] int allProcessors() const { return all_; }
-    /// Opens one of the parts for the calling thread's rank; each part only once.
+    /// Opens one of the parts for the calling thread's rank; each part can be opened only once.
     [[nodiscard]] std::shared_ptr<RankQueue> openRank();
 
 private:
@@ -68,31 +68,32 @@ private:
 /// exceptions.
 class Backend {
 public:
-    /// `name` as in --backend. `activations`: storage of activations, and of the weights that products read.
-    /// `connector` connects the device with those of other processes; empty if the backend does not support that.
+    /// `name` is the argument of --backend. `activations` is the storage of activations and of the weights used in
+    /// products. `connector` connects the device with those of other processes; empty if the backend does not support
+    /// that.
     Backend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
             std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
 
     [[nodiscard]] const std::string& name() const { return name_; }
     /// An id of this process's device that survives restarts: "GPU-3f…"; empty if there is none.
     [[nodiscard]] std::string device() const { return device_->uuid(); }
-    /// Nothing if the device has no memory of its own, or does not report it.
+    /// Nothing if the device has no memory of its own or does not report its size.
     [[nodiscard]] std::optional<DeviceMemory> memory() const;
-    /// Whether attention over heads of this width needs no memory for scores.
+    /// True if attention over heads of this width needs no memory for scores.
     [[nodiscard]] bool fusesAttention(std::int64_t head_width) const {
         return device_->fusesAttention(activations_, head_width);
     }
-    /// Opens the device for one more rank, the calling thread's.
+    /// Opens the device for another rank, that of the calling thread.
     [[nodiscard]] std::shared_ptr<RankQueue> openRank();
-    /// Gives that many ranks, which share the device, their own processors, so that each works at its own pace. Error:
-    /// Run, with the reason, if the device does not support that.
+    /// Divides the processors among this many ranks that share the device, so that no rank slows another. Error: Run,
+    /// with the reason, if the device does not support that.
     [[nodiscard]] Result<std::unique_ptr<DividedDevice>> divide(int ranks);
-    /// Makes a stage on the rank's device.
+    /// Creates a stage on the rank's device.
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankQueue& device, const ModelConfig& model, StageTask task);
 
-    /// Connects the device of this process's rank with those of the other processes, which must all call it. References
-    /// must outlive the channel; stages must be destroyed before it. Errors, equal on all processes: Usage if this
-    /// backend cannot connect devices, Run if connecting fails.
+    /// Connects the device of this process's rank with those of the other processes, which must all call this.
+    /// References must outlive the channel; stages must be destroyed before it. Errors, equal on all processes: Usage
+    /// if this backend cannot connect devices, Run if connecting fails.
     [[nodiscard]] Result<std::unique_ptr<DataChannel>> connect(RankQueue& device, const PeerJob& job,
                                                                ProcessTeam& team);
 

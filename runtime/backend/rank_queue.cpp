@@ -12,7 +12,7 @@ namespace bubblescope::runtime {
 
 namespace {
 
-/// The addresses of factors of products are multiples of 256 bytes in either storage.
+/// Makes the addresses of products' factors multiples of 256 bytes with either storage.
 constexpr std::int64_t kAlignment = 128;
 
 } // namespace
@@ -65,7 +65,7 @@ RankQueue::~RankQueue() {
     try {
         finish();
     } catch (const std::exception&) {
-        // The device has failed; nothing runs on it any more.
+        // The device has failed, so no work is running on it.
     }
     for (const Incoming& way : incoming_)
         end(device(), way.stream);
@@ -184,7 +184,7 @@ TimeNs RankQueue::shareBefore(std::size_t sum) const {
 
 void RankQueue::endOp() {
     device().endBatch(stream());
-    // An op with sums has no nominal time left after the last one.
+    // An op with sums has used up its nominal time after the last sum.
     if (current_->nominal && ops_.back().sums.empty())
         device().holdUntil(begin_stamp_.as<std::uint64_t>(), *current_->nominal, stream());
     ops_.back().op.end = mark(stream());
@@ -192,7 +192,7 @@ void RankQueue::endOp() {
 }
 
 void RankQueue::beginSum() {
-    if (!current_) return; // no times are requested
+    if (!current_) return; // times are not needed
     device().endBatch(stream());
     std::vector<Marks>& sums = ops_.back().sums;
     if (current_->nominal) device().holdUntil(begin_stamp_.as<std::uint64_t>(), shareBefore(sums.size()), stream());
@@ -322,7 +322,7 @@ const void* RankQueue::valuesOf(const Tensor& tensor, std::int64_t rows, std::in
 void RankQueue::prepareChecks() {
     if (checks_) return;
     for (Accelerator::Event event : std::exchange(hand_overs_, {}))
-        device().destroy(event); // from now on they are timed
+        device().destroy(event); // from now on they must be timed
     checks_ = std::make_unique<WorkQueue>(sharedDevice(), Accelerator::Priority::Low);
     addStream("checks", checks_->stream());
     step_stamp_ = pool().take(sizeof(std::uint64_t));

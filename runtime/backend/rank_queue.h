@@ -16,11 +16,11 @@
 
 namespace bubblescope::runtime {
 
-/// Converts a device's events to host time, for all ranks on one device. Events only give the time between two of them.
-/// So a reference event is recorded on an idle stream between two readings of the host's clock; of several tries, the
-/// one with the closest readings counts. This is repeated for every step, so that neither clock drift nor the coarse
-/// resolution of long distances matters. All ranks use the same reference event, so its error (some microseconds) is
-/// the same for all of them.
+/// Converts a device's events to host time, for all ranks on one device. Events only give the time between two of them,
+/// so a reference event is recorded on an idle stream between two readings of the host's clock. Several attempts are
+/// made, and the one with the closest readings is used. This is repeated in every step, so that neither clock drift nor
+/// the coarse resolution of long intervals matters. All ranks use the same reference event, so they share the same
+/// error of a few microseconds.
 class DeviceTime {
 public:
     DeviceTime(Accelerator& device, HostClock& clock);
@@ -28,11 +28,11 @@ public:
     DeviceTime& operator=(const DeviceTime&) = delete;
     ~DeviceTime();
 
-    /// Makes a new reference unless there is one for this step. All ranks pass the same ascending step numbers, while
-    /// no rank has work queued.
+    /// Records a new reference unless there is one for this step. All ranks must pass the same ascending step numbers,
+    /// while no rank has work queued.
     void synchronise(std::int64_t step);
 
-    /// The host time of an event that was reached after the reference was made. Thread-safe between calls of
+    /// The host time of an event that was reached after the reference was recorded. Thread-safe between calls of
     /// synchronise().
     [[nodiscard]] TimeNs of(Accelerator::Event event) const;
 
@@ -48,12 +48,12 @@ private:
 };
 
 /// One rank's share of an accelerator: a stream for computations, one for incoming transfers in each direction, and
-/// memory for them. Calls of the rank's stages only queue their work; the times of the work are known after the step.
-/// Several ranks may share a device. A transfer between them is a copy that the receiving rank's stream makes as soon
-/// as the sender has computed the tensor, while both continue to compute. A tensor from another process has arrived
+/// memory for them. Calls of the rank's stages only queue their work, whose times are known after the step. Several
+/// ranks may share a device. A transfer between such ranks is a copy made by the receiving rank's stream as soon as the
+/// sender has computed the tensor, while both continue to compute. A tensor from another process has either arrived
 /// already, or its transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait for the device.
 ///
-/// Used by the rank's thread. Failures are exceptions.
+/// Used by the rank's thread. Failures are reported as exceptions.
 class RankQueue final : public ComputeQueue {
 public:
     enum class Direction : std::uint8_t { Forward, Backward }; ///< activations; gradients
@@ -66,7 +66,7 @@ public:
     struct OpTimes {
         Span op;
         std::vector<Span> transfers; ///< one per receive(), from the sender's completion to the arrival here; empty
-                                     ///< spans within the rank
+                                     ///< spans for transfers within the rank
         std::vector<Span> sums;      ///< one per addUp(), starting when this rank reached the sum
     };
 
@@ -89,23 +89,24 @@ public:
     /// Call it first, on the rank's thread.
     void bindThread() { device().bindThread(); }
 
-    /// Call it before an op. After limitAhead(), waits for ops that were queued long before.
+    /// Call it before an op. If limitAhead() was called, it waits for ops that were queued long before.
     void waitForRoom();
-    /// Begins a step, when no rank has work queued. Times are recorded from here on.
+    /// Begins a step; call it while no rank has work queued. Times are recorded from here on.
     void beginStep();
-    /// Moves a tensor that was handed over to this rank, for the op that begins next: queues the transfer, and makes
-    /// the work queued next wait for it. With a latency the transfer takes at least that long. Returns a tensor of the
-    /// rank itself without a transfer.
+    /// Moves a tensor that was handed over to this rank, for the op that begins next. It queues the transfer and makes
+    /// the work queued afterwards wait for it. With a latency, the transfer takes at least that long. A tensor of the
+    /// rank itself is returned without a transfer.
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
-    /// The work queued between these two calls is an op. With a nominal time the device is kept busy until that has
-    /// passed since the op's start, not counting its `sums`, which are spread evenly over that time with the last one
-    /// at its end. Ops with equal keys perform the same work on other data.
+    /// The work queued between beginOp() and endOp() is an op. With a nominal time, the device is kept busy until that
+    /// time has passed since the op's start, not counting its `sums`. These are spread evenly over the nominal time,
+    /// the last one at its end. Ops with equal keys perform the same work on different data.
     void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
     void endOp();
     /// The op has reached a sum. Call it before handing over the op's part.
     void beginSum();
-    /// Adds parts, this rank's and those that others have handed over, in their order, and makes the work queued next
-    /// wait for the sum. With a latency it takes at least that long after the last part has been computed.
+    /// Adds parts in order, both this rank's and those that other ranks have handed over, and makes the work queued
+    /// afterwards wait for the sum. With a latency, the sum takes at least that long after the last part has been
+    /// computed.
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency);
     /// Makes all users of this rank's tensor wait for the work that the rank has queued so far.
     [[nodiscard]] Tensor handOver(Tensor tensor);
@@ -114,33 +115,33 @@ public:
 
     /// The rank's current streams. New ones come last.
     [[nodiscard]] const std::vector<NamedStream>& streams() const { return streams_; }
-    /// Adds a stream besides the queue's own on which work for the rank runs: a link's. For this rank's thread, between
-    /// steps.
+    /// Adds a stream other than the queue's own on which work for the rank runs, such as that of a link. For this
+    /// rank's thread, between steps.
     void addStream(const std::string& purpose, Accelerator::Stream stream);
     void removeStream(Accelerator::Stream stream);
 
-    /// From now on the host queues at most `ops` ops beyond the one that the device executes. If peers are other
-    /// processes, nothing else keeps the host from queueing a whole step, with memory for all its transfers.
+    /// From now on the host queues at most `ops` ops beyond the one that the device is executing. If peers are other
+    /// processes, nothing else prevents the host from queueing a whole step, with memory for all its transfers.
     void limitAhead(std::size_t ops) { ahead_ = ops; }
 
-    // Checks in bubbles. They have a separate queue, whose work yields to other work of the device.
+    // Checks in bubbles. They have a separate queue, whose work yields to other work on the device.
 
     /// Call it before the first step of a run with checks.
     void prepareChecks();
-    /// The start time of the step. If the step is checked, call it after beginStep(). Waits for the device.
+    /// The start time of the step. Call it after beginStep() if the step is checked. Waits for the device.
     [[nodiscard]] TimeNs stepBegan();
-    /// Work that is queued next starts no earlier than `length` after the start of the step.
+    /// Delays the work that is queued next until at least `length` after the start of the step.
     void holdSinceStep(TimeNs length);
-    /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first.
+    /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first op.
     [[nodiscard]] std::optional<TimeNs> finishSoFar();
-    /// Executes the work that `work` queues in the queue of checks, after everything that the rank has queued so far;
-    /// waits for it. With a nominal time the queue is kept busy until that has passed.
+    /// Executes the work that `work` queues in the queue of checks, after everything that the rank has queued so far,
+    /// and waits for it. With a nominal time, the queue is kept busy until that time has passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
-    /// Whether a tensor that was handed over can be used here at `now`; with a latency it must have been ready for that
-    /// long.
+    /// True if a tensor that was handed over can be used here at `now`. With a latency, it must have been ready for
+    /// that long.
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
-    /// Copies a digest of another rank's device to this rank's, after everything that this rank has queued so far. The
-    /// original must be kept until then.
+    /// Copies a digest from another rank's device to this rank's, after everything that this rank has queued so far.
+    /// The original must be kept until then.
     [[nodiscard]] std::shared_ptr<const DeviceSnapshot> adopt(const std::shared_ptr<const DeviceSnapshot>& note);
 
     // The interface to the rank's stages.
@@ -154,21 +155,22 @@ public:
     [[nodiscard]] Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) override;
     [[nodiscard]] const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,
                                        Storage storage) override;
-    /// Whether the time at which a tensor was ready must be recorded.
+    /// True if the time at which a tensor was ready must be recorded.
     [[nodiscard]] bool timesHandOvers() const { return checks_ != nullptr; }
-    /// Discards the ops so far, because their times are not needed.
+    /// Discards the ops so far, whose times are not needed.
     void forgetOps() {
         ops_.clear();
         received_.clear();
     }
-    /// An event for the hand-over of a tensor. Events are reused, because drivers take long to create or destroy one
-    /// while other threads launch kernels. Thread-safe.
+    /// An event for the hand-over of a tensor. Events are reused, because drivers take a long time to create or destroy
+    /// one while other threads launch kernels. Thread-safe.
     [[nodiscard]] Accelerator::Event takeHandOver();
     void returnHandOver(Accelerator::Event event);
-    /// Keeps a tensor that another thread is done with until this rank's thread frees its memory. This rank's stream
-    /// may have used it last, and only this thread may submit work there. Thread-safe.
+    /// Keeps a tensor that another thread has finished with until this rank's thread frees its memory. This rank's
+    /// stream may have used the tensor last, and only this rank's thread may submit work there. Thread-safe.
     void freeLater(Tensor tensor);
-    /// Frees these tensors. For this rank's thread, or when no other one uses the queue any more.
+    /// Frees the tensors passed to freeLater(). For this rank's thread, or when no other thread uses the queue any
+    /// more.
     void freeReturned();
     /// The largest amount of device memory in use by the rank: for stages and transfers.
     [[nodiscard]] std::int64_t peakBytes() const;
@@ -190,9 +192,9 @@ private:
     struct Current {
         std::uint64_t key = 0;
         std::optional<TimeNs> nominal;
-        int sums = 0; ///< number of sums that it will have
+        int sums = 0; ///< number of sums that the op will have
     };
-    /// The incoming path of one direction, or of parts of sums: its transfers are sequential.
+    /// The path of incoming transfers of one direction, or of parts of sums; its transfers are sequential.
     struct Incoming {
         explicit Incoming(Accelerator& device)
             : stream(device.makeStream(Accelerator::Priority::Urgent)), memory(device, stream),
@@ -205,9 +207,9 @@ private:
     [[nodiscard]] Accelerator::Event mark(Accelerator::Stream stream);
     /// Makes the work queued next wait for data from another process.
     void await(DeviceArray& array, std::optional<TimeNs> latency);
-    /// Queues a copy of another rank's tensor into memory of this rank; the copy must be waited for.
+    /// Queues a copy of another rank's tensor into memory of this rank; the caller must wait for the copy.
     [[nodiscard]] Buffer copyFrom(DeviceArray& sent, Incoming& way);
-    /// The part of the op's nominal time before its n-th sum, or all of it after the last.
+    /// The share of the op's nominal time before its n-th sum, or all of it after the last.
     [[nodiscard]] TimeNs shareBefore(std::size_t sum) const;
     /// Copies the parts of other ranks into this rank's memory.
     void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);
@@ -216,8 +218,8 @@ private:
     std::vector<NamedStream> streams_;
     std::array<Incoming, 2> incoming_; ///< by direction
     Incoming parts_;                   ///< for parts of sums
-    Accelerator::Event gathered_;      ///< the parts of the last sum have arrived
-    Buffer begin_stamp_;               ///< at the start of the op, or of what follows its last sum
+    Accelerator::Event gathered_;      ///< reached when the parts of the last sum have arrived
+    Buffer begin_stamp_;               ///< at the start of the op, or of the work after its last sum
     std::optional<Current> current_;
     std::vector<Accelerator::Event> marks_; ///< timed events, reused in each step
     std::size_t marks_used_ = 0;
@@ -227,13 +229,13 @@ private:
     std::optional<std::size_t> ahead_;
     std::mutex returned_mutex_;
     std::vector<Tensor> returned_;               ///< to be freed by this rank's thread
-    std::vector<Accelerator::Event> hand_overs_; ///< unused ones
+    std::vector<Accelerator::Event> hand_overs_; ///< unused events
     std::unique_ptr<WorkQueue> checks_;          ///< null if the run has no checks
     bool in_check_ = false;
     Buffer step_stamp_;
     Buffer check_stamp_;
     Accelerator::Event step_mark_ = nullptr;
-    std::array<Accelerator::Event, 2> check_marks_{}; ///< begin and end of the last check
+    std::array<Accelerator::Event, 2> check_marks_{}; ///< start and end of the last check
     Accelerator::Event checked_from_ = nullptr;       ///< the event that a check waits for
 };
 

@@ -9,33 +9,33 @@
 
 namespace bubblescope::runtime {
 
-/// The planned checks of ranks that have measured the idle time of their steps.
+/// The checks planned by ranks that have measured the idle time of their steps.
 struct PlannedCoverage {
     int first_rank = 0; ///< numbered over the whole run
     int last_rank = 0;
-    std::size_t units = 0;   ///< kinds of op of a layer
-    std::size_t covered = 0; ///< those that fit into an idle time
-    int steps = 0;           ///< steps within which these are covered
-    double per_step = 0;     ///< checks
+    std::size_t units = 0;   ///< pairs of a layer and a kind of op
+    std::size_t covered = 0; ///< units that fit into an idle time
+    int steps = 0;           ///< number of steps in which these are covered
+    double per_step = 0;     ///< checks per step
 };
 
 /// Options of a run with checks in its bubbles.
 struct AadiffOptions {
     double margin = 0.1;                ///< fraction of its cost by which a check may overrun without delaying the step
     std::optional<std::int64_t> memory; ///< bytes that a rank may hold for checks; none = no limit
-    /// Fraction of the ops' time that checks may take, if ops take their own time: copies of what is re-executed on the
-    /// one hand, digests on the other. Above it, fewer steps are checked. 1 = every step.
+    /// Fraction of the ops' time that checks may take if ops are not paced; it applies separately to copies of the data
+    /// to be repeated, and to digests. Above it, fewer steps are checked. 1 = every step.
     double cost = 1;
     bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared
     bool elsewhere = true; ///< other ranks repeat layers too, if they are threads of one process
-    int every = 1;         ///< only steps whose number is a multiple of this are checked
-    bool stop = false;     ///< a mismatch ends the run
+    int every = 1;         ///< check only steps whose number is a multiple of this
+    bool stop = false;     ///< end the run at a mismatch
     /// Called on any rank's thread when the verdict on a mismatch is known.
     std::function<void(const CheckRecord&)> on_mismatch{};
-    /// Called once, on a rank's thread, when all ranks of this process have made their first plan; not in runs that
-    /// follow the plan for nominal times, which is known before.
+    /// Called once, on a rank's thread, when all ranks of this process have made their first plan. Not called in runs
+    /// that follow the plan for nominal times, which is known in advance.
     std::function<void(const PlannedCoverage&)> on_plan{};
-    std::int64_t bytes_on_disk = std::int64_t{64} << 20U; ///< limit for the tensors of mismatches in the run's folder
+    std::int64_t bytes_on_disk = std::int64_t{64} << 20U; ///< limit for stored tensors of mismatches
 };
 
 } // namespace bubblescope::runtime

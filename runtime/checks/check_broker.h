@@ -17,19 +17,19 @@
 
 namespace bubblescope::runtime {
 
-/// A part of a layer for another rank to execute, with its inputs and weights.
+/// A part of a layer with its inputs and weights, to be executed by another rank.
 struct ShippedLayer {
-    LayerRun run;                                         ///< as executed by the rank that it comes from
-    Stage stage;                                          ///< of that rank
-    TimeNs cost{0};                                       ///< nominal
-    std::shared_ptr<const ReexecutableLayer> computation; ///< detached
-    LayerResult first;                                    ///< the first result; the digests are always known
+    LayerRun run;                                         ///< as executed by the rank that sent it
+    Stage stage;                                          ///< its stage on that rank
+    TimeNs cost{0};                                       ///< nominal cost
+    std::shared_ptr<const ReexecutableLayer> computation; ///< detached from that rank
+    LayerResult first;                                    ///< the first result; its digests are always known
     std::uint64_t ticket = 0;                             ///< assigned by the broker
 };
 
-/// Passes layers between ranks that execute each other's computations. Questions determine a verdict and need an
-/// answer; offers fill idle time and need none. Ranks are numbered over the whole run. Each function is called by the
-/// thread of the rank that it names or concerns.
+/// Passes layers between ranks that execute each other's computations. Questions decide a verdict and need an answer;
+/// offers fill idle time and need none. Ranks are numbered over the whole run. Each function is called by the thread of
+/// the rank that it names or concerns.
 class CheckBroker {
 public:
     /// A layer to be executed by one rank other than the excluded ones, and its answer.
@@ -38,7 +38,7 @@ public:
         std::vector<Rank> excluded;
         // Set by the answer:
         Rank answered_by;
-        LayerResult once; ///< results of two executions by that rank
+        LayerResult once; ///< results of two executions on that rank
         LayerResult twice;
     };
 
@@ -62,7 +62,7 @@ public:
     CheckBroker& operator=(const CheckBroker&) = delete;
     virtual ~CheckBroker() = default;
 
-    /// Whether there are ranks to ask, apart from `besides` of them, which include the asking rank.
+    /// True if there are ranks to ask other than `besides` excluded ones, which include the asking rank.
     [[nodiscard]] virtual bool hasOthers(std::size_t besides) const = 0;
 
     virtual void ask(std::shared_ptr<Question> question) = 0;
@@ -70,13 +70,13 @@ public:
     [[nodiscard]] virtual std::shared_ptr<Question> nextQuestion(Rank rank) = 0;
     virtual void answer(const std::shared_ptr<Question>& question) = 0;
     /// The reply to a question that was asked before the end of this step. Questions that are Answered or Never are
-    /// forgotten. A broker whose ranks all reach this call may wait, until `ended`.
+    /// forgotten. If all ranks of a broker reach this call, it may wait until `ended`.
     [[nodiscard]] virtual Reply replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) = 0;
 
-    /// Whether a rank may offer one more layer. Offers hold memory, so their number per rank is limited.
+    /// True if a rank may offer another layer. The number of offers per rank is limited, because offers hold memory.
     [[nodiscard]] virtual bool hasRoom(Rank from) = 0;
     virtual void offer(Rank from, ShippedLayer layer) = 0;
-    /// The oldest offer of another rank whose cost is at most `most`, with that rank; nothing if there is none.
+    /// The oldest offer of another rank that costs at most `most`, with that rank; nothing if there is none.
     [[nodiscard]] virtual std::optional<std::pair<Rank, ShippedLayer>> takeOffer(Rank rank, TimeNs most) = 0;
     virtual void returnResult(Rank to, RemoteResult result) = 0;
     /// The results of a rank's offers since the last call.
@@ -88,11 +88,11 @@ public:
     /// The verdicts of other ranks on the broker's rank since the last call.
     [[nodiscard]] virtual std::vector<CheckRecord> takeVerdicts() { return {}; }
 
-    /// The rank is idle for `room`, which the broker may use.
+    /// The rank is idle for `room`; the broker may use that time.
     virtual void onIdle(TimeNs /*room*/) {}
     virtual void onStepEnd() {}
-    /// Call it after the last step until it returns true: waits for what other ranks still send or ask. `open`: the
-    /// rank waits for replies. Returns true at once if the run has ended.
+    /// Call it after the last step until it returns true. It waits for messages that other ranks may still send. `open`
+    /// is true if the rank waits for replies. Returns true at once if the run has ended.
     [[nodiscard]] virtual bool drain(bool /*open*/) { return true; }
 };
 

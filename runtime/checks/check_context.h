@@ -31,11 +31,11 @@ struct CapturedLayer {
     LayerResult first;
 };
 
-/// State that the parts of one rank's checks share: the rank, the current step, and the output of results. For the
+/// State shared by the parts of one rank's checks: the rank, the current step, and the output of results. For the
 /// rank's thread.
 class CheckContext {
 public:
-    /// The maximum time of a check of a known answer or of a layer's weights.
+    /// Upper limit for the time of a check of a known answer or of a layer's weights.
     static constexpr TimeNs kSmallCheck{200'000};
     static constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 
@@ -53,15 +53,15 @@ public:
     int step = 0;
     TimeNs step_begin{0};
     bool emulated = true;  ///< see IdleClock::emulates()
-    CheckCost digest_cost; ///< of digests of what is computed and sent
-    CheckCost repeat_cost; ///< of copies kept for re-execution
+    CheckCost digest_cost; ///< cost of digests of what is computed and sent
+    CheckCost repeat_cost; ///< cost of copies kept for repetitions
     CheckedSteps checked_steps;
     /// Replaces the study's plan, see CheckSetup::measured; may be null.
     const MeasuredPlan* measured = nullptr;
 
-    /// Whether the current step is checked.
+    /// True if the current step is checked.
     [[nodiscard]] bool active() const { return step % setup.options.every == 0 && checked_steps.done(); }
-    /// Whether digests are made in the current step.
+    /// True if digests are computed in the current step.
     [[nodiscard]] bool digests() const { return active() && (measured == nullptr || digest_cost.done()); }
     [[nodiscard]] const RankPlan& plan() const {
         return measured != nullptr ? measured->plan() : setup.study.plan().ranks[rank.place.rank.index()];
@@ -72,7 +72,7 @@ public:
     }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
 
-    /// Does a part of the work that makes an op longer.
+    /// Does work that lengthens an op.
     template <class Work>
     void timed(CheckCost& cost, const Work& work) {
         const auto began = std::chrono::steady_clock::now();
@@ -80,7 +80,7 @@ public:
         cost.spend(std::chrono::steady_clock::now() - began);
     }
 
-    /// Executes a part of a layer at once, with the rank's faults injected. `again` counts repetitions.
+    /// Executes a part of a layer immediately, with the rank's faults injected. `again` counts repetitions.
     [[nodiscard]] LayerResult execute(const ReexecutableLayer& computation, const LayerRun& run, int again);
 
     /// A record with the current step and this rank filled in.
@@ -91,11 +91,11 @@ public:
     /// Announces a mismatch of any rank of the run: writes it into that rank's trace, and calls
     /// AadiffOptions::on_mismatch.
     void announce(CheckRecord record, Rank world) const;
-    /// Announces a mismatch, and throws if a mismatch ends the run.
+    /// Announces a mismatch, and throws an exception if a mismatch ends the run.
     void report(const CheckRecord& record, Rank world) const;
 
-    /// Calls `then` with the time of a check of this op as soon as the digests of the op are known: at once, with
-    /// `now`, on the host; in settle() on a device.
+    /// Calls `then` with the time of a check of this op as soon as the op's digests are known: immediately, with `now`,
+    /// on the host; in settle() on a device.
     void whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then);
     /// Called when the rank's device has finished these ops.
     void settle(std::span<const DoneOp> done);
@@ -108,17 +108,17 @@ private:
     std::vector<Deferred> deferred_;
 };
 
-/// The time that a rank needs to execute a part of a layer again: the nominal time if ops take theirs, otherwise an
-/// average of measured times. For the rank's thread.
+/// The time that a rank needs to repeat a part of a layer: the nominal time if ops are paced, otherwise an average of
+/// measured times. For the rank's thread.
 class ReexecutionCosts {
 public:
     /// `context` must outlive the object.
     explicit ReexecutionCosts(const CheckContext& context) : context_(context) {}
 
-    /// `nominal` is the layer's part of the nominal time of its op. If the cost is unknown, returns a time that exceeds
+    /// `nominal` is the layer's share of its op's nominal time. If the cost is unknown, returns a time that exceeds
     /// every slot.
     [[nodiscard]] TimeNs of(const CapturedLayer& layer, TimeNs nominal) const;
-    /// The measured time of the parts of a layer's op, or of a layer of its kind; nothing until these have run.
+    /// The measured time of all parts of a layer's op, or of another layer of its kind; nothing until these have run.
     [[nodiscard]] std::optional<TimeNs> measured(OpKind kind, int layer) const;
     /// Records a measured time. Do not call it if executions take nominal times.
     void note(const CapturedLayer& layer, TimeNs took);
@@ -126,7 +126,7 @@ public:
     [[nodiscard]] int kindOf(int layer) const { return layer == 0 ? 0 : layer == context_.setup.headLayer() ? 2 : 1; }
 
 private:
-    /// For the same part of the same layer, or of one of its kind.
+    /// The time of the same part of this layer, or of another layer of its kind.
     [[nodiscard]] std::optional<TimeNs> usual(OpKind kind, LayerPart part, int layer) const;
 
     const CheckContext& context_;

@@ -34,7 +34,7 @@ void packResult(WireWriter& wire, const LayerResult& result, bool with_values) {
 }
 
 bool isKnown(const ShownTensor& shown) {
-    // Other types of numbers are never computed.
+    // Other number types are never computed.
     const bool type = shown.type == ElementType::Float32 || shown.type == ElementType::BFloat16;
     return type && shown.tensor <= CheckedTensor::Copy && shown.count >= 0;
 }

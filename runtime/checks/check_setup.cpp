@@ -29,11 +29,11 @@ std::vector<LayerRange> layersOf(const CheckSetup::Of& of) {
     return layers;
 }
 
-/// A check holds copies of the inputs of its op, of the activations between its ops, and of its result.
+/// A check holds copies of its op's inputs, of the activations between its ops, and of its result.
 constexpr std::int64_t kCopies = 3;
 
-/// Writes numbers as a file for numpy.load() (format 1.0), in a folder that is created if it is missing. Returns false
-/// if the file cannot be written.
+/// Writes numbers to a file for numpy.load() (format 1.0), in a folder that is created if necessary. Returns false if
+/// the file cannot be written.
 bool writeNpy(const std::filesystem::path& path, std::span<const float> values) {
     // The magic string, a version, the length of the header in two bytes, and the header; in total a multiple of 64
     // bytes.
@@ -47,7 +47,7 @@ bool writeNpy(const std::filesystem::path& path, std::span<const float> values) 
     begin += static_cast<char>(header.size() >> 8U);
     std::error_code ignored;
     std::filesystem::create_directories(path.parent_path(), ignored);
-    // The name can be guessed, so an existing file is removed, and the file is opened without following links ("x").
+    // The name can be guessed, so an existing file is removed, and the new one is opened without following links ("x").
     std::filesystem::remove(path, ignored);
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbx"), &std::fclose);
     if (!file) return false;

@@ -71,8 +71,8 @@ bool LayerCapture::begin(const LayerCall& call) {
 void LayerCapture::touch(CheckedTensor tensor, LiveTensor& values) {
     injection_->inject(tensor, values);
     if (!context_.active()) return;
-    // A device only has the current sum of the weights' gradients, which depends on the order of ops: runs cannot be
-    // compared by it.
+    // A device has only the current sum of the weights' gradients. It depends on the order of ops, so it cannot be used
+    // to compare runs.
     const bool needed = tensor == CheckedTensor::WeightGradient
                             ? context_.setup.options.digests && context_.device == nullptr
                             : isResult(tensor);
@@ -98,7 +98,7 @@ void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
         }
     }
     if (!captures_) return;
-    // Copies into reused memory; how long that took is unknown here.
+    // Copies go into reused memory; the time they took is unknown here.
     constexpr std::int64_t kBytesInNs = 4;
     context_.repeat_cost.spend(TimeNs{layer.computation->bytes() / kBytesInNs});
     captured_bytes_ += layer.computation->bytes();

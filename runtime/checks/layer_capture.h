@@ -15,31 +15,31 @@
 namespace bubblescope::runtime {
 
 /// Observes the layers that a rank computes: injects faults, records digests of results, and captures the inputs of the
-/// layers that the plan re-executes. For the rank's thread.
+/// layers that the plan repeats. For the rank's thread.
 class LayerCapture {
 public:
     /// References must outlive the capture.
     LayerCapture(CheckContext& context, ReexecutionCosts& costs, LayerReexecution& reexecution)
         : context_(context), costs_(costs), reexecution_(reexecution) {}
 
-    /// Discards what was captured; `planned` are the checks of the new step.
+    /// Discards earlier captures; `planned` are the checks of the new step.
     void beginStep(std::span<const PlannedCheck> planned);
     void beginOp(const Op& op, Stage stage, TimeNs begin);
     /// See RankHook.
     [[nodiscard]] std::uint64_t variantOf(std::span<const Op> ops) const;
 
-    // See LayerWatch; for the layers of the op that began last.
+    // See LayerWatch. Called for the layers of the op that began last.
     [[nodiscard]] bool begin(const LayerCall& call);
     void touch(CheckedTensor tensor, LiveTensor& values);
     void end(std::unique_ptr<ReexecutableLayer> computation);
 
     /// The result of the op that ran last, without values; nothing if it has none.
     [[nodiscard]] const std::optional<ShownTensor>& output() const { return output_; }
-    /// The captured parts of a layer's op, unless they were taken; null if there are none.
+    /// The captured parts of a layer's op, unless they were already taken; null if there are none.
     [[nodiscard]] const std::vector<CapturedLayer>* find(const Op& op, int layer) const;
     [[nodiscard]] std::vector<CapturedLayer> take(const Op& op, int layer);
 
-    /// On a device: repeats twice the layers whose repetition was not possible within the op.
+    /// On a device: tries out, by repeating them twice, the layers that could not be repeated within the op.
     void tryOnDevice(IdleClock& clock);
 
 private:

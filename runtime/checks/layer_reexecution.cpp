@@ -10,7 +10,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// The tensor that the record of a check without a mismatch names.
+/// The tensor named in the record of a check without a mismatch.
 CheckedTensor resultOf(OpKind kind) {
     switch (kind) {
     case OpKind::Forward: return CheckedTensor::Output;
@@ -23,7 +23,7 @@ CheckedTensor resultOf(OpKind kind) {
 
 bool LayerReexecution::check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal,
                              IdleClock& clock) {
-    std::optional<std::pair<std::size_t, LayerResult>> other; // the part that differs, with its second result
+    std::optional<std::pair<std::size_t, LayerResult>> other; // the part that differs and its second result
     std::uint64_t first = 0;
     std::uint64_t second = 0;
     record.outcome = CheckOutcome::Equal;
@@ -37,7 +37,8 @@ bool LayerReexecution::check(const std::vector<CapturedLayer>& parts, CheckRecor
             costs_.of(parts[i], nominal), [&] { result = context_.execute(*parts[i].computation, parts[i].run, 1); });
         if (i == 0) record.start = began;
         record.end = ended;
-        // The host has noted the first executions; later ones may find their data in no cache.
+        // The host has recorded the times of the first executions; later executions may be slower, because their data
+        // is not in a cache.
         if (context_.device != nullptr || context_.setup.measured) costs_.note(parts[i], ended - began);
         first = digest::mix(first) ^ runtime::digestOf(parts[i].first);
         second = digest::mix(second) ^ runtime::digestOf(result);

@@ -7,21 +7,22 @@
 
 namespace bubblescope::runtime {
 
-/// Re-executes captured parts of layers, compares the results bit by bit, and determines a verdict on differences. For
-/// the rank's thread.
+/// Repeats captured parts of layers, compares the results bit by bit, and determines a verdict on differences. For the
+/// rank's thread.
 class LayerReexecution {
 public:
     /// References must outlive the object.
     LayerReexecution(CheckContext& context, ReexecutionCosts& costs, PeerChecks& peers)
         : context_(context), costs_(costs), peers_(peers) {}
 
-    /// Executes all parts of a layer's op in order, and writes `record`, which is set to Skipped on entry. `nominal` as
-    /// in ReexecutionCosts. Stops when the input that the rank waits for has arrived. Returns whether it got a result.
+    /// Executes all parts of a layer's op in order, and writes `record`, which must be set to Skipped. `nominal` has
+    /// the same meaning as in ReexecutionCosts. Stops when the input that the rank is waiting for has arrived. Returns
+    /// true if it obtained a result.
     bool check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal, IdleClock& clock);
 
-    /// Executes a part twice more. A transient fault of the first execution cannot affect both, so a difference between
-    /// them means that the part is not deterministic. `clock`: on a device; null on the host, where this happens within
-    /// the op that began at `op_begin`.
+    /// Executes a part twice more. A transient fault of the first execution cannot affect both, so if they differ, the
+    /// part is not deterministic. `clock` is used on a device; it is null on the host, where this happens within the op
+    /// that began at `op_begin`.
     void tryTwice(const CapturedLayer& layer, TimeNs op_begin, IdleClock* clock);
 
 private:

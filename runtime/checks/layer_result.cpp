@@ -9,7 +9,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// The numbers as their type represents them in memory.
+/// The numbers in the memory representation of their type.
 std::vector<std::byte> bitsOf(const ShownTensor& shown) {
     const std::vector<float> values = shown.valuesNow();
     const auto size = static_cast<std::size_t>(bytesOf(shown.type));

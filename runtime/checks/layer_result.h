@@ -12,7 +12,7 @@
 
 namespace bubblescope::runtime {
 
-/// The tensors that one execution of a part of a layer computed, in that order. Executions of the same part on the same
+/// The tensors computed by one execution of a part of a layer, in that order. Executions of the same part on the same
 /// inputs show the same tensors. On a device, reading a result waits for it.
 using LayerResult = std::vector<ShownTensor>;
 
@@ -22,10 +22,10 @@ using LayerResult = std::vector<ShownTensor>;
 [[nodiscard]] std::optional<std::size_t> firstDifference(const LayerResult& first, const LayerResult& second);
 
 /// The difference between the tensors at index `at` of two executions, whose values must be present. Elements are
-/// numbered through all tensors of the same name, such as the gradients of a layer's parameters.
+/// numbered across all tensors of the same name, such as the gradients of a layer's parameters.
 [[nodiscard]] TensorDifference differenceOf(const LayerResult& first, const LayerResult& second, std::size_t at);
 
-/// Records what an execution shows, after injecting the rank's faults.
+/// Records the tensors that an execution shows, after injecting the rank's faults.
 class ResultProbe final : public LayerProbe {
 public:
     explicit ResultProbe(LayerInjection injection) : injection_(std::move(injection)) {}
@@ -43,7 +43,7 @@ private:
     LayerResult result_;
 };
 
-/// Records the digests of what an execution shows.
+/// Records the digests of the tensors that an execution shows.
 class DigestProbe final : public LayerProbe {
 public:
     using LayerProbe::touch;

@@ -35,7 +35,7 @@ ShippedLayer PeerChecks::ship(const CapturedLayer& layer, TimeNs nominal) const 
 
 void PeerChecks::offer(const CapturedLayer& layer, TimeNs nominal) {
     if (!context_.setup.options.elsewhere || !broker().hasOthers(1) || !broker().hasRoom(context_.rank.world)) return;
-    // The layers that were offered least come first.
+    // The layers that were offered least often come first.
     int& times = offered_[{layer.run.op.kind, layer.part, layer.run.op.chunk, layer.run.layer}];
     const auto least = std::ranges::min_element(offered_, {}, [](const auto& one) { return one.second; });
     if (times > least->second) return;
@@ -59,7 +59,7 @@ bool PeerChecks::checkForOthers(TimeNs end, IdleClock& clock) {
 
 void PeerChecks::endStep() {
     broker().onStepEnd();
-    // Among threads, all ranks see the questions asked before the barrier; later ones wait for the next barrier.
+    // Among threads, all ranks see the questions asked before the barrier; later questions wait for the next barrier.
     std::vector<Pending> before = std::exchange(pending_, {});
     answerOthers();
     for (Pending& pending : before) {
@@ -132,7 +132,7 @@ void PeerChecks::settleOffers() {
         record.second = is.digestNow();
         record.difference = differenceOf(back.layer.first, back.result, *at);
         context_.setup.keepTensors(context_.rank.world, record, was, is);
-        // If this rank now computes what the other one did, its first execution was faulty.
+        // If this rank now gets the other rank's result, its own first execution was faulty.
         if (!firstDifference(context_.execute(*back.layer.computation, run, 2), back.result)) {
             record.verdict = Verdict::Transient;
             context_.report(record, context_.rank.world);

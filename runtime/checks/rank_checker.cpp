@@ -7,9 +7,9 @@
 namespace bubblescope::runtime {
 namespace {
 
-constexpr std::size_t kEndsToTrust = 3; ///< known ends that a prediction needs without nominal times
+constexpr std::size_t kEndsToTrust = 3; ///< number of known ends that a prediction requires without nominal times
 
-/// Whether other ranks keep all cores of a machine with too few cores busy.
+/// True if a machine has too few cores and other ranks keep all of them busy.
 bool crowded(const IdleClock& clock) {
     const std::optional<HostLoad> load = clock.load();
     return load && load->crowded();
@@ -88,7 +88,7 @@ void RankChecker::beginMeasuredStep(int step, TimeNs begin) {
     context_.digest_cost.beginStep(number, begin);
     context_.repeat_cost.beginStep(number, begin);
     const bool first = measured_->beginStep(active() && context_.repeat_cost.done());
-    // How often there are checks is known when steps with some have shown their cost.
+    // The frequency of checks is known once steps with some checks have shown their cost.
     if (untold_plan_ && measured_->repeats() && context_.checked_steps.tried()) {
         const int interval = std::max(context_.repeat_cost.interval(), context_.checked_steps.interval());
         context_.setup.planned(context_.rank.world, *measured_->first(), interval);
@@ -122,12 +122,12 @@ void RankChecker::receivedGradients(Stage stage, Arrival& arrival) {
 
 void RankChecker::inputsReady(std::size_t index, TimeNs ready, std::optional<TimeNs> idle_since) {
     if (!measured_) {
-        // In steps without checks the plan does not delay ops, so they show nothing.
+        // In steps without checks the plan does not delay ops, so their ends are not representative.
         if (context_.active()) slots_.ended(index, ready - context_.step_begin);
         return;
     }
     if (idle_since) {
-        // On a device a late check delays the ends of later bubbles, which would then seem as long.
+        // On a device a late check delays the ends of later bubbles, which would then seem longer.
         if (measured_->repeats()) return;
         measured_->idleSince(index, *idle_since);
     }
@@ -137,7 +137,7 @@ void RankChecker::inputsReady(std::size_t index, TimeNs ready, std::optional<Tim
 bool RankChecker::hasWork(std::size_t index) const {
     if (!measured_) return slots_.hasSlotBefore(index);
     if (context_.device == nullptr) return true;
-    // It keeps the host from queueing ahead.
+    // A check keeps the host from queueing ahead.
     if (!measured_->repeats() || measured_->room(index) <= TimeNs{0}) return false;
     const std::optional<std::size_t> slot = measured_->slotBefore(index);
     return index == 0 || isLast(index) ||
@@ -198,7 +198,8 @@ void RankChecker::watchCores(std::size_t index, TimeNs began, IdleClock& clock) 
 
 bool RankChecker::over(std::size_t index, IdleClock& clock) const {
     if (clock.arrived()) return true;
-    // After the last op, other ranks' ends cannot be seen, but on one machine it shows that none works any more.
+    // After the last op the ends of other ranks cannot be seen, but on one machine the load shows when no rank works
+    // any more.
     const std::optional<HostLoad> load = clock.load();
     return isLast(index) && load && load->ranks == context_.rank.mesh.ranks() && load->busy == 0;
 }
@@ -243,7 +244,8 @@ bool RankChecker::swap(const CheckUnit& unit, const Op& op, int layer, TimeNs en
 void RankChecker::onOpsDone(std::span<const DoneOp> done, IdleClock& clock) {
     context_.settle(done);
     capture_.tryOnDevice(clock);
-    // Their first execution takes long too. In bubbles as long as ops it would delay a step.
+    // The first execution of known answers also takes a long time. In bubbles that are only as long as ops, it would
+    // delay a step.
     if (!tried_answers_ && !clock.emulates()) state_.checkKnownAnswers(TimeNs::max(), clock);
     tried_answers_ = true;
 }

@@ -19,15 +19,15 @@
 
 namespace bubblescope::runtime {
 
-/// The positions of the slots of a rank's plan in its list of ops, and the predicted ends. Times are relative to the
-/// start of the step.
+/// The positions of a rank's planned slots in its list of ops, and the predicted ends of the slots. Times are relative
+/// to the start of the step.
 class SlotSchedule {
 public:
     SlotSchedule(const CheckSetup& setup, const Schedule& schedule, Rank rank);
 
-    /// The number of slots, in the order of the plan.
+    /// The number of slots.
     [[nodiscard]] std::size_t size() const { return slots_.size(); }
-    /// Index of the op that ends the slot; the size of the list after the last op.
+    /// Index of the op that ends the slot; the length of the list for the slot after the last op.
     [[nodiscard]] std::size_t endsBefore(std::size_t slot) const { return slots_[slot].before; }
     [[nodiscard]] bool hasSlotBefore(std::size_t index) const;
 
@@ -35,28 +35,28 @@ public:
     [[nodiscard]] std::optional<TimeNs> held(std::size_t index) const {
         return index < holds_.size() ? holds_[index] : std::nullopt;
     }
-    /// Records that in a step all inputs of the op at `index` had arrived at `time`.
+    /// Records that in one step all inputs of the op at `index` had arrived at `time`.
     void ended(std::size_t index, TimeNs time) { ends_.add(index, time); }
-    /// The end of a slot according to the last steps. `emulated`: ops take the plan's times, which are used until ends
-    /// are known; otherwise the result is empty while too few ends are known.
+    /// The end of a slot, predicted from the last steps. `emulated` is true if ops take the plan's times, which are
+    /// used until ends are known. Otherwise nothing is returned while too few ends are known.
     [[nodiscard]] std::optional<TimeNs> predictedEnd(std::size_t slot, bool emulated) const;
 
 private:
     struct PlacedSlot {
         std::size_t before = 0;
-        TimeNs end{0}; ///< planned
+        TimeNs end{0}; ///< as planned
     };
 
     std::vector<PlacedSlot> slots_;
-    BubbleForecast ends_;                      ///< since the step's start, by the op that ends the bubble
-    std::vector<std::optional<TimeNs>> holds_; ///< by index
+    BubbleForecast ends_;                      ///< ends since the step's start, by the op that ends the bubble
+    std::vector<std::optional<TimeNs>> holds_; ///< earliest starts by op index
 };
 
-/// The checks of one rank: attaches to the training loop, and executes the plan in the rank's bubbles. The work is done
-/// by its members. For the rank's thread.
+/// The checks of one rank: attaches to the training loop and executes the plan in the rank's bubbles. For the rank's
+/// thread.
 ///
-/// The same code serves the host and devices. On a device work is only queued: results are known when the device has
-/// finished the step's ops (onOpsDone()), except those of work in slots, which is waited for.
+/// The same code is used for the host and for devices. On a device work is only queued: results are known when the
+/// device has finished the step's ops (onOpsDone()), except those of work in slots, which the thread waits for.
 class RankChecker final : public RankHook {
 public:
     /// `setup` and the references in `rank` must outlive the checker.
@@ -95,19 +95,19 @@ private:
     void beginMeasuredStep(int step, TimeNs begin);
     /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
-    /// Whether it identifies the bubble after the last op.
+    /// True if `index` identifies the bubble after the last op.
     [[nodiscard]] bool isLast(std::size_t index) const {
         return index == context_.rank.schedule.ranks[context_.rank.place.rank.index()].size();
     }
-    /// In the bubble before `index`, which ends at `end`.
+    /// Runs a planned check in the bubble before `index`, which ends at `end`.
     void runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock);
     /// onIdle() if the rank plans from its own steps.
     void onMeasuredIdle(std::size_t index, IdleClock& clock);
-    /// Measures how long a core is free in the bubble before `index`, until it ends.
+    /// Measures how long a core is free in the bubble before `index`.
     void watchCores(std::size_t index, TimeNs began, IdleClock& clock);
-    /// Whether the input that the rank waits for has arrived, as far as that can be known after the last op.
+    /// True if the input that the rank waits for has arrived. After the last op this is only known in some cases.
     [[nodiscard]] bool over(std::size_t index, IdleClock& clock) const;
-    /// Instead of a check that was already made in this step: offers it to another rank and executes an offer. Returns
+    /// Replaces a check that was already made in this step: offers it to another rank, and executes an offer. Returns
     /// false if there is no offer.
     bool swap(const CheckUnit& unit, const Op& op, int layer, TimeNs end, IdleClock& clock);
 
@@ -116,12 +116,12 @@ private:
     bool tried_answers_ = false; ///< on a device
     SlotSchedule slots_;
     ReexecutionCosts costs_;
-    std::optional<MeasuredPlan> measured_; ///< none if the study's plan is used
+    std::optional<MeasuredPlan> measured_; ///< empty if the study's plan is used
     PeerChecks peers_;
     LayerReexecution reexecution_;
     LayerCapture capture_;
     StateChecks state_;
-    bool untold_plan_ = false;      ///< the first plan was made, but not announced
+    bool untold_plan_ = false;      ///< the first plan was made but not announced
     std::set<std::size_t> checked_; ///< units checked in the current step
 };
 

@@ -7,12 +7,13 @@ namespace bubblescope::runtime {
 namespace {
 
 constexpr Rank kRootProcess{0};
-constexpr std::size_t kOffersOut = 4;            ///< of a rank, without a reply
-constexpr std::size_t kOffersHere = 16;          ///< of other ranks, waiting; further offers are declined
-constexpr std::size_t kBytesHere = kLargestMail; ///< of other ranks, waiting
+constexpr std::size_t kOffersOut = 4;            ///< limit of offers from a rank without a reply
+constexpr std::size_t kOffersHere = 16;          ///< limit of waiting offers from other ranks; others are declined
+constexpr std::size_t kBytesHere = kLargestMail; ///< limit of bytes in waiting offers from other ranks
 constexpr int kStepsKept = 4;                    ///< number of steps that an offer waits for idle time
 
-/// Upper bound of the time to pack or unpack a message: copies the bytes into new memory and computes their digest.
+/// Upper limit of the time to pack or unpack a message, which copies the bytes into new memory and computes their
+/// digest.
 TimeNs timeFor(std::size_t bytes) {
     constexpr std::int64_t kNsPerByte = 4;
     return TimeNs{static_cast<std::int64_t>(bytes) * kNsPerByte};
@@ -68,7 +69,7 @@ void RemoteCheckBroker::answer(const std::shared_ptr<Question>& question) {
     mail.ticket = asker->second.ticket;
     mail.once = std::move(question->once);
     mail.twice = std::move(question->twice);
-    post(asker->second.rank, mail); // digests only: never too large
+    post(asker->second.rank, mail); // it contains only digests, so it is never too large
     askers_.erase(asker);
 }
 
@@ -103,7 +104,8 @@ void RemoteCheckBroker::returnResult(Rank from, RemoteResult result) {
     mail.kind = CheckMessage::Kind::Result;
     mail.ticket = result.layer.ticket;
     mail.once = std::move(result.result);
-    // The asker needs the values of the first tensor that differs. If these are too large, the digests must suffice.
+    // The asker needs the values of the first tensor that differs. If its values are too large, the digests must
+    // suffice.
     const auto differs = firstDifference(result.layer.first, mail.once);
     for (std::size_t i = 0; i < mail.once.size(); ++i) {
         if (i != differs) mail.once[i].values.clear();
@@ -170,7 +172,7 @@ void RemoteCheckBroker::declineOffers(int steps) {
         postDone(offers_.front().from, offers_.front().layer.ticket);
         offers_.pop_front();
     }
-    // Offers that there was not even time to read.
+    // Declines offers that there was not even time to read.
     while (!unread_.empty() && unread_.front().steps >= steps) {
         const Mail mail = std::move(unread_.front().mail);
         unread_.pop_front();
@@ -279,7 +281,7 @@ void RemoteCheckBroker::handle(CheckMessage mail, const Mail& from) {
 void RemoteCheckBroker::handleResult(CheckMessage mail, const Mail& from) {
     auto sent = takeSent(mail.ticket, from.peer);
     if (!sent || !sent->offer) return;
-    // Executions of one layer have the same tensors: anything else is an invalid message.
+    // All executions of one layer have the same tensors; anything else is an invalid message.
     const auto like = [](const ShownTensor& a, const ShownTensor& b) {
         return a.tensor == b.tensor && a.type == b.type && a.count == b.count;
     };

@@ -10,18 +10,19 @@
 
 namespace bubblescope::runtime {
 
-/// The broker of one rank that is a process: questions, offers and results are sent as mail. For the rank's thread.
+/// The broker of a rank that is a process of its own: questions, offers and results are sent as mail. For the rank's
+/// thread.
 ///
-/// The pipeline never waits for mail. Mail is read while the rank is idle, and slow operations (packing and unpacking a
-/// layer) are only done if the idle time suffices; questions and replies are handled at the end of a step. So the
-/// answer to a question may take a step or more. After the last step all processes stay until no rank waits for a
-/// reply; if the run ends early, missing replies never arrive.
+/// The pipeline never waits for mail. It reads mail while the rank is idle, and does slow operations (packing and
+/// unpacking a layer) only if the idle time suffices; questions and replies are handled at the end of a step. The
+/// answer to a question may therefore take one step or more. After the last step all processes stay until no rank waits
+/// for a reply. If the run ends early, missing replies never arrive.
 ///
-/// A rank asks its successors in turn, around the ring of all ranks. Unreadable messages are discarded and reported to
-/// their sender, so that neither side waits for the other.
+/// A rank asks its successors in the ring of all ranks, one after another. Unreadable messages are discarded and
+/// reported to their sender, so that neither side waits for the other.
 class RemoteCheckBroker final : public CheckBroker {
 public:
-    /// `ranks`: number of processes, each with a broker. The transport must carry mail and outlive the broker.
+    /// `ranks` is the number of processes, each with a broker. The transport must carry mail and outlive the broker.
     RemoteCheckBroker(Transport& transport, int ranks) : transport_(transport), ranks_(ranks) {}
 
     [[nodiscard]] bool hasOthers(std::size_t besides) const override {
@@ -50,12 +51,12 @@ private:
     };
     struct Sent {
         Rank to;
-        std::shared_ptr<Question> question; ///< a question, or
-        std::optional<ShippedLayer> offer;  ///< an offer; neither = a verdict
+        std::shared_ptr<Question> question; ///< set for a question
+        std::optional<ShippedLayer> offer;  ///< set for an offer; neither is set for a verdict
     };
     struct Unread {
         Mail mail;
-        int steps = 0; ///< number of steps that have ended since
+        int steps = 0; ///< number of steps that have ended since it arrived
     };
     struct Received {
         Rank from;
@@ -64,7 +65,7 @@ private:
         int steps = 0;
     };
 
-    /// The next rank to ask after the one asked last, without these; none if all are excluded.
+    /// The rank after the one asked last, skipping `excluded`; nothing if all are excluded.
     [[nodiscard]] std::optional<Rank> nextPeer(const std::vector<Rank>& excluded);
     /// Returns false if the message cannot be sent.
     bool post(Rank to, const CheckMessage& mail, TimeNs start = TimeNs{0}, TimeNs end = TimeNs{0});
@@ -74,29 +75,29 @@ private:
     void read(Mail mail);
     void handle(CheckMessage mail, const Mail& from);
     void handleResult(CheckMessage mail, const Mail& from);
-    /// The message sent under a ticket, if it was sent to the rank that replies.
+    /// The message sent with a ticket, if it was sent to the rank that replies.
     [[nodiscard]] std::optional<Sent> takeSent(std::uint64_t ticket, Rank from);
-    /// Abandons everything that waits for a reply of this rank.
+    /// Abandons everything that waits for a reply from this rank.
     void giveUpOn(Rank peer);
-    /// Whether an offer of this size may be kept until there is time for it.
+    /// True if an offer of this size may be kept until there is time for it.
     [[nodiscard]] bool hasRoomFor(std::size_t bytes) const;
-    /// Declines offers of other ranks that have waited for `steps` steps.
+    /// Declines offers from other ranks that have waited for `steps` steps.
     void declineOffers(int steps);
 
     Transport& transport_;
     const int ranks_;
-    int turn_ = 0; ///< distance from this rank to the rank that was asked last
+    int turn_ = 0; ///< distance from this rank to the rank asked last
     std::uint64_t tickets_ = 0;
-    std::map<std::uint64_t, Sent> sent_;          ///< without a reply so far
-    std::deque<ShippedLayer> to_offer_;           ///< not packed yet
-    std::set<const Question*> replied_;           ///< to questions of this rank
+    std::map<std::uint64_t, Sent> sent_;          ///< messages without a reply so far
+    std::deque<ShippedLayer> to_offer_;           ///< offers that are not packed yet
+    std::set<const Question*> replied_;           ///< questions of this rank that have been answered
     std::vector<RemoteResult> back_;              ///< results of this rank's offers
-    std::deque<std::shared_ptr<Question>> asked_; ///< by other ranks
+    std::deque<std::shared_ptr<Question>> asked_; ///< questions of other ranks
     std::map<const Question*, Asker> askers_;
     std::deque<Unread> unread_;
-    std::deque<Received> offers_; ///< of other ranks
+    std::deque<Received> offers_; ///< offers of other ranks
     std::vector<CheckRecord> verdicts_;
-    bool changed_ = false; ///< whether mail has arrived since the rank's last step or call of drain()
+    bool changed_ = false; ///< true if mail has arrived since the rank's last step or call of drain()
     bool finishing_ = false;
     bool reported_idle_ = false;
     int idle_ranks_ = 0; ///< on the root: number of idle ranks

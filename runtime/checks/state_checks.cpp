@@ -81,7 +81,7 @@ void StateChecks::checkWeights(Stage stage, StageModel& model, int layer, TimeNs
         setOutcome(record, record.first, runtime::digestOf(now));
     }
     if (record.outcome != CheckOutcome::Mismatch) return context_.write(record, CheckedTensor::Weights, stage);
-    // A second reading decides whether the weights have changed or the first reading was wrong.
+    // A second reading shows whether the weights have changed or the first reading was wrong.
     LayerResult again;
     static_cast<void>(clock.spend(TimeNs{0}, [&] { again = weightsNow(model, layer); }));
     record.verdict = runtime::digestOf(again) == record.first ? Verdict::Transient : Verdict::Device;
@@ -115,7 +115,7 @@ void StateChecks::checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, T
     };
     setOutcome(record, answer, compute(0));
     if (record.outcome == CheckOutcome::Equal) return context_.write(record, tensor, stage);
-    // The answer is known, so a rank that differs from it again differs from all others.
+    // The answer is known, so a rank that repeatedly differs from it differs from all other ranks.
     const bool again = compute(1) != answer && compute(2) != answer;
     record.verdict = again ? Verdict::Device : Verdict::Transient;
     context_.report(record, context_.rank.world);
@@ -148,7 +148,7 @@ void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const
     CheckRecord record = context_.recordOf(CheckKind::Transfer, op, layer, what);
     const ShownTensor came = tensor.live()->show(what, false);
     const ShownTensor sent = asSent(came, *arrival.digests, arrival.late);
-    // On a device the tensor has been used by the time that this is known, so it cannot be read again.
+    // On a device the tensor has been used by the time the mismatch is known, so it cannot be read again.
     Tensor* const here = context_.device == nullptr ? &tensor : nullptr;
     context_.whenKnown(op, arrival.time, [=, this, theirs = arrival.late](TimeNs at) mutable {
         setOutcome(record, sent.digestNow(), came.digestNow());
@@ -176,7 +176,7 @@ void StateChecks::checkReceivedGradients(Stage stage, Arrival& gradients) {
             context_.report(record, context_.rank.world);
         };
         check(CheckKind::Transfer, CheckedTensor::GradientSum, sent.digestNow(), came.digestNow());
-        // Ranks choose their steps by their own times: one may have no digest of its weights.
+        // Ranks choose the steps to check based on their own times, so one of them may have no digest of its weights.
         if (own != 0 && others != 0) check(CheckKind::Replicas, CheckedTensor::Weights, others, own);
     });
 }

@@ -9,8 +9,8 @@
 
 namespace bubblescope::runtime {
 
-/// Checks of state that must not change or is known in advance: weights between optimizer steps, transfers, copies of a
-/// stage, and computations with known answers. For the rank's thread.
+/// Checks of state that must not change or whose value is known in advance: weights between optimizer steps, transfers,
+/// copies of a stage, and computations with known answers. For the rank's thread.
 class StateChecks {
 public:
     /// `context` must outlive the object.
@@ -18,29 +18,29 @@ public:
 
     /// Records the digests of all weights.
     void weightsWritten();
-    /// If steps must not become longer: records those of one layer, a different one at each call, if `wanted`. Records
-    /// all if other ranks have copies of the weights.
+    /// For runs where checks must not lengthen steps: if `wanted`, records the digests of one layer, a different one at
+    /// each call. Records all digests if other ranks have copies of the weights.
     void weightsWrittenOfOne(bool wanted);
-    /// The recorded weights are outdated.
+    /// Discards the recorded digests, which are outdated.
     void forgetWeights() { weights_.clear(); }
-    /// The longest time of all checks of known answers.
+    /// Upper limit for the time of all checks of known answers.
     [[nodiscard]] static TimeNs knownAnswersTime();
-    /// The time to check the recorded weights.
+    /// The time needed to check the recorded weights.
     [[nodiscard]] TimeNs weightsTime() const { return weights_time_; }
-    /// Runs checks in a slot that is predicted to end at `end`. Those that do not fit are recorded as skipped.
+    /// Runs checks in a slot that is predicted to end at `end`. Checks that do not fit are recorded as skipped.
     void checkWeights(TimeNs end, IdleClock& clock);
     void checkKnownAnswers(TimeNs end, IdleClock& clock);
 
-    /// Adds digests to a message; `output` is the op's result if a layer has provided it.
+    /// Adds digests to a message; `output` is the op's result if a layer has shown it.
     void sign(const std::optional<ShownTensor>& output, Message& message) const;
     void signGradients(Stage stage, Message& gradients) const;
     /// Compares a received tensor with the digests that were sent with it.
     void checkReceived(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival);
-    /// As checkReceived() for gradients; also compares the weights of the copies of the stage with each other.
+    /// Like checkReceived(), for gradients; also compares the weights of the stage's copies with each other.
     void checkReceivedGradients(Stage stage, Arrival& gradients);
 
 private:
-    /// The tensor as its sender described it; type and size are taken from `came`.
+    /// The tensor as its sender described it, with type and size taken from `came`.
     [[nodiscard]] ShownTensor asSent(const ShownTensor& came, const MessageDigests& digests,
                                      const std::shared_ptr<const DeviceSnapshot>& late) const;
     void checkWeights(Stage stage, StageModel& model, int layer, TimeNs end, IdleClock& clock);
@@ -50,7 +50,7 @@ private:
 
     CheckContext& context_;
     std::map<std::pair<Stage, int>, LayerResult>
-        weights_; ///< as last written, by layer; possibly not for all layers, see above
+        weights_; ///< digests as last written, by layer; possibly not for all layers, see above
     std::size_t next_layer_ = 0;
     TimeNs weights_time_{0};
 };

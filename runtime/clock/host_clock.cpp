@@ -27,8 +27,8 @@ std::string systemClockName() {
 }
 
 void usePunctualSleep() {
-    // By default the kernel delays every sleep by up to 50 us to batch wake-ups. If this fails, sleeps are as late as
-    // before.
+    // By default the kernel delays every sleep by up to 50 us to batch wake-ups. If the call fails, sleeps are as late
+    // as before.
     constexpr unsigned long kOneNanosecond = 1;
     ::prctl(PR_SET_TIMERSLACK, kOneNanosecond, 0UL, 0UL, 0UL);
 }

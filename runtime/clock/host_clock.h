@@ -6,12 +6,12 @@
 
 namespace bubblescope::runtime {
 
-/// The host's time as ranks see it; tests replace it. Thread-safe.
+/// The host's time as used by ranks; tests replace it. Thread-safe.
 class HostClock {
 public:
     virtual ~HostClock() = default;
     [[nodiscard]] virtual TimeNs now() const = 0;
-    /// Returns when `time` has passed, often a little later.
+    /// Returns at `time`, often a little later.
     virtual void sleepUntil(TimeNs time) = 0;
 };
 
@@ -22,11 +22,11 @@ public:
     void sleepUntil(TimeNs time) override;
 };
 
-/// A name that all processes on a machine share until it restarts, which is the scope of CLOCK_MONOTONIC: clocks of
+/// A name shared by all processes on a machine until it restarts. That is the scope of CLOCK_MONOTONIC, so clocks with
 /// equal names show the same time.
 [[nodiscard]] std::string systemClockName();
 
-/// Requests that the system wakes the calling thread from sleeps as punctually as possible.
+/// Asks the system to wake the calling thread from sleeps as punctually as possible.
 void usePunctualSleep();
 
 } // namespace bubblescope::runtime

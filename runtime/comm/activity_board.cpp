@@ -25,8 +25,8 @@
 
 namespace bubblescope::runtime {
 
-/// Two copies: the writer fills the one that `version` does not name, then names it. So a process that is killed while
-/// it writes leaves its last whole entry.
+/// Two copies: the writer fills the one that `version` does not select, then selects it. If a process is killed while
+/// it writes, its previous entry therefore remains readable.
 struct ActivityBoard::Entry {
     static constexpr std::uint64_t kMagic = 0x62756262'6c655f61;
 
@@ -40,7 +40,7 @@ struct ActivityBoard::Entry {
 /// The shared memory of one entry.
 class ActivityBoard::Mapping {
 public:
-    /// Takes the file; null if it cannot be mapped, or does not have the size for good.
+    /// Takes over the file; null if it cannot be mapped, or if its size may change.
     static std::unique_ptr<Mapping> of(Descriptor file) {
         struct stat about {};
         const int seals = file.isOpen() ? ::fcntl(file.get(), F_GET_SEALS) : -1;
@@ -70,17 +70,17 @@ private:
     Mapping(Entry* entry, Descriptor file) : entry_(entry), file_(std::move(file)) {}
 
     Entry* entry_;
-    Descriptor file_; ///< for the other processes to open
+    Descriptor file_; ///< kept open for other processes to open
 };
 
 namespace {
 
-/// The data that a process publishes: where its entry is, and which cores it may use.
+/// The data that a process publishes: the location of its entry, and the cores that it may use.
 struct Card {
-    std::string machine; ///< also of its process numbers
+    std::string machine; ///< machine in which its process ids are valid
     std::int64_t pid = 0;
     std::int64_t file = -1;
-    std::string cores; ///< a character for each, '1' where the process may use it
+    std::string cores; ///< one character per core: '1' if the process may use it
 };
 
 std::string ownCores() {
@@ -94,7 +94,7 @@ std::string ownCores() {
     return cores;
 }
 
-/// Processes of equal machines can open each other's files.
+/// Processes with equal machine names can open each other's files.
 std::string machineName() {
     std::error_code failed;
     const std::filesystem::path space = std::filesystem::read_symlink("/proc/self/ns/pid", failed);
@@ -146,8 +146,8 @@ void ActivityBoard::write(const Activity& activity) noexcept {
     if (!entries_[own_]) return;
     Entry& entry = entries_[own_]->entry();
     const std::uint64_t next = entry.version.load(std::memory_order_relaxed) + 1;
-    // The copy was last published two versions ago: a process that reads it now sees a newer version afterwards, and
-    // reads again.
+    // This copy was last published two versions ago, so a process that is reading it now will see a newer version
+    // afterwards, and read again.
     std::atomic_thread_fence(std::memory_order_release);
     std::memcpy(static_cast<void*>(&entry.copies[next % 2]), &activity, sizeof activity);
     entry.version.store(next, std::memory_order_release);

@@ -11,29 +11,28 @@
 
 namespace bubblescope::runtime {
 
-/// The current activity of each rank of a job on this machine, in memory shared by its processes. The memory outlives a
-/// killed
-/// process, so the others can read what it was doing. Ranks on other machines, and processes whose memory cannot be
-/// opened, are missing.
+/// The current activity of each rank of a job on this machine, in memory shared by the job's processes. The memory
+/// outlives a killed process, so other processes can still read the last activity of that process. Ranks on other
+/// machines, and processes whose memory cannot be opened, have no entry.
 ///
-/// An entry has one writer, its rank. Any thread reads.
+/// Each entry is written only by its rank and can be read from any thread.
 class ActivityBoard {
 public:
-    /// All processes of the job call it together; a rank is a process. Errors: those of the team. A process that cannot
-    /// make or open shared memory has a board with fewer entries.
+    /// All processes of the job call it together; each process is one rank. Errors: those of the team. If a process
+    /// cannot create or open shared memory, its board has fewer entries.
     [[nodiscard]] static Result<std::shared_ptr<ActivityBoard>> open(ProcessTeam& team);
 
     ActivityBoard(const ActivityBoard&) = delete;
     ActivityBoard& operator=(const ActivityBoard&) = delete;
     ~ActivityBoard();
 
-    /// This process's entry. One thread at a time.
+    /// This process's entry. Must be called by one thread at a time.
     void write(const Activity& activity) noexcept;
     /// The last entry of a rank; nothing if it is missing. Times are on the machine's shared clock.
     [[nodiscard]] std::optional<Activity> read(Rank rank) const noexcept;
-    /// The number of other ranks on the board that keep a core busy.
+    /// Number of other ranks on the board that keep a core busy.
     [[nodiscard]] int othersBusy() const noexcept;
-    /// The number of ranks on the board, and of the cores that the system lets them use; at least 1.
+    /// Number of ranks on the board; the next function returns the number of cores that they may use, at least 1.
     [[nodiscard]] int ranks() const noexcept { return ranks_; }
     [[nodiscard]] int cores() const noexcept { return cores_; }
 

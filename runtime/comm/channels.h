@@ -12,13 +12,13 @@
 
 namespace bubblescope::runtime {
 
-/// Sends tensors between processes. No call waits: each starts what can be started and advances pending transfers. One
-/// thread at a time. Failures are exceptions.
+/// Sends tensors between processes. No call waits: each call starts all transfers that can be started, and advances
+/// pending ones. One thread at a time. Failures are reported as exceptions.
 class DataChannel {
 public:
     struct Arrived {
         Tensor tensor;
-        std::optional<TimeNs> sent; ///< on the sender's clock; nothing if only a device has the time
+        std::optional<TimeNs> sent; ///< on the sender's clock; nothing if the time exists only on a device
         std::optional<MessageDigests> digests{};
     };
 
@@ -35,32 +35,34 @@ public:
     virtual void progress() = 0;
     /// A message that has arrived; on a device, one whose transfer is queued.
     [[nodiscard]] virtual std::optional<Arrived> take(Rank from, const MessageKey& key) = 0;
-    /// The time at which a message was sent that has arrived and was not taken yet; nothing if it has not arrived, or
+    /// The time at which a message was sent that has arrived but was not taken yet; nothing if it has not arrived or
     /// the time is unknown.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) const { return {}; }
     /// See Transport. Times are not translated.
     [[nodiscard]] virtual bool carriesMail() const { return false; }
     virtual void post(Mail /*mail*/) {}
     [[nodiscard]] virtual std::optional<Mail> takeMail() { return {}; }
-    /// Whether anything is pending that needs progress().
+    /// True if a pending transfer needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
-    /// The run has ended early: releases everything that waits, on the host or on a device. May be called again.
+    /// Call it when the run has ended early. Releases everything that waits, on the host or on a device. May be called
+    /// again.
     virtual void abort() {}
-    /// Called when all processes are about to close the channel: frees resources whose release takes all of them.
+    /// Called when all processes are about to close the channel. Frees resources that can only be released by all
+    /// processes together.
     virtual void closeTogether() {}
 };
 
-/// A message between processes besides tensors. Small, of fixed size. All processes of a job run the same program on
-/// machines of the same kind.
+/// A message between processes that is not a tensor. It is small and of fixed size. All processes of a job run the same
+/// program on machines of the same kind.
 struct ControlMessage {
     enum class Kind : std::uint8_t {
-        Alive,   ///< the sender's activity; times are ages
+        Alive,   ///< the sender's activity; times are relative ages
         Arrive,  ///< to the root: the sender's time
-        Release, ///< from the root: the latest of all
+        Release, ///< from the root: the latest time of all ranks
         Ping,    ///< requests the receiver's clock
         Pong,    ///< the answer to a Ping
         Ended,   ///< the run ends early; carries the reason
-        Bye,     ///< the sender has seen that the run has ended, and needs no other process
+        Bye,     ///< the sender has noticed that the run has ended, and needs no other process
     };
 
     Kind kind = Kind::Alive;
@@ -72,7 +74,7 @@ struct ControlMessage {
     std::array<char, 256> hint{};
 };
 
-/// Sends control messages between processes. No call waits. Failures show as silence, which the watchdog reports. One
+/// Sends control messages between processes. No call waits. Failures appear as silence, which the watchdog reports. One
 /// thread at a time.
 class ControlChannel {
 public:
@@ -89,7 +91,8 @@ public:
     virtual void send(Rank to, const ControlMessage& message) = 0;
     /// The next received message, if there is one.
     [[nodiscard]] virtual std::optional<Received> receive() = 0;
-    /// Called when all processes are about to close the channel: frees resources whose release takes all of them.
+    /// Called when all processes are about to close the channel. Frees resources that can only be released by all
+    /// processes together.
     virtual void closeTogether() {}
 };
 
@@ -97,7 +100,7 @@ public:
 class ControlSource {
 public:
     virtual ~ControlSource() = default;
-    /// A channel between its processes, which call this together. The team must outlive the channel.
+    /// Opens a channel between the team's processes, which must all call this. The team must outlive the channel.
     [[nodiscard]] virtual Result<std::unique_ptr<ControlChannel>> openControl() = 0;
 };
 

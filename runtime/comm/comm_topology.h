@@ -9,14 +9,14 @@
 
 namespace bubblescope::runtime {
 
-/// The position of a rank of the whole run.
+/// The position of a rank in the whole run.
 struct MeshPlace {
-    Rank rank;       ///< in its pipeline
-    int replica = 0; ///< of the pipeline
-    int tensor = 0;  ///< among the ranks that share its stages
+    Rank rank;       ///< rank in its pipeline
+    int replica = 0; ///< replica of the pipeline
+    int tensor = 0;  ///< index among the ranks that share its stages
 };
 
-/// Replicas of one pipeline, each with its own data, whose gradients are summed; each stage is shared by `tensor_ranks`
+/// Replicas of one pipeline, each with its own data, whose gradients are summed. Each stage is shared by `tensor_ranks`
 /// ranks. The ranks of the whole run are numbered with the pipeline's rank outermost and the tensor rank innermost, as
 /// in torchtitan: world rank = (rank · replicas + replica) · tensor_ranks + tensor.
 struct RunMesh {
@@ -33,7 +33,8 @@ struct RunMesh {
         return {Rank{pipeline / replicas}, pipeline % replicas, world_rank.value % tensor_ranks};
     }
     [[nodiscard]] Rank rankOf(Rank world_rank) const { return placeOf(world_rank).rank; }
-    /// The number of pairs of replica and tensor rank; each is a pipeline whose ranks are threads or processes.
+    /// The number of pairs of a replica and a tensor rank; each pair is a pipeline whose ranks are threads or
+    /// processes.
     [[nodiscard]] int lanes() const { return replicas * tensor_ranks; }
     [[nodiscard]] std::size_t laneOf(int replica, int tensor) const {
         return static_cast<std::size_t>(replica * tensor_ranks + tensor);
@@ -51,7 +52,7 @@ public:
     struct Copy {
         Stage stage;
         Rank holder;
-        bool own = false; ///< whether it is the stage itself
+        bool own = false; ///< true for the stage itself
     };
 
     /// References must outlive it.
@@ -70,7 +71,7 @@ public:
     /// All copies of a stage of the rank in the order in which their gradients are summed: by replica, then by
     /// pipeline.
     [[nodiscard]] std::vector<Copy> copiesOf(Stage stage) const;
-    /// The key of the gradients that `producer` sends for `consumer`.
+    /// The key of the gradients that `producer` sends to `consumer`.
     [[nodiscard]] static MessageKey sumKey(Stage producer, Stage consumer) {
         return {Content::GradientSum, producer, consumer, {}};
     }
@@ -78,7 +79,7 @@ public:
     /// The ranks that share this rank's stages, including itself, in the order in which parts are summed.
     [[nodiscard]] std::vector<Rank> tensorGroup() const;
 
-    /// All messages that the rank receives from other ranks in a step, in that order, except parts of sums.
+    /// All messages that the rank receives from other ranks in a step, in order of arrival, except parts of sums.
     [[nodiscard]] std::vector<Expected> expectedInStep() const;
 
 private:

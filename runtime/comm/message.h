@@ -15,9 +15,9 @@ namespace bubblescope::runtime {
 
 enum class Content : std::uint8_t {
     Activation,
-    Gradient,    ///< of a stage's output
-    GradientSum, ///< of the parameters, from another copy of the stage; has no micro-batch
-    Part,        ///< of a sum inside an op; has neither stage nor micro-batch, `sequence` numbers the sums
+    Gradient,    ///< gradient of a stage's output
+    GradientSum, ///< gradients of the parameters, from another copy of the stage; has no micro-batch
+    Part,        ///< part of a sum inside an op; has neither stage nor micro-batch, `sequence` numbers the sums
 };
 
 /// The purpose of a message; unique among the messages from one rank to another within a step.
@@ -31,45 +31,45 @@ struct MessageKey {
     friend constexpr auto operator<=>(const MessageKey&, const MessageKey&) = default;
 };
 
-/// A rank sends its part of the next sum only when it has received all parts of the current one, so ranks are at most
-/// one sum apart.
+/// Number of sums that may be pending: a rank sends its part of the next sum only when it has received all parts of the
+/// current one, so ranks are at most one sum apart.
 inline constexpr std::int32_t kPartsUnderWay = 2;
 
 /// Digests that the sender computes in a run with checks.
 struct MessageDigests {
-    std::uint64_t content = 0; ///< of the tensor, right after it was computed
+    std::uint64_t content = 0; ///< of the tensor, computed as soon as the tensor was
     std::uint64_t weights = 0; ///< for gradients: of the weights, which all copies of the stage must share
 };
 
 struct Message {
     Tensor tensor;
-    TimeNs sent{0}; ///< end of the producing op on its device clock
+    TimeNs sent{0}; ///< end of the op that produced it, on its device clock
     std::optional<MessageDigests> digests{};
-    /// The source of the content's digest if a device has not computed it yet; only within a process.
+    /// The source of the content's digest, if a device has not computed it yet. Only used within a process.
     std::shared_ptr<const DeviceSnapshot> late{};
 };
 
 /// A received message.
 struct Taken {
     Message message;
-    bool waited = false; ///< whether the receiver had to wait for it
+    bool waited = false; ///< true if the receiver had to wait for it
 };
 
-/// A message that a rank is going to receive.
+/// A message that a rank will receive.
 struct Expected {
     Rank from;
     MessageKey key;
 };
 
-/// Bytes from one rank to another besides the messages of the pipeline: no rank waits for mail within a step, and mail
-/// is never confused with a tensor. The mail of one sender arrives in order.
+/// Bytes sent from one rank to another outside the pipeline's messages: no rank waits for mail within a step, and mail
+/// is never confused with a tensor. Mail from one sender arrives in order.
 struct Mail {
     Rank peer; ///< the receiver when posted, the sender when taken
     std::string bytes;
-    std::array<TimeNs, 2> times{}; ///< translated between clocks, as all times of a transport
+    std::array<TimeNs, 2> times{}; ///< translated between clocks, like all times of a transport
 };
 
-/// In bytes; senders must not exceed it.
+/// Largest size of mail in bytes, which senders must not exceed.
 inline constexpr std::size_t kLargestMail = std::size_t{256} << 20U;
 
 } // namespace bubblescope::runtime

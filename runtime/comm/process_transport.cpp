@@ -64,7 +64,7 @@ ProcessTransport::~ProcessTransport() {
     }
     wake_.notify_all();
     if (worker_.joinable()) worker_.join();
-    if (end_.ended()) data_->abort(); // the worker may have been too late to
+    if (end_.ended()) data_->abort(); // the worker may not have had time to do so
 }
 
 void ProcessTransport::exchangePings() {
@@ -80,7 +80,7 @@ void ProcessTransport::exchangePings() {
         const auto& times = pong_->message.times;
         pings_.push_back({rank_.value, kRoot.value, TimeNs{times[0]}, TimeNs{times[1]}, TimeNs{times[2]}, pong_->came});
     }
-    // The fastest exchange has the smallest possible asymmetry between its two ways.
+    // The fastest exchange has the smallest possible asymmetry between its two directions.
     const auto best = std::min_element(
         pings_.begin() + static_cast<std::ptrdiff_t>(first), pings_.end(),
         [](const Ping& a, const Ping& b) { return (a.t3 - a.t0) - (a.t2 - a.t1) < (b.t3 - b.t0) - (b.t2 - b.t1); });
@@ -135,8 +135,8 @@ void ProcessTransport::reportPings(std::unique_lock<std::mutex>& lock) {
 
 template <class Look>
 bool ProcessTransport::waitFor(const Look& look) {
-    // Sleeps instead of spinning: there may be more processes than cores. The sleep is a fraction of the time waited so
-    // far, so it prolongs no wait by much, and a long wait leaves the core to others.
+    // Sleeps instead of spinning, because there may be more processes than cores. The sleep is a fraction of the time
+    // waited so far, so it does not lengthen a wait by much, and during a long wait the core is free for others.
     constexpr std::chrono::nanoseconds kShortest = 20us;
     constexpr std::chrono::nanoseconds kLongest = 500us;
     constexpr int kShare = 8;
@@ -292,13 +292,13 @@ bool ProcessTransport::leave() {
         tell_pings_ = nullptr;
         exchanging_ = false;
     }
-    { const std::lock_guard told(reporting_); } // the last callback has returned
+    { const std::lock_guard told(reporting_); } // waits until the last callback has returned
     if (fine && own_clock_) exchangePings();
     {
         const std::lock_guard lock(mutex_);
         leaving_ = fine;
     }
-    // After a successful run all ranks meet, so that no tensor is under way when the first one leaves.
+    // After a successful run all ranks meet, so that no tensor is in transit when the first rank leaves.
     if (fine && barrier(TimeNs{0})) {
         const std::lock_guard lock(mutex_);
         data_->closeTogether();
@@ -324,7 +324,7 @@ bool ProcessTransport::leave() {
 }
 
 void ProcessTransport::work() {
-    constexpr auto kOften = 200us; // limit of the delay before a pending transfer is advanced
+    constexpr auto kOften = 200us; // longest delay before a pending transfer is advanced
     constexpr auto kSeldom = 2ms;
     std::unique_lock lock(mutex_);
     while (!stops_) {

@@ -26,25 +26,25 @@ struct ProcessTransportConfig {
     Rank rank;
     int size = 1;
     HostClock& clock;
-    TimeNs timeout{0}; ///< see Watchdog; signs of life are sent several times within it
-    /// Whether the clock is another one than the root's.
+    TimeNs timeout{0}; ///< see Watchdog; heartbeats are sent several times within it
+    /// True if this process's clock differs from the root's.
     bool own_clock = false;
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
-    TimeNs ping_interval{60'000'000'000};   ///< between exchanges of pings while the ranks work
+    TimeNs ping_interval{60'000'000'000};   ///< interval between ping exchanges while the ranks work
     std::shared_ptr<ActivityBoard> board{}; ///< of the job's processes; null = they only send each other their activity
 };
 
-/// One process's end of the transport between the processes of a job, each of which is one rank. Tensors travel on one
-/// channel, all other information on another.
+/// The end of one process in the transport between the processes of a job, each of which is one rank. Tensors are sent
+/// over one channel, everything else over another.
 ///
 /// A thread advances messages while the rank computes, exchanges activities with the other processes, and polls the
-/// watchdog. All channel calls are made under one lock and return at once. For ranks on the same machine the board
-/// always has the current activity; for others only the last one that they sent is known.
+/// watchdog. All channel calls are made under one lock and return immediately. For ranks on the same machine the board
+/// always shows the current activity; for others only the last one that they sent is known.
 ///
-/// Times travel on the root's clock: if a rank has another clock, an exchange of pings at the start measures the
-/// difference. Clocks drift, so one exchange at the end, and one every minute between, are kept for readers of the
-/// trace. The thread makes the latter; no rank waits for them.
+/// Times are sent on the root's clock: if a rank uses another clock, a ping exchange at the start measures the
+/// difference. Clocks drift, so further exchanges, one every minute and one at the end, are recorded for readers of the
+/// trace. The thread makes those during the run; no rank waits for them.
 class ProcessTransport final : public Transport {
 public:
     /// All processes open their ends together. Error: Run if the system refuses a thread.
@@ -67,16 +67,16 @@ public:
     [[nodiscard]] const std::atomic<bool>& ended() const override { return end_.ended(); }
     [[nodiscard]] std::optional<Error> error() const override { return end_.error(); }
 
-    /// After the last step, or after a failure: waits for the other processes to call it too. Returns false if one did
-    /// not within a few seconds: it has died, and the others would wait for it forever.
+    /// Call it after the last step or after a failure. Waits for the other processes to call it too. Returns false if
+    /// one did not within a few seconds, in which case it has died and the others would wait for it forever.
     [[nodiscard]] bool leave();
 
-    /// Exchanges with the root, if its clock is another one, at the start and at the end. The asker is this rank, the
-    /// replier the root, and times are as each clock showed them.
+    /// Ping exchanges with the root at the start and at the end, if the root uses another clock. This rank is the asker
+    /// and the root the replier; each time is as shown on its own clock.
     [[nodiscard]] const std::vector<Ping>& pings() const { return pings_; }
 
-    /// Reports the exchanges in between as they are made. Calls `tell` on the transport's thread, without a lock of the
-    /// transport, and not after leave() has been called.
+    /// Reports the exchanges during the run as they are made. Calls `tell` on the transport's thread without holding a
+    /// lock of the transport, and never after leave() has been called.
     using OnPings = std::function<void(std::span<const Ping>)>;
     void onPings(OnPings tell);
 
@@ -90,7 +90,7 @@ private:
 
     void exchangePings();
     void sendPing();
-    /// Adds the answer to the pending exchange.
+    /// Adds the reply to the pending exchange.
     void takePong(const ControlMessage& message, TimeNs came);
     void pingIfDue(TimeNs now);
     /// Releases the lock while it reports an exchange.
@@ -101,13 +101,13 @@ private:
     void handlePing(Rank from, const ControlMessage& message);
     void handleArrival(const ControlMessage& message);
     void tellAlive(TimeNs now);
-    /// Passes what the board has to the watchdog.
+    /// Passes the activities on the board to the watchdog.
     void readBoard();
     void tellAll(const ControlMessage& message);
     void endWith(Error error, bool tell);
-    /// The next mail, with times on this rank's clock. Requires the lock.
+    /// The next mail, with times on this rank's clock. The caller must hold the lock.
     [[nodiscard]] std::optional<Mail> nextMail();
-    /// Calls `look` under the lock, with progress in between, until it returns true or the run has ended.
+    /// Calls `look` under the lock, advancing transfers in between, until it returns true or the run has ended.
     template <class Look>
     bool waitFor(const Look& look);
     [[nodiscard]] TimeNs toRoot(TimeNs own) const { return own - ahead_; }
@@ -131,28 +131,27 @@ private:
     Activity activity_;
     TimeNs told_{0};
     std::int64_t round_ = 0;             ///< number of the barrier
-    int arrived_ = 0;                    ///< on the root: ranks that have arrived in this round
+    int arrived_ = 0;                    ///< on the root: number of ranks that have arrived in this round
     TimeNs latest_{TimeNs::min()};       ///< on the root: latest time of those ranks
     std::map<std::int64_t, TimeNs> met_; ///< results by round
     std::optional<Pong> pong_;
     TimeNs ping_interval_;
     TimeNs pings_due_{0};
-    bool exchanging_ = false;     ///< whether an exchange in between is pending
-    std::vector<Ping> exchanged_; ///< of the pending exchange, or the last one until it is reported
+    bool exchanging_ = false;     ///< true if an exchange during the run is pending
+    std::vector<Ping> exchanged_; ///< pings of the pending exchange, or of the last one until it is reported
     OnPings tell_pings_;
     std::mutex reporting_; ///< held during the callback; taken after mutex_, which is released
     int byes_ = 0;
-    bool leaving_ = false;  ///< after a successful run
-    bool all_left_ = false; ///< on the root: all have met to leave; later messages are for the next run
+    bool leaving_ = false;  ///< set after a successful run
+    bool all_left_ = false; ///< on the root: all processes have met to leave; later messages are for the next run
 
     std::condition_variable wake_;
     bool stops_ = false;
     std::thread worker_;
 };
 
-/// Decides whether all processes can continue; each passes its status, before they wait for each other in a run.
-/// Returns this process's error if it has one, otherwise that of the first process that cannot continue, otherwise
-/// success.
+/// Decides whether all processes can continue. Each passes its status before they wait for each other in a run. Returns
+/// this process's error if it has one, otherwise that of the first process that cannot continue, otherwise success.
 [[nodiscard]] Status agree(Status own, ProcessTeam& team);
 
 } // namespace bubblescope::runtime

@@ -19,14 +19,14 @@ namespace bubblescope::runtime {
 /// The activity of a rank. Times are on its host's clock.
 struct Activity {
     enum class Kind : std::uint8_t {
-        Starting,  ///< builds its stages
-        Computing, ///< is in `op`
-        Checking,  ///< runs a check in a bubble; `op` is the last one that it ran
-        Receiving, ///< waits for the input of `op` from `peer`
-        Summing,   ///< waits inside `op` for `peer`'s part of a sum
-        Draining,  ///< waits for its device to finish queued work, which may wait for peers
-        AtBarrier, ///< waits for all ranks, between ops
-        Done,      ///< has run all steps
+        Starting,  ///< creating its stages
+        Computing, ///< executing `op`
+        Checking,  ///< running a check in a bubble; `op` is the last op that it ran
+        Receiving, ///< waiting for the input of `op` from `peer`
+        Summing,   ///< waiting inside `op` for `peer`'s part of a sum
+        Draining,  ///< waiting for its device to finish queued work, which may wait for peers
+        AtBarrier, ///< waiting for all ranks, between ops
+        Done,      ///< all steps are finished
     };
 
     Kind kind = Kind::Starting;
@@ -36,29 +36,29 @@ struct Activity {
     TimeNs since{0};
     TimeNs due{0}; ///< for Computing: the expected end of the op; not earlier than `since`
 
-    /// Whether the rank keeps a core busy.
+    /// True if the rank keeps a core busy.
     [[nodiscard]] bool busy() const { return kind == Kind::Computing || kind == Kind::Checking; }
 };
 
-/// How busy the ranks of the run keep this rank's machine.
+/// The load that the ranks of the run put on this rank's machine.
 struct HostLoad {
-    int ranks = 1; ///< on the machine, this one included
-    int busy = 0;  ///< other ranks that are in an op or a check
-    int cores = 1; ///< that the system lets these ranks use
+    int ranks = 1; ///< number of ranks on the machine, including this one
+    int busy = 0;  ///< number of other ranks that are in an op or a check
+    int cores = 1; ///< number of cores that the system lets these ranks use
 
-    /// Whether there are more ranks than cores.
+    /// True if there are more ranks than cores.
     [[nodiscard]] bool coresAreShort() const { return ranks > cores; }
-    /// Whether the other ranks then keep all cores busy.
+    /// True if, in addition, the other ranks keep all cores busy.
     [[nodiscard]] bool crowded() const { return coresAreShort() && busy >= cores; }
 };
 
-/// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on many
-/// hosts. Only the rank's thread uses it; fail() and ended() are for any thread.
+/// The end of one rank in the transport between the ranks of a run, which are threads of one process or processes on
+/// several hosts. Only the rank's thread uses it, except for fail() and ended(), which any thread may call.
 ///
-/// A run ends early for all ranks together: by fail() anywhere, or because a rank has died or hangs. From then on no
-/// call waits, receive() and barrier() return nothing, and error() holds the reason, which names the rank.
+/// If a run ends early, it ends for all ranks together: fail() was called somewhere, or a rank has died or hangs. From
+/// then on no call waits, receive() and barrier() return nothing, and error() returns the reason, which names the rank.
 ///
-/// Times are those of the rank's clock; a transport between clocks translates.
+/// Times are on the rank's clock; a transport between different clocks translates them.
 class Transport {
 public:
     virtual ~Transport() = default;
@@ -67,40 +67,40 @@ public:
     [[nodiscard]] virtual Rank rank() const = 0;
 
     /// Announces the messages that the rank will receive in the next step, in that order. Call it before the barrier
-    /// that begins the step, when all earlier messages have been taken. Receives can then be posted in advance. Other
-    /// messages may be received as well.
+    /// that begins the step, when all earlier messages have been taken. Receives can then be posted in advance.
+    /// Unannounced messages may be received as well.
     virtual void expect(std::span<const Expected> messages) = 0;
 
-    /// Takes the message over and never waits for the receiver. `to` may be this rank.
+    /// Takes over the message and never waits for the receiver. `to` may be this rank.
     virtual void send(Rank to, const MessageKey& key, Message message) = 0;
 
-    /// Waits for the message; nothing when the run has ended.
+    /// Waits for the message; returns nothing if the run has ended.
     [[nodiscard]] virtual std::optional<Taken> receive(Rank from, const MessageKey& key) = 0;
 
-    /// The time at which a message was sent that receive() would return at once; nothing if it would wait, or the time
-    /// is unknown. Never waits.
+    /// The send time of a message that receive() would return without waiting; nothing if it would wait or the time is
+    /// unknown. Never waits.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) { return {}; }
-    /// Whether the message has arrived and satisfies `is`; false if that is unknown. Never waits.
+    /// True if the message has arrived and satisfies `is`; false if that is unknown. Never waits.
     [[nodiscard]] virtual bool arrived(Rank /*from*/, const MessageKey& /*key*/,
                                        const std::function<bool(const Message&)>& /*is*/) {
         return false;
     }
 
-    /// Whether ranks can send each other mail.
+    /// True if ranks can send each other mail.
     [[nodiscard]] virtual bool carriesMail() const { return false; }
     /// Sends mail to another rank, at most kLargestMail bytes. Never waits.
     virtual void post(Mail /*mail*/) {}
     /// The next mail; nothing if none has arrived. Never waits.
     [[nodiscard]] virtual std::optional<Mail> takeMail() { return {}; }
-    /// Waits for mail; nothing when the run has ended.
+    /// Waits for mail; returns nothing if the run has ended.
     [[nodiscard]] virtual std::optional<Mail> awaitMail() { return {}; }
 
-    /// Waits for all ranks, each of which passes a time; returns the latest. Nothing when the run has ended.
+    /// Waits for all ranks, each of which passes a time. Returns the latest time, or nothing if the run has ended.
     [[nodiscard]] virtual std::optional<TimeNs> barrier(TimeNs time) = 0;
 
-    /// Publishes the rank's activity, for the watchdog. Cheap: called once per op.
+    /// Publishes the rank's activity, for the watchdog. It is cheap and called once per op.
     virtual void report(const Activity& activity) = 0;
-    /// The ranks on this machine as they reported last. Cheap. Nothing if that is unknown.
+    /// The load of this machine, according to the last reports of its ranks. Cheap. Nothing if it is unknown.
     [[nodiscard]] virtual std::optional<HostLoad> hostLoad() const { return {}; }
 
     /// Ends the run for all ranks with this error, unless it has ended already.
@@ -109,11 +109,11 @@ public:
     /// True once the run has ended early; every wait polls it.
     [[nodiscard]] virtual const std::atomic<bool>& ended() const = 0;
 
-    /// Why the run ended early; nothing if it did not.
+    /// The reason why the run ended early; nothing if it did not.
     [[nodiscard]] virtual std::optional<Error> error() const = 0;
 };
 
-/// Whether and why a run has ended early. Thread-safe.
+/// Records whether and why a run has ended early. Thread-safe.
 class RunEnd {
 public:
     /// Keeps the first error. Returns false if there was one already.

@@ -10,27 +10,27 @@
 
 namespace bubblescope::runtime {
 
-/// Finds the rank that keeps the others waiting, from the last reports of all ranks. It has neither a thread nor a
+/// Finds the rank that keeps the others waiting, based on the last reports of all ranks. It has neither a thread nor a
 /// clock: the transport calls it periodically. Thread-safe.
 ///
 /// A rank is at fault if it
-/// - - has sent no sign of life for longer than the timeout (only if heardFrom() reports them),
-/// - is in an op for longer than its expected time plus the timeout, and was alive then,
-/// - waits for a message, or for its device, for longer than the timeout while no rank computes: the message is lost,
-///   or the device hangs.
+/// - has sent no heartbeat for longer than the timeout (only if heardFrom() reports heartbeats),
+/// - has been in an op for longer than its expected time plus the timeout, and was alive at that time,
+/// - has waited for a message, or for its device, for longer than the timeout while no rank computes: the message is
+///   lost or the device hangs.
 /// Ranks that wait for such a rank are not at fault.
 class Watchdog {
 public:
     Watchdog(int ranks, TimeNs timeout);
 
-    /// Whether an activity was current when it was reported last, or may have changed since.
+    /// The moment that a reported activity describes: the rank's last heartbeat, or now.
     enum class Known : std::uint8_t { WhenHeard, Now };
     void report(Rank rank, const Activity& activity, Known known = Known::WhenHeard);
 
-    /// Records a sign of life. Before the first one silence has no meaning, as for threads of one process.
+    /// Records a heartbeat. Silence before a rank's first heartbeat means nothing, as with threads of one process.
     void heardFrom(Rank rank, TimeNs now);
 
-    /// The error that ends the run, if a rank is at fault.
+    /// The error that ends the run; nothing if no rank is at fault.
     [[nodiscard]] std::optional<Error> verdict(TimeNs now) const;
 
     [[nodiscard]] TimeNs timeout() const { return timeout_; }

@@ -13,8 +13,8 @@ namespace bubblescope::runtime {
 /// A bubble in a rank's list of ops.
 struct BubblePlace {
     Position position = Position::BeforeWarmup;
-    std::size_t before = 0; ///< index of the op that ends it; the size of the list after the last op
-    TimeNs expected{0};     ///< its length if ops take the cost model's times
+    std::size_t before = 0; ///< index of the op that ends it; the length of the list for the bubble after the last op
+    TimeNs expected{0};     ///< its length if ops are paced by the cost model's times
 };
 
 /// A bubble that a rank has reached. Ranks of the whole run are numbered as in RunMesh.
@@ -25,16 +25,16 @@ struct BubbleMoment {
     BubblePlace place;
 };
 
-/// Called on a rank's thread at each of its bubbles, after everything that it computed has been passed to the transport
-/// and before it waits for its next input. Work that fits into the bubble costs the step nothing, and no rank waits for
-/// it. Several ranks may call at once. An exception ends the run with an error that names the rank.
+/// Called on a rank's thread at each of its bubbles, after everything that the rank computed has been passed to the
+/// transport and before it waits for its next input. Work that fits into the bubble costs the step nothing, and no rank
+/// waits for it. Several ranks may call it at once. An exception ends the run with an error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 
-/// The model itself or, if it has no times, one in which a forward takes as long as each half of a backward.
+/// The given model or, if it has no times, one in which a forward takes as long as each half of a backward.
 [[nodiscard]] CostModel timesOrUnits(const CostModel& times);
 
-/// The bubbles of a valid schedule according to the simulation, by rank, in the order of the list, including the bubble
-/// before the first op and the one after the last. See timesOrUnits().
+/// The bubbles of a valid schedule according to the simulation, by rank and in the order of the rank's list, including
+/// the bubble before the first op and the one after the last. See timesOrUnits().
 [[nodiscard]] std::vector<std::vector<BubblePlace>> bubblePlaces(const Schedule& schedule, const CostModel& times);
 
 } // namespace bubblescope::runtime

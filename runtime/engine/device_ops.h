@@ -12,12 +12,12 @@
 
 namespace bubblescope::runtime {
 
-/// A rank's ops on a device with queues: their times are known at the end of a step, and recorded then. For the rank's
+/// A rank's ops on a device with queues: their times are known, and recorded, only at the end of a step. For the rank's
 /// thread.
 class DeviceOps {
 public:
-    /// Binds the calling thread to the device. `rank` counts all ranks of the run; `kernels`, if not null, receives
-    /// what they launch. References must outlive the object.
+    /// Binds the calling thread to the device. `rank` is the number in the whole run; `kernels`, if not null, is
+    /// informed about what the rank launches. References must outlive the object.
     DeviceOps(std::shared_ptr<RankQueue> device, RankRecord& record, const CommTopology& topology, Rank rank,
               profiler::KernelRecorder* kernels);
 
@@ -25,21 +25,21 @@ public:
 
     /// `time` is on the rank's clock.
     void beginStep(TimeNs time, int step);
-    /// Queues the transfer of an arrival for the op that begins next; it takes at least `latency`.
+    /// Queues the transfer of an arrival for the op that begins next. The transfer takes at least `latency`.
     void receive(Arrival& arrival, std::optional<TimeNs> latency);
-    /// Begins one op of the step, or both of a pair. `variant` distinguishes ops that do different work for checks.
+    /// Begins one op of the step, or both of a pair. `variant` distinguishes ops whose work differs because of checks.
     void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0, std::uint64_t variant = 0);
-    /// Ends one op, or both of a pair. `arrivals`: what each op received, in the order of receive(); `sums`: the number
-    /// of sums of each, or empty for none.
+    /// Ends one op, or both of a pair. `arrivals` lists what each op received, in the order of receive(); `sums` is the
+    /// number of sums of each op, or empty for none.
     void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
              std::vector<std::size_t> sums = {});
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }
-    /// One of the ops that ended last was sent to another rank. The receiver does the transfer.
+    /// Records that one of the ops that ended last was sent to another rank. The receiver does the transfer.
     void sent(const Op& op, const CommTopology::Route& route, TimeNs latency);
 
-    /// Waits for the device, and records the ops. Returns the end of the last one.
+    /// Waits for the device, and records the ops. Returns the end of the last op.
     [[nodiscard]] TimeNs finish(int step);
-    /// The ops that the last finish() recorded.
+    /// The ops recorded by the last finish().
     [[nodiscard]] std::span<const DoneOp> done() const { return done_; }
 
 private:
@@ -61,7 +61,7 @@ private:
 
     void nameStreams();
     void record(const Queued& queued, const RankQueue::OpTimes& times, int step);
-    /// Returns the time that the ops waited for sums.
+    /// Returns the time that the ops spent waiting for sums.
     TimeNs recordSums(const Queued& queued, const RankQueue::OpTimes& times, int step);
 
     std::shared_ptr<RankQueue> device_;

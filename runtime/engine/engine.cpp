@@ -23,7 +23,7 @@ std::uint64_t opsOfRun(const EngineConfig& config, const EngineParts& parts, con
     return static_cast<std::uint64_t>(config.steps) * ops;
 }
 
-/// Runs one thread for each rank here, until all of them have ended.
+/// Runs one thread for each rank in this process, until all of them have ended.
 void runRanks(const EngineParts& parts, std::deque<RankLoop>& loops) {
     std::vector<std::thread> threads;
     threads.reserve(loops.size());

@@ -25,30 +25,30 @@ namespace bubblescope::runtime {
 
 /// The work that the engine executes.
 struct EngineConfig {
-    Schedule schedule; ///< must be valid; its optimizer ops are ignored, because each step ends with one
+    Schedule schedule; ///< must be valid; its optimizer ops are ignored, because each step ends with one anyway
     int steps = 3;
-    /// Whether each rank has an emulated device clock. Then an op begins when its inputs have arrived and the device is
-    /// free on that clock, and ends after its nominal time in `times`; if its maths was done more than `pace_tolerance`
-    /// after that, it ends when it was done. The lateness of the host is recorded with every op. A tolerance of 0
-    /// counts every delay of the machine as one of the op; the default is above what a machine with few more tasks than
-    /// cores adds to a wake-up. An op without a nominal time takes its real time.
+    /// True if each rank has an emulated device clock. An op then begins when its inputs have arrived and the device is
+    /// free on that clock, and ends after its nominal time in `times`. If its maths takes longer than that by more than
+    /// `pace_tolerance`, it ends when the maths is done. The lateness of the host is recorded with every op. With a
+    /// tolerance of 0, every delay of the machine lengthens the op; the default exceeds what a machine with hardly more
+    /// tasks than cores adds to a wake-up. An op without a nominal time takes its real time.
     bool paced = true;
     CostModel times; ///< nominal op times and transfer latency
     TimeNs pace_tolerance{10'000'000};
     int replicas = 1;          ///< of the pipeline (dp), each with its own micro-batches; RunMesh defines their ranks
     int tensor_ranks = 1;      ///< ranks that share each stage (tp), see TensorShard; a divisor of the model's heads
-    std::vector<Fault> faults; ///< to be injected, and named in the trace; must have passed checkFaults()
+    std::vector<Fault> faults; ///< faults to inject, which are named in the trace; must have passed checkFaults()
     BubbleHook bubble_hook;    ///< empty = none
-    /// Requests that the run ends after the current step, as if no more had been requested. Ignored if ranks are
-    /// processes.
+    /// Ends the run after the current step if a stop is requested, as if no more steps had been asked for. Ignored if
+    /// ranks are processes.
     std::stop_token end_early;
 };
 
-/// Where the engine executes it, and which ranks take part.
+/// The device and transport for executing the work, and the ranks that take part.
 struct EngineParts {
     HostClock& clock;
     StageFactory make_stage;
-    /// The device on which ranks compute, if not the host; it then makes the stages.
+    /// The device on which ranks compute instead of the host; it then creates the stages.
     struct Devices {
         std::function<std::shared_ptr<RankQueue>()> open; ///< called on each rank's thread
         std::function<std::unique_ptr<StageModel>(RankQueue&, const StageTask&)> make_stage;
@@ -56,49 +56,50 @@ struct EngineParts {
     std::optional<Devices> devices = std::nullopt;
     /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
     std::vector<Transport*> ranks;
-    std::vector<profiler::RecordRing*> rings = {}; ///< where each of `ranks` records; empty = nowhere
-    profiler::KernelRecorder* kernels = nullptr;   ///< receives what ranks launch on devices; may be null
+    std::vector<profiler::RecordRing*> rings = {}; ///< destination of each rank's records; empty = none
+    profiler::KernelRecorder* kernels = nullptr;   ///< is informed about what ranks launch on devices; may be null
     /// The effect of an injected death on the rank's process; by default the run ends with an error that reports it.
     std::function<void()> die = {};
-    /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
+    /// Called by the first of `ranks` when all ranks have recorded a whole step; an error ends the run.
     std::function<Status()> after_step = {};
-    AttachHook attach = {}; ///< makes each rank's hook; empty = none
+    AttachHook attach = {}; ///< creates each rank's hook; empty = none
 };
 
 struct EngineResult {
-    /// By executed step, the share of each pipeline by its number, replica by replica; 0 if its last stage is
+    /// For each executed step, the losses of all pipelines, replica by replica; 0 if a pipeline's last stage is
     /// elsewhere.
     std::vector<std::vector<double>> losses;
     /// The trained stages, by replica and tensor rank, see RunMesh::laneOf(), then by stage; null for stages elsewhere.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
-    std::vector<MemoryUse> memory; ///< for each of the ranks here, when its total was largest
-    std::int64_t ops = 0;          ///< by the ranks here, including optimizer ops
-    std::int64_t late_ops = 0;     ///< ops whose end was moved to the host's time
+    std::vector<MemoryUse> memory; ///< memory use of each of the ranks here when its total was largest
+    std::int64_t ops = 0;          ///< executed by the ranks here, including optimizer ops
+    std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the host's time
     TimeNs max_lateness{0};
 };
 
-/// Executes the schedule `steps` times with one thread for each rank that runs here. The result depends on the lists of
-/// ops alone; the engine knows no schedule family, and communicates with other ranks only over the transport. The two
-/// ops of an overlapped pair run as one: they begin when the inputs of both have arrived and end together, on paced
-/// runs after CostModel::overlapped, or after the sum of both.
+/// Executes the schedule `steps` times with one thread for each rank that runs here. The result depends only on the
+/// lists of ops. The engine does not know schedule families, and communicates with other ranks only over the transport.
+/// The two ops of an overlapped pair run as one: they begin when the inputs of both have arrived and end together. In
+/// paced runs they take CostModel::overlapped, or the sum of both times.
 ///
-/// Each rank runs its list. Then all ranks run an optimizer op that begins on all of them when the last gradient
-/// anywhere is complete (as clipping by the global norm requires), so it follows the pipeline and fills no bubble. If
-/// two pipelines, or replicas, hold copies of the model, the gradients of the copies are exchanged in between, which
-/// takes a transfer's latency, and summed in the order of DataPlan, so that the copies stay equal. The next step begins
-/// at the same time on all ranks, when all optimizer ops have ended. On paced runs an op without a nominal time, such
-/// as the optimizer by default, takes the host's time.
+/// Each rank runs its list. Then all ranks run an optimizer op, which begins on all of them when the last gradient on
+/// any rank is complete (as clipping by the global norm requires), so it follows the pipeline and fills no bubble. If
+/// two pipelines, or replicas, hold copies of the model, the copies' gradients are exchanged before the optimizer op,
+/// which takes a transfer's latency, and are summed in the order of DataPlan, so that the copies stay equal. The next
+/// step begins at the same time on all ranks, when all optimizer ops have ended. In paced runs an op without a nominal
+/// time, such as the optimizer by default, takes the host's time.
 ///
-/// If ranks share stages, the sums inside an op are part of the op (see TensorGroup), and all of these ranks run the
-/// same list.
+/// If ranks share stages, the sums inside an op are part of the op (see TensorGroup), and all ranks that share a stage
+/// run the same list.
 ///
-/// Ranks on devices queue their ops, and transfers between them, as far in advance as their inputs allow; they wait for
-/// a device only at the end of a step's ops and after the optimizer, to get the times of all ops. On paced runs the
-/// device is kept busy for the rest of an op's nominal time, and a transfer for that of its latency.
+/// Ranks on devices queue their ops, and transfers between them, as far in advance as their inputs allow. They wait for
+/// a device only at the end of a step's ops and after the optimizer, to get the times of all ops. In paced runs the
+/// device is kept busy for the rest of an op's nominal time, and a transfer for the rest of its latency.
 ///
-/// `control.total` is set to the number of ops here, `control.done` counts them, `control.stop` is polled between ops.
-/// Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; an error of `after_step`; the
-/// transport's error if a rank has died or hangs. The objects to which both refer must outlive the call.
+/// `control.total` is set to the number of ops here, `control.done` counts completed ones, and `control.stop` is polled
+/// between ops. Errors: Run, naming rank and op, if a rank fails, which ends all others; Cancelled; an error of
+/// `after_step`; the transport's error if a rank has died or hangs. The objects that both refer to must outlive the
+/// call.
 [[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control);
 
 } // namespace bubblescope::runtime

@@ -5,7 +5,7 @@
 
 namespace bubblescope::runtime {
 
-/// On the host: work in a bubble uses the time in which the rank's thread would wait.
+/// The idle clock on the host: work in a bubble uses time in which the rank's thread would otherwise wait.
 class RankBubbles::HostIdleClock final : public IdleClock {
 public:
     HostIdleClock(RankBubbles& bubbles, std::size_t index) : bubbles_(bubbles), rank_(bubbles.rank_), index_(index) {}
@@ -43,7 +43,7 @@ private:
     std::size_t index_;
 };
 
-/// On a device, in the queue of checks.
+/// The idle clock on a device, with work in the queue of checks.
 class RankBubbles::DeviceIdleClock final : public IdleClock {
 public:
     /// Waits for the device.
@@ -78,7 +78,7 @@ private:
     RankBubbles& bubbles_;
     RankState& rank_;
     std::size_t index_;
-    TimeNs at_; ///< when the device had finished the rank's work, or the last work in this bubble
+    TimeNs at_; ///< time at which the device had finished the rank's work, or the last work in this bubble
 };
 
 RankBubbles::RankBubbles(RankState& rank) : rank_(rank) {

@@ -9,7 +9,7 @@
 
 namespace bubblescope::runtime {
 
-/// A rank's activity in its bubbles: calls the bubble hook and the rank's hook. A bubble is identified by the index of
+/// The work of a rank in its bubbles: calls the bubble hook and the rank's hook. A bubble is identified by the index of
 /// the op in the rank's list that ends it. For the rank's thread.
 class RankBubbles {
 public:
@@ -18,17 +18,17 @@ public:
 
     /// Begins a step, also on the rank's device.
     void beginStep();
-    /// Call it when the rank has sent everything before the op at `index`, and is about to wait for its input.
+    /// Call it when the rank has sent everything before the op at `index` and is about to wait for that op's input.
     void before(std::size_t index);
-    /// All inputs of the op at `index` had arrived at `ready`; 0 if it has none.
+    /// Reports that all inputs of the op at `index` had arrived at `ready`; 0 if it has none.
     void inputsReady(std::size_t index, TimeNs ready);
     /// Call it when all ranks have met after their ops of the step, at `met`.
     void opsDone(TimeNs met);
     /// Call it when all ranks have met after the optimizer.
     void optimizerDone();
 
-    /// The earliest begin of the op at `index`, relative to the begin of the step or as a time; nothing if it is not
-    /// held back.
+    /// The earliest start of the op at `index`: relative to the start of the step, or as a time. Nothing if the op is
+    /// not delayed.
     [[nodiscard]] std::optional<TimeNs> heldSinceStep(std::size_t index) const;
     [[nodiscard]] std::optional<TimeNs> heldUntil(std::size_t index) const;
 
@@ -36,15 +36,15 @@ private:
     class HostIdleClock;
     class DeviceIdleClock;
 
-    /// Whether there is a hook that works in the current step's bubbles.
+    /// True if a hook works in the current step's bubbles.
     [[nodiscard]] bool works() const { return rank_.fillsBubbles() && rank_.hook->active(); }
     void callBubbleHook(std::size_t index);
-    /// On a device: the hook may do now what it could not do within the finished ops.
+    /// On a device: lets the hook do what it could not do within the finished ops.
     void settle();
     void work(std::size_t index);
-    /// Publishes that the rank waits, see Transport::report().
+    /// Publishes that the rank is waiting, see Transport::report().
     void reportIdle(std::size_t index);
-    /// Whether `there` is true for the inputs of all ops that run at `index`, and the op is not held back at `now`.
+    /// True if `there` is true for the inputs of all ops that run at `index`, and the op is not delayed beyond `now`.
     template <class There>
     [[nodiscard]] bool allThere(std::size_t index, TimeNs now, bool held_counts, const There& there) const;
 

@@ -7,9 +7,9 @@
 
 namespace bubblescope::runtime {
 
-/// A rank's communication: inputs and outputs of ops, gradients of copies of its stages, and the barrier at the end of
-/// a step. Records transfers, and injects faults into them. For the rank's thread. Every function throws RunEnded if
-/// the run has ended.
+/// A rank's communication: inputs and outputs of ops, gradients for copies of its stages, and the barrier at the end of
+/// a step. Records transfers and injects faults into them. For the rank's thread. Every function throws RunEnded if the
+/// run has ended.
 class RankExchange {
 public:
     /// `rank` must outlive the object.
@@ -17,14 +17,14 @@ public:
 
     /// Call it before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
-    /// Waits for the input from the neighbouring stage. Nothing if the op needs none.
+    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs none.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op);
     /// Sends an op's output to the neighbouring stage, if it has one.
     void sendOutput(const Op& op, Message message);
 
-    /// Sends the gradients of the rank's stages to their copies, and adds those of the copies in the order of DataPlan.
-    /// Returns the sum over all copies for each chunk. `ready` is raised to the time at which the last of them had
-    /// arrived.
+    /// Sends the gradients of the rank's stages to their copies, and adds the gradients from the copies in the order of
+    /// DataPlan. Returns the sum over all copies for each chunk. `ready` is raised to the arrival time of the last of
+    /// them.
     [[nodiscard]] std::vector<Tensor> sumGradients(RankStages& stages, const Op& op, TimeNs& ready);
 
     /// Waits for all ranks; returns the latest of their times.
@@ -37,7 +37,7 @@ private:
     [[nodiscard]] Tensor sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& ready);
 
     RankState& rank_;
-    std::vector<Expected> expected_; ///< in a step
+    std::vector<Expected> expected_; ///< in each step
 };
 
 } // namespace bubblescope::runtime

@@ -44,30 +44,30 @@ public:
     virtual ~IdleClock() = default;
 
     [[nodiscard]] virtual TimeNs now() const = 0;
-    /// Whether all inputs that the rank waits for have arrived. False if that cannot be known.
+    /// True if all inputs that the rank waits for have arrived. False if this cannot be known.
     [[nodiscard]] virtual bool arrived() = 0;
-    /// Does the work, and returns its begin and end. If the clock emulates, the work takes its nominal time, which may
-    /// be 0; otherwise its real time.
+    /// Does the work and returns its start and end. On an emulated clock the work takes its nominal time, which may be
+    /// 0; otherwise it takes its real time.
     virtual std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) = 0;
-    /// How busy other ranks keep the machine; nothing if that is unknown.
+    /// The load that other ranks put on the machine; nothing if unknown.
     [[nodiscard]] virtual std::optional<HostLoad> load() const { return {}; }
-    /// Leaves the core to others for a while.
+    /// Yields the core to other threads for a while.
     virtual void nap(TimeNs /*time*/) {}
-    /// Whether work takes its nominal time, not the host's.
+    /// True if work takes its nominal time instead of the host's.
     [[nodiscard]] virtual bool emulates() const = 0;
 };
 
-/// The extension point of a rank of the training loop: observes what the rank computes and exchanges, and may work in
-/// its bubbles. The engine does not depend on implementations. All calls come from the rank's thread; an exception ends
-/// the run with an error that names the rank. Times are on the rank's device clock.
+/// The extension point in a rank's training loop: observes what the rank computes and exchanges, and may work in its
+/// bubbles. The engine does not depend on implementations. All calls come from the rank's thread; an exception ends the
+/// run with an error that names the rank. Times are on the rank's device clock.
 ///
-/// A bubble is identified by the index of the op in the rank's list that ends it; the size of the list identifies the
+/// A bubble is identified by the index of the op in the rank's list that ends it; the length of the list identifies the
 /// bubble after the last op.
 class RankHook : public LayerWatch {
 public:
-    /// The rank computes on this device, not on the host. Called before watch().
+    /// Tells the hook that the rank computes on this device instead of the host. Called before watch().
     virtual void useDevice(RankQueue& /*device*/) {}
-    /// The rank's stages, before the first step. They outlive the hook's last call.
+    /// Passes the rank's stages before the first step. They outlive the hook's last call.
     virtual void watch(std::vector<std::pair<Stage, StageModel*>> /*stages*/) {}
 
     virtual void beginStep(int /*step*/, TimeNs /*begin*/) {}
@@ -76,59 +76,61 @@ public:
     /// Ops with equal numbers queue the same work on a device.
     [[nodiscard]] virtual std::uint64_t variantOf(std::span<const Op> /*ops*/) const { return 0; }
 
-    /// The output of the op that ran last, before it is sent. Not called for an op without output.
+    /// Passes the output of the op that ran last, before it is sent. Not called for an op without output.
     virtual void sending(Message& /*message*/) {}
-    /// The gradients of a stage, before they are sent to its copies.
+    /// Passes the gradients of a stage, before they are sent to its copies.
     virtual void sendingGradients(Stage /*stage*/, Message& /*message*/) {}
-    /// The input of an op that was received from another rank. `arrival` describes the message; its tensor was moved
-    /// out.
+    /// Passes the input of an op that was received from another rank. `arrival` describes the message, from which the
+    /// tensor was moved out.
     virtual void received(const Op& /*op*/, Stage /*stage*/, Tensor& /*tensor*/, const Arrival& /*arrival*/) {}
-    /// The gradients received from a copy of the stage.
+    /// Passes the gradients received from a copy of the stage.
     virtual void receivedGradients(Stage /*stage*/, Arrival& /*arrival*/) {}
     /// The optimizer has written all weights of the rank.
     virtual void weightsWritten() {}
 
-    /// Whether the hook works in bubbles. If not, none of the functions below is called.
+    /// True if the hook works in bubbles. Otherwise none of the functions below is called.
     [[nodiscard]] virtual bool fillsBubbles() const { return false; }
-    /// Whether it does so in the current step. If not, only onStepEnd() and inputsReady() are called in it.
+    /// True if it does so in the current step. Otherwise only onStepEnd() and inputsReady() are called in the step.
     [[nodiscard]] virtual bool active() const { return false; }
-    /// The begin of the current step, if only the rank's device has it.
+    /// Passes the start of the current step, if only the rank's device has it.
     virtual void stepBegan(TimeNs /*begin*/) {}
-    /// The begin of the current step as the hook knows it.
+    /// The start of the current step, as passed to the hook.
     [[nodiscard]] virtual TimeNs stepBegin() const { return TimeNs{0}; }
-    /// The least time from the begin of the step to that of the op at `index`; nothing if the op is not held back.
+    /// The least time from the start of the step to the start of the op at `index`; nothing if the op is not delayed.
     [[nodiscard]] virtual std::optional<TimeNs> heldSinceStep(std::size_t /*index*/) const { return {}; }
 
     [[nodiscard]] virtual bool hasWork(std::size_t /*index*/) const { return false; }
     /// The rank is idle until the op at `index` can begin.
     virtual void onIdle(std::size_t /*index*/, IdleClock& /*clock*/) {}
-    /// The time at which all inputs of the op at `index` had arrived. On a device, where only the end of the step shows
-    /// it, also of steps in which the hook does not work; then `idle_since` is when the bubble before the op began.
+    /// Passes the time at which all inputs of the op at `index` had arrived. On a device this is known only at the end
+    /// of the step, and it is also passed for steps in which the hook does not work. `idle_since` is then the start of
+    /// the bubble before the op.
     virtual void inputsReady(std::size_t /*index*/, TimeNs /*ready*/, std::optional<TimeNs> /*idle_since*/) {}
-    /// The rank's device has finished these ops, and all ranks have met since. Work may still be done.
+    /// The rank's device has finished these ops, and all ranks have met since then. The hook may still do work.
     virtual void onOpsDone(std::span<const DoneOp> /*done*/, IdleClock& /*clock*/) {}
 
     /// Called after the optimizer of every step, when all ranks have met.
     virtual void onStepEnd() {}
-    /// Called after the last step, when all ranks have met: completes pending work, and may wait for other ranks.
+    /// Called after the last step, when all ranks have met. Completes pending work, and may wait for other ranks.
     virtual void drain() {}
-    /// Called when the rank's loop ends, after drain() or early: abandons pending work. Waits for no rank.
+    /// Called when the rank's loop ends, either after drain() or early. Abandons pending work. Does not wait for other
+    /// ranks.
     virtual void abandon() {}
 };
 
-/// A rank, as passed to the maker of its hook. References outlive the hook.
+/// A rank, as passed to the function that creates its hook. References outlive the hook.
 struct RankContext {
     const Schedule& schedule;
     const CostModel& times; ///< nominal
     const RankFaults& faults;
-    Rank world; ///< in the whole run
+    Rank world; ///< rank in the whole run
     const RunMesh& mesh;
     MeshPlace place;
-    profiler::RecordRing* ring;     ///< where the rank records; null = nowhere
+    profiler::RecordRing* ring;     ///< destination of the rank's records; null = none
     const std::atomic<bool>& ended; ///< true once the run has ended early
 };
 
-/// Makes a rank's hook, before its thread starts.
+/// Creates a rank's hook before its thread starts.
 using AttachHook = std::function<std::shared_ptr<RankHook>(const RankContext&)>;
 
 } // namespace bubblescope::runtime

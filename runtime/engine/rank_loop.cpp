@@ -124,7 +124,8 @@ void RankLoop::runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nomi
         if (i + 1 == ops.size()) stretch(ops, begin, nominal);
         end = rank_.clock.end(begin, withSums(nominal));
         stages_.sampleMemory();
-        // Sent before the hold, so that a host that sleeps too long does not delay the next rank's maths.
+        // The message is sent before the hold, so that a host that sleeps too long does not delay the next rank's
+        // maths.
         output.sent = end.time;
         exchange_.sendOutput(ops[i], std::move(output));
     }
@@ -177,7 +178,7 @@ void RankLoop::runOptimizer() {
     const std::span<const Op> op{&kOptimizer, 1};
     rank_.current = kOptimizer;
     injectFaults(op);
-    // One op updates all of the rank's stages; its nominal time is that of the first one.
+    // One op updates all of the rank's stages; its nominal time is that for the first stage.
     const TimeNs nominal = nominalTime(op);
     TimeNs ready = rank_.clock.freeAt();
     const std::vector<Tensor> sums = exchange_.sumGradients(stages_, kOptimizer, ready);

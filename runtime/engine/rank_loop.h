@@ -26,38 +26,38 @@ private:
     using Arrivals = std::vector<std::optional<Arrival>>;
 
     void runSteps();
-    /// Whether there is a step `rank_.step`.
+    /// True if the run includes step `rank_.step`.
     [[nodiscard]] bool goesOn();
     void runStep();
     /// Calls after_step if this rank is responsible for it.
     void endStep();
 
-    /// Runs the ops that begin at `index` of the list: one, or both of an overlapped pair. They begin together, when
+    /// Runs the ops that begin at `index` in the list: one, or both of an overlapped pair. They begin together, when
     /// the inputs of both have arrived, and end together.
     void runTogether(std::size_t index);
-    /// The rest of runTogether(). On the host the maths is done here, in the order of the list, and each output is sent
-    /// when it exists. On a device all of it is queued, without a wait.
+    /// The second part of runTogether(). On the host the maths is done here, in the order of the list, and each output
+    /// is sent as soon as it exists. On a device everything is queued without waiting.
     void runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     void queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     /// Computes one op, and lets the hook add to its output.
     [[nodiscard]] Message compute(const Op& op, std::optional<Arrival>& input, TimeNs begin);
     /// Sums the gradients of all copies of the rank's stages, and updates the weights.
     void runOptimizer();
-    /// The time at which the rank has finished what it has begun; waits for its device.
+    /// The time at which the rank has finished everything that it has begun; waits for its device.
     [[nodiscard]] TimeNs finish();
-    /// Holds the rank until the ops have ended, then records them; `exposed` is the time that they waited for sums.
+    /// Holds the rank until the ops have ended, then records them. `exposed` is the time that they waited for sums.
     void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end,
                        TimeNs exposed);
     void countOps(std::size_t ops);
 
-    /// Announces the sums inside these ops, if ranks share stages.
+    /// Announces the sums inside these ops if ranks share stages.
     void beginSums(std::span<const Op> ops, TimeNs begin, TimeNs nominal);
     [[nodiscard]] std::size_t sumsSoFar() const { return rank_.sums ? rank_.sums->spans().size() : 0; }
     /// A nominal time plus the time that sums have added to the ops.
     [[nodiscard]] TimeNs withSums(TimeNs nominal) const;
     void recordSums(const Op& op, std::size_t first);
 
-    /// Injects the faults due before the ops; throws if one ends the rank.
+    /// Injects the faults due before the ops; throws an exception if one ends the rank.
     void injectFaults(std::span<const Op> ops);
     [[noreturn]] void die();
     [[noreturn]] void hang();
@@ -71,7 +71,7 @@ private:
     RankStages stages_;
     RankExchange exchange_;
     RankBubbles bubbles_;
-    bool ends_steps_; ///< whether this rank calls after_step
+    bool ends_steps_; ///< true if this rank calls after_step
 };
 
 } // namespace bubblescope::runtime

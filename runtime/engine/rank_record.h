@@ -15,13 +15,13 @@ struct Arrival {
     Rank from;
     TimeNs sent{0};
     TimeNs time{0};
-    bool local = false; ///< whether it is from the rank itself, without a transfer
+    bool local = false; ///< true if it is from the rank itself, without a transfer
     std::optional<MessageDigests> digests{};
     std::shared_ptr<const DeviceSnapshot> late{}; ///< see Message
 };
 
-/// Records a rank's ops and transfers; peers are recorded as ranks of the pipeline. Drops records if a fault requires
-/// it.
+/// Records a rank's ops and transfers; peers are recorded by their number in the pipeline. Drops records if a fault
+/// requires that.
 class RankRecord {
 public:
     /// `ring` may be null; references must outlive the record.
@@ -37,14 +37,14 @@ public:
         comm(op, CommKind::Send, route.key, route.peer, start, end, step);
     }
 
-    /// Records an arrival for an op, and the wait of the rank from `free` to `ready`.
+    /// Records an arrival for an op, and the rank's wait from `free` to `ready`.
     void received(const Op& op, const Arrival& arrival, TimeNs free, TimeNs ready, int step) {
         if (arrival.local) return;
         comm(op, CommKind::Receive, arrival.key, arrival.from, arrival.sent, arrival.time, step);
         if (ready > free) comm(op, CommKind::Wait, arrival.key, arrival.from, free, ready, step);
     }
 
-    /// Records a sum inside an op, among the ranks that share its stage; `rank` is the rank's number in its pipeline.
+    /// Records a sum inside an op among the ranks that share its stage. `rank` is the rank's number in its pipeline.
     void summed(const Op& op, Stage stage, Rank rank, TimeNs start, TimeNs end, int step) {
         const Payload payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
         const CommSpan span{CommKind::Collective, payload, op.microbatch, stage, rank, start, end, op.sequence};

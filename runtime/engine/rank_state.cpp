@@ -36,7 +36,7 @@ private:
     std::vector<std::pair<Stage, StageModel*>> stages_;
     int step_ = 0;
     Op op_;
-    std::optional<LayerInjection> injection_; ///< of the part of a layer that is being computed
+    std::optional<LayerInjection> injection_; ///< faults of the part of a layer that is being computed
 };
 
 profiler::RecordRing* ringOf(const EngineParts& parts, std::size_t local) {

@@ -20,7 +20,7 @@
 
 namespace bubblescope::runtime {
 
-/// State shared by the ranks of a run that run here.
+/// State shared by the ranks of a run that run in this process.
 struct RunState {
     RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control);
 
@@ -29,8 +29,8 @@ struct RunState {
     const RunMesh mesh;
     const DataPlan plan;
     JobControl& control;
-    /// One past the last step. If a rank enters a step and the run was asked to end, it makes that step the last one:
-    /// no rank is ahead of it, because all ranks meet at the end of a step, and all read this value before they
+    /// The number of the last step plus one. If the run was asked to end, a rank that enters a step makes that step the
+    /// last one. No rank is ahead of it, because all ranks meet at the end of a step and read this value before they
     /// continue.
     std::atomic<int> steps;
     std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
@@ -41,10 +41,10 @@ struct RankCounts {
     std::int64_t ops = 0;
     std::int64_t late_ops = 0;
     TimeNs max_lateness{0};
-    MemoryUse memory; ///< when the rank held the most
+    MemoryUse memory; ///< memory use when the rank's total was largest
 };
 
-/// State that the parts of one rank's loop share. For the rank's thread.
+/// State shared by the parts of one rank's loop. For the rank's thread.
 struct RankState {
     /// `local` is the index of the rank among those that run here.
     RankState(RunState& run_state, std::size_t local);
@@ -69,13 +69,13 @@ struct RankState {
     std::optional<Op> current; ///< for error messages
     RankCounts counts;
 
-    /// Whether there is a hook that works in bubbles.
+    /// True if there is a hook that works in bubbles.
     [[nodiscard]] bool fillsBubbles() const { return hook && hook->fillsBubbles(); }
     /// The rank's list of ops.
     [[nodiscard]] std::span<const Op> ops() const { return schedule.ranks[place.rank.index()]; }
-    /// The op before `index` of the list; an op without a place before the first one.
+    /// The op before `index` in the list; before the first one, an op without a position.
     [[nodiscard]] Op lastOp(std::size_t index) const { return index == 0 ? Op{} : ops()[index - 1]; }
-    /// The number of ops from `index` of the list on that run as one: two for an overlapped pair.
+    /// The number of ops starting at `index` in the list that run as one: two for an overlapped pair.
     [[nodiscard]] std::size_t togetherFrom(std::size_t index) const;
     /// The time that a device is kept busy; nothing if work takes its real time.
     [[nodiscard]] std::optional<TimeNs> paced(TimeNs nominal) const {
@@ -85,7 +85,7 @@ struct RankState {
     void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0}) {
         transport.report(activity(kind, op, peer, due));
     }
-    /// The rank and its op, for messages.
+    /// Description of the rank and its current op, for messages.
     [[nodiscard]] std::string description() const;
 };
 
@@ -95,19 +95,19 @@ public:
     /// `rank` must outlive the object.
     explicit RankStages(RankState& rank) : rank_(rank) {}
 
-    /// Makes the stages, on the rank's device if it has one, and passes them to the layer hook.
+    /// Creates the stages, on the rank's device if it has one, and passes them to the layer hook.
     void build();
-    /// On a device, runs the ops of a step once on meaningless input (see StageModel::rehearse()), untimed and without
-    /// transfers from rank to rank.
+    /// On a device, runs the ops of a step once on meaningless input (see StageModel::rehearse()), without recording
+    /// times and without transfers between ranks.
     void rehearse();
 
     [[nodiscard]] StageModel& at(Stage stage);
-    /// Runs the op on its input, and returns its output. Injects faults into both.
+    /// Runs the op on its input and returns its output. Injects faults into both.
     [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival>& input);
     /// The number of sums in these ops among the ranks that share the stages.
     [[nodiscard]] int sumsIn(std::span<const Op> ops);
 
-    /// Keeps the current use of memory if it is the largest so far.
+    /// Keeps the current memory use if it is the largest so far.
     void sampleMemory();
     /// Takes the losses of the step from the rank's stages.
     void takeLosses();

@@ -13,18 +13,19 @@
 
 namespace bubblescope::runtime {
 
-/// Thrown to leave a rank's loop, also within an op, when the run has ended early; Transport::error() holds the reason.
+/// Thrown to leave a rank's loop, also from within an op, if the run has ended early. Transport::error() returns the
+/// reason.
 struct RunEnded {};
 
-/// One rank among those that share its stages: sums parts with the others, over the rank's transport, and records the
-/// times. Every rank sends its part to every other and adds all of them, in the ranks' order: the sum is equal on all
+/// One of the ranks that share its stages: sums parts with the others over the rank's transport, and records the times.
+/// Every rank sends its part to every other rank and adds all parts in the ranks' order, so the sum is equal on all
 /// ranks, bit for bit, and takes the time of one transfer.
 ///
-/// On an emulated clock an op's sums are spread evenly over its nominal time, with the last one at its end. Each begins
-/// when the last rank has reached it, takes a transfer's latency, and lengthens the op by as much. Otherwise sums take
-/// the host's time, which is part of the op's.
+/// On an emulated clock, an op's sums are spread evenly over its nominal time, with the last one at its end. Each sum
+/// begins when the last rank has reached it, takes a transfer's latency, and lengthens the op by that. On other clocks
+/// sums take the host's time, which is part of the op's.
 ///
-/// On a device sums are queued like other work, and their times are known when the op's are.
+/// On a device sums are queued like other work, and their times are known when those of the op are.
 ///
 /// Used by the rank's thread.
 class TensorGroup final : public ShardSums {
@@ -34,28 +35,28 @@ public:
         TimeNs end{0};
     };
 
-    /// `members` are the ranks that share, including this one. References must outlive the group.
+    /// `members` are the ranks that share the stages, including this one. References must outlive the group.
     TensorGroup(Transport& transport, HostClock& clock, std::vector<Rank> members)
         : transport_(transport), clock_(clock), members_(std::move(members)) {}
 
-    /// The rank computes on this device; `latency` as in RankQueue::addUp().
+    /// Tells the group that the rank computes on this device; `latency` is as in RankQueue::addUp().
     void useDevice(RankQueue& device, std::optional<TimeNs> latency) {
         device_ = &device;
         latency_ = latency;
     }
 
-    /// Begins an op, or several that run as one, with `sums` sums. `computing` is its activity.
+    /// Begins an op, or several that run as one, with `sums` sums in total. `computing` is its activity.
     void beginOp(const Activity& computing, int sums);
     /// As above, on an emulated clock.
     void beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency);
 
     [[nodiscard]] Tensor addUp(Tensor part) override;
-    /// While `on`, a sum is this rank's own part: nothing waits for the others, so that all code can be loaded.
+    /// While `on`, a sum is just this rank's own part: nothing waits for other ranks, so that all code can be loaded.
     void rehearse(bool on) { rehearsing_ = on; }
 
-    /// The time that the sums since beginOp() took, each from when this rank reached it.
+    /// The time taken by the sums since beginOp(), each counted from the moment when this rank reached it.
     [[nodiscard]] TimeNs waited() const { return waited_; }
-    /// The sums since beginOp(); on a device as many, without times.
+    /// The sums since beginOp(); on a device the spans have no times.
     [[nodiscard]] std::span<const Span> spans() const { return spans_; }
 
 private:

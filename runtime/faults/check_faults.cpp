@@ -21,7 +21,7 @@ Status checkRanks(const Fault& fault, const FaultRange& ranks, int count, std::s
                   fmt::format("use {}s 0 to {}", what, count - 1));
 }
 
-/// Whether the rank has such an op with that tensor: an input from another rank, or an output. W and O have neither.
+/// True if the rank has such an op with that tensor: an input from another rank, or an output. W and O have neither.
 bool hasTensor(const Schedule& schedule, Rank rank, const Op& op, FaultTensor tensor) {
     const bool forward = op.kind == OpKind::Forward;
     if (!forward && !producesInputGradient(op.kind)) return false;
@@ -32,7 +32,7 @@ bool hasTensor(const Schedule& schedule, Rank rank, const Op& op, FaultTensor te
 }
 
 Status checkOps(const Fault& fault, const Schedule& schedule) {
-    const bool flips = fault.kind == FaultKind::Flip && !fault.layer && !fault.shown; // between stages
+    const bool flips = fault.kind == FaultKind::Flip && !fault.layer && !fault.shown; // a flip between stages
     bool met = fault.ops.matches({OpKind::Optimizer, {}, {}}) && !flips; // every step ends with an optimizer op
     bool tensor_met = false;
     for (int r = 0; r < schedule.pp; ++r) {

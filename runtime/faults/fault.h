@@ -17,7 +17,7 @@
 
 namespace bubblescope::runtime {
 
-/// Numbers from `first` to `last`, both included.
+/// Numbers from `first` to `last`, inclusive.
 struct FaultRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();
@@ -25,7 +25,7 @@ struct FaultRange {
     [[nodiscard]] constexpr bool holds(int number) const { return first <= number && number <= last; }
 };
 
-/// The ops that a fault affects; omitted attributes match all.
+/// The ops that a fault affects; omitted attributes match all ops.
 struct OpPattern {
     std::optional<OpKind> kind;
     std::optional<Microbatch> microbatch;
@@ -39,13 +39,13 @@ struct OpPattern {
 
 enum class FaultKind : std::uint8_t {
     Slow,   ///< every op of a rank takes `factor` times as long
-    Op,     ///< some ops take `factor` times as long and `time` more
-    Jitter, ///< the times of ops vary by a normal distribution of `share`
+    Op,     ///< some ops take `factor` times as long, plus `time`
+    Jitter, ///< the times of ops vary with a normal distribution of relative deviation `share`
     Link,   ///< transfers from one rank to another take `time` longer
     Stall,  ///< in each step the first transfer of a link, and those directly after it, arrive `time` late
-    Pause,  ///< the rank does nothing for `time` before an op
-    Drop,   ///< a `share` of a rank's records is lost
-    Flip,   ///< a bit of a tensor changes
+    Pause,  ///< the rank pauses for `time` before an op
+    Drop,   ///< a fraction `share` of a rank's records is lost
+    Flip,   ///< a bit of a tensor is flipped
     Nondet, ///< a layer's op computes different bits each time, on every rank
     Die,    ///< the rank's process dies before an op
     Hang,   ///< the rank stops before an op and never continues
@@ -55,13 +55,13 @@ enum class FaultTensor : std::uint8_t { Input, Output };
 
 /// The executions that a flip inside a layer affects.
 enum class FaultStay : std::uint8_t {
-    Transient,   ///< the first one
-    Reexecution, ///< the second one, which only checks the first
-    Sticky,      ///< every execution on this rank, each time in another number
-    Fixed,       ///< every execution on this rank, each time in the same bit: on this rank both executions look equal
+    Transient,   ///< only the first execution
+    Reexecution, ///< only the second one, which just checks the first
+    Sticky,      ///< every execution on this rank, each time in a different number
+    Fixed,       ///< every execution on this rank, each time in the same bit, so that executions here look equal
 };
 
-/// A fault to be injected into a run. Omitted parameters have values without effect.
+/// A fault to be injected into a run. Parameters that are not given have values without effect.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
     FaultRange ranks;        ///< for a link, the sender
@@ -73,8 +73,8 @@ struct Fault {
     double share = 0;
     TimeNs time{0};
     FaultTensor tensor = FaultTensor::Output;
-    // A flip inside a layer (see LayerCall), instead of `tensor`, which is between stages. Weights are flipped before
-    // the op. Known answers have no layer: `shown` alone identifies them.
+    // Layer of a flip inside a layer (see LayerCall); used instead of `tensor`, which is between stages. Weights are
+    // flipped before the op. Known answers have no layer: `shown` alone identifies them.
     std::optional<int> layer;
     std::optional<CheckedTensor> shown; ///< none = the output of the op
     FaultStay stay = FaultStay::Transient;
@@ -83,7 +83,7 @@ struct Fault {
     std::string text; ///< as specified by the user
 };
 
-/// Parses "KIND:KEY=VALUE,…". A word without "=" right after the colon is the op or link that the fault affects.
+/// Parses "KIND:KEY=VALUE,…". A word without "=" directly after the colon is the op or link that the fault affects.
 ///
 ///     slow:rank=2,factor=1.3                  jitter:rank=*,sigma=3%[,seed=7]
 ///     op:F3.1,rank=1,add=5ms   (or factor=2)  pause:rank=1,for=30ms[,op=B0]
@@ -93,14 +93,14 @@ struct Fault {
 ///     die:rank=3,op=F1                        hang:rank=3,op=F1
 ///
 /// Ranks are a number, a range such as 1-3, or * (the default for kinds that do not require one). All kinds accept
-/// step=N, step=N-M, from=N and to=N; without them a fault is active in every step. All accept tp=N: only that one of
-/// the ranks that share a stage. An op is written as in traces: F3.1 is the forward of micro-batch 3 on chunk 1, F3 the
-/// same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage; `where` holds the text,
-/// and the message names the invalid word.
+/// step=N, step=N-M, from=N and to=N; without them a fault is active in every step. All accept tp=N, which selects one
+/// of the ranks that share a stage. An op is written as in traces: F3.1 is the forward of micro-batch 3 on chunk 1, F3
+/// the same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage. Its `where` is the
+/// text, and the message names the invalid word.
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
-/// Checks that what the faults name exists: ranks, steps, ops of a rank, tensors. Error: Usage. The layers of a stage
-/// are unknown here.
+/// Checks that everything named by the faults exists: ranks, steps, ops of a rank, tensors. Error: Usage. Layer numbers
+/// are not checked here, because the layers of a stage are unknown.
 [[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps,
                                  int tensor_ranks = 1);
 

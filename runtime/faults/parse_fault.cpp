@@ -50,7 +50,7 @@ const std::vector<KindRule>& kindRules() {
 /// Accepted by all kinds.
 constexpr std::array<std::string_view, 4> kCommonKeys{"step", "from", "to", "tp"};
 
-/// Creates error messages that quote the text.
+/// Creates error messages that quote the fault's text.
 class FaultText {
 public:
     explicit FaultText(std::string_view text) : text_(text) {}
@@ -161,7 +161,7 @@ Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
     return {};
 }
 
-/// Whether it names a tensor inside a layer, or a known answer.
+/// True if it names a tensor inside a layer, or a known answer.
 bool needsNoLayer(CheckedTensor tensor) {
     return tensor == CheckedTensor::Product || tensor == CheckedTensor::Sums || tensor == CheckedTensor::Copy;
 }
@@ -259,7 +259,7 @@ Result<std::map<std::string_view, std::string_view>> splitWords(const FaultText&
     return values;
 }
 
-/// Reports everything that is missing in one error, so that users need not find out key by key.
+/// Reports everything that is missing in one error, so that users need not discover the keys one by one.
 Status checkComplete(const FaultText& text, const KindRule& rule,
                      const std::map<std::string_view, std::string_view>& values) {
     std::vector<std::string_view> missing;

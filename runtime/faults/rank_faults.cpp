@@ -33,9 +33,9 @@ double normal(std::pair<double, double> uniform) {
     return std::sqrt(-2 * std::log(uniform.first)) * std::cos(2 * std::numbers::pi * uniform.second);
 }
 
-constexpr std::int64_t kBits = 32; // bits of a number
+constexpr std::int64_t kBits = 32; // bits per number
 
-/// Whether the fault is inside a layer or a known answer.
+/// True if the fault is inside a layer or a known answer.
 bool isInLayer(const Fault& fault) {
     return fault.kind == FaultKind::Nondet || (fault.kind == FaultKind::Flip && (fault.layer || fault.shown));
 }
@@ -44,7 +44,7 @@ bool isKnownAnswer(CheckedTensor tensor) {
     return tensor == CheckedTensor::Product || tensor == CheckedTensor::Sums || tensor == CheckedTensor::Copy;
 }
 
-/// Whether the tensor is the output of an op, or the weights' gradient.
+/// True if the tensor is the output of an op, or the weights' gradient.
 bool isResult(const Op& op, CheckedTensor tensor) {
     switch (op.kind) {
     case OpKind::Forward: return tensor == CheckedTensor::Output;
@@ -145,7 +145,7 @@ void RankFaults::inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& v
         const auto anywhere =
             static_cast<std::int64_t>(chance % static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1)));
         if (fault.kind == FaultKind::Nondet) {
-            values.disturb(chance); // like another order of additions
+            values.disturb(chance); // like a different order of additions
             continue;
         }
         if (!hitsExecution(fault, run)) continue;

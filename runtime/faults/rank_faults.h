@@ -17,18 +17,18 @@ struct LayerRun {
     Op op;
     int step = 0;
     int layer = 0;
-    int again = 0;            ///< 0 for the first, then the number of the repetition
-    std::uint64_t number = 0; ///< number among all executions of the rank; the source of random variation
+    int again = 0;            ///< 0 for the first execution, then the number of the repetition
+    std::uint64_t number = 0; ///< number among all executions on the rank; the source of random variation
 };
 
 /// The faults of a run that affect one rank. They depend only on the specified faults, their seeds, and the names of
 /// ops and steps, so runs with equal faults are affected equally. For the rank's thread.
 class RankFaults {
 public:
-    /// `tensor` is its number among the ranks that share its stages.
+    /// `tensor` is the rank's index among those that share its stages.
     RankFaults(std::span<const Fault> faults, Rank rank, int tensor = 0);
 
-    /// Whether there are no faults, the common case.
+    /// True if there are no faults, which is the common case.
     [[nodiscard]] bool none() const { return faults_.empty(); }
 
     /// The time of an op that would take `usual` without faults.
@@ -37,27 +37,28 @@ public:
     /// The time that the rank pauses before an op.
     [[nodiscard]] TimeNs pauseBefore(const Op& op, int step) const;
 
-    /// When a transfer arrives that would arrive at `arrival` without faults. Call it once per transfer, in the order
-    /// in which the rank receives them.
+    /// Returns the arrival time, with faults, of a transfer that would otherwise arrive at `arrival`. Call it once per
+    /// transfer, in the order in which the rank receives them.
     [[nodiscard]] TimeNs arrival(Rank from, int step, TimeNs arrival);
 
-    /// Whether the record of an op, or those of its transfers, are lost.
+    /// True if the records of an op and its transfers are lost.
     [[nodiscard]] bool drops(const Op& op, int step) const;
 
-    /// Flips the bits of the op's tensor that faults name. Throws std::out_of_range for a bit beyond its end.
+    /// Flips the bits of the op's tensor that faults specify. Throws std::out_of_range if a bit is beyond the tensor's
+    /// end.
     void flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const;
 
-    /// Whether a fault is inside layers or known answers.
+    /// True if a fault is inside layers or known answers.
     [[nodiscard]] bool inLayers() const;
 
-    /// Injects into a tensor that an execution has just computed. `before`: how many numbers of the same tensor were
-    /// shown before.
+    /// Injects faults into a tensor that an execution has just computed. `before` is how many numbers of the same
+    /// tensor were shown before.
     void inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const;
 
-    /// Whether a fault flips a layer's weights before the op.
+    /// True if a fault flips a layer's weights before the op.
     [[nodiscard]] bool injectsIntoWeights(const Op& op, int step, int layer) const;
 
-    /// Die or Hang, if the rank ends before this op.
+    /// Die or Hang, if a fault ends the rank before this op.
     [[nodiscard]] std::optional<FaultKind> endsBefore(const Op& op, int step) const;
 
 private:
@@ -65,7 +66,7 @@ private:
         return fault.kind == kind && fault.steps.holds(step) && fault.ops.matches(op);
     }
 
-    std::vector<Fault> faults_; ///< of this rank
+    std::vector<Fault> faults_; ///< the rank's faults
     Rank rank_;
     struct Stalled {
         int step = -1;
@@ -74,7 +75,7 @@ private:
     std::map<std::pair<std::size_t, Rank>, Stalled> stalled_; ///< by fault and sender
 };
 
-/// The faults of one execution, which shows its tensors one after the other.
+/// The faults of one execution, which shows its tensors one after another.
 class LayerInjection {
 public:
     LayerInjection(const RankFaults& faults, const LayerRun& run) : faults_(faults), run_(run) {}
@@ -92,7 +93,7 @@ private:
     std::map<CheckedTensor, std::int64_t> seen_; ///< numbers shown so far
 };
 
-/// Numbers the executions of layers on a rank, first ones and repetitions.
+/// Numbers the executions of layers on a rank, including repetitions.
 class LayerExecutions {
 public:
     /// `faults` must outlive it.

@@ -15,7 +15,7 @@ struct Variables {
     const char* size;
 };
 
-// Slurm's PMIx plugin sets a rank, but not the size: Slurm's own variable gives it.
+// Slurm's PMIx plugin sets the rank but not the size, which comes from Slurm's own variable.
 constexpr std::array<Variables, 4> kKnown{{{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                            {"PMI_SIZE", "PMI_RANK", "PMI_SIZE"},
                                            {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},

@@ -6,9 +6,9 @@
 
 namespace bubblescope {
 
-/// The data that a launcher of parallel jobs passed to this process.
+/// The data that the launcher of a parallel job passed to this process.
 struct Launched {
-    std::string launcher; ///< the variable that identifies it, such as "OMPI_COMM_WORLD_SIZE"
+    std::string launcher; ///< the variable that identifies the launcher, such as "OMPI_COMM_WORLD_SIZE"
     std::optional<int> rank;
     std::optional<int> size;
 };
@@ -16,14 +16,13 @@ struct Launched {
 /// Reads an environment variable; null if it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-/// Returns nothing for a process that was started directly. Recognises Open MPI's mpirun, MPICH and related launchers
+/// Returns nothing if the process was started directly. Recognises Open MPI's mpirun, MPICH and related launchers
 /// (PMI), and Slurm's srun with a PMI plugin; srun without one, and the shell of a Slurm batch job, start single
 /// processes.
 [[nodiscard]] std::optional<Launched> launchedAs(const Environment& environment);
-[[nodiscard]] std::optional<Launched> launchedAs(); ///< with this process's environment
+[[nodiscard]] std::optional<Launched> launchedAs(); ///< uses this process's environment
 
-/// This process's number among those of its job on its host, by which each selects a GPU; nothing if no launcher sets
-/// it.
+/// This process's number among those of its job on its host, which determines its GPU; nothing if no launcher sets it.
 [[nodiscard]] std::optional<int> rankOnHost(const Environment& environment);
 [[nodiscard]] std::optional<int> rankOnHost();
 

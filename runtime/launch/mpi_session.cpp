@@ -15,7 +15,8 @@
 
 namespace bubblescope {
 
-/// The processes of a communicator. Uses a duplicate of it, so that its messages are never confused with others.
+/// The processes of a communicator. Uses a duplicate of the communicator, so that its messages are never confused with
+/// others.
 class MpiTeam final : public ProcessTeam {
 public:
     explicit MpiTeam(MPI_Comm of);
@@ -38,7 +39,7 @@ private:
 
 namespace {
 
-// Counts are ints in MPI 3: longer strings are sent in pieces.
+// Counts are ints in MPI 3, so longer strings are sent in pieces.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 constexpr int kTag = 1;
 
@@ -95,7 +96,7 @@ Result<std::vector<std::string>> MpiTeam::gather(std::string bytes) {
     }
     std::vector<std::string> all(lengths.size());
     all[0] = std::move(bytes);
-    // One after the other, so that the root holds the bytes of each process only once.
+    // One after another, so that the root holds only one additional copy of the bytes.
     for (int from = 1; from < size_; ++from) {
         std::string& its = all[static_cast<std::size_t>(from)];
         its.resize(lengths[static_cast<std::size_t>(from)]);
@@ -142,7 +143,7 @@ Result<std::vector<std::string>> MpiTeam::exchange(std::vector<std::string> to) 
 
 namespace {
 
-constexpr int kUnexpected = 4; // exit code of main() for an exception
+constexpr int kUnexpected = 4; // exit code of main() after an exception
 
 int rankInWorld() {
     int rank = 0;

@@ -7,17 +7,17 @@
 
 namespace bubblescope {
 
-/// This process's participation in a job of several, for the duration of main(). Starts MPI if a launcher started the
-/// process and the program was built with MPI; a program that is called directly never touches MPI. There is one, on
-/// the main thread.
+/// This process's participation in a job of several processes, for the duration of main(). Starts MPI if a launcher
+/// started the process and the program was built with MPI; a program that was started directly never uses MPI. There is
+/// only one, on the main thread.
 class LaunchSession {
 public:
-    /// `by_itself`: without MPI the process joins the others that torchrun or srun started by TCP, and waits for them
-    /// for a minute. Errors: Run, if MPI does not start; those of tcpJobOf() and TcpTeam::join().
+    /// `by_itself`: without MPI, the process joins the others that torchrun or srun started over TCP, and waits up to a
+    /// minute for them. Errors: Run, if MPI does not start; those of tcpJobOf() and TcpTeam::join().
     [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start(bool by_itself = false);
 
-    /// Leaves the job in an orderly way: waits until all processes have come here. While an exception unwinds the
-    /// stack, the others may wait for this process elsewhere: then it ends all of them.
+    /// Leaves the job in an orderly way: waits until all processes have reached this point. During stack unwinding the
+    /// other processes may be waiting for this one elsewhere, so it ends all of them.
     virtual ~LaunchSession() = default;
     LaunchSession(const LaunchSession&) = delete;
     LaunchSession& operator=(const LaunchSession&) = delete;
@@ -26,9 +26,9 @@ public:
     [[nodiscard]] int size() const { return size_; }
     [[nodiscard]] bool isRoot() const { return rank_ == 0; }
 
-    /// Whether MPI runs in this process; also for a single process, if mpirun started it.
+    /// True if MPI runs in this process; also for a single process if mpirun started it.
     [[nodiscard]] virtual bool hasMpi() const { return false; }
-    /// Whether any thread may call MPI at any time (MPI_THREAD_MULTIPLE); otherwise only the main thread may.
+    /// True if any thread may call MPI at any time (MPI_THREAD_MULTIPLE); otherwise only the main thread may.
     [[nodiscard]] virtual bool threadsMayCommunicate() const { return false; }
     /// The MPI library's description of itself; empty without MPI.
     [[nodiscard]] virtual std::string library() const { return {}; }
@@ -36,7 +36,7 @@ public:
     /// The job's processes; null for a single process.
     [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }
 
-    /// Ends all processes of the job at once, with this exit code. For when the others cannot be notified.
+    /// Ends all processes of the job at once, with this exit code. Use it if the others cannot be notified.
     [[noreturn]] virtual void abort(int exit_code);
 
 protected:
@@ -47,10 +47,10 @@ private:
     int size_;
 };
 
-/// Whether this program can be one of several processes.
+/// True if this program can be one of several processes.
 [[nodiscard]] bool builtWithMpi();
 
-/// MPI from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.
+/// Holds MPI from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.
 [[nodiscard]] Result<std::unique_ptr<LaunchSession>> startMpi();
 
 } // namespace bubblescope

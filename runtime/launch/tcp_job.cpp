@@ -53,7 +53,7 @@ Status readSlurm(const Environment& environment, TcpJob& job) {
         if (job.host.empty()) job.host = firstHostOf(textIn(environment, name));
     }
     if (job.host.empty()) return usageError("Slurm provides no hosts in SLURM_STEP_NODELIST or SLURM_JOB_NODELIST");
-    // Outside of the range of ephemeral ports; neighbouring jobs on one host get different ports.
+    // Outside the range of ephemeral ports; neighbouring jobs on one host get different ports.
     constexpr int kFirst = 20000;
     constexpr int kPorts = 10000;
     std::uint64_t hash = 0;
@@ -71,7 +71,7 @@ std::string firstHostOf(std::string_view list) {
     const std::string_view inside = list.substr(bracket + 1);
     const std::string_view first = inside.substr(0, inside.find_first_of("-,]"));
     const std::size_t end = list.find(']', bracket);
-    // A suffix after a bracket belongs to each name in it: rack[1-2]-gpu.
+    // A suffix after a bracket belongs to each name in the bracket: rack[1-2]-gpu.
     const std::string_view rest = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
     return std::string(list.substr(0, bracket)) + std::string(first) + firstHostOf(rest);
 }

@@ -8,14 +8,14 @@
 
 namespace bubblescope {
 
-/// A process of a job whose processes find each other by TCP, from the launcher's variables.
+/// A process of a job whose processes find each other over TCP, described by the launcher's variables.
 struct TcpJob {
     int rank = 0;
     int size = 1;
-    std::string host; ///< of rank 0
-    int port = 0;     ///< on which rank 0 listens until all processes have connected
-    /// Known to the processes of one job alone: each proves that it knows it. The launcher's number of the job where
-    /// nothing better is given, which keeps other jobs out but can be guessed.
+    std::string host; ///< host of rank 0
+    int port = 0;     ///< port on which rank 0 listens until all processes have connected
+    /// A secret shared only by the processes of one job; each process proves that it has it. If none is given, it is
+    /// the launcher's job id, which keeps other jobs out but can be guessed.
     std::string token;
     bool guessable = false;
 };
@@ -23,10 +23,10 @@ struct TcpJob {
 /// Recognises torchrun, or any launcher that sets the same variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), and
 /// Slurm's srun. torchrun itself listens on its port, so rank 0 takes the next one. BUBBLESCOPE_PORT and
 /// BUBBLESCOPE_TOKEN, or the first line of the file that BUBBLESCOPE_TOKEN_FILE names, take precedence. Errors: Usage,
-/// if no launcher is found or a variable is invalid; Input, as net::readToken().
+/// if no launcher is found or a variable is invalid; Input, as in net::readToken().
 [[nodiscard]] Result<TcpJob> tcpJobOf(const Environment& environment);
 
-/// The first host of a Slurm list, such as "node07" of "node[07-09,12],gpu1"; empty if the list is.
+/// The first host of a Slurm list, such as "node07" for "node[07-09,12],gpu1"; empty if the list is empty.
 [[nodiscard]] std::string firstHostOf(std::string_view list);
 
 } // namespace bubblescope

@@ -40,9 +40,9 @@ struct Frame {
 };
 static_assert(std::is_trivially_copyable_v<Frame>);
 
-/// Maximum length of a text between processes of a job, which is far more than they need besides tensors.
+/// Maximum length of a text between processes of a job, far longer than anything they exchange other than tensors.
 constexpr std::size_t kLongestText = std::size_t{1} << 30;
-constexpr std::size_t kMaxConnections = 4096; ///< admitted at once
+constexpr std::size_t kMaxConnections = 4096; ///< admitted at the same time
 
 std::string nameOf(int rank) {
     return "rank " + std::to_string(rank);
@@ -62,11 +62,11 @@ Result<std::vector<std::string>> unpack(const std::string& all, std::size_t coun
     return texts;
 }
 
-/// The statement of a process that joins a job.
+/// The data that a process sends when it joins a job.
 struct JoiningRank {
     std::int32_t rank = 0;
     std::int32_t size = 0;
-    bool control = false; ///< whether it is the control connection
+    bool control = false; ///< true for the control connection
 };
 
 template <class Wire>
@@ -79,7 +79,7 @@ std::string rootOf(const TcpJob& job) {
     return "rank 0 at " + job.host + ", port " + std::to_string(job.port);
 }
 
-/// Retries until the deadline, because rank 0 may not listen yet.
+/// Retries until the deadline, because rank 0 may not be listening yet.
 Result<net::Socket> connectTo(const TcpJob& job, net::Clock::time_point deadline) {
     constexpr auto kNap = 50ms;
     std::string why;
@@ -97,7 +97,7 @@ Result<net::Socket> connectTo(const TcpJob& job, net::Clock::time_point deadline
         "check that its process has started and that no firewall blocks it; set BUBBLESCOPE_PORT to use another port");
 }
 
-/// One attempt. `again`: the connection ended without a refusal.
+/// One attempt. `again` is set if the connection ended without a refusal.
 Result<TeamSocket> joinOnce(const TcpJob& job, const JoiningRank& who, net::Clock::time_point deadline, bool& again) {
     again = false;
     BUBBLESCOPE_ASSIGN(net::Socket socket, connectTo(job, deadline));
@@ -136,7 +136,7 @@ Result<TeamSocket> joinRoot(const TcpJob& job, const JoiningRank& who, net::Cloc
     }
 }
 
-/// Listens on the interface that the job's host names. Error: Run, with the system's reason.
+/// Listens on the interface that the job's host name refers to. Error: Run, with the system's reason.
 Result<net::Admission> openAdmission(const TcpJob& job) {
     std::error_code failed;
     net::Listener listener = net::Listener::openReachable({job.host, job.port}, failed);
@@ -177,7 +177,7 @@ Result<std::string> TeamSocket::readText(std::size_t most, const std::string& wh
     std::uint64_t length = 0;
     BUBBLESCOPE_TRY(read(&length, sizeof length, who, deadline));
     if (length > most) return runError(who + " sends data that is not from Bubblescope");
-    constexpr std::size_t kPiece = std::size_t{1} << 20; // memory grows with what arrives, not with what is announced
+    constexpr std::size_t kPiece = std::size_t{1} << 20; // memory grows with the data, not with the announced length
     std::string text;
     while (text.size() < length) {
         const std::size_t before = text.size();
@@ -229,7 +229,7 @@ void TcpControl::deliver(ControlConnection& connection) {
     for (; connection.in.size() - at >= sizeof(Frame); at += sizeof(Frame)) {
         Frame frame;
         std::memcpy(&frame, connection.in.data() + at, sizeof frame);
-        // Only rank 0 forwards messages of others, and no process may send under another's rank.
+        // Only rank 0 forwards messages of others, and no process may send under another process's rank.
         if (rank_ == 0 && (frame.from < 0 || &connectionTo(frame.from) != &connection)) continue;
         if (frame.to == rank_) {
             inbox_.push_back({Rank{frame.from}, frame.message});
@@ -263,7 +263,7 @@ Result<std::unique_ptr<TcpTeam>> TcpTeam::join(const TcpJob& job, std::chrono::n
 }
 
 Status TcpTeam::acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadline) {
-    constexpr auto kLongest = 100ms; // then strangers that stay silent are dropped
+    constexpr auto kLongest = 100ms; // longest wait before unknown peers that stay silent are dropped
     talk_.resize(static_cast<std::size_t>(size_));
     control_.resize(static_cast<std::size_t>(size_));
     if (size_ == 1) return {};
@@ -271,7 +271,7 @@ Status TcpTeam::acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadl
     const auto most = 2 * static_cast<std::size_t>(size_ - 1);
     for (std::size_t joined = 0; joined < most;) {
         const auto now = TeamSocket::Clock::now();
-        // More connections than are missing may be strangers'.
+        // There may be more connections than missing processes, because some may come from unknown peers.
         for (net::Admission::Admitted& joiner : admission.poll(now.time_since_epoch(), kMaxConnections)) {
             BUBBLESCOPE_TRY(letIn(std::move(joiner), deadline));
             ++joined;
@@ -295,7 +295,7 @@ Error TcpTeam::missingRanks(const TcpJob& job) const {
                     "check that their processes have started, and their output");
 }
 
-/// Error: Usage, if the processes of the job disagree about it.
+/// Error: Usage, if the processes of the job disagree about its size or ranks.
 Status TcpTeam::letIn(net::Admission::Admitted joiner, TeamSocket::Clock::time_point deadline) {
     JoiningRank who;
     WireReader in(joiner.statement);

@@ -18,7 +18,7 @@
 
 namespace bubblescope {
 
-/// A connection between two processes of a job. A message arrives as a whole, or an error names the other end.
+/// A connection between two processes of a job. A message arrives as a whole; otherwise an error names the other end.
 class TeamSocket {
 public:
     using Clock = net::Clock;
@@ -36,10 +36,10 @@ public:
     [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
     /// Sends a text, preceded by its length in 64 bits of native byte order.
     [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
-    /// Receives at most `most` bytes. Memory grows with what arrives, not with what is announced.
+    /// Receives at most `most` bytes. Memory grows with the bytes that arrive, not with the announced length.
     [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
 
-    /// Without waiting: returns the number of bytes, possibly 0; nothing when the connection is closed.
+    /// Does not wait. Returns the number of bytes, possibly 0; nothing if the connection is closed.
     [[nodiscard]] std::optional<std::size_t> writeSome(const void* data, std::size_t bytes);
     [[nodiscard]] std::optional<std::size_t> readSome(void* data, std::size_t bytes);
 
@@ -47,7 +47,7 @@ private:
     net::Socket socket_;
 };
 
-/// A connection for control messages, and the bytes in transfer.
+/// A connection for control messages, with the bytes in transfer.
 struct ControlConnection {
     TeamSocket socket; ///< closed if there is no connection
     std::string out;
@@ -55,12 +55,13 @@ struct ControlConnection {
 };
 
 /// Control messages over TCP. Messages between two other ranks go through rank 0, which forwards them whenever it polls
-/// for its own.
+/// for its own messages.
 class TcpControl final : public runtime::ControlChannel {
 public:
-    /// `connections` are rank 0's, by rank, or the one to rank 0. They must outlive the channel and carry nothing else.
+    /// `connections` are those of rank 0 by rank, or the single connection to rank 0. They must outlive the channel and
+    /// carry nothing else.
     TcpControl(int rank, std::vector<ControlConnection>& connections) : rank_(rank), connections_(connections) {}
-    /// Sends pending bytes, as far as possible without waiting.
+    /// Sends pending bytes, as far as that is possible without waiting.
     ~TcpControl() override;
 
     void send(Rank to, const runtime::ControlMessage& message) override;
@@ -77,12 +78,12 @@ private:
     std::deque<Received> inbox_;
 };
 
-/// Processes that are connected by TCP, each with rank 0, which forwards messages between the others. Intended for the
-/// data that a job exchanges besides tensors.
+/// Processes connected over TCP, each with rank 0, which forwards messages between the others. Intended for the data
+/// that a job exchanges other than tensors.
 class TcpTeam final : public ProcessTeam, public runtime::ControlSource {
 public:
-    /// Waits until all processes of the job have connected. Errors: Run, naming the missing ones, after `patience` at
-    /// the latest; Usage, if two jobs meet or processes disagree.
+    /// Waits until all processes of the job have connected. Errors: Run after at most `patience`, naming the missing
+    /// processes; Usage if two jobs meet or processes disagree.
     [[nodiscard]] static Result<std::unique_ptr<TcpTeam>> join(const TcpJob& job, std::chrono::nanoseconds patience);
 
     [[nodiscard]] int rank() const override { return rank_; }
@@ -95,7 +96,7 @@ public:
     [[nodiscard]] Result<std::unique_ptr<runtime::ControlChannel>> openControl() override;
 
 private:
-    /// By rank on rank 0; other ranks have one, to rank 0.
+    /// By rank on rank 0; on other ranks only the connection to rank 0.
     using Sockets = std::vector<TeamSocket>;
 
     TcpTeam(int rank, int size) : rank_(rank), size_(size) {}

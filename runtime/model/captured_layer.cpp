@@ -9,7 +9,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Returns the sums of the first execution.
+/// Replays the sums of the first execution.
 class RecordedSums final : public PartSums {
 public:
     RecordedSums(const std::vector<Buffer>& sums, WorkQueue& on) : sums_(sums), on_(on) {}
@@ -44,7 +44,7 @@ void CapturedGptLayer<T>::run(LayerProbe& probe) const {
     }
 }
 
-// The functions discard their results: the probe has seen them.
+// These functions discard their results, because the probe has seen them.
 
 template <class T>
 void CapturedGptLayer<T>::runEmbedding(const Layers<T>& layers) const {
@@ -125,7 +125,7 @@ typename CapturedGptLayer<T>::Block::Saved CapturedGptLayer<T>::copyForBackward(
     typename Block::Saved copy = copyOfSlice(from, on);
     copy.ln1 = {on.copyOf(from.ln1.values), on.copyOf(from.ln1.inverse_deviations)};
     copy.weights = on.copyOf(from.weights);
-    // Only fused attention reads what it computed, and only for rounded numbers.
+    // Only fused attention reads its own output again, and only with rounded numbers.
     if constexpr (std::is_same_v<T, Bf16>) copy.attended = on.copyOf(from.attended);
     copy.ln2 = {on.copyOf(from.ln2.values), on.copyOf(from.ln2.inverse_deviations)};
     copy.hidden = on.copyOf(from.hidden);
@@ -173,8 +173,8 @@ void CapturedGptLayer<T>::detach() {
     parameters_ = {own_parts_, own_weights_.as<float>(), own_weights_.as<T>()};
 }
 
-// Serialisation for another process. Received data are validated before use: tensors of wrong shapes would make the
-// maths read beyond their ends.
+// Serialisation for another process. Received data are validated before use, because tensors of wrong shapes would make
+// the maths read beyond their ends.
 
 namespace {
 
@@ -183,7 +183,7 @@ void buffer(WireWriter& wire, const Buffer& value, ComputeQueue& /*queue*/) {
     wire.block(value.as<void>(), static_cast<std::size_t>(value.bytes()));
 }
 
-/// Does not allocate a buffer that claims more bytes than follow.
+/// Does not allocate a buffer that claims more bytes than follow in the message.
 void buffer(WireReader& wire, Buffer& value, ComputeQueue& queue) {
     std::int64_t bytes = 0;
     wire(bytes);
@@ -192,7 +192,7 @@ void buffer(WireReader& wire, Buffer& value, ComputeQueue& queue) {
     wire.block(value.as<void>(), static_cast<std::size_t>(bytes));
 }
 
-/// A vector; `entry` is called for each element.
+/// Serialises a vector; `entry` is called for each element.
 template <class Element, class Entry>
 void entries(WireWriter& wire, const std::vector<Element>& values, const Entry& entry) {
     wire(std::uint64_t{values.size()});

@@ -12,19 +12,19 @@
 
 namespace bubblescope::runtime {
 
-/// A part of a layer of a GptStage with copies of its inputs. It is executed again on the queue of its rank's checks.
-/// On a device that shares the host's memory it can also copy its weights, to be executed by other threads and,
-/// serialised, by other processes. Elsewhere it stays with its rank: the ranks of one process share a device, so
-/// another rank could detect no more than this one.
+/// A part of a layer of a GptStage with copies of its inputs. It is repeated on the queue of its rank's checks. On a
+/// device that shares the host's memory it can also copy its weights, so that other threads or, after serialisation,
+/// other processes can execute it. On other devices it stays with its rank: the ranks of one process share a device, so
+/// another rank could not detect any more than this one.
 template <class T>
 class CapturedGptLayer final : public ReexecutableLayer {
-    std::shared_ptr<ComputeQueue> queue_; // first: must outlive all buffers
+    std::shared_ptr<ComputeQueue> queue_; // first member, because it must outlive all buffers
 
 public:
     enum class Layer : std::uint8_t { Embedding, Block, Head };
     using Block = TransformerBlock<T>;
 
-    /// References the layer's weights: they must outlive it and not change before run(), unless it is detached.
+    /// References the layer's weights, which must outlive it and not change before run(), unless it is detached.
     CapturedGptLayer(std::shared_ptr<ComputeQueue> queue, LayerPart part, Layer layer,
                      const ParameterView<T>& parameters)
         : queue_(std::move(queue)), part_(part), layer_(layer), parameters_(parameters) {}
@@ -34,24 +34,25 @@ public:
     void detach() override;
     [[nodiscard]] bool pack(WireWriter& wire) const override;
     /// Reads the output of pack(), detached, for execution on `queue`, whose device shares the host's memory. Error:
-    /// Input, if the bytes are not an executable layer; whatever they contain, a returned layer can be executed.
+    /// Input, if the bytes are not an executable layer. Whatever the bytes are, a returned layer can be executed.
     [[nodiscard]] static Result<std::unique_ptr<CapturedGptLayer>> unpack(WireReader& wire,
                                                                           std::shared_ptr<ComputeQueue> queue);
 
     // The inputs of this part of the layer.
     PieceRows rows;
-    int heads = 1; ///< of a block, on this rank
-    Buffer input;  ///< for a forward; for a backward the gradient of the output
+    int heads = 1; ///< heads of a block on this rank
+    Buffer input;  ///< input of a forward; for a backward, the gradient of the output
     Buffer tokens;
     Buffer targets;
     typename Block::Saved saved;
     std::vector<typename Block::Saved> earlier;
     typename Head<T>::Saved head;
-    Buffer gradient_sum;      ///< the previous sum that the weights' gradient was added to; empty = nothing
-    bool shared = false;      ///< whether other ranks took part in the block
+    Buffer gradient_sum;      ///< the previous sum that the weights' gradient was added to; empty = none
+    bool shared = false;      ///< true if other ranks took part in the block
     std::vector<Buffer> sums; ///< the sums that they computed
 
-    /// Copies the inputs of backwardInput(), or for an earlier slice those of any part, after the work queued so far.
+    /// Copies the inputs of backwardInput() or, for an earlier slice, the inputs of any part, after the work queued so
+    /// far.
     [[nodiscard]] static typename Block::Saved copyForBackward(const typename Block::Saved& from, WorkQueue& on);
     [[nodiscard]] static typename Block::Saved copyOfSlice(const typename Block::Saved& from, WorkQueue& on);
 
@@ -59,24 +60,24 @@ private:
     void runEmbedding(const Layers<T>& layers) const;
     void runBlock(const Layers<T>& layers) const;
     void runHead(const Layers<T>& layers) const;
-    /// Provides a column of gradients to add to, which only has the layer's range; shows that range after `work` has
+    /// Provides a column of gradients to add to that covers only the layer's range; shows that range after `work` has
     /// added to it.
     template <class Work>
     void weightGradient(const Layers<T>& layers, const Work& work) const;
-    /// Whether it can leave its thread.
+    /// True if it can leave its thread.
     [[nodiscard]] bool travels() const;
     /// The range of its weights.
     [[nodiscard]] FlatRun weightRun() const { return runOf(parameters_.parts.front(), parameters_.parts.back()); }
-    /// Everything to be serialised but the parameters.
+    /// Everything to be serialised except the parameters.
     template <class Wire, class Self>
     static void fields(Wire& wire, Self& self);
     [[nodiscard]] bool unpackParameters(WireReader& wire);
-    /// Whether all tensors have the shapes that run() requires.
+    /// True if all tensors have the shapes that run() requires.
     [[nodiscard]] bool fits() const;
     [[nodiscard]] bool embeddingFits() const;
     [[nodiscard]] bool blockFits() const;
     [[nodiscard]] bool headFits() const;
-    /// Whether a buffer has this many values of type U; they may be any numbers.
+    /// True if a buffer holds this many values of type U, which may be any numbers.
     template <class U = T>
     [[nodiscard]] static bool holds(const Buffer& buffer, std::initializer_list<std::int64_t> sizes);
     [[nodiscard]] bool isPart(std::size_t part, std::int64_t inputs, std::int64_t outputs) const;
@@ -85,12 +86,12 @@ private:
     LayerPart part_;
     Layer layer_;
     ParameterView<T> parameters_;
-    std::vector<FlatPart> own_parts_; ///< when detached
-    Buffer own_weights_;              ///< when detached
+    std::vector<FlatPart> own_parts_; ///< set when detached
+    Buffer own_weights_;              ///< set when detached
 };
 
-/// Connects a rank that shares its stage with the others, through the tensors that ranks exchange. Keeps copies of the
-/// sums if a part of a layer will be executed again.
+/// Connects a rank to the ranks that share its stage, through the tensors that ranks exchange. Keeps copies of the sums
+/// if a part of a layer will be repeated.
 class GroupSums final : public PartSums {
 public:
     /// `copies` may be null.

@@ -9,19 +9,19 @@
 
 namespace bubblescope::runtime {
 
-/// The queue of a device on which the stages of one rank compute, and the conversion of its memory to tensors that
-/// other ranks receive. Owned by shared pointers. Used by the rank's thread.
+/// The queue of a device on which the stages of one rank compute. It also converts its memory to tensors that other
+/// ranks receive. Owned by shared pointers. Used by the rank's thread.
 class ComputeQueue : public WorkQueue, public std::enable_shared_from_this<ComputeQueue> {
 public:
-    /// Properties that suit the device.
+    /// Settings that suit the device.
     struct Traits {
-        /// Saves the softmax weights of attention for the backward instead of recomputing them: memory grows with the
-        /// square of the tokens.
+        /// Keep the softmax weights of attention for the backward instead of recomputing them: memory then grows with
+        /// the square of the number of tokens.
         bool saves_attention = false;
-        /// Computes the weight gradient of a piece separately and then adds it to the sum, so that the shown gradient
-        /// does not depend on the order of the pieces.
+        /// Compute the weight gradient of a piece separately and then add it to the sum, so that the gradient shown to
+        /// probes does not depend on the order of the pieces.
         bool separate_gradients = false;
-        /// The begin of each parameter is a multiple of this number of values.
+        /// The offset of each parameter is a multiple of this number of values.
         std::int64_t alignment = 1;
     };
 
@@ -29,12 +29,12 @@ public:
         : WorkQueue(std::move(device), priority), traits_(traits) {}
 
     [[nodiscard]] const Traits& traits() const { return traits_; }
-    /// The pending digests of the rank, on a device.
+    /// The pending digests of the rank on a device.
     [[nodiscard]] DigestPages& digests() { return digests_; }
 
-    /// The queue for layers that are executed again.
+    /// The queue for repeated layers.
     [[nodiscard]] virtual WorkQueue& checks() = 0;
-    /// The current queue: that of checks inside a check, otherwise this one.
+    /// The current queue: the queue of checks inside a check, otherwise this one.
     [[nodiscard]] virtual WorkQueue& current() = 0;
     /// Values that have just been computed on `on`, for a probe.
     [[nodiscard]] virtual std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
@@ -42,7 +42,7 @@ public:
 
     /// Converts a matrix to a tensor for other ranks.
     [[nodiscard]] virtual Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
-    /// The inverse. Throws std::logic_error if the tensor is not of that shape, or belongs to another queue.
+    /// The inverse. Throws std::logic_error if the tensor does not have that shape, or belongs to another queue.
     [[nodiscard]] virtual Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
     /// The address of such a tensor's values; throws like take().
     [[nodiscard]] virtual const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,

@@ -8,23 +8,23 @@
 
 namespace bubblescope::runtime {
 
-/// The ranks that share a stage (tensor parallelism), from the view of one of them.
+/// The ranks that share a stage (tensor parallelism), from the point of view of one of them.
 class ShardSums {
 public:
     virtual ~ShardSums() = default;
 
-    /// Takes this rank's part, in float, and returns the sum of all ranks' parts in the ranks' order, so that all get
-    /// the same bits. The other ranks must sum the same parts in the same order. On the host it waits for them; on a
-    /// device it waits until they have queued their parts, not until these are computed.
+    /// Takes this rank's part, in float, and returns the sum of all ranks' parts in the ranks' order, so that all ranks
+    /// get the same bits. The other ranks must sum the same parts in the same order. On the host it waits for the other
+    /// ranks. On a device it waits until they have queued their parts, not until the parts are computed.
     [[nodiscard]] virtual Tensor addUp(Tensor part) = 0;
 };
 
-/// The part of a stage's matrices that a rank holds, as in Shoeybi et al., "Megatron-LM" (2019): of the matrix of
-/// queries, keys and values the columns of the rank's heads, of attention's projection the rows of these heads, of the
-/// MLP's first matrix some columns and of its second one the corresponding rows. Normalisations, embeddings, the head,
-/// and biases that are added after a sum are whole on every rank.
+/// The part of a stage's matrices that a rank holds, as in Shoeybi et al., "Megatron-LM" (2019): for queries, keys and
+/// values, the columns of the rank's heads; for attention's projection, the rows of these heads; for the MLP's first
+/// matrix, some columns, and for its second, the corresponding rows. Normalisations, embeddings, the head, and biases
+/// that are added after a sum are whole on every rank.
 struct TensorShard {
-    int size = 1;              ///< number of ranks that share
+    int size = 1;              ///< number of ranks that share the stage
     int index = 0;             ///< index of this rank
     ShardSums* sums = nullptr; ///< needed if size is above 1
 };
@@ -38,31 +38,31 @@ struct Piece {
 };
 
 /// The data about one stage that the model needs. Two pipelines in opposite directions hold each part of the model
-/// twice:
-/// two stages with equal places.
+/// twice, in two stages with equal places.
 struct StageTask {
-    int place = 0;               ///< in its pipeline
+    int place = 0;               ///< place in its pipeline
     int places = 1;              ///< number of places in its pipeline
-    std::vector<Piece> pieces;   ///< the pieces that pass it, in the order in which their gradients are summed
-    int slices = 1;              ///< number of slices of each micro-batch's rows
-    int microbatches = 1;        ///< of the whole step over all replicas; gradient and loss are means over them
-    TensorShard shard{};         ///< the part of the stage on this rank; whole by default
+    std::vector<Piece> pieces;   ///< the pieces that pass through it, in the order in which their gradients are summed
+    int slices = 1;              ///< number of slices per micro-batch
+    int microbatches = 1;        ///< number in the whole step over all replicas; gradient and loss are means over them
+    TensorShard shard{};         ///< the part of the stage on this rank; the whole stage by default
     LayerWatch* watch = nullptr; ///< observes ops; null = none
 };
 
 /// The mapping of a schedule's micro-batches to the data, and the order in which gradients are summed, which affects
 /// float results.
 ///
-/// The data has m micro-batches. In one pipeline that numbers all of them, an op's number is the data's. Two pipelines
-/// may each number theirs from 0; so the data is ordered by the op's number first and by the pipeline second, which is
-/// the same if each number is used once.
+/// The data has m micro-batches. If there is one pipeline, which numbers all of them, an op's number is that in the
+/// data. Two pipelines may each number theirs from 0, so the data is ordered by the op's number first and by the
+/// pipeline second; the order is the same if each number is used once.
 ///
 /// The gradient of a stage is summed over its pieces by ascending micro-batch, and within a micro-batch from the last
-/// slice to the first (the order in which the gradients of a split sequence come). Two pipelines sum their gradients
-/// separately, and the first one's sum comes first. This order does not depend on the order of execution: a gradient
-/// that is ready early waits (see GradientSum). Replicas of the pipeline have m micro-batches each; the first one's
-/// come first in the data, and their sums are added in order. So all schedules of one pipeline with equal slices train
-/// to the same bits. Two pipelines, or slices, group the same terms differently and differ in the last bits.
+/// slice to the first, which is the order in which the gradients of a split sequence arrive. Two pipelines sum their
+/// gradients separately, and the sum of the first pipeline comes first. This order does not depend on the order of
+/// execution: a gradient that is ready early waits (see GradientSum). Replicas of the pipeline have m micro-batches
+/// each. Those of the first replica come first in the data, and the replicas' sums are added in order. All schedules of
+/// one pipeline with equal slices therefore train to the same bits. With two pipelines or different slices, the same
+/// terms are grouped differently, so results differ in the last bits.
 class DataPlan {
 public:
     /// `schedule` must be valid; the plan holds no reference to it.
@@ -77,17 +77,17 @@ public:
     [[nodiscard]] int slices() const { return slices_; }
     /// The pipeline of a stage.
     [[nodiscard]] int routeOf(Stage stage) const { return stage.value % routes(); }
-    /// The stage with the same part of the model in another pipeline.
+    /// The stage that holds the same part of the model in another pipeline.
     [[nodiscard]] Stage copyOf(Stage stage, int route) const { return Stage{stage.value - routeOf(stage) + route}; }
 
 private:
     struct Route {
-        std::vector<int> sample_of; ///< by the op's micro-batch; −1 = passes the other pipeline
+        std::vector<int> sample_of; ///< by the op's micro-batch; −1 = the micro-batch uses the other pipeline
         std::vector<Piece> pieces;  ///< in the order of the sum
     };
 
-    int microbatches_; ///< of a replica
-    int samples_ = 0;  ///< of a replica's data
+    int microbatches_; ///< number of micro-batches per replica
+    int samples_ = 0;  ///< number of samples in a replica's data
     int replicas_;
     int places_;
     int slices_ = 1;

@@ -8,8 +8,8 @@
 
 namespace bubblescope::runtime {
 
-// As in layers.cpp, matrices are stored as their transposes: the scores of a head, with a row per query, are the
-// column-major product Kᵀ·Q of Q and K as their rows lie in memory.
+// As in layers.cpp, matrices are used as their transposes: the scores of a head, with one row per query, are the
+// column-major product Kᵀ·Q of Q and K, whose rows are stored one after another.
 
 template <class T>
 float Attention<T>::scale() const {
@@ -27,7 +27,7 @@ std::int64_t Attention<T>::seen(std::span<const Buffer* const> earlier, std::int
 
 template <class T>
 int Attention<T>::headsAtOnce(std::int64_t rows, std::int64_t seen) const {
-    constexpr std::int64_t kCached = std::int64_t{24} << 20; // fits the caches of 40 to 60 MB of current large GPUs
+    constexpr std::int64_t kCached = std::int64_t{24} << 20; // fits the 40 to 60 MB caches of current large GPUs
     const std::int64_t one = rows * seen * static_cast<std::int64_t>(sizeof(float) + sizeof(T));
     return static_cast<int>(std::clamp<std::int64_t>(kCached / one, 1, shape_.heads));
 }
@@ -235,7 +235,7 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
     const bool sliced = !earlier.empty();
     WorkQueue& queue = layers_.queue();
     Buffer grad = layers_.take(tokens * 3 * width);
-    // The keys and values of a sequence in slices receive gradients from several slices, which are summed in float.
+    // The keys and values of a sequence in slices get gradients from several slices, which are summed in float.
     const std::int64_t keys = seen(earlier, rows);
     const std::int64_t at_once = fused() ? shape_.batch : 1; // sequences
     Buffer gathered_grad = sliced ? layers_.template take<float>(at_once * keys * 2 * width) : Buffer();
@@ -256,7 +256,8 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
         const GemmMatrix weights = factor(group.weights, group.seen, square);
         GemmMatrix weights_transposed = weights;
         weights_transposed.transposed = true;
-        // Values first, then the weights, whose memory becomes the gradient of the scores, then queries and keys.
+        // Values come first, then the weights, whose memory is reused for the gradient of the scores, then queries and
+        // keys.
         multiply(group, factor(out, width, each), weights_transposed, into(2), each, group.seen, group.rows,
                  out_storage);
         multiply(group, factor(group.values, 3 * width, each, true), factor(out, width, each),
@@ -269,7 +270,7 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
         multiply(group, factor(group.queries, 3 * width, each), weights_transposed, into(1), each, group.seen,
                  group.rows, out_storage);
         if (!sliced || group.first + group.heads < shape_.heads) return;
-        // The sequence is complete: the keys and values of each slice get their rows.
+        // The sequence is complete, so the keys and values of each slice get their rows.
         scatter(gathered_grad.as<float>(), sequence, earlier_grads, grad, rows);
     };
     if (fused()) {
@@ -430,7 +431,7 @@ void Head<T>::forward(const Buffer& input, const Buffer& targets, const PieceRow
     queue.launch(CrossEntropyKernel<T>{saved.logits_grad.template as<T>(), row_losses.as<float>(), logits.as<float>(),
                                        targets.as<int>(), tokens, vocabulary, 1.0F / static_cast<float>(all)});
     queue.launch(LossKernel{loss, row_losses.as<float>(), tokens, 1.0 / static_cast<double>(all)});
-    // A double is shown as two floats with its bits.
+    // A double is shown as two floats that contain its bits.
     layers_.place().show(CheckedTensor::Loss, static_cast<float*>(static_cast<void*>(loss)), 2);
     layers_.show(CheckedTensor::LogitsGradient, saved.logits_grad);
 }

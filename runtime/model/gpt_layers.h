@@ -8,7 +8,7 @@
 
 namespace bubblescope::runtime {
 
-/// The layout of a rank's queries, keys and values: for each token the queries of all its heads, then the keys, then
+/// The layout of a rank's queries, keys and values: for each token, the queries of all its heads, then the keys, then
 /// the values, `width` features each.
 struct AttentionShape {
     int batch = 1; ///< number of sequences
@@ -18,10 +18,10 @@ struct AttentionShape {
     [[nodiscard]] std::int64_t headWidth() const { return width / heads; }
 };
 
-/// Causal self-attention (Vaswani et al. 2017). If the device fuses it, all heads of all sequences are computed in one
-/// kernel without scores in memory. Otherwise the scores of several heads at a time are in scratch memory that fits a
-/// GPU's cache; the softmax weights are saved for the backward if the queue's traits request it, and recomputed
-/// otherwise. Either way a device's memory grows linearly with the tokens.
+/// Causal self-attention (Vaswani et al. 2017). If the device supports it, all heads of all sequences are computed in
+/// one fused kernel that keeps no scores in memory. Otherwise the scores of several heads at a time are held in scratch
+/// memory that fits a GPU's cache. The softmax weights are kept for the backward if the queue's traits request it, and
+/// recomputed otherwise. Unless the weights are kept, memory grows linearly with the number of tokens.
 template <class T>
 class Attention {
 public:
@@ -29,21 +29,21 @@ public:
 
     /// The data that attend() keeps for gradient().
     struct Saved {
-        const Buffer& attended; ///< what attend() returned
+        const Buffer& attended; ///< the result of attend()
         const Buffer& weights;
     };
-    /// Whether the device computes it in one piece.
+    /// True if the device computes attention in one kernel.
     [[nodiscard]] bool fused() const {
         return layers_.queue().device().fusesAttention(kStorage<T>, shape_.headWidth());
     }
 
-    /// `qkv` belongs to `tokens` rows, `earlier` to the preceding slices, in order. Fills `saved` with the softmax
-    /// weights (a row per query: batch, head, query, key) if they are saved, and where attention is fused with the
+    /// `qkv` holds `tokens` rows; `earlier` are those of the preceding slices, in order. Fills `saved` with the softmax
+    /// weights (one row per query: batch, head, query, key) if they are kept and, for fused attention, with the
     /// logarithms of their sums before division, in float.
     [[nodiscard]] Buffer attend(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens,
                                 Buffer& saved) const;
     /// The gradient of `qkv`, plus the gradient from later slices unless that is empty (keys and values in float).
-    /// Gradients of earlier slices are added to theirs. Overwrites the saved weights.
+    /// Gradients for earlier slices are added to their own gradients. Overwrites the kept weights.
     [[nodiscard]] Buffer gradient(const Buffer& output_grad, const Buffer& qkv, std::span<const Buffer* const> earlier,
                                   std::int64_t tokens, const Saved& saved, const Buffer& later_grad,
                                   std::span<Buffer* const> earlier_grads) const;
@@ -51,7 +51,7 @@ public:
 private:
     /// Several heads of one sequence.
     struct Group {
-        const T* queries = nullptr; ///< of the first head of the group
+        const T* queries = nullptr; ///< queries of the first head in the group
         const T* keys = nullptr;
         const T* values = nullptr;
         T* weights = nullptr;
@@ -61,16 +61,16 @@ private:
         int heads = 0;
     };
     struct Scratch {
-        Buffer gathered; ///< of one sequence, see gather()
+        Buffer gathered; ///< gathered data of one sequence, see gather()
         Buffer scores;
-        Buffer weights; ///< if they are not saved
+        Buffer weights; ///< weights that are not kept
     };
 
     [[nodiscard]] std::int64_t seen(std::span<const Buffer* const> earlier, std::int64_t rows) const;
     [[nodiscard]] int headsAtOnce(std::int64_t rows, std::int64_t seen) const;
     /// Copies queries, keys and values of all slices of a sequence, in order.
     void gather(T* to, int sequence, const Buffer& qkv, std::span<const Buffer* const> earlier) const;
-    /// Adds gradients of the keys and values of all slices of a sequence to those of each slice.
+    /// Adds gradients of the keys and values of all slices of a sequence to the gradients of each slice.
     void scatter(const float* gathered, int sequence, std::span<Buffer* const> earlier_grads, Buffer& grad,
                  std::int64_t rows) const;
     [[nodiscard]] AttentionSizes sizes(std::int64_t rows, std::int64_t seen) const;
@@ -100,18 +100,18 @@ class TransformerBlock {
 public:
     using Parts = BlockParts;
 
-    /// The data kept for a piece between its ops. F fills all of it except the gradients; I adds those of each part's
-    /// output and frees what only I needed. The inputs of linear layers are recomputed from the saved normalisations,
-    /// which is cheap and saves memory.
+    /// The data kept for a piece between its ops. F fills everything except the gradients; I adds the gradients of each
+    /// part's output and frees what only I needed. The inputs of linear layers are recomputed from the kept
+    /// normalisations, which is cheap and saves memory.
     struct Saved {
-        Normalised ln1; ///< until W; its deviations until I
-        Buffer qkv;     ///< until I
-        Buffer weights; ///< what attention saves of them, until I; empty if they are recomputed
+        Normalised ln1; ///< kept until W; its deviations until I
+        Buffer qkv;     ///< kept until I
+        Buffer weights; ///< data from attend(), kept until I; empty if it is recomputed
         Buffer attended;
         Normalised ln2;
-        Buffer hidden;                                  ///< before GELU
-        Buffer later_grad;                              ///< for keys and values, from later slices, in float
-        std::array<Buffer, Parts::kParts> output_grads; ///< from I to W
+        Buffer hidden;                                  ///< input of GELU
+        Buffer later_grad;                              ///< gradient of keys and values from later slices, in float
+        std::array<Buffer, Parts::kParts> output_grads; ///< kept from I to W
 
         [[nodiscard]] std::int64_t bytes() const;
     };
@@ -125,7 +125,7 @@ public:
     /// `earlier` are the preceding slices of the same sequences.
     [[nodiscard]] Buffer forward(Buffer input, std::int64_t tokens, std::span<Saved* const> earlier,
                                  Saved& saved) const;
-    /// The slices of a sequence come back from last to first.
+    /// Slices of a sequence must be passed from last to first.
     [[nodiscard]] Buffer backwardInput(Buffer output_grad, std::int64_t tokens, std::span<Saved* const> earlier,
                                        Saved& saved) const;
     void backwardWeight(const Saved& saved, std::int64_t tokens, GradientSum::Target target) const;
@@ -140,14 +140,14 @@ private:
 
 // The first and last layer of a GPT, with interfaces like TransformerBlock's.
 
-/// The first layer: the sum of the token's and the position's embedding. Its parameters are both tables; the gradient
-/// of its input equals that of its output.
+/// The first layer: the sum of the token embedding and the position embedding. Its parameters are the two tables; the
+/// gradient of its input equals that of its output.
 template <class T>
 class Embedding {
 public:
     explicit Embedding(const Layers<T>& layers) : layers_(layers) {}
 
-    /// `tokens`: one int per row.
+    /// `tokens` holds one int per row.
     [[nodiscard]] Buffer forward(const Buffer& tokens, const PieceRows& rows) const;
     void backwardWeight(const Buffer& tokens, const Buffer& output_grad, const PieceRows& rows,
                         GradientSum::Target target) const;
@@ -159,16 +159,16 @@ private:
     Layers<T> layers_;
 };
 
-/// The last layer: a normalisation, a linear layer that computes logits, and the cross-entropy with the following
-/// tokens. Its parameters are those of the first two.
+/// The last layer: a normalisation, a linear layer that computes logits, and the cross-entropy with the next tokens.
+/// Its parameters are those of the normalisation and the linear layer.
 template <class T>
 class Head {
 public:
     /// Activations of a piece that are kept between its ops.
     struct Saved {
-        Normalised normalised;  ///< until W; its deviations until I
-        Buffer logits_grad;     ///< until W
-        Buffer normalised_grad; ///< from I to W
+        Normalised normalised;  ///< kept until W; its deviations until I
+        Buffer logits_grad;     ///< kept until W
+        Buffer normalised_grad; ///< kept from I to W
 
         [[nodiscard]] std::int64_t bytes() const {
             return normalised.bytes() + logits_grad.bytes() + normalised_grad.bytes();
@@ -177,8 +177,8 @@ public:
 
     explicit Head(const Layers<T>& layers) : layers_(layers) {}
 
-    /// `targets`: one int per row. Writes the piece's share of its micro-batch's mean loss to `loss`; gradients are
-    /// those of this share.
+    /// `targets` holds one int per row. Writes the piece's share of its micro-batch's mean loss to `loss`; gradients
+    /// are those of this share.
     void forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved, double* loss) const;
     /// Fills `normalised_grad`.
     [[nodiscard]] Buffer backwardInput(const Saved& saved, Buffer& normalised_grad, const PieceRows& rows) const;

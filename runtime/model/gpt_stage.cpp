@@ -178,7 +178,7 @@ MemoryUse GptStage<T>::memory() const {
 
 template <class T>
 std::uint64_t GptStage<T>::digest(std::uint64_t hash) const {
-    if (queue_->device().sharesHostMemory()) { // the bytes themselves: independent of how the model is cut
+    if (queue_->device().sharesHostMemory()) { // the raw bytes, which do not depend on how the model is cut
         for (const float value : parameters_.toHost()) {
             for (unsigned shift = 0; shift < 32; shift += 8)
                 hash = fnv1a(hash, static_cast<unsigned char>(bitsOf(value) >> shift));
@@ -215,7 +215,7 @@ std::vector<typename GptStage<T>::Block::Saved*> GptStage<T>::earlierSlices(Piec
     return earlier;
 }
 
-// The layers of the stage. Each is shown to the watch, and captured if the watch requests it.
+// The layers of the stage. Each layer is shown to the watch, and captured if the watch requests it.
 
 template <class T>
 class GptStage<T>::Watched {
@@ -239,7 +239,7 @@ public:
         }
     }
 
-    /// To be filled with the inputs; null if nothing is captured.
+    /// The capture, to be filled with the inputs; null if nothing is captured.
     [[nodiscard]] CapturedGptLayer<T>* captured() { return captured_.get(); }
     [[nodiscard]] LayerPlace place() { return {queue_, queue_, sums_ ? &*sums_ : nullptr, watch_}; }
 
@@ -250,7 +250,7 @@ public:
         sum = queue_.pool().take(weights_.size * bytesOf(Storage::Float));
         queue_.device().copy(sum.template as<void>(), target.column + weights_.first, sum.bytes(), queue_.stream());
     }
-    /// Call it after that.
+    /// Call it afterwards.
     void endWeights(GradientSum::Target target) {
         place().show(CheckedTensor::WeightGradient, target.column + weights_.first, weights_.size);
     }

@@ -13,13 +13,14 @@
 namespace bubblescope::runtime {
 
 /// One stage of the GPT that ModelConfig describes, on an accelerator, with activations stored as T. Weights depend on
-/// (seed, number of the block in the whole model), data on (seed, step, micro-batch), so any cut of the same blocks
-/// into stages, and of stages into ranks, computes the same numbers. Slice i of k of a micro-batch of sequences of n
-/// tokens has their tokens i·n/k … (i+1)·n/k − 1. Attention sees the preceding slices, which therefore must pass a
-/// stage in order, and come back in the opposite order. If ranks share the stage, each has a GptStage, see TensorShard;
-/// parameters that all of them hold stay bit-identical, because all compute them from equal numbers.
+/// the seed and the block's number in the whole model, data on the seed, step and micro-batch. However the blocks are
+/// cut into stages, and the stages assigned to ranks, the same numbers are computed. If micro-batches of sequences of n
+/// tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1. Attention uses the preceding slices,
+/// so slices must pass through a stage in order, and return in the opposite order. If ranks share the stage, each has a
+/// GptStage, see TensorShard. Parameters held by all of them stay bit-identical, because all ranks compute them from
+/// equal numbers.
 ///
-/// One call per op. Calls queue their work and return; on the CPU the work is done then. Tensors of activations and
+/// Each op is one call. Calls queue their work and return; on the CPU the work is then done. Tensors of activations and
 /// gradients that it takes and returns belong to its queue.
 template <class T>
 class GptStage final : public StageModel {
@@ -40,10 +41,10 @@ public:
     [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] LayerRange layers() const override;
-    /// Shows the rounded copy for products too, if there is one.
+    /// Also shows the rounded copy used by products, if there is one.
     void showWeights(int layer, LayerProbe& probe) override;
     void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
-    /// On a device with its own memory, a digest that is computed there. Waits for the device.
+    /// On a device with its own memory, returns a digest that is computed there. Waits for the device.
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
     [[nodiscard]] StageParameters<T>& parameters() { return parameters_; }
@@ -55,21 +56,21 @@ private:
     /// The data kept for a piece between its ops.
     struct SavedActivations {
         std::vector<typename Block::Saved> blocks;
-        Buffer tokens; ///< on the first and last stage; not counted, because they are data
+        Buffer tokens; ///< on the first and last stage; not counted as activations, because they are data
         Buffer targets;
-        Buffer embedding_grad;        ///< on the first stage, from I to W
+        Buffer embedding_grad;        ///< on the first stage, kept from I to W
         typename Head<T>::Saved head; ///< on the last stage
-        bool returned = false;        ///< whether I has run
+        bool returned = false;        ///< true if I has run
 
         [[nodiscard]] std::int64_t bytes() const;
     };
-    /// A part of a layer while it is computed, and its captured copy if the watch asks for one.
+    /// A part of a layer while it is being computed, with its captured copy if the watch asks for one.
     class Watched;
 
     [[nodiscard]] PieceRows rowsOf(Piece piece) const;
     [[nodiscard]] std::int64_t tokens(Piece piece) const { return rowsOf(piece).tokens(); }
     [[nodiscard]] int headsHere() const { return config_.heads / task_.shard.size; }
-    // Layer numbers of a watch (LayerCall).
+    // The layer number of a block for a watch (LayerCall).
     [[nodiscard]] int blockNumber(std::size_t i) const {
         return 1 + config_.layersBefore(task_.place) + static_cast<int>(i);
     }
@@ -85,10 +86,10 @@ private:
         return Head<T>(Layers<T>(place, parametersOf(headNumber())));
     }
 
-    /// The tensor that a neighbour would send.
+    /// A tensor of the shape that a neighbour would send.
     [[nodiscard]] Tensor blank(Piece piece) const;
     void makeTokens(Piece piece, SavedActivations& saved) const;
-    // Each shows its results to the watch.
+    // Each of these functions shows its results to the watch.
     [[nodiscard]] Buffer forwardEmbedding(Piece piece, const SavedActivations& saved);
     [[nodiscard]] Buffer forwardBlock(Piece piece, std::size_t i, Buffer input, SavedActivations& saved);
     void forwardHead(Piece piece, Buffer input, SavedActivations& saved);
@@ -108,12 +109,12 @@ private:
     bool first_;
     bool last_;
     StageParameters<T> parameters_;
-    std::optional<KnownComputation<T>> known_; ///< from the first known answer on
+    std::optional<KnownComputation<T>> known_; ///< created for the first known answer
     GradientSum gradients_;
     Buffer text_copy_;                    ///< on the first and last stage, if the device cannot read host memory
-    const unsigned char* text_ = nullptr; ///< where the device reads it
+    const unsigned char* text_ = nullptr; ///< address from which the device reads the text
     Buffer losses_;                       ///< on the last stage: each piece's share of its micro-batch's loss
-    std::vector<bool> has_loss_;          ///< by piece, since takeLoss()
+    std::vector<bool> has_loss_;          ///< by piece, for pieces since takeLoss()
     std::map<Piece, SavedActivations> saved_;
     std::int64_t saved_bytes_ = 0;
     std::int64_t step_ = 0;

@@ -14,15 +14,15 @@ struct KnownAnswer {
 };
 
 /// A matrix product, sums of columns, and a copy, computed by the code that layers use. Their inputs are small
-/// integers, so that every sum is exact in single precision: the result does not depend on the order of additions, and
-/// is equal on every machine and device.
+/// integers, so every sum is exact in single precision: the result does not depend on the order of additions, and is
+/// equal on every machine and device.
 [[nodiscard]] std::span<const KnownAnswer> knownAnswers();
 
 /// Computes known answers on a device, from factors stored as T. The results are in float and column-major.
 template <class T>
 class KnownComputation {
 public:
-    /// Copies the inputs to the device; waits for it.
+    /// Copies the inputs to the device and waits for that.
     explicit KnownComputation(WorkQueue& on);
 
     /// Computes one answer and shows it.
@@ -33,7 +33,7 @@ private:
     Buffer rows_;  ///< row-major, as T
     Buffer exact_; ///< column-major, as float
     Buffer weight_;
-    Buffer bias_; ///< one row of it for each row of the product, as float
+    Buffer bias_; ///< one row for each row of the product, as float
 };
 
 } // namespace bubblescope::runtime

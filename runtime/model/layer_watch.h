@@ -11,14 +11,14 @@ namespace bubblescope::runtime {
 /// The part of a layer that is computed in one call.
 enum class LayerPart : std::uint8_t { Forward, InputGradient, WeightGradient };
 
-/// Layers are numbered over the whole model: 0 is the embedding, the blocks follow, and the last one is the head with
-/// the loss.
+/// Identifies a call. Layers are numbered over the whole model: 0 is the embedding, the blocks follow, and the last one
+/// is the head with the loss.
 struct LayerCall {
     LayerPart part = LayerPart::Forward;
     int layer = 0;
 };
 
-/// The layers of a stage, from `first` on.
+/// The layers of a stage, starting at `first`.
 struct LayerRange {
     int first = 0;
     int count = 0;
@@ -26,7 +26,7 @@ struct LayerRange {
     [[nodiscard]] bool holds(int layer) const { return first <= layer && layer < first + count; }
 };
 
-/// Is shown every tensor that a layer computes, after its computation and before its use.
+/// Receives every tensor that a layer computes, after its computation and before its use.
 class LayerProbe {
 public:
     virtual ~LayerProbe() = default;
@@ -38,8 +38,8 @@ public:
     }
 };
 
-/// A part of a layer with all inputs that are needed to compute it again, any number of times and without side effects:
-/// by the same code on the same inputs, with the same calls of a probe.
+/// A part of a layer with all inputs needed to compute it again, any number of times and without side effects: with the
+/// same code, the same inputs, and the same calls of a probe.
 class ReexecutableLayer {
 public:
     ReexecutableLayer() = default;
@@ -48,12 +48,13 @@ public:
     virtual ~ReexecutableLayer() = default;
 
     virtual void run(LayerProbe& probe) const = 0;
-    /// Memory that it holds: without the stage's weights, unless it has copied them.
+    /// Memory that it holds, excluding the stage's weights unless it has copied them.
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
-    /// Copies the weights: from then on several threads may run it, also after the weights have changed. A second call
-    /// has no effect.
+    /// Copies the weights. From then on several threads may run it, even after the stage's weights have changed. A
+    /// second call has no effect.
     virtual void detach() = 0;
-    /// Serialises it, with the weights, for another process. Returns false if it cannot leave this one, as on a device.
+    /// Serialises it, with the weights, for another process. Returns false if it cannot leave this process, for example
+    /// because it is on a device.
     [[nodiscard]] virtual bool pack(WireWriter& /*wire*/) const { return false; }
 };
 

@@ -5,7 +5,8 @@
 
 namespace bubblescope::runtime {
 
-// A matrix with a row per token is the transpose of a column-major matrix: y = x·W + b is computed as yᵀ = Wᵀ·xᵀ + b.
+// A matrix with one row per token is the transpose of a column-major matrix, so y = x·W + b is computed as yᵀ = Wᵀ·xᵀ +
+// b.
 
 template <class T>
 Gemm Layers<T>::forward(std::size_t part, const Buffer& input, std::int64_t tokens) const {
@@ -38,7 +39,7 @@ void Layers<T>::applyOnto(Buffer& output, std::size_t part, const Buffer& input,
         Buffer own = take<float>(tokens * columns(part));
         gemm.result.data = own.as<void>();
         gemm.out = Storage::Float;
-        gemm.bias = nullptr; // added once, not on every rank
+        gemm.bias = nullptr; // added on one rank only
         queue().device().multiply(gemm, queue().stream());
         const Buffer sum = addUp(std::move(own), tokens, columns(part));
         queue().launch(

@@ -14,11 +14,11 @@ namespace bubblescope::runtime {
 template <class T>
 constexpr Storage kStorage = sizeof(T) == sizeof(float) ? Storage::Float : Storage::Bf16;
 
-/// The rows of a piece: `batch` sequences one after the other, of each the positions from `begin` on.
+/// The rows of a piece: `batch` sequences one after another, with the positions of each starting at `begin`.
 struct PieceRows {
     int batch = 1;
     int begin = 0;
-    int length = 0;   ///< number of positions of the piece in each sequence
+    int length = 0;   ///< number of the piece's positions in each sequence
     int sequence = 0; ///< number of positions of a whole sequence
 
     [[nodiscard]] std::int64_t tokens() const { return std::int64_t{batch} * length; }
@@ -32,7 +32,7 @@ struct Normalised {
     [[nodiscard]] std::int64_t bytes() const { return values.bytes() + inverse_deviations.bytes(); }
 };
 
-/// Sums the parts of a matrix that ranks have computed, in float. All ranks make the calls in the same order.
+/// Sums the parts of a matrix that several ranks have computed, in float. All ranks make the calls in the same order.
 class PartSums {
 public:
     virtual ~PartSums() = default;
@@ -43,9 +43,9 @@ public:
 /// The context of a layer's computation.
 struct LayerPlace {
     ComputeQueue& rank;
-    WorkQueue& on;               ///< the queue of the rank or that of its checks
-    PartSums* sums = nullptr;    ///< connects the ranks that share the stage; null if it is whole
-    LayerProbe* probe = nullptr; ///< is shown the results; null = none
+    WorkQueue& on;               ///< the rank's queue or the queue of its checks
+    PartSums* sums = nullptr;    ///< connects the ranks that share the stage; null if the stage is not shared
+    LayerProbe* probe = nullptr; ///< receives the results; null = none
 
     template <class U>
     void show(CheckedTensor tensor, U* values, std::int64_t count) const {
@@ -60,13 +60,13 @@ struct LayerPlace {
     }
 };
 
-/// The operations of a transformer's layers, each as forward, gradient of the input and gradient of the weights, so
-/// that schedules can run the last two separately. Matrices have a row per token and are stored as T. Results depend on
-/// the arguments alone.
+/// The operations of a transformer's layers. Each has a forward, a gradient of the input and a gradient of the weights,
+/// so that schedules can run the last two separately. Matrices have one row per token and are stored as T. Results
+/// depend only on the arguments.
 template <class T>
 class Layers {
 public:
-    /// `parameters` of one layer; its parts are numbered from 0.
+    /// `parameters` are those of one layer, with its parts numbered from 0.
     Layers(const LayerPlace& place, const ParameterView<T>& parameters) : place_(place), parameters_(parameters) {}
 
     [[nodiscard]] const LayerPlace& place() const { return place_; }
@@ -89,12 +89,12 @@ public:
         return queue().pool().take(count * static_cast<std::int64_t>(sizeof(U)));
     }
 
-    /// Number of output features of a part, on this rank.
+    /// Number of output features of a part on this rank.
     [[nodiscard]] std::int64_t columns(std::size_t part) const { return parameters_.part(part).columns; }
 
-    // Linear layers: y = x·weight + bias. If a rank holds only some rows of the weight, its result is a part of a sum;
-    // so is the input gradient if it holds only some columns. Then applyOnto() and inputGradient() sum over the ranks,
-    // in float.
+    // Linear layers: y = x·weight + bias. If a rank holds only some rows of the weight, its result is only a part of a
+    // sum; the same is true of the input gradient if it holds only some columns. In these cases applyOnto() and
+    // inputGradient() sum over the ranks, in float.
     [[nodiscard]] Buffer apply(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     /// Adds the result to `output`.
     void applyOnto(Buffer& output, std::size_t part, const Buffer& input, std::int64_t tokens) const;
@@ -110,7 +110,7 @@ public:
         Normalised normalised;
         Buffer scaled;
     };
-    /// Both for a part, and shows the normalised values. In one pass, unless an observer may change them.
+    /// Does both for a part, and shows the normalised values. Uses one pass, unless an observer may change the values.
     [[nodiscard]] NormalisedInput normaliseAndScale(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
     /// Adds `beside`, unless it is empty.
@@ -121,7 +121,7 @@ public:
 
     // GELU.
     [[nodiscard]] Buffer gelu(const Buffer& before) const;
-    /// Replaces the gradient of the output by that of the input.
+    /// Replaces the gradient of the output with that of the input.
     void geluGradient(Buffer& grad, const Buffer& before) const;
 
 private:
@@ -129,7 +129,7 @@ private:
     [[nodiscard]] bool summed(std::size_t part, PartLayout::Cut cut) const {
         return place_.sums != nullptr && parameters_.part(part).cut == cut;
     }
-    /// The sum over all ranks of this rank's part, in float.
+    /// The sum of all ranks' parts, of which `part` is this rank's, in float.
     [[nodiscard]] Buffer addUp(Buffer part, std::int64_t tokens, std::int64_t columns) const;
 
     LayerPlace place_;

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] std::uint64_t digest() const { return digest_.value(); }
     /// Empty if only the digest was requested. Waits for the device.
     [[nodiscard]] std::vector<float> values() const;
-    /// Device memory that holds the values.
+    /// Size of the device memory that holds the values.
     [[nodiscard]] std::int64_t bytes() const { return values_.bytes(); }
     [[nodiscard]] const DeviceDigest& slot() const { return digest_; }
 
@@ -44,17 +44,17 @@ struct ShownTensor {
     std::int64_t count = 0;
     std::shared_ptr<const DeviceSnapshot> late; ///< provides digest and values on a device; null on the host
 
-    // These wait for the device, if there is one.
+    // These functions wait for the device, if there is one.
     [[nodiscard]] std::uint64_t digestNow() const { return late ? late->digest() : digest; }
     [[nodiscard]] std::vector<float> valuesNow() const { return late ? late->values() : values; }
-    /// Memory held for the values.
+    /// Size of the memory that holds the values.
     [[nodiscard]] std::int64_t bytes() const {
         return late ? late->bytes() : static_cast<std::int64_t>(values.size() * sizeof(float));
     }
 };
 
-/// A tensor that has just been computed, on the host or a device, valid for the duration of a call. On a device
-/// operations on it are queued after its computation.
+/// A tensor that has just been computed, on the host or a device. Valid during a call. On a device, operations on it
+/// are queued after its computation.
 class LiveTensor {
 public:
     LiveTensor() = default;
@@ -64,10 +64,9 @@ public:
 
     [[nodiscard]] virtual std::int64_t count() const = 0;
     /// Flips a bit of a number; bit 0 is the lowest, and numbers are counted in memory order. In 16-bit numbers, bits
-    /// are counted as in the floats that they are the upper half of; bits of the lower half are mapped to the upper
-    /// half.
+    /// are counted as in the float whose upper half they are; bits of the lower half are mapped to the upper half.
     virtual void flip(std::int64_t element, std::int64_t bit) = 0;
-    /// Flips the lowest bit of about half of the numbers; `chance` selects them.
+    /// Flips the lowest bit of about half of the numbers, which `chance` selects.
     virtual void disturb(std::uint64_t chance) = 0;
     /// Records its digest, and its values if requested.
     [[nodiscard]] virtual ShownTensor show(CheckedTensor tensor, bool with_values) = 0;
@@ -87,8 +86,8 @@ private:
     std::int64_t count_;
 };
 
-/// Numbers in the memory of a rank's device. Operations on them are queued on `on`: the rank's stream or that of its
-/// checks.
+/// Numbers in the memory of a rank's device. Operations on them are queued on `on`, which is the rank's stream or that
+/// of its checks.
 class DeviceTensor final : public LiveTensor {
 public:
     DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)

@@ -20,16 +20,16 @@ struct AdamWConfig {
     float weight_decay = 0.1F;
 };
 
-/// The model that is trained: a GPT over byte tokens with learned positions, cut into one stage for each place in the
-/// pipeline (p·v, or p·v/2 if two pipelines hold it twice). The first stage has the embeddings, the last one a final
-/// normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
+/// The model to train: a GPT over byte tokens with learned positions, cut into one stage for each place in the pipeline
+/// (p·v places, or p·v/2 if two pipelines hold the model twice). The first stage has the embeddings; the last one has a
+/// final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
 struct ModelConfig {
     int width = 32;           ///< features of a token; a multiple of `heads`
     int heads = 2;            ///< attention heads
-    int sequence = 16;        ///< tokens of a sequence
-    int batch = 1;            ///< sequences in a micro-batch
+    int sequence = 16;        ///< tokens per sequence
+    int batch = 1;            ///< sequences per micro-batch
     int layers_per_stage = 1; ///< transformer blocks in each chunk
-    std::vector<int> cut;     ///< blocks by place in the pipeline, instead of `layers_per_stage`; empty = even
+    std::vector<int> cut;     ///< blocks for each place in the pipeline, instead of `layers_per_stage`; empty = even
     AdamWConfig optimizer;
     std::uint64_t seed = 1;
     std::shared_ptr<const TextData> text = TextData::demo();
@@ -46,8 +46,8 @@ struct ModelConfig {
     }
 };
 
-/// Models of a run's own, from one that trains in seconds on a CPU to some that fill a large GPU. 0 layers = one per
-/// stage. The vocabulary is always the bytes.
+/// Built-in models, from one that trains in seconds on a CPU to some that fill a large GPU. 0 layers = one per stage.
+/// The vocabulary is always the 256 byte values.
 [[nodiscard]] std::span<const ModelPreset> trainedModels();
 
 } // namespace bubblescope::runtime

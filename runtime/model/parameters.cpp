@@ -14,7 +14,7 @@ namespace {
 struct Runs {
     std::int64_t first = 0;
     std::int64_t length = 0;
-    std::int64_t stride = 0; ///< distance between the begins of two runs
+    std::int64_t stride = 0; ///< distance between the beginnings of two runs
 };
 
 Runs runsOf(const PartLayout& whole, const FlatPart& own, const TensorShard& shard) {
@@ -177,7 +177,7 @@ GradientSum::Target GradientSum::begin(Piece piece) {
 
 void GradientSum::end(Piece piece) {
     if (!isNext(piece)) return;
-    if (!queue_.traits().separate_gradients) ++next_; // already included in the sum
+    if (!queue_.traits().separate_gradients) ++next_; // it is already included in the sum
     while (next_ < order_.size()) {
         const auto waiting = early_.find(order_[next_]);
         if (waiting == early_.end()) return;
@@ -196,7 +196,7 @@ void GradientSum::add(Buffer next) {
 
 Buffer GradientSum::take() {
     if (next_ != order_.size() || !early_.empty()) throw std::logic_error("a micro-batch's weight gradient is missing");
-    if (order_.empty()) sum_ = zeros(); // no micro-batch passes here
+    if (order_.empty()) sum_ = zeros(); // no micro-batch passes through this stage
     next_ = 0;
     return std::move(sum_);
 }

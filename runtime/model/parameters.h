@@ -13,16 +13,16 @@
 
 namespace bubblescope::runtime {
 
-/// The position of a parameter's weights and bias in the single column of all parameters of a stage. Weights are
-/// column-major; each parameter begins at a suitably aligned address.
+/// The position of a parameter's weights and bias in the single column that holds all parameters of a stage. Weights
+/// are column-major; each parameter begins at a suitably aligned address.
 struct FlatPart {
-    PartLayout::Cut cut = PartLayout::Cut::Whole; ///< how ranks that share the stage divide it; sizes are this rank's
+    PartLayout::Cut cut = PartLayout::Cut::Whole; ///< division among the ranks that share the stage; sizes are per rank
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t weight = 0; ///< index of the first value
     std::int64_t bias = 0;
     std::int64_t bias_size = 0;
-    bool decays = false; ///< whether the weights decay
+    bool decays = false; ///< true if weight decay applies
 
     [[nodiscard]] std::int64_t weightSize() const { return rows * columns; }
 };
@@ -35,12 +35,12 @@ struct FlatLayout {
 /// `alignment`: see ComputeQueue::Traits.
 [[nodiscard]] FlatLayout flatLayout(const ModelConfig& config, const StageTask& task, std::int64_t alignment);
 
-/// Some parameters of a stage, such as those of a layer. Positions are relative to `exact` and `rounded`.
+/// Some parameters of a stage, such as those of one layer. Positions are relative to `exact` and `rounded`.
 template <class T>
 struct ParameterView {
     std::span<const FlatPart> parts;
     float* exact = nullptr;
-    T* rounded = nullptr; ///< read by products; the exact values if T is float
+    T* rounded = nullptr; ///< the values used in products; the exact values if T is float
 
     [[nodiscard]] const FlatPart& part(std::size_t index) const { return parts[index]; }
     [[nodiscard]] float* weight(std::size_t index) const { return exact + parts[index].weight; }
@@ -49,12 +49,12 @@ struct ParameterView {
     [[nodiscard]] T* roundedBias(std::size_t index) const { return rounded + parts[index].bias; }
 };
 
-/// The parameters of one stage on a device: exact values for the optimizer, and the values that products read, which
-/// are the same memory if T is float and a rounded copy if it is Bf16.
+/// The parameters of one stage on a device: exact values for the optimizer, and the values used in products. If T is
+/// float, both are the same memory; if it is Bf16, the latter are a rounded copy.
 template <class T>
 class StageParameters {
 public:
-    /// Initialises the weights according to stageLayout(): with the same bits on every device.
+    /// Initialises the weights according to stageLayout(), with the same bits on every device.
     StageParameters(ComputeQueue& queue, const ModelConfig& config, const StageTask& task);
 
     [[nodiscard]] const FlatPart& part(std::size_t index) const { return parts_[index]; }
@@ -67,7 +67,7 @@ public:
     }
     [[nodiscard]] ParameterView<T> view() const { return view(0, parts_.size()); }
 
-    /// Allocates what the optimizer keeps; done by the first step otherwise.
+    /// Allocates the optimizer's moments, which the first step would otherwise do.
     void prepareSteps();
     /// One AdamW step with the mean of the `microbatches` gradients in `sum`.
     void step(const float* sum, int microbatches);
@@ -78,10 +78,10 @@ public:
     [[nodiscard]] std::int64_t optimizerBytes() const { return first_.bytes() + second_.bytes(); }
     /// The digest (core/aadiff/digest.h) of the column. Waits for the device.
     [[nodiscard]] std::uint64_t digest() const;
-    /// Whether products read a rounded copy.
+    /// True if products use a rounded copy.
     [[nodiscard]] bool hasRounded() const { return !rounded_.empty(); }
-    /// The values without gaps, in the order of stageLayout(), of this column or of one of gradients. Waits for the
-    /// device.
+    /// The values of this column, or of a column of gradients, without gaps and in the order of stageLayout(). Waits
+    /// for the device.
     [[nodiscard]] std::vector<float> toHost(const float* column) const;
     [[nodiscard]] std::vector<float> toHost() const { return toHost(exact_.as<float>()); }
     /// The inverse, for tests.
@@ -96,7 +96,7 @@ private:
     std::int64_t size_ = 0;
     Buffer exact_;
     Buffer rounded_; ///< only if T is not float
-    Buffer first_;   ///< moments; allocated in the first step
+    Buffer first_;   ///< moments; allocated by the first step
     Buffer second_;
     std::int64_t steps_ = 0;
 };
@@ -108,10 +108,10 @@ struct FlatRun {
 };
 [[nodiscard]] FlatRun runOf(const FlatPart& first, const FlatPart& last);
 
-/// Sums the gradients of a step's pieces in the order of DataPlan, whatever the order in which they are computed: float
-/// sums depend on the order, and schedules differ in it. The kernels that compute a gradient in its turn add it to the
-/// sum directly, or from separate memory (ComputeQueue::Traits::separate_gradients); an early gradient is kept in
-/// separate memory until its turn.
+/// Sums the gradients of a step's pieces in the order of DataPlan, in whatever order they are computed, because float
+/// sums depend on the order and schedules differ in it. If it is a gradient's turn, the kernels that compute it add it
+/// to the sum, either directly or from separate memory (ComputeQueue::Traits::separate_gradients); an early gradient is
+/// kept in separate memory until its turn.
 class GradientSum {
 public:
     GradientSum(ComputeQueue& queue, std::vector<Piece> order, std::int64_t size)
@@ -121,11 +121,11 @@ public:
         float* column;
         bool accumulate; ///< add to the previous content
     };
-    /// The target of the piece's gradient. To be followed by end() with the same piece.
+    /// The target of the piece's gradient. Call end() with the same piece afterwards.
     [[nodiscard]] Target begin(Piece piece);
     void end(Piece piece);
 
-    /// The sum over all pieces, which must all have been added. Then starts over.
+    /// Returns the sum over all pieces, which must all have been added, and starts over.
     [[nodiscard]] Buffer take();
 
     /// Bytes of the sum and of early gradients, between ops.

@@ -8,12 +8,12 @@ namespace bubblescope::runtime {
 std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task) {
     using Block = BlockParts;
     const std::int64_t width = config.width;
-    // A standard deviation of 0.02 as in GPT-2; weights that add to the residual stream are scaled down by the root of
-    // the number of such additions.
+    // Gives a standard deviation of 0.02, as in GPT-2. Weights that add to the residual stream are scaled down by the
+    // square root of the number of such additions.
     const float scale = 0.02F * std::sqrt(3.0F);
     const int layers = config.layersBefore(task.places);
     const float residual = scale / std::sqrt(2.0F * static_cast<float>(std::max(layers, 1)));
-    constexpr std::uint64_t kEnds = std::uint64_t{1} << 40U; // beyond the numbers of all blocks
+    constexpr std::uint64_t kEnds = std::uint64_t{1} << 40U; // above the numbers of all blocks
 
     std::vector<PartLayout> parts;
     const auto table = [&](std::uint64_t name, std::int64_t rows) {

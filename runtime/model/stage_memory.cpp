@@ -22,7 +22,7 @@ std::int64_t weightsOf(const ModelConfig& model, const StageTask& task) {
 StageMemory memoryOf(const ModelConfig& model, const StageTask& task) {
     const std::int64_t shared = task.shard.size;
     const std::int64_t tokens = std::int64_t{model.batch} * model.sequence;
-    const std::int64_t hidden = tokens * model.width; // of one activation
+    const std::int64_t hidden = tokens * model.width; // size of one activation
     const std::int64_t layers = model.layersAt(task.place);
     const std::int64_t attention = tokens * model.sequence * model.heads / shared;
     const std::int64_t logits = tokens * TextData::kVocabulary;
@@ -35,7 +35,7 @@ StageMemory memoryOf(const ModelConfig& model, const StageTask& task) {
         until_weights += 2 * hidden + logits;
     }
     const std::int64_t weights = weightsOf(model, task);
-    const std::int64_t parts = 2 * (shared - 1) * hidden; // of a sum, to and from the other ranks
+    const std::int64_t parts = 2 * (shared - 1) * hidden; // parts of a sum, to and from the other ranks
     const std::int64_t input_half = parts + 2 * hidden + 12 * hidden / shared;
     const std::int64_t weight_half = weights + hidden + 4 * hidden / shared;
 

@@ -6,9 +6,10 @@
 
 namespace bubblescope::runtime {
 
-/// The memory model of the GPT that runs on the CPU: what a rank holds for each stage of the schedule if `tensor_ranks`
-/// ranks share it, and what its ops need in addition. In bytes of 32-bit numbers. With n tokens in a micro-batch, width
-/// h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, in numbers:
+/// The memory model of the GPT on the CPU: the memory that a rank holds for each stage of the schedule if
+/// `tensor_ranks` ranks share it, and the extra memory that its ops need. Sizes are in bytes of 32-bit numbers. With n
+/// tokens per micro-batch, width h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, the sizes in
+/// numbers are:
 ///
 ///     weights of a layer    12h²/t + 7h/t + 6h    (matrices, biases of cut columns; norms, biases behind a sum)
 ///     kept of a layer       F to I: 2n + 2nh + 8nh/t + ans/t    I to W: 6nh + 12nh/t
@@ -20,8 +21,8 @@ namespace bubblescope::runtime {
 ///                           parts as F has them, and W's gradients, as large as the weights, with nh + 4nh/t
 ///
 /// Not included: gradients that wait for their turn in the sum (GradientSum), messages in transfer, and the optimizer's
-/// step. The latter runs when no activations are held; it needs two more copies of the gradients, and three for each
-/// other copy of the model with which it exchanges them.
+/// step. The optimizer's step runs when no activations are held; it needs two more copies of the gradients, and three
+/// for each other copy of the model with which it exchanges them.
 [[nodiscard]] MemoryModel memoryModelOf(const ModelConfig& model, const Schedule& schedule, int tensor_ranks = 1);
 
 } // namespace bubblescope::runtime

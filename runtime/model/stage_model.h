@@ -11,12 +11,12 @@
 
 namespace bubblescope::runtime {
 
-/// Bytes held for training, without the data.
+/// Memory held for training in bytes, excluding the data.
 struct MemoryUse {
     std::int64_t weights = 0;
-    std::int64_t gradients = 0;   ///< of the weights: the sum, and gradients that wait for their turn to be added
-    std::int64_t optimizer = 0;   ///< its moments
-    std::int64_t activations = 0; ///< kept by forward and backward for later ops of their piece
+    std::int64_t gradients = 0;   ///< of the weights: the sum, and gradients that wait to be added
+    std::int64_t optimizer = 0;   ///< the optimizer's moments
+    std::int64_t activations = 0; ///< kept by forward and backward for later ops of the same piece
 
     [[nodiscard]] std::int64_t total() const { return weights + gradients + optimizer + activations; }
 
@@ -29,8 +29,8 @@ struct MemoryUse {
     }
 };
 
-/// The maths of one stage, with one call per op of the engine. The stage keeps what its backward needs. Used by one
-/// thread at a time. Failures are exceptions, which the engine turns into the run's Error.
+/// The maths of one stage, with one call per op of the engine. The stage keeps the data that its backward needs. Used
+/// by one thread at a time. Failures are reported as exceptions, which the engine turns into the run's Error.
 class StageModel {
 public:
     virtual ~StageModel() = default;
@@ -43,30 +43,30 @@ public:
     /// gradient of the input.
     [[nodiscard]] virtual Tensor backwardInput(Piece piece, Tensor output_grad) = 0;
 
-    /// W, or the second half of B; frees what is kept of the piece.
+    /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
-    /// Rehearses a step before the first one, on meaningless input: each op of the step once, in the schedule's order.
-    /// This makes a device load its code and allocate its memory, which might later wait for a transfer to a peer.
-    /// Nothing of it remains after endRehearsal(); watches do not see it. Sums over the ranks that share the stage only
-    /// take this rank's part.
+    /// Rehearses a step before the first one, on meaningless input: call it for each op of the step once, in the
+    /// schedule's order. This makes a device load its code and allocate its memory early; later, that might have to
+    /// wait for a transfer to a peer. Nothing of it remains after endRehearsal(); watches do not observe it. Sums over
+    /// the ranks that share the stage use only this rank's part.
     virtual void rehearse(OpKind /*kind*/, Piece /*piece*/) {}
     virtual void endRehearsal() {}
 
-    /// The gradients of all parameters, summed over the stage's pieces in the order of DataPlan, as one column. Then
-    /// starts over.
+    /// Returns the gradients of all parameters, summed over the stage's pieces in the order of DataPlan, as one column,
+    /// and starts over.
     [[nodiscard]] virtual Tensor takeGradient() = 0;
 
-    /// O: one step with the mean of the micro-batch gradients in `sum`.
+    /// O: one optimizer step with the mean of the micro-batch gradients in `sum`.
     virtual void applyGradient(const Tensor& sum) = 0;
 
     /// The stage's share of the mean loss over all micro-batches since the last call; 0 on stages without a loss.
     [[nodiscard]] virtual double takeLoss() = 0;
 
-    /// How often an op of this kind sums over the ranks that share the stage.
+    /// The number of times that an op of this kind sums over the ranks that share the stage.
     [[nodiscard]] virtual int sumsIn(OpKind /*kind*/) const { return 0; }
 
-    /// The current use of memory, between two calls. Cheap.
+    /// The current memory use, between two calls. Cheap.
     [[nodiscard]] virtual MemoryUse memory() const = 0;
 
     /// The layers that a watch (see StageTask) observes; none if the backend cannot run a single layer.
@@ -82,7 +82,7 @@ public:
     [[nodiscard]] virtual std::uint64_t digest(std::uint64_t hash) const = 0;
 };
 
-/// Makes stage models; called once per stage, on the thread of the rank that holds it.
+/// Creates stage models; called once per stage, on the thread of the rank that holds it.
 using StageFactory = std::function<std::unique_ptr<StageModel>(const StageTask&)>;
 
 } // namespace bubblescope::runtime

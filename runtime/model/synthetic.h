@@ -9,7 +9,7 @@ namespace bubblescope::runtime {
 /// (seed, stream, index, i). Equal on every machine.
 class Synthetic {
 public:
-    /// The purpose of numbers; different streams never share any.
+    /// The purpose of the numbers; different streams never share numbers.
     enum class Stream : std::uint64_t { Weights = 1, Data = 2, Faults = 3 };
 
     explicit Synthetic(std::uint64_t seed) : seed_(seed) {}

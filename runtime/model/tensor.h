@@ -59,13 +59,13 @@ struct DeviceArrival {
     }
 
     Accelerator& device;
-    Accelerator::Event begin; ///< the receiver was ready
-    Accelerator::Event end;   ///< the data were there
-    Buffer stamp;             ///< 8 bytes with the device's time of the end; only on paced runs
+    Accelerator::Event begin; ///< the receiver is ready
+    Accelerator::Event end;   ///< the data has arrived
+    Buffer stamp;             ///< 8 bytes with the device's time of the end; only in paced runs
 };
 
 /// A matrix in the memory of a rank's device: one row per token, or a column of gradients. Work on it is queued on the
-/// device in the order of the calls; only toHost() waits for it.
+/// device in the order of the calls; only toHost() waits for the work.
 class DeviceArray {
 public:
     DeviceArray(std::shared_ptr<ComputeQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols,
@@ -84,10 +84,10 @@ public:
     /// Adds `other`; both must be gradients of the same rank and shape.
     void add(const DeviceArray& other);
     [[nodiscard]] HostMatrix toHost() const;
-    /// Its values, for examination in the order of the calls.
+    /// Its values, to be examined in the order of the calls.
     [[nodiscard]] std::unique_ptr<LiveTensor> live();
 
-    /// When it may be read elsewhere; null before it is handed over.
+    /// The event after which it may be read elsewhere; null before it is handed over.
     [[nodiscard]] Accelerator::Event ready() const { return ready_.get(); }
     void setReady(std::shared_ptr<Accelerator::EventState> ready) { ready_ = std::move(ready); }
     /// Its arrival from another process; null if it was computed here.
@@ -104,8 +104,8 @@ private:
     std::shared_ptr<const DeviceArrival> arrival_;
 };
 
-/// A matrix that stages pass to each other, on the host or a device. The engine moves, copies and adds tensors, and
-/// does not read them.
+/// A matrix that stages pass to each other, on the host or a device. The engine moves, copies and adds tensors, but
+/// never reads them.
 class Tensor {
 public:
     Tensor() = default;
@@ -145,7 +145,7 @@ public:
     /// A copy of the values on the host.
     [[nodiscard]] HostMatrix toHost() const { return device_ ? device_->toHost() : host_; }
 
-    /// The values, for examination where they are.
+    /// The values, to be examined where they are stored.
     [[nodiscard]] std::unique_ptr<LiveTensor> live() {
         return device_ ? device_->live() : std::make_unique<HostTensor>(host_.data(), host_.size());
     }

@@ -10,7 +10,8 @@ namespace bubblescope::runtime {
 
 namespace {
 
-/// Written for this program, with short words and many repetitions, so that a tiny model learns something in seconds.
+/// Written for this program, with short words and many repetitions, so that even a tiny model learns something in
+/// seconds.
 constexpr std::string_view kDemoText =
     R"(A model is cut into stages, and each stage lives on a rank. The first rank has the words, the last rank has
 the loss, and the ranks between have only what their neighbours send. A batch is cut into small batches, and each of

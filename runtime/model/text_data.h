@@ -11,23 +11,23 @@
 
 namespace bubblescope::runtime {
 
-/// A text as training data: every byte is a token, so there are 256 tokens.
+/// Text as training data: every byte is a token, so there are 256 tokens.
 class TextData {
 public:
     static constexpr int kVocabulary = 256;
 
-    /// A built-in short text, so that a run needs no file.
+    /// A short built-in text, so that a run needs no file.
     [[nodiscard]] static std::shared_ptr<const TextData> demo();
     /// Error: Input, if the file cannot be read or is empty.
     [[nodiscard]] static Result<std::shared_ptr<const TextData>> read(const std::filesystem::path& file);
     explicit TextData(std::string text) : text_(std::move(text)) {}
 
-    /// `count` sequences of `length` tokens, and for each token the following one. The position of a sequence in the
-    /// text depends only on (seed, step, micro-batch, its number in the micro-batch); a text shorter than a sequence is
+    /// `count` sequences of `length` tokens, and for each token the next one. The position of a sequence in the text
+    /// depends only on (seed, step, micro-batch, its number in the micro-batch). A text shorter than a sequence is
     /// repeated.
     struct Sequences {
         std::vector<int> tokens;  ///< count x length, sequence after sequence
-        std::vector<int> targets; ///< like tokens
+        std::vector<int> targets; ///< in the same order as `tokens`
     };
     [[nodiscard]] Sequences sequences(std::uint64_t seed, std::int64_t step, int microbatch, int count,
                                       int length) const;

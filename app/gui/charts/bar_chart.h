@@ -30,8 +30,8 @@ struct Bar {
     [[nodiscard]] TimeNs above() const;
 };
 
-/// Positions of bars: rows of equal height with names on the left. Logical pixels from the top left corner of the
-/// unscrolled chart. Pure geometry.
+/// Positions of bars: rows of equal height with names on the left. Coordinates are logical pixels from the top left
+/// corner of the unscrolled chart. Pure geometry.
 class BarLayout {
 public:
     static constexpr int kAxisHeight = 20;
@@ -43,12 +43,12 @@ public:
         QRectF rect;
         int bar = 0;
         int part = 0;
-        bool clipped = false; ///< the bar is an outlier, which the edge of the chart cuts off
+        bool clipped = false; ///< the bar is an outlier that is cut off at the edge of the chart
     };
     [[nodiscard]] int contentHeight() const { return kAxisHeight + static_cast<int>(bars_->size()) * row_height_; }
     [[nodiscard]] int rowTop(int bar) const { return kAxisHeight + bar * row_height_; }
     [[nodiscard]] int rowHeight() const { return row_height_; }
-    /// The parts of the bars between two heights. Parts without width are left out.
+    /// The parts of the bars between two heights. Omits parts without width.
     [[nodiscard]] std::vector<Part> parts(int top, int bottom) const;
     /// The part at a point. `part` is −1 outside the parts of a row, `bar` −1 outside all rows.
     [[nodiscard]] Part at(double x, double y) const;

@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kFrameHeight = 17; ///< with a gap of one
+constexpr double kFrameHeight = 17; ///< includes a gap of one pixel
 constexpr double kNarrowest = 1;    ///< pixels
 constexpr double kNameRoom = 26;    ///< narrower frames get no name
 
@@ -51,13 +51,13 @@ void FlameGraph::setCurrent(int frame) {
     viewport()->update();
 }
 
-/// Children lie below their parent, from the left, in their order. Those around the zoomed frame fill the width.
+/// Children lie below their parent, in order from the left. Frames around the zoomed frame fill the width.
 void FlameGraph::layOut() {
     rects_.assign(frames_.size(), QRectF());
     const QRectF whole(0, 0, viewport()->width(), kFrameHeight - 1);
     for (int at = frames_.empty() ? -1 : zoomed_; at >= 0; at = frames_[static_cast<std::size_t>(at)].parent)
         rects_[static_cast<std::size_t>(at)] = whole;
-    std::vector<bool> inside(frames_.size()); // the zoomed frame
+    std::vector<bool> inside(frames_.size()); // true if a frame is in the zoomed frame
     std::vector<double> used(frames_.size()); // part of a frame's width that its children have used so far
     double bottom = 0;
     for (std::size_t i = 0; i < frames_.size(); ++i) {
@@ -143,7 +143,7 @@ void FlameGraph::mouseDoubleClickEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton) zoomTo(frameAt(event->position()));
 }
 
-/// The frame around the current one, its first child, or the drawn neighbour at its side; the frame itself if there is
+/// The enclosing frame, the first child, or the drawn neighbour of the current frame; the frame itself if there is
 /// none.
 int FlameGraph::neighbour(int key) const {
     const auto drawn = [this](int frame) { return !rects_[static_cast<std::size_t>(frame)].isEmpty(); };

@@ -13,7 +13,7 @@
 
 namespace bubblescope::gui {
 
-/// A frame of a flame graph: as wide as its time, below the frame that it is part of.
+/// A frame of a flame graph: as wide as its time, below the frame that contains it.
 struct FlameFrame {
     QString name;
     std::uint32_t key = 0; ///< determines the colour
@@ -21,9 +21,9 @@ struct FlameFrame {
     TimeNs time{0};
 };
 
-/// Stacks as frames, the outermost on top. A click chooses a frame; a double click widens it to the width of the graph,
-/// and a double click on a frame around it goes back. Arrow keys move from frame to frame. Frames narrower than a pixel
-/// are left out.
+/// Stacks drawn as frames, with the outermost at the top. A click selects a frame. A double click enlarges it to the
+/// width of the graph, and a double click on an enclosing frame zooms out again. Arrow keys move from frame to frame.
+/// Frames narrower than a pixel are not drawn.
 class FlameGraph : public QAbstractScrollArea {
     Q_OBJECT
 
@@ -35,13 +35,13 @@ public:
     void setLook(Colour colour, ToolTip tool_tip);
     void setFrames(std::vector<FlameFrame> frames);
     [[nodiscard]] const std::vector<FlameFrame>& frames() const { return frames_; }
-    /// The frame that fills the width.
+    /// Makes a frame fill the width.
     void zoomTo(int frame);
     [[nodiscard]] int zoomed() const { return zoomed_; }
     /// −1 for none.
     void setCurrent(int frame);
     [[nodiscard]] int current() const { return current_; }
-    /// In the viewport; empty if it is not drawn.
+    /// The frame's rectangle in the viewport; empty if it is not drawn.
     [[nodiscard]] QRectF rectOf(int frame) const;
 
 signals:
@@ -65,7 +65,7 @@ private:
     Colour colour_;
     ToolTip tool_tip_;
     std::vector<FlameFrame> frames_;
-    std::vector<QRectF> rects_; ///< from the top of the first row; empty for those that are not drawn
+    std::vector<QRectF> rects_; ///< relative to the top of the first row; empty for frames that are not drawn
     int zoomed_ = 0;
     int current_ = -1;
 };

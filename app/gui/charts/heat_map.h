@@ -11,7 +11,7 @@ class QPainter;
 
 namespace bubblescope::gui {
 
-/// A table of cells, each coloured by a value between 0 and 1 and with a text.
+/// A table of cells, each with a text and coloured by a value between 0 and 1.
 class HeatMap : public QWidget {
     Q_OBJECT
 
@@ -21,15 +21,15 @@ public:
     struct Cell {
         enum class State : std::uint8_t { Empty, Bad, Value, Slow };
         State state = State::Empty;
-        double value = 0; ///< 0 (best) to 1; of Slow cells the worst, in the colour of what is bad
+        double value = 0; ///< 0 (best) to 1; for Slow cells 1 has the colour for bad values
         QString text;
         QString explanation;
     };
-    /// `cells` are row by row.
+    /// `cells` are in row order.
     void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
-    /// The key of Slow cells, below them: the best and the worst value. Empty: none.
+    /// The key below Slow cells: the best and the worst value. Empty: none.
     void setScale(QString best, QString worst);
-    /// What the columns count, above the names of the rows.
+    /// The title of the columns, shown above the names of the rows.
     void setColumnAxis(QString name);
     [[nodiscard]] QRectF cellRect(int row, int column) const;
     [[nodiscard]] QSize sizeHint() const override;

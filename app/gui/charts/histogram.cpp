@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kMargin = 8;
-constexpr std::int64_t kFarApart = 20; ///< the longest that many times the shortest
+constexpr std::int64_t kFarApart = 20; ///< ratio of the longest to the shortest duration
 
 double log(TimeNs time) {
     return std::log(static_cast<double>(std::max<std::int64_t>(1, time.count())));

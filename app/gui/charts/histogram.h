@@ -13,8 +13,8 @@
 
 namespace bubblescope::gui {
 
-/// How many of some durations lie between two, on a scale of equal ratios where they are far apart. Dragging chooses an
-/// interval of durations; a click chooses all again.
+/// The numbers of durations in bins, on a logarithmic scale if the durations are far apart. Dragging selects an
+/// interval of durations; a click selects all again.
 class Histogram : public QWidget {
     Q_OBJECT
 
@@ -25,13 +25,13 @@ public:
 
     void setDurations(std::vector<TimeNs> durations);
     [[nodiscard]] const std::vector<std::size_t>& bins() const { return bins_; }
-    /// Begin and end of a bin.
+    /// Start and end of a bin.
     [[nodiscard]] std::pair<TimeNs, TimeNs> bin(std::size_t at) const;
     [[nodiscard]] QRectF rectOf(std::size_t bin) const;
     [[nodiscard]] QSize sizeHint() const override { return {300, 90}; }
 
 signals:
-    /// Both inclusive.
+    /// Both limits are inclusive.
     void brushed(bubblescope::TimeNs shortest, bubblescope::TimeNs longest);
 
 protected:
@@ -49,7 +49,7 @@ private:
     std::vector<std::size_t> bins_;
     TimeNs low_{0};
     TimeNs high_{0};
-    bool ratios_ = false; ///< whether bins have equal ratios
+    bool ratios_ = false; ///< true if the scale is logarithmic
     std::optional<std::size_t> pressed_;
     std::optional<std::pair<std::size_t, std::size_t>> brush_;
 };

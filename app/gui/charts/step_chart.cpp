@@ -23,9 +23,9 @@ namespace {
 
 constexpr double kFromMark = 4;
 constexpr double kBetween = 8;
-constexpr double kMinMarkLabelWidth = 48; ///< narrower elided labels are useless
+constexpr double kMinMarkLabelWidth = 48; ///< narrower elided labels are not useful
 
-/// The free interval around `x`, with a margin to the labels next to it.
+/// The free interval around `x`, with a margin to the neighbouring labels.
 struct FreeRoom {
     double left = 0;
     double right = 0;
@@ -50,7 +50,7 @@ std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, doub
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
         if (marks[a].importance != marks[b].importance) return marks[a].importance > marks[b].importance;
-        return marks[a].x < marks[b].x; // what began first is rather the cause, and keeps its name as others come
+        return marks[a].x < marks[b].x; // the first mark is more likely the cause: its name stays when others come
     });
     std::vector<MarkLabel> placed;
     for (const std::size_t mark : order) {
@@ -125,7 +125,7 @@ constexpr double kSameHeight = 0.5; ///< pixels
 constexpr int kLabelGap = 4;
 constexpr int kAsideOpacity = 110;
 constexpr int kLabelGround = 200;
-constexpr double kDotsFrom = 5; ///< pixels per step; with less, dots would touch
+constexpr double kDotsFrom = 5; ///< pixels per step below which dots would touch
 
 } // namespace
 
@@ -202,7 +202,7 @@ void StepChart::setCurves(std::vector<Curve> curves, std::vector<int> numbers, s
 
 void StepChart::setCurrent(int step) {
     const bool known = step >= 0 && static_cast<std::size_t>(step) < numbers_.size();
-    // Read by screen readers.
+    // The description is for screen readers.
     setAccessibleDescription(known ? QTextDocumentFragment::fromHtml(toolTipAt(step)).toPlainText() : QString());
     current_ = step;
     update();
@@ -258,7 +258,7 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     for (const auto& [tick, label] : ticksOf(curve, layout.axis(index))) {
         const double y = std::round(layout.y(index, tick));
         painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), theme.grid);
-        if (std::abs(labelled - y) < fontMetrics().height() - 2) continue; // low plots have no room for all
+        if (std::abs(labelled - y) < fontMetrics().height() - 2) continue; // low plots have no space for all labels
         labelled = y;
         painter.drawText(QRectF(0, y - 10, plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, label);
     }
@@ -268,9 +268,9 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     if (!curve.expected.empty()) {
         painter.setPen(QPen(theme.text_dim, 1, Qt::DashLine));
         for (std::size_t from = 0; from < curve.expected.size();) {
-            const double y = layout.y(index, curve.expected[from]); // unknown where the value is unknown
+            const double y = layout.y(index, curve.expected[from]); // the expected value is unknown where the value is
             std::size_t to = from + 1;
-            // Runs of steps at one height become one line: a long run has thousands of steps.
+            // Steps in a row with the same height become one line, because a long run has thousands of steps.
             while (to < curve.expected.size() && std::abs(layout.y(index, curve.expected[to]) - y) < kSameHeight)
                 ++to;
             if (!std::isnan(curve.expected[from]))
@@ -290,7 +290,7 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     }
     const std::vector<QPointF> points = layout.line(index, curve.data.values);
     painter.setPen(QPen(colour, 1.4));
-    for (std::size_t from = 0; from < points.size();) { // for each run of known values
+    for (std::size_t from = 0; from < points.size();) { // once per run of known values
         std::size_t to = from;
         while (to < points.size() && !std::isnan(curve.data.values[to]))
             ++to;
@@ -342,10 +342,10 @@ void StepChart::paintMarks(QPainter& painter, const StepLayout& layout) const {
         painter.setPen(QPen(colourOf(mark), 1, Qt::DashLine));
         painter.drawLine(QPointF(x, layout.plot(0).top()), QPointF(x, layout.plot(layout.curves() - 1).bottom()));
     }
-    // Labels get a background, since they are close to the peaks that they name.
+    // Labels get a background, because they are close to the peaks that they name.
     QColor background = themes_.theme().timeline;
     background.setAlpha(kLabelGround);
-    for (const MarkLabel& label : labelsOn(layout)) { // the others are in the tooltip
+    for (const MarkLabel& label : labelsOn(layout)) { // labels that do not fit are in the tooltip
         const Mark& mark = marks_[label.mark];
         const QRectF place(label.left, layout.plot(0).top(), label.width, kTitleHeight);
         painter.fillRect(place.adjusted(-2, 0, 2, -1), background);

@@ -34,9 +34,9 @@ struct MarkLabel {
     double width = 0; ///< less than the full width if the label is elided
 };
 
-/// Places labels between `left` and `right` without overlap: the most important first and, among equal ones, the latest
-/// first. A label is placed to the right of its mark, else to its left, else shortened on the right; it is left out if
-/// no useful part of it fits. The result is sorted from left to right.
+/// Places labels between `left` and `right` without overlap: the most important first and, among equally important
+/// ones, the latest first. A label is placed to the right of its mark, or to its left, or shortened on the right; it is
+/// omitted if no useful part of it fits. The result is sorted from left to right.
 [[nodiscard]] std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, double left, double right);
 
 /// The values of one curve over the steps. Each curve has its own plot; all plots share the horizontal axis.
@@ -45,18 +45,18 @@ struct StepCurve {
     bool from_zero = true;
 };
 
-/// Positions of the curves of a step chart, in logical pixels. Pure geometry.
+/// Positions of the curves in a step chart, in logical pixels. Pure geometry.
 class StepLayout {
 public:
     StepLayout() = default;
-    /// The plots are stacked with `gap` between them for titles.
+    /// The plots are stacked, with a `gap` for titles between them.
     StepLayout(const std::vector<StepCurve>& curves, const QRectF& area, double gap);
 
     [[nodiscard]] std::size_t curves() const { return plots_.size(); }
     [[nodiscard]] const QRectF& plot(std::size_t curve) const { return plots_[curve]; }
     [[nodiscard]] const Axis& axis(std::size_t curve) const { return axes_[curve]; }
     [[nodiscard]] double x(std::size_t step) const;
-    /// Clamped to the plot for values outside the axis.
+    /// Values outside the axis are clamped to the plot.
     [[nodiscard]] double y(std::size_t curve, double value) const;
     [[nodiscard]] bool outside(std::size_t curve, double value) const;
     /// One point per step; y is NaN for unknown values.
@@ -72,7 +72,7 @@ private:
     std::size_t steps_ = 0;
 };
 
-/// Curves over the steps of a run, stacked. A click chooses a step, a drag chooses a range.
+/// Curves over the steps of a run, stacked. A click selects a step, a drag selects a range.
 class StepChart : public QWidget {
     Q_OBJECT
 
@@ -84,21 +84,21 @@ public:
         StepCurve data;
         std::function<QString(double)> text; ///< formats a value for axis and tooltip
         std::function<QColor(const Theme&)> colour;
-        std::vector<double> expected = {};           ///< drawn dashed; empty, or one per step, NaN if unknown
-        std::vector<std::vector<double>> lines = {}; ///< drawn thinly below: one list each, as `expected`
-        std::function<QString(double)> exact = {};   ///< for an axis whose values `text` does not distinguish
+        std::vector<double> expected = {};           ///< drawn dashed; empty, or one value per step, NaN if unknown
+        std::vector<std::vector<double>> lines = {}; ///< thin lines below the curve; each is a list like `expected`
+        std::function<QString(double)> exact = {};   ///< used for an axis whose values `text` does not distinguish
     };
     /// A step at which something changes.
     struct Mark {
         int step = 0; ///< index in the curves
-        QString text; ///< a few words, shown next to the mark if there is room
+        QString text; ///< a few words, shown next to the mark if there is space
         bool bad = false;
-        std::optional<Severity> severity = std::nullopt; ///< gives colour and importance
-        QStringList all = {};                            ///< lines of the tooltip; empty: the text
+        std::optional<Severity> severity = std::nullopt; ///< determines colour and importance
+        QStringList all = {};                            ///< lines of the tooltip; if empty, the text is used
     };
     /// The visible labels from left to right, with their positions; for tests.
     [[nodiscard]] std::vector<MarkLabel> labels() const;
-    /// Steps that are not counted as usual ones, by index, with the reason for the tooltip.
+    /// Steps that do not count as usual ones, by index, with the reason for the tooltip.
     using Aside = std::map<int, QString>;
     void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks, Aside aside = {});
     /// −1 for none.
@@ -114,10 +114,10 @@ signals:
     void rangeChosen(int first, int last);
 
 protected:
-    /// Curves that all views of a run have, without values.
+    /// Curves without values that all views of a run have.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
-    /// Loss, and tokens per second, of steps that take `walls` nanoseconds; only curves with at least one known value.
+    /// Loss, and tokens per second, for steps that take `walls` nanoseconds; only curves with at least one known value.
     [[nodiscard]] static std::vector<Curve> statedCurves(const std::vector<StepValues>& values,
                                                          const std::vector<double>& walls);
 

@@ -22,7 +22,7 @@ QString timesText(const LabInput& input, TimeNs OpTimes::*time) {
     return listOfMilliseconds(times);
 }
 
-/// Everything that a step's length depends on besides the schedule.
+/// Everything that determines a step's length, other than the schedule.
 QString inputsText(const LabInput& input) {
     QString text = ComparisonTable::tr("F %1; I %2; W %3; transfer %4 (ms)")
                        .arg(timesText(input, &OpTimes::forward), timesText(input, &OpTimes::input_grad),

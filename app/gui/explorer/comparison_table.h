@@ -12,8 +12,8 @@ namespace bubblescope::gui {
 /// "zb-v/handcrafted", or "searched".
 [[nodiscard]] QString nameOfOrder(const ScheduleSpec& spec);
 
-/// The schedules of the lab side by side: what is shown first, then what was kept. Each row names its inputs; those
-/// made with others than the first row's are marked.
+/// The schedules of the lab side by side: first the one that is shown, then those that were kept. Each row names its
+/// inputs; rows with inputs that differ from the first row's are marked.
 class ComparisonTable : public QTableWidget {
     Q_OBJECT
 
@@ -23,9 +23,9 @@ public:
     void setShown(const ExplorerResult& result);
     /// Keeps the first row.
     void keepShown();
-    /// In place of what was kept.
+    /// Replaces the kept rows.
     void setOthers(const std::vector<ExplorerResult>& results);
-    /// Whether the row's times, limits and transfers are not those of the first row.
+    /// True if the row's times, limits or transfers differ from those of the first row.
     [[nodiscard]] bool differs(int row) const;
 
 private:

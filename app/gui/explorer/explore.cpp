@@ -77,7 +77,7 @@ Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const
             one.spec.name = family.name;
             one.spec.flavor = flavor;
             Result<ExplorerResult> result = exploreSchedule(one, control);
-            // The family may not take these sizes.
+            // The family may not support these sizes.
             if (!result.ok() || !keepsToMemory(result.value())) continue;
             out.push_back(std::move(result).value());
         }
@@ -88,7 +88,7 @@ Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const
 
 void SearchNews::put(State state) {
     const std::scoped_lock lock(mutex_);
-    // An order that was not fetched yet counts as new.
+    // An order that has not been fetched yet still counts as new.
     if (state_ && state_->better && !state.better) state.better = std::move(state_->better);
     state_ = std::move(state);
 }

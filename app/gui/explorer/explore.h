@@ -15,36 +15,36 @@
 
 namespace bubblescope::gui {
 
-/// What the lab is asked for.
+/// The inputs of the schedule lab.
 struct LabInput {
-    ScheduleSpec spec;           ///< with the mean times where stages differ, and the least of the limits
-    std::vector<OpTimes> stages; ///< empty: all as spec.times
+    ScheduleSpec spec;           ///< with mean times if stages differ, and with the lowest limit
+    std::vector<OpTimes> stages; ///< times of each stage; empty: all stages have spec.times
     TransferModel transfers;
-    std::vector<int> activations; ///< at most, per rank, in forward ops of one chunk; empty: no limit
+    std::vector<int> activations; ///< limit per rank, in forward ops of one chunk; empty: no limit
 
     [[nodiscard]] CostModel costs() const;
 };
 
-/// A schedule with everything that is shown of it. Made on a worker thread.
+/// A schedule with all data shown for it. Created on a worker thread.
 struct ExplorerResult {
     LabInput input;
-    SessionPtr session; ///< of a single simulated step
+    SessionPtr session; ///< session with a single simulated step
     ClosedForm form;
     std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in halves of one forward op's activations
-    std::int64_t peak = 0;                        ///< of the rank with the highest peak, in the same unit
-    std::string csv;                              ///< in PyTorch's format; empty if that cannot express it
-    std::string no_csv;                           ///< the reason why there is no CSV
+    std::int64_t peak = 0;                        ///< peak of the rank with the highest one, in the same unit
+    std::string csv;                              ///< in PyTorch's format; empty if the format cannot express the order
+    std::string no_csv;                           ///< the reason if there is no CSV
 };
 
 /// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.
 [[nodiscard]] Result<ExplorerResult> exploreSchedule(const LabInput& input, const JobControl& control);
 
-/// The same for an order that belongs to no family. Errors: those of simulate(), and Cancelled.
+/// As above, for an order that belongs to no family. Errors: those of simulate(), and Cancelled.
 [[nodiscard]] Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& input,
                                                   const JobControl& control);
 
-/// All families and flavors that take the sizes within the memory limits, the shortest step first.
-/// Errors: Cancelled.
+/// All families and flavors that support the sizes within the memory limits, starting with the shortest step. Errors:
+/// Cancelled.
 [[nodiscard]] Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const JobControl& control);
 
 /// The best result that a running search has found so far. Written by its worker, read by the GUI thread.
@@ -54,10 +54,10 @@ public:
         int rounds = 0;
         TimeNs makespan{0};
         TimeNs bound{0};
-        std::optional<ExplorerResult> better; ///< an order that is shorter than that of the last take()
+        std::optional<ExplorerResult> better; ///< an order that is shorter than that returned by the last take()
     };
     void put(State state);
-    /// Nothing if there is nothing new.
+    /// Returns nothing if there is no news.
     [[nodiscard]] std::optional<State> take();
 
 private:
@@ -65,15 +65,15 @@ private:
     std::optional<State> state_;
 };
 
-/// How a search ended.
+/// The outcome of a search.
 struct SearchOutcome {
     FoundOrder found;
     ExplorerResult result;
 };
 
-/// Searches the shortest order for these sizes and times, any placement, within the memory limits, until `control` asks
-/// to stop, the time is up, or the bound is reached. Each better order appears in `news`; ending a search early is no
-/// error. Errors: those of searchOrder().
+/// Searches for the shortest order for these sizes and times, with any placement, within the memory limits, until
+/// `control` asks it to stop, the time is up, or the bound is reached. Each better order appears in `news`. Ending a
+/// search early is not an error. Errors: those of searchOrder().
 [[nodiscard]] Result<SearchOutcome> searchBestOrder(const LabInput& input, TimeNs time_limit, SearchNews& news,
                                                     const std::function<bool()>& enough, const JobControl& control);
 

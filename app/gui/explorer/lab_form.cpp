@@ -26,10 +26,10 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Stages whose times differ by less are taken for equal: a closed form says more than a list of noise.
+/// Stages whose times differ by less are treated as equal: a closed form is more useful than a list of noise.
 constexpr double kUneven = 0.05;
 
-/// `value` first, then the others from `low` to `high` by their distance.
+/// `value` first, then the others from `low` to `high`, sorted by their distance to it.
 std::vector<int> byDistance(int value, int low, int high) {
     std::vector<int> out{value};
     for (int other = low; other <= high; ++other) {
@@ -39,7 +39,7 @@ std::vector<int> byDistance(int value, int low, int high) {
     return out;
 }
 
-/// The spec with sizes that the family takes: v is changed first, then m, then p. Nothing if none are near.
+/// The spec with sizes that the family supports: changes v first, then m, then p. Nothing if there are none nearby.
 std::optional<ScheduleSpec> nearestSizes(ScheduleSpec spec) {
     constexpr int kMostChunks = 8;
     const int wanted_m = spec.microbatches;
@@ -58,7 +58,7 @@ std::optional<ScheduleSpec> nearestSizes(ScheduleSpec spec) {
     return std::nullopt;
 }
 
-/// A stage's times with both halves of the backward, although a trace may have only their sum.
+/// A stage's times with both halves of the backward, although a trace may contain only their sum.
 OpTimes withHalves(OpTimes times) {
     if (times.input_grad <= TimeNs{0} || times.weight_grad <= TimeNs{0}) {
         times.weight_grad = times.backward / 2;
@@ -124,7 +124,7 @@ LabForm::LabForm(ThemeManager& themes, QWidget* parent) : QScrollArea(parent), t
         connect(box, &QComboBox::currentIndexChanged, this, &LabForm::change);
     filling_ = false;
     fillFlavors();
-    // As wide as its fields: they are never scrolled sideways.
+    // As wide as its fields, so that they never scroll sideways.
     setMinimumWidth(panel->minimumSizeHint().width() + 20);
 }
 
@@ -263,7 +263,7 @@ std::optional<LabInput> LabForm::input() {
     LabInput input;
     input.spec = sizes();
     const auto stages = static_cast<std::size_t>(input.spec.pp) * static_cast<std::size_t>(input.spec.vpp);
-    // All fields are asked, so that each states what is wrong with it.
+    // All fields are read, so that each one shows its own error.
     const auto limits = memory_limit_->values(static_cast<std::size_t>(input.spec.pp), ListField::Each::Rank);
     const auto forward = forward_->values(stages, ListField::Each::Stage);
     const auto input_grad = input_grad_->values(stages, ListField::Each::Stage);

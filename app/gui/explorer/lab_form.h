@@ -20,7 +20,7 @@ namespace bubblescope::gui {
 
 class ListField;
 
-/// The inputs of the schedule lab: family and sizes, the times of all stages or of each, memory limits and transfers.
+/// The inputs of the schedule lab: family and sizes, times of all stages or of each, memory limits and transfers.
 class LabForm : public QScrollArea {
     Q_OBJECT
 
@@ -30,14 +30,14 @@ public:
 
     explicit LabForm(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Nothing while a field is not understood, which that field states.
+    /// Returns nothing while a field is invalid; that field shows the reason.
     [[nodiscard]] std::optional<LabInput> input();
     void setOpenStep(OpenStep open) { open_ = std::move(open); }
-    /// Takes schedule, sizes and times from a recognised run: of each stage where they differ.
+    /// Takes schedule, sizes and times from a recognised run, with separate times for each stage if they differ.
     void startFrom(const Session& session, int step);
     /// Takes the times of the stages from a file, see readStageTimes().
     void takeTimes(const QString& file);
-    /// Takes up a widget below the fields.
+    /// Adds a widget below the fields and takes ownership of it.
     void addBelow(QWidget& widget);
 
 signals:
@@ -49,7 +49,7 @@ private:
     void addTimes(QFormLayout& form);
     void addTransfers(QFormLayout& form);
     void fillFlavors();
-    /// Sets the sizes nearest to the chosen ones that the family takes, and states what was changed.
+    /// Sets the sizes supported by the family that are closest to the chosen ones, and says what was changed.
     void fitSizes();
     void setStages(const std::vector<OpTimes>& stages);
     void chooseFile();
@@ -59,7 +59,7 @@ private:
 
     ThemeManager& themes_;
     OpenStep open_;
-    bool filling_ = true; ///< several fields are being set at once
+    bool filling_ = true; ///< true while several fields are being set at once
 
     ScheduleFields schedule_;
     QLabel* limits_ = nullptr;

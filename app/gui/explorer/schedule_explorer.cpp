@@ -52,12 +52,12 @@ ScheduleExplorer::ScheduleExplorer(ThemeManager& themes, QWidget* parent)
 }
 
 ScheduleExplorer::~ScheduleExplorer() {
-    // The views use the members, which are destroyed before QObject deletes children.
+    // The views use the members, which would be destroyed before QObject deletes children.
     while (QWidget* child = findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
         delete child;
 }
 
-/// The inputs, and below them what is done with the order.
+/// The inputs, with the actions for the order below them.
 QWidget* ScheduleExplorer::buildForm() {
     form_ = new LabForm(themes_, this);
     auto* panel = new QWidget(form_);
@@ -142,7 +142,7 @@ void ScheduleExplorer::setOpenStep(LabForm::OpenStep open) {
 }
 
 void ScheduleExplorer::compute() {
-    endSearch(); // it was for other sizes or times
+    endSearch(); // the search was for other sizes or times
     std::optional<LabInput> input = form_->input();
     if (!input) {
         job_.cancel();
@@ -163,7 +163,7 @@ void ScheduleExplorer::setProblem(const QString& text) {
     problem_->setVisible(!text.isEmpty());
 }
 
-/// An old drawing next to new values would be read as their result.
+/// Old drawings next to new values would look like their result.
 void ScheduleExplorer::showNothing(const QString& headline) {
     result_.reset();
     for (QPushButton* button : {keep_, export_, run_})
@@ -214,7 +214,7 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
 void ScheduleExplorer::toggleSearch() {
     if (searching()) {
         enough_->store(true);
-        search_->setEnabled(false); // until the round in progress is over
+        search_->setEnabled(false); // until the current round is finished
         return;
     }
     std::optional<LabInput> input = form_->input();
@@ -292,7 +292,7 @@ void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
     emit searchEnded();
 }
 
-/// The comparison then lists the current schedule and all families that accept the sizes.
+/// Makes the comparison list the current schedule and all families that support the sizes.
 void ScheduleExplorer::compareFamilies() {
     std::optional<LabInput> input = form_->input();
     if (!input) return;

@@ -23,9 +23,9 @@ class Legend;
 class MemoryChart;
 class TimelineView;
 
-/// A window to try schedules: family, sizes and times on the left; order, memory and formulas on the right. Results can
-/// be kept for comparison, exported for PyTorch and run. A search can find the shortest order for the sizes and times:
-/// the drawing shows the best one found so far until the search ends or is stopped.
+/// A window for trying out schedules: family, sizes and times on the left; order, memory and formulas on the right.
+/// Results can be kept for comparison, exported for PyTorch and run. A search can find the shortest order for the sizes
+/// and times; until it ends or is stopped, the drawing shows the best one found so far.
 class ScheduleExplorer : public QWidget {
     Q_OBJECT
 
@@ -33,14 +33,14 @@ public:
     explicit ScheduleExplorer(ThemeManager& themes, QWidget* parent = nullptr);
     ~ScheduleExplorer() override;
 
-    /// What the fields say; nothing while one of them is not understood.
+    /// The content of the fields; nothing while one of them is invalid.
     [[nodiscard]] std::optional<LabInput> input();
     void setOpenStep(LabForm::OpenStep open);
     [[nodiscard]] const std::optional<ExplorerResult>& result() const { return result_; }
     [[nodiscard]] ViewState& state() { return state_; }
     /// Takes sizes and times from a recognised run.
     void startFrom(const Session& session, int step);
-    /// Writes the order as PyTorch's CSV.
+    /// Writes the order in PyTorch's CSV format.
     [[nodiscard]] Status exportCsv(const QString& path) const;
     [[nodiscard]] bool searching() const { return news_ != nullptr; }
     /// Starts a search, or ends the running search and keeps its best result.
@@ -48,10 +48,10 @@ public:
 
 signals:
     void computed();
-    /// A search has found a better order, which is shown.
+    /// A search has found a better order, which is now shown.
     void improved();
     void searchEnded();
-    /// The user wants to run the order that is shown, which `file` holds (see readScheduleFile()).
+    /// The user wants to run the order that is shown; `file` contains it (see readScheduleFile()).
     void runRequested(const QString& file, const bubblescope::ScheduleSpec& spec);
 
 private:
@@ -85,8 +85,8 @@ private:
     QPushButton* search_ = nullptr;
     QPushButton* families_ = nullptr;
     QPushButton* run_ = nullptr;
-    QLabel* problem_ = nullptr; ///< why the fields give no schedule
-    QLabel* gap_ = nullptr;     ///< the gap that the search leaves
+    QLabel* problem_ = nullptr; ///< reason why the fields do not define a schedule
+    QLabel* gap_ = nullptr;     ///< the gap that remains after the search
     QLabel* headline_ = nullptr;
     TimelineView* timeline_ = nullptr;
     MemoryChart* memory_ = nullptr;

@@ -16,7 +16,7 @@
 namespace bubblescope::gui {
 
 Application::Application(int& argc, char** argv) : QApplication(argc, argv) {
-    constexpr int kMostJobs = 16; // panels have one or two each, and a few are open at once
+    constexpr int kMostJobs = 16; // panels have one or two each, and only a few panels are open at a time
     QThreadPool* const pool = QThreadPool::globalInstance();
     pool->setMaxThreadCount(pool->maxThreadCount() + kMostJobs);
 }
@@ -34,12 +34,12 @@ bool Application::notify(QObject* receiver, QEvent* event) {
 
 void Application::keepLabelPlain(QObject& receiver) {
     auto* const label = qobject_cast<QLabel*>(&receiver);
-    // Tool tips are shown in a label of Qt's, which gets what showPlainToolTip() makes.
+    // Tooltips are shown in a label of Qt's, whose text comes from showPlainToolTip().
     if (label != nullptr && label->textFormat() == Qt::AutoText && !label->inherits("QTipLabel"))
         label->setTextFormat(Qt::PlainText);
 }
 
-/// Only for texts that Qt would take for HTML; all others Qt shows as they are.
+/// Used only for texts that Qt would take for HTML; Qt shows all others unchanged.
 bool Application::showPlainToolTip(QObject& receiver, QEvent& event) {
     auto* const widget = qobject_cast<QWidget*>(&receiver);
     if (widget == nullptr) return false;
@@ -69,7 +69,7 @@ void reportUnexpected(const std::exception_ptr& exception) {
 Error unexpectedError(const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
-    } catch (const QUnhandledException& error) { // of a background job
+    } catch (const QUnhandledException& error) { // thrown in a background job
         if (error.exception()) return unexpectedError(error.exception());
         return runError("an unexpected error", "the application keeps running; please report it");
     } catch (const std::bad_alloc&) {

@@ -8,12 +8,12 @@
 
 namespace bubblescope::gui {
 
-/// The application. Exceptions in slots, events and background jobs that no other code caught end here: the error is
-/// shown and the application continues. GUI thread only.
+/// The application object. Exceptions in slots, events and background jobs that no other code caught end up here: the
+/// error is shown and the application continues. GUI thread only.
 ///
-/// Texts of labels, tool tips and items are plain: names in them come from files, and Qt would interpret text that
-/// looks like HTML, and load pictures from any address. A label whose text is HTML sets its text format, and the widget
-/// shows a tool tip that is HTML with QToolTip itself.
+/// Texts of labels, tooltips and items are plain, because names in them come from files: Qt would interpret text that
+/// looks like HTML, and load pictures from any address. A label with HTML must set its text format, and a widget with
+/// an HTML tooltip must show it with QToolTip itself.
 class Application : public QApplication {
     Q_OBJECT
 
@@ -35,7 +35,7 @@ signals:
 /// Prints the error to standard error and emits failed() of the Application, if there is one.
 void reportUnexpected(const std::exception_ptr& exception);
 
-/// An exception as an error of kind Run; for out of memory with a way to solve it.
+/// An exception as an error of kind Run; if memory is exhausted, the error says what to do.
 [[nodiscard]] Error unexpectedError(const std::exception_ptr& exception);
 
 } // namespace bubblescope::gui

@@ -24,7 +24,7 @@ std::shared_ptr<BackgroundJob::Ticket> BackgroundJob::begin(QFutureWatcherBase& 
 }
 
 void BackgroundJob::end() {
-    watcher_->deleteLater(); // it is calling
+    watcher_->deleteLater(); // not deleted now, because it may be the caller
     watcher_ = nullptr;
     timer_.stop();
     emit runningChanged(false);
@@ -39,7 +39,7 @@ void BackgroundJob::cancel() {
 void BackgroundJob::drop() {
     if (!running()) return;
     ticket_->source.request_stop();
-    watcher_->cancel(); // work that has not begun never does
+    watcher_->cancel(); // work that has not begun will not begin
     delete std::exchange(watcher_, nullptr);
     timer_.stop();
 }

@@ -13,13 +13,13 @@
 
 namespace bubblescope::gui {
 
-/// Runs one piece of work at a time on a thread of Qt's pool, for the GUI thread that owns this object: a future whose
-/// work receives a stop token and reports progress.
+/// Runs one piece of work at a time on a thread of Qt's pool, for the GUI thread that owns this object. It is similar
+/// to a future, but its work receives a stop token and reports progress.
 ///
 /// Starting a new job or calling cancel() asks the old one to stop and discards its result. A result is delivered on
-/// the owner's thread, and only while this object exists and the job is still the current one. Destruction never waits:
-/// running work ends on its own after it sees its stop token. Work that throws has no result: the application reports
-/// the error (Application).
+/// the owner's thread, and only if this object still exists and the job is still the current one. Destruction never
+/// waits: running work ends on its own once it sees its stop token. Work that throws an exception has no result; the
+/// application reports the error (Application).
 class BackgroundJob : public QObject {
     Q_OBJECT
 
@@ -38,7 +38,7 @@ public:
         connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, done = std::move(done)]() mutable {
             QFuture<Answer> future = watcher->future();
             end();
-            done(future.takeResult()); // throws what the work has thrown
+            done(future.takeResult()); // rethrows the work's exception
         });
         watcher->setFuture(
             QtConcurrent::run([ticket, work = std::move(work)]() mutable { return work(ticket->control); }));
@@ -49,13 +49,13 @@ public:
 
 signals:
     void runningChanged(bool running);
-    /// Between 0 and 1, emitted a few times a second while running; negative while the total is unknown.
+    /// Between 0 and 1, emitted several times a second while running; negative while the total is unknown.
     void progress(double fraction);
-    /// The numbers from which progress() is computed, emitted as often; `total` is 0 while unknown.
+    /// The numbers from which progress() is computed, emitted equally often; `total` is 0 while unknown.
     void counted(quint64 done, quint64 total);
 
 private:
-    /// The state that a job and its work share.
+    /// The state shared by a job and its work.
     struct Ticket {
         Ticket() { control.stop = source.get_token(); }
 

@@ -8,7 +8,8 @@
 #include <QLibraryInfo>
 #include <QLocale>
 
-/// Resources of a static library are linked only if they are referenced. Outside all namespaces, as Qt requires.
+/// The resources of a static library are linked only if they are referenced. This must be outside all namespaces, as Qt
+/// requires.
 static void linkTranslations() {
     Q_INIT_RESOURCE(translations);
 }

@@ -8,15 +8,16 @@
 
 namespace bubblescope::gui {
 
-/// Translates by a table of English texts and their translations, regardless of the context. The tables are JSON files
-/// in resources/translations, so that building and running need no Linguist tools.
+/// Translates with a table of English texts and their translations, regardless of the context. The tables are JSON
+/// files in resources/translations, so that building and running do not require Linguist tools.
 class TableTranslator : public QTranslator {
     Q_OBJECT
 
 public:
     explicit TableTranslator(QObject* parent = nullptr) : QTranslator(parent) {}
 
-    /// Loads a table from the program's resources. False if there is none, or if it is not a JSON object of strings.
+    /// Loads a table from the program's resources. Returns false if there is none, or if it is not a JSON object of
+    /// strings.
     bool loadTable(const QString& language);
     /// The English texts in a language's table.
     [[nodiscard]] static QList<QByteArray> textsOf(const QString& language);
@@ -28,7 +29,7 @@ private:
     QHash<QByteArray, QString> texts_;
 };
 
-/// English texts with a number (%Ln) in singular or plural: "%Ln slice(s)" becomes "1 slice" or "26,933 slices".
+/// Puts English texts with a number (%Ln) into singular or plural: "%Ln slice(s)" becomes "1 slice" or "26,933 slices".
 class PluralTranslator : public QTranslator {
     Q_OBJECT
 
@@ -59,7 +60,7 @@ public:
     [[nodiscard]] Language choice() const { return choice_; }
     /// English or Chinese.
     [[nodiscard]] Language current() const { return current_; }
-    /// Whether an installed font has the characters of the current language.
+    /// True if an installed font has the characters of the current language.
     [[nodiscard]] bool hasFont() const;
 
 signals:
@@ -68,7 +69,7 @@ signals:
 private:
     Language choice_ = Language::System;
     Language current_ = Language::English;
-    PluralTranslator plurals_; ///< always installed; another language comes before it
+    PluralTranslator plurals_; ///< always installed; a translator for another language takes precedence
     TableTranslator table_;
     QTranslator qt_; ///< for Qt's own dialogs, if Qt's translations are installed
 };

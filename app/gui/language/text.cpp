@@ -27,19 +27,20 @@ std::atomic<int> chosen_digits = TimeStyle().digits;
 std::atomic<std::int64_t> chosen_unit = TimeStyle().unit;
 constexpr std::array kUnits{Unit{1e9, "s"}, Unit{1e6, "ms"}, Unit{1e3, "µs"}, Unit{1, "ns"}};
 
-/// The decimals with which a number has that many significant digits, once it is rounded.
+/// The number of decimals with which a number has that many significant digits after rounding.
 int decimalsOf(double value, int digits) {
     constexpr int kMostDecimals = 9;
     const double size = std::abs(value);
     if (size == 0) return 0;
     int decimals = digits - 1 - static_cast<int>(std::floor(std::log10(size)));
-    // 9.996 has one digit more before the point once it is rounded.
+    // 9.996 has one more digit before the point after rounding.
     const double scale = std::pow(10, decimals);
     if (std::round(size * scale) >= std::pow(10, digits)) --decimals;
     return std::clamp(decimals, 0, kMostDecimals);
 }
 
-/// Core writes ASCII for terminals and scripts: "us", and a hyphen as minus. Commands keep theirs, which follow "=".
+/// Core writes ASCII for terminals and scripts: "us", and a hyphen as the minus sign. Commands keep their hyphens,
+/// which follow "=".
 QString typeset(QString text) {
     static const QRegularExpression micro(QStringLiteral("(?<=\\d) us\\b"));
     static const QRegularExpression minus(QStringLiteral("(?<![^ (])-(?=\\d)"));
@@ -62,7 +63,7 @@ TimeStyle timeStyle() {
 QString shortTime(TimeNs time) {
     const double ns = static_cast<double>(time.count());
     const int digits = chosen_digits;
-    // 999.96 ms would print as "1000 ms": a value that rounds up to the next unit is written in that unit.
+    // 999.96 ms would print as "1000 ms", so a value that rounds up to the next unit is written in that unit.
     const double rounds_up = 1 - 0.5 * std::pow(10, -digits);
     for (const Unit& unit : kUnits) {
         const double value = ns / unit.ns;
@@ -79,7 +80,7 @@ QString exactTime(TimeNs time) {
     const auto ns = static_cast<double>(time.count());
     for (const Unit& unit : kUnits) {
         if (chosen_unit == 0 ? std::abs(ns) < unit.ns : unit.ns != static_cast<double>(chosen_unit)) continue;
-        // To the microsecond, if seconds were chosen as well.
+        // To the microsecond, even if the unit is seconds.
         const int decimals = unit.ns <= 1 ? 0 : chosen_unit == 0 || unit.ns < 1e9 ? 3 : 6;
         return typeset(QStringLiteral("%1 %2").arg(ns / unit.ns, 0, 'f', decimals).arg(QString::fromUtf8(unit.name)));
     }
@@ -95,7 +96,7 @@ QString percent(double fraction) {
 }
 
 QString percentDelta(double fraction) {
-    // Values that round to zero have no sign.
+    // Values that round to zero get no sign.
     const double value = std::abs(fraction) < 0.0005 ? 0.0 : fraction * 100;
     const QString sign = value > 0 ? QStringLiteral("+") : value < 0 ? QStringLiteral("−") : QString();
     return QStringLiteral("%1%2 %").arg(sign, QLocale().toString(std::abs(value), 'f', 1));
@@ -116,13 +117,13 @@ QString fromUtf8(const std::string& text) {
 
 namespace {
 
-/// Empty if the language has none.
+/// Empty if the language's table has none.
 QString translationOf(const QByteArray& pattern) {
     const QString found = QCoreApplication::translate("Core", pattern.constData());
     return found == QString::fromUtf8(pattern) ? QString() : found;
 }
 
-/// Replaces places such as "{1}"; doubled braces are literal braces.
+/// Replaces placeholders such as "{1}"; doubled braces are literal braces.
 QString filled(const QString& translation, qsizetype arguments, const std::function<QString(qsizetype)>& argument) {
     if (arguments == 0) return translation;
     static const QRegularExpression place(QStringLiteral("\\{\\{|\\}\\}|\\{(\\d+)\\}"));
@@ -143,12 +144,12 @@ QString filled(const QString& translation, qsizetype arguments, const std::funct
     return out;
 }
 
-/// A pattern as a regular expression for its texts.
+/// A pattern as a regular expression that matches its texts.
 struct Shape {
     QByteArray pattern;
     QRegularExpression texts;
     qsizetype letters = 0; ///< letters of the pattern itself
-    qsizetype length = 0;  ///< its length without the places
+    qsizetype length = 0;  ///< its length without the placeholders
 };
 
 std::vector<Shape> shapesOf(const QList<QByteArray>& patterns) {
@@ -193,7 +194,7 @@ struct FieldLabel {
     const char* label;
 };
 
-/// As on the inputs.
+/// The same labels as on the inputs.
 constexpr std::array kFieldLabels{
     FieldLabel{Field("microbatches"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Micro-batches m")},
     FieldLabel{Field("vpp"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Chunks per rank v")},
@@ -219,7 +220,7 @@ std::string_view labelOf(Field field) {
                                        : quoted[static_cast<std::size_t>(known - kFieldLabels.begin())];
 }
 
-/// A label in quotes, perhaps with a value: “Ranks p” 2. Empty for other texts.
+/// A label in quotes, possibly with a value: “Ranks p” 2. Empty for other texts.
 QString translatedLabel(const QString& english) {
     const qsizetype end = english.indexOf(QStringLiteral("”"));
     if (end < 0 || !english.startsWith(QStringLiteral("“")) || english.indexOf(QLatin1Char(' '), end + 2) >= 0)

@@ -19,7 +19,7 @@ namespace {
 constexpr int kLamp = 12;
 constexpr int kMinAlertWidth = 60; ///< pixels
 
-/// Shape and colour both show whether the run is being recorded.
+/// Both shape and colour show whether the run is being recorded.
 void drawLamp(QPainter& painter, const QRectF& where, LiveState state, const Theme& theme) {
     painter.setRenderHint(QPainter::Antialiasing);
     const QColor bad = severityColour(theme, Severity::Serious);
@@ -62,7 +62,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     status_->setFont(bold);
     status_->setObjectName(QStringLiteral("liveStatus"));
     name_->setTextFormat(Qt::PlainText);
-    // The only text of variable length: it takes the remaining room and never widens the window.
+    // The only text of variable length: it takes the remaining space and never widens the window.
     alert_->setObjectName(QStringLiteral("liveAlert"));
     alert_->setTextFormat(Qt::PlainText);
     alert_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -140,7 +140,7 @@ void LiveBar::refresh() {
     colours.setColor(QPalette::WindowText,
                      lost ? severityColour(themes_.theme(), Severity::Warning) : themes_.theme().text_dim);
     records_->setPalette(colours);
-    // The alert about the run; if there is none, the one about its recording.
+    // The alert about the run or, if there is none, the one about its recording.
     const LiveAlert* const worst = snapshot ? worstOpen(*snapshot) : nullptr;
     message_ = worst != nullptr                          ? alertText(*worst, *snapshot)
                : snapshot && !snapshot->problems.empty() ? translatedText(snapshot->problems.front())

@@ -21,12 +21,12 @@ public:
     LiveBar(LiveController& live, RunProcess& process, ViewState& state, ThemeManager& themes,
             QWidget* parent = nullptr);
 
-    /// Its texts from left to right.
+    /// Its texts, from left to right.
     [[nodiscard]] QString text() const;
 
 signals:
     void alertChosen();
-    /// The user wants to open all that has been recorded so far.
+    /// The user wants to open everything recorded so far.
     void openRequested();
 
 protected:

@@ -9,8 +9,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kTogetherMs = 60; ///< at most about fifteen snapshots a second
-constexpr int kIdleMs = 200;    ///< for closing steps and for files of other hosts
+constexpr int kTogetherMs = 60; ///< limits updates to about fifteen snapshots a second
+constexpr int kIdleMs = 200;    ///< interval for closing steps and reading files of other hosts
 constexpr int kShownSteps = 2;  ///< steps visible at first
 constexpr double kEndPadding = 0.015;
 
@@ -107,7 +107,7 @@ void LiveController::forget() {
     setParked(false);
 }
 
-/// A running turn ends on its own and keeps the feed alive until then.
+/// A running turn ends on its own, and keeps the feed alive until then.
 void LiveController::end() {
     active_ = false;
     files_.reset();
@@ -117,7 +117,7 @@ void LiveController::end() {
     job_.cancel();
     if (!feed_) return;
     if (feed_->streamsDescriptor() >= 0) {
-        // Notifying the senders may take a while, and has to wait for a running turn.
+        // Notifying the senders may take a while, and must wait for a running turn.
         QThreadPool::globalInstance()->start([feed = std::move(feed_)] { feed->finish(); });
     }
     feed_.reset();
@@ -166,7 +166,7 @@ TimeRange LiveController::followed(const Session& session) const {
     return span_ > TimeNs{0} ? TimeRange{shown.end - span_, shown.end} : shown;
 }
 
-/// `again`: also if the session is already shown, since the view may have moved.
+/// `again`: also if the session is already shown, because the view may have moved.
 void LiveController::show(bool again) {
     const SessionPtr session = snapshot_->session;
     if (!session || (!again && session == shown_.lock())) return;
@@ -176,7 +176,7 @@ void LiveController::show(bool again) {
     showing_ = false;
 }
 
-/// Zooming keeps following while the end of the newest step is visible; that end then keeps its place.
+/// Zooming continues to follow while the end of the newest step is visible; that end then stays in place.
 void LiveController::watchRange() {
     if (showing_ || parked_ || !active_ || !state_.pipeline() || state_.pipeline() != shown_.lock()) return;
     const TimeRange& range = state_.range().range();

@@ -37,7 +37,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     folders_->setToolTip(tr("Press Delete to remove one"));
     folders_->setMaximumHeight(5 * fontMetrics().lineSpacing());
     folders_->installEventFilter(this);
-    folders_->hide(); // most runs have a single folder
+    folders_->hide(); // most runs have only one folder
     auto* row = new QHBoxLayout;
     row->addWidget(folder_, 1);
     row->addWidget(choose);

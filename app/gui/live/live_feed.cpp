@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// The machine's clock, for limiting the time of work. A test's clock gives the times of the run.
+/// The machine's clock, used to limit the time of work. Run times come from the other clock, which tests replace.
 TimeNs steadyNow() {
     return std::chrono::steady_clock::now().time_since_epoch();
 }
@@ -62,8 +62,8 @@ struct LiveFeed::Parts {
     live::SegmentFollower follower;
     std::optional<live::StreamReceiver> receiver;
     std::optional<TemporaryFolder> scratch;
-    /// Folders with traces of recorded jobs, including those that arrive over the network. The steps of such jobs are
-    /// found in these files only.
+    /// Folders with traces of recorded jobs, including those received over the network. The steps of such jobs are
+    /// found only in these files.
     std::vector<std::filesystem::path> recorded;
 };
 
@@ -98,9 +98,9 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     return std::shared_ptr<LiveFeed>(new LiveFeed(target, std::move(parts), std::move(clock)));
 }
 
-/// Reads a part of the available data; true if there is more.
+/// Reads some of the available data; returns true if there is more.
 bool LiveFeed::read(const JobControl& control) {
-    constexpr TimeNs kMaxReadTime{std::chrono::milliseconds(100)}; // until the next snapshot
+    constexpr TimeNs kMaxReadTime{std::chrono::milliseconds(100)}; // longest time until the next snapshot
     const TimeNs began = steadyNow();
     bool more = true;
     while (more && !control.stopRequested() && steadyNow() - began < kMaxReadTime)
@@ -180,7 +180,7 @@ void LiveFeed::add(LiveAlert alert) {
     if (alerts_.size() > kMaxAlerts) alerts_.pop_front();
 }
 
-/// Reports senders that left before the end of their data, and those that are back.
+/// Reports senders that left before the end of their data, and those that have returned.
 void LiveFeed::takeSenders() {
     if (!receiver_) return;
     const int step = analyzer_.steps().empty() ? 0 : analyzer_.steps().back().index;
@@ -216,8 +216,8 @@ void LiveFeed::resolveLate(const live::LiveRank& rank, int step) {
     }
 }
 
-/// All views are updated with a new session, so there are at most four sessions per second. With large steps at most a
-/// quarter of the time is spent on them.
+/// All views are updated with a new session, so there are at most four sessions per second. If steps are large, at most
+/// a quarter of the time is spent on sessions.
 void LiveFeed::refreshSession(const JobControl& control) {
     const TimeNs began = steadyNow();
     if (analyzer_.window() == nullptr || began < next_session_) return;
@@ -225,7 +225,7 @@ void LiveFeed::refreshSession(const JobControl& control) {
     if (changes == changes_in_session_) return;
     std::optional<DiagnosedRun> recent = analyzer_.latest(kMaxSessionOps);
     changes_in_session_ = changes;
-    if (!recent) return session_.reset(); // and shows the first step at once when it comes
+    if (!recent) return session_.reset(); // and the first step is shown immediately when it arrives
     Result<SessionPtr> made = makeSession(*std::move(recent), control);
     if (!made.ok()) { // cancelled
         changes_in_session_ = -1;

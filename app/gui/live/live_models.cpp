@@ -177,7 +177,7 @@ QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
 void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
     const std::vector<LiveAlert> none;
     const std::vector<LiveAlert>& now = snapshot ? snapshot->alerts : none;
-    // Numbers are consecutive: removed alerts are at the old end, new ones at the other.
+    // Numbers are consecutive: removed alerts are at the beginning, new ones at the end.
     const std::int64_t first = now.empty() ? 0 : now.front().number;
     const std::int64_t last_known = alerts_.empty() ? -1 : alerts_.back().number;
     const bool continues = !now.empty() && !alerts_.empty() && first <= last_known && first >= alerts_.front().number &&

@@ -9,11 +9,11 @@ namespace bubblescope::gui {
 
 /// The state of a watch, derived from its last snapshot.
 enum class LiveState : std::uint8_t {
-    Waiting,   ///< for the first record
+    Waiting,   ///< waiting for the first record
     Recording, ///< the run is in progress
     Ended,     ///< all ranks have ended
-    Failed,    ///< like Running, and some ranks have ended
-    Stopped,   ///< the run is not watched any more
+    Failed,    ///< as Ended, but some ranks are gone
+    Stopped,   ///< the run is no longer watched
 };
 
 /// `snapshot` may be null.
@@ -25,7 +25,7 @@ enum class LiveState : std::uint8_t {
 /// "3 running, 1 gone".
 [[nodiscard]] QString ranksText(const LiveSnapshot& snapshot);
 
-/// Records that were written, or should have been, and are in no step.
+/// Records that were written, or should have been, but are not in any step.
 [[nodiscard]] std::int64_t lostRecords(const live::LiveCounts& counts);
 /// "12,345 records, none lost".
 [[nodiscard]] QString recordsText(const LiveSnapshot& snapshot);
@@ -34,13 +34,13 @@ enum class LiveState : std::uint8_t {
 
 [[nodiscard]] Severity severityOf(const LiveAlert& alert);
 [[nodiscard]] QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
-/// A few words: "straggler, rank 2".
+/// A short description: "straggler, rank 2".
 [[nodiscard]] QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
-/// Whether it is still the case. Mismatches of checks and ranks that are gone never end.
+/// True while the alert is open. Mismatches of checks and lost ranks never end.
 [[nodiscard]] inline bool isOpen(const LiveAlert& alert) {
     return !alert.resolved_at;
 }
-/// The most severe of those that are open, the latest of equals; null if there is none.
+/// The most severe open alert, or the latest of equally severe ones; null if there is none.
 [[nodiscard]] const LiveAlert* worstOpen(const LiveSnapshot& snapshot);
 /// The step at which the event began, if known; it may be reported some steps later.
 [[nodiscard]] int beganAt(const LiveAlert& alert);
@@ -55,7 +55,7 @@ public:
 
     explicit LiveAlertModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    /// Existing rows stay: new alerts are inserted, dropped ones removed, those that are over change.
+    /// Existing rows stay: new alerts are inserted, dropped ones are removed, and those that have ended change.
     void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const LiveAlert& at(int row) const;
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// One mark per step, named by the worst alert that began there; the tooltip lists all.
+/// One mark per step, named after the worst alert that began there; the tooltip lists all alerts.
 std::vector<StepChart::Mark> marksOf(const LiveSnapshot& snapshot) {
     std::map<int, std::vector<const LiveAlert*>> by_step;
     for (const LiveAlert& alert : snapshot.alerts)
@@ -81,7 +81,7 @@ void LiveStepChart::refresh() {
     std::vector<int> numbers;
     for (const live::LiveStep& step : snapshot->steps) {
         numbers.push_back(step.index);
-        // An incomplete step has unknown values, not zero.
+        // An incomplete step has unknown values instead of zeros.
         walls.data.values.push_back(step.complete ? static_cast<double>(step.wall.count()) : kUnknown);
         rates.data.values.push_back(step.complete ? step.bubble_rate : kUnknown);
         rates.expected.push_back(step.complete ? step.expected_rate.value_or(kUnknown) : kUnknown);
@@ -112,7 +112,7 @@ void LiveStepChart::choose(int place) {
 
 namespace {
 
-/// Colours the cells that state a severity.
+/// Colours the cells that contain a severity.
 class StateDelegate : public QStyledItemDelegate {
 public:
     using Colour = std::function<std::optional<QColor>(const QModelIndex&)>;
@@ -143,7 +143,7 @@ std::optional<QColor> rankColour(const Theme& theme, const QModelIndex& index) {
 std::optional<QColor> alertColour(const Theme& theme, const QModelIndex& index) {
     if (index.column() != LiveAlertModel::SeverityColumn) return std::nullopt;
     const QVariant severity = index.data(LiveAlertModel::kSeverityRole);
-    if (!severity.isValid()) return theme.text_dim; // it is over
+    if (!severity.isValid()) return theme.text_dim; // the alert has ended
     return severityColour(theme, static_cast<Severity>(severity.toInt()));
 }
 
@@ -182,7 +182,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(strip_);
     splitter->addWidget(tabs_);
-    splitter->setSizes({1000, 1000}); // relative widths; sentences need room, curves need less
+    splitter->setSizes({1000, 1000}); // relative widths; sentences need more space than curves
     splitter->setChildrenCollapsible(false);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -208,7 +208,8 @@ void LivePanel::refresh() {
     const LiveSnapshotPtr snapshot = live_.shown();
     alerts_->show(snapshot);
     ranks_->show(snapshot);
-    // Sentences wrap where they are few; measuring thousands of rows many times a second would take all the time.
+    // Sentences wrap only if there are few rows, because measuring thousands of rows many times a second would take all
+    // the time.
     constexpr int kMostWrapped = 100;
     if (alerts_->rowCount() <= kMostWrapped) alert_table_->resizeRowsToContents();
     tabs_->setTabText(0, tr("Alerts: %1").arg(alerts_->rowCount()));

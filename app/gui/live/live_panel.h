@@ -25,7 +25,7 @@ public:
     LiveStepChart(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
 signals:
-    /// The requested step is not available in full any more.
+    /// The requested step is no longer available in full.
     void stepGone(int number);
 
 private:

@@ -29,7 +29,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kNsOfMs = 1e6;
-constexpr int kMaxRanks = 64; ///< each is a thread of the same process
+constexpr int kMaxRanks = 64; ///< limit, because each rank is a thread of the same process
 
 TimeNs fromMs(double ms) {
     return TimeNs{std::llround(ms * kNsOfMs)};
@@ -230,7 +230,7 @@ RunPlan RunDialog::plan() const {
 }
 
 void RunDialog::check() {
-    if (run_ == nullptr) return; // still under construction
+    if (run_ == nullptr) return; // the dialog is still being built
     const RunPlan wanted = plan();
     command_->setText(wanted.commandLine());
     command_->setCursorPosition(0);

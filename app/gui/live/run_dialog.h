@@ -18,22 +18,22 @@ class QSpinBox;
 
 namespace bubblescope::gui {
 
-/// Asks for a run to start: schedule, sizes, times, steps and faults. Shows at once whether the schedule accepts the
-/// sizes, how long the run will take, and the equivalent command line.
+/// Asks for a run to start: schedule, sizes, times, steps and faults. Shows immediately whether the schedule supports
+/// the sizes, how long the run will take, and the equivalent command line.
 class RunDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `folder` is proposed for recording.
+    /// `folder` is the proposed folder for recording.
     RunDialog(ThemeManager& themes, const QString& folder, QWidget* parent = nullptr);
 
-    /// Runs the order in `file`, with the sizes and times of `spec`; the fields of the schedule are fixed.
+    /// Runs the order in `file`, with the sizes and times of `spec`; the fields of the schedule cannot be changed.
     void setOrder(const QString& file, const ScheduleSpec& spec);
     [[nodiscard]] RunPlan plan() const;
 
 signals:
     void runRequested(const bubblescope::gui::RunPlan& plan);
-    /// The sizes have been checked; `good` if they can be run.
+    /// The sizes have been checked; `good` is true if they can be run.
     void checked(bool good);
 
 protected:
@@ -50,7 +50,7 @@ private:
 
     ThemeManager& themes_;
     BackgroundJob job_;
-    QString order_file_; ///< empty: family and sizes
+    QString order_file_; ///< empty = use family and sizes
     ScheduleFields schedule_;
     QSpinBox* pp_ = nullptr;
     QSpinBox* microbatches_ = nullptr;

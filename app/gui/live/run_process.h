@@ -9,25 +9,25 @@
 
 namespace bubblescope::gui {
 
-/// A run of our own runtime, as an invocation of `bubblescope run`.
+/// A run of Bubblescope's own runtime, as an invocation of `bubblescope run`.
 struct RunPlan {
     ScheduleSpec spec;     ///< uses the times forward, backward and comm
-    QString schedule_file; ///< the order, in place of family and sizes; empty = none
+    QString schedule_file; ///< the order, instead of family and sizes; empty = none
     int steps = 200;
     QStringList faults; ///< in the syntax of --inject
-    QString folder;     ///< to record into
+    QString folder;     ///< folder to record into
 
     [[nodiscard]] QStringList arguments() const;
-    /// Quoted for a shell.
+    /// The command line, quoted for a shell.
     [[nodiscard]] QString commandLine() const;
 };
 
-/// The `bubblescope` program: in the folder of this one if installed, in the sibling folder of a build, otherwise in
+/// The `bubblescope` program: in this program's folder if installed, in the sibling folder of a build, otherwise in
 /// PATH.
 [[nodiscard]] QString commandLineProgram();
 
 /// Runs one command line at a time. Lives on the GUI thread and does not block it, except on exit, when a running
-/// process gets three seconds to end.
+/// process has three seconds to end.
 class RunProcess : public QObject {
     Q_OBJECT
 
@@ -35,7 +35,7 @@ public:
     explicit RunProcess(QObject* parent = nullptr);
     ~RunProcess() override;
 
-    /// No process may be running.
+    /// Must not be called while a process is running.
     void start(const QString& program, const QStringList& arguments);
     /// Asks the process to end after the current step; a second call kills it.
     void stop();
@@ -46,7 +46,7 @@ public:
 signals:
     /// running() or stopping() has changed.
     void changed();
-    /// `error_output` is the end of what the process wrote to standard error.
+    /// `error_output` is the last part of what the process wrote to standard error.
     void ended(bool succeeded, const QString& error_output);
 
 private:

@@ -25,7 +25,7 @@ int stepOf(const Session& session, const Anomaly& anomaly, int current) {
     return std::max(0, current);
 }
 
-/// The longest item that `wanted` accepts.
+/// The longest of the items for which `wanted` is true.
 template <class List, class Wanted>
 ItemRef longest(const List& list, ItemKind kind, int step, int rank, const Wanted& wanted) {
     ItemRef best;
@@ -96,7 +96,7 @@ void goTo(ViewState& state, const Anomaly& anomaly) {
     state.showStep(target.step);
     state.select(target.item);
     state.highlight(target.highlights, translated(anomaly.message));
-    // A single op or transfer fills the view; what concerns the whole step is shown within it.
+    // A single op or transfer fills the view; anything that concerns the whole step is shown within the step.
     if (target.item && (anomaly.op || anomaly.peer)) {
         state.zoomTo(target.item);
     } else if (target.range) {
@@ -123,7 +123,7 @@ QString severityText(Severity severity) {
 }
 
 QString anomalyKindText(AnomalyKind kind) {
-    // Core's kind names have hyphens in place of spaces.
+    // Core's names of kinds have hyphens instead of spaces.
     QString name = fromUtf8(std::string(anomalyKindName(kind))).replace(QLatin1Char('-'), QLatin1Char(' '));
     return QCoreApplication::translate("AnomalyKind", qUtf8Printable(name));
 }

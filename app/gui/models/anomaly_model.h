@@ -10,13 +10,13 @@
 
 namespace bubblescope::gui {
 
-/// Where to find an anomaly on the timeline.
+/// The place of an anomaly on the timeline.
 struct AnomalyTarget {
     int step = 0; ///< index in Run::steps: the anomaly's step, or the current one if it has none
     std::optional<int> rank;
     ItemRef item;                      ///< the op or transfer that shows it best; may be empty
-    std::optional<TimeRange> range;    ///< when it happened, if known
-    std::vector<Highlight> highlights; ///< all ops of a slow chunk
+    std::optional<TimeRange> range;    ///< time when it occurred, if known
+    std::vector<Highlight> highlights; ///< for a slow chunk, all its ops
 };
 
 [[nodiscard]] AnomalyTarget targetOf(const Session& session, const Anomaly& anomaly, int current_step);
@@ -51,7 +51,7 @@ private:
 
 [[nodiscard]] QString severityText(Severity severity);
 [[nodiscard]] QString anomalyKindText(AnomalyKind kind);
-/// "rank 3 · chunk 1 · step 7"; empty if it concerns the whole run.
+/// "rank 3 · chunk 1 · step 7"; empty if the anomaly concerns the whole run.
 [[nodiscard]] QString anomalyPlace(const Anomaly& anomaly);
 /// A number of the evidence for display: its name, and its value with unit.
 struct EvidenceText {

@@ -8,8 +8,8 @@
 
 namespace bubblescope::gui {
 
-/// The bubbles of one step: a row per rank and position with a bubble, as run, observed (consolidated) or by closed
-/// form, and a total for each rank. Read-only view of a session.
+/// The bubbles of one step: one row for each rank and position with a bubble (as run, observed after consolidation, or
+/// in closed form), and a total for each rank. Read-only view of a session.
 class BubbleTableModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -31,20 +31,20 @@ public:
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-    /// The longest executed bubble of the row's rank and position, or its wait for the other replicas; none for totals
-    /// and for positions without a bubble as run.
+    /// The longest executed bubble at the row's rank and position, or the rank's wait for the other replicas; none for
+    /// totals and for positions that had no bubble when run.
     [[nodiscard]] ItemRef longestBubble(int row) const;
-    /// From the first to the last executed bubble of the row; for a total, the step.
+    /// From the start of the first to the end of the last executed bubble of the row; for a total, the step.
     [[nodiscard]] TimeRange extent(int row) const;
     [[nodiscard]] int rankOf(int row) const;
-    /// The row that counts `bubble`; −1 if it belongs to another step.
+    /// The row that includes `bubble`; −1 if the bubble belongs to another step.
     [[nodiscard]] int rowOf(const ItemRef& bubble) const;
 
 private:
     struct Row {
         int rank = 0;
-        std::optional<Position> position; ///< none for the rank's total and for its wait
-        bool wait = false;                ///< for the other replicas, after the rank's step
+        std::optional<Position> position; ///< none for the rank's total, and for its wait
+        bool wait = false;                ///< waiting for the other replicas, after the rank's step
         TimeNs as_run{0};
         TimeNs observed{0};
         std::optional<TimeNs> form;

@@ -38,7 +38,7 @@ QString placeText(const MeasureKey& key) {
 QString nameByDifference(const std::vector<std::filesystem::path>& open,
                          const std::vector<std::filesystem::path>& other) {
     if (other.empty()) return {};
-    // A folder of files and a list of them are compared by their folders.
+    // If one run is a folder of files and the other a list of files, they are compared by their folders.
     const auto placeOf = [](const std::vector<std::filesystem::path>& paths, bool folder) {
         const std::filesystem::path whole = std::filesystem::absolute(paths.front()).lexically_normal();
         return folder ? whole.parent_path() : whole;
@@ -53,7 +53,7 @@ QString nameByDifference(const std::vector<std::filesystem::path>& open,
         if (at >= known.size() || known[at] != part) name /= part;
         ++at;
     }
-    // Runs in unrelated places are distinguished by their last part.
+    // Runs in unrelated places are distinguished by the last part of their paths.
     constexpr std::ptrdiff_t kMostParts = 2;
     if (name.empty() || std::distance(name.begin(), name.end()) > kMostParts) name = there.filename();
     return fromUtf8(name.generic_string());
@@ -271,7 +271,7 @@ void ComparisonModel::show(ComparisonPtr comparison) {
         rows_ = result.changes;
         rows_.insert(rows_.end(), result.ops.begin(), result.ops.end());
         alpha_ = result.limits.alpha;
-        // Ops and transfers first, since idle time results from them; each group by cost.
+        // Ops and transfers come first, because idle time results from them; each group is sorted by cost.
         std::ranges::stable_sort(rows_, [&](const Change& a, const Change& b) {
             if (isIdle(a.key) != isIdle(b.key)) return isIdle(b.key);
             return std::chrono::abs(a.per_step) > std::chrono::abs(b.per_step);

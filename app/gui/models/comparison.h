@@ -14,7 +14,7 @@
 
 namespace bubblescope::gui {
 
-/// A comparison of the open run ("before") with another one, as by `bubblescope diff`.
+/// A comparison of the open run ("before") with another run, as made by `bubblescope diff`.
 struct Comparison {
     SessionPtr before;
     std::shared_ptr<const Run> after;
@@ -24,7 +24,8 @@ struct Comparison {
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
-/// What tells the other run's paths from those of the open one: "slow" for /runs/base/0.json and /runs/slow/0.json.
+/// The part of the other run's paths that differs from those of the open run: "slow" for /runs/base/0.json and
+/// /runs/slow/0.json.
 [[nodiscard]] QString nameByDifference(const std::vector<std::filesystem::path>& open,
                                        const std::vector<std::filesystem::path>& other);
 
@@ -32,7 +33,7 @@ using ComparisonPtr = std::shared_ptr<const Comparison>;
 [[nodiscard]] Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                                 const std::vector<std::filesystem::path>& paths, JobControl& control);
 
-/// The open trace without a pipeline and another one.
+/// The open trace, which has no pipeline, and another one.
 struct ActivityComparison {
     SessionPtr before;
     QString after_name;
@@ -40,25 +41,25 @@ struct ActivityComparison {
 };
 using ActivityComparisonPtr = std::shared_ptr<const ActivityComparison>;
 
-/// Loads the other trace and compares what devices did. For worker threads. Errors: those of the loader, and Usage if
-/// one of the two has a pipeline or shows no device.
+/// Loads the other trace and compares the activity of the devices. For worker threads. Errors: those of the loader, and
+/// Usage if either trace has a pipeline or shows no device.
 [[nodiscard]] Result<ActivityComparisonPtr> compareActivityWith(SessionPtr before, const RunLoader& loader,
                                                                 const std::vector<std::filesystem::path>& paths,
                                                                 JobControl& control);
 [[nodiscard]] report::Table activityTable(const ActivityComparison& comparison);
-/// What changed most, in one sentence.
+/// The largest change, in one sentence.
 [[nodiscard]] QString activityText(const ActivityComparison& comparison);
 
 /// "Rank 2: F of chunk 0, steady".
 [[nodiscard]] QString measureText(const MeasureKey& key);
 
-/// What changed, in one sentence; empty if no single rank changed as a whole.
+/// The cause of the changes, in one sentence; empty if no single rank changed as a whole.
 [[nodiscard]] QString causeText(const RunComparison& comparison);
 
 /// The places of a measure in a step of the open run: its ops, bubbles or transfers. Empty for the step time.
 [[nodiscard]] std::vector<Highlight> placesOf(const Session& session, int step, const MeasureKey& key);
 
-/// The step time, then all changes, ordered by the size of their effect on a step.
+/// The step time, then all changes, sorted by their effect on a step.
 class ComparisonModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -87,14 +88,14 @@ private:
     double alpha_ = CompareLimits().alpha;
 };
 
-/// Which rows of a ComparisonModel are shown. The step time always is.
+/// Selects the rows of a ComparisonModel to show. The step time is always shown.
 struct ChangeFilter {
     enum Kind { All, Ops, Transfers, Idle, Stages };
     Kind kind = All;
-    /// Each word must occur in the row's text; "rank=2", "stage=", "chunk=", "replica=" and "mb=" state a number, and
+    /// Each word must occur in the row's text; "rank=2", "stage=", "chunk=", "replica=" and "mb=" select numbers, and
     /// F, B, I, W the kind of op.
     QString words;
-    bool beyond_chance = false; ///< only changes that the test confirms
+    bool beyond_chance = false; ///< show only statistically significant changes
 
     [[nodiscard]] bool accepts(const Change& change, double alpha) const;
 };

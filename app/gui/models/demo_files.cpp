@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// One folder per edition, so that a newer version does not read an older one's demos.
+/// One folder per version of the demos, so that a newer app does not read older ones.
 QString demoFolder() {
     return QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
            QStringLiteral("/demos-%1").arg(kDemoVersion);
@@ -24,17 +24,18 @@ QString translatedDemo(std::string_view text) {
     return QCoreApplication::translate("DemoTrace", std::string(text).c_str());
 }
 
-/// Demos may be written concurrently: by a cancelled load that is still running, or by another instance of the app.
+/// Another load that was cancelled but is still running, or another instance of the app, may write the demo at the same
+/// time.
 Status writeOnce(const DemoTrace& demo, const std::filesystem::path& file) {
     static std::mutex writing;
     const std::lock_guard lock(writing);
-    std::error_code unknown; // if the folder cannot be read, writing reports it
+    std::error_code unknown; // if the folder cannot be read, writing reports the error
     if (std::filesystem::exists(file, unknown)) return {};
     Status written = writeDemo(demo.name, file);
     return std::filesystem::exists(file, unknown) ? Status() : written;
 }
 
-/// Null if the path is not one of a demo.
+/// Null if the path is not that of a demo.
 const DemoTrace* demoAt(const QString& path) {
     const QFileInfo file(path);
     if (QDir::cleanPath(file.absolutePath()) != QDir::cleanPath(demoFolder())) return nullptr;

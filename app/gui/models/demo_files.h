@@ -8,16 +8,16 @@
 
 namespace bubblescope::gui {
 
-/// The path of a demo's trace in the user's cache, whether it exists or not.
+/// The path of a demo's trace in the user's cache, whether or not it exists.
 [[nodiscard]] QString demoFile(const QString& name);
-/// Whether the paths are those of a demo.
+/// True if the paths are those of a demo.
 [[nodiscard]] bool isDemo(const QStringList& paths);
 
-/// A loader that first creates requested demos that do not exist yet.
+/// A loader that creates requested demos first if they do not exist yet.
 [[nodiscard]] RunLoader withDemos(RunLoader loader);
 
 [[nodiscard]] QString demoName(const DemoTrace& demo);
-/// In the user's language.
+/// The demo's title in the user's language.
 [[nodiscard]] QString demoTitle(const DemoTrace& demo);
 [[nodiscard]] QString demoDescription(const DemoTrace& demo);
 

@@ -22,12 +22,13 @@ public:
     [[nodiscard]] TimeNs start(std::size_t at) const { return trace_.start(row_.slices[at]); }
     [[nodiscard]] TimeNs end(std::size_t at) const { return trace_.end(row_.slices[at]); }
 
-    /// The first slice that ends after a time, or starts at it. They do not overlap: ends ascend too.
+    /// The first slice that ends after a time, or starts at it. Slices do not overlap, so their ends are also
+    /// ascending.
     [[nodiscard]] std::size_t firstFrom(TimeNs time) const {
         const auto before = [&](SliceId slice) { return trace_.end(slice) <= time && trace_.start(slice) < time; };
         return static_cast<std::size_t>(std::ranges::partition_point(row_.slices, before) - row_.slices.begin());
     }
-    /// The first slice that starts at a time or later, if it is not before `from`. Fast if it is near.
+    /// The first slice that starts at a time or later, if it is not before `from`. Fast if the slice is near `from`.
     [[nodiscard]] std::size_t firstStarting(TimeNs time, std::size_t from = 0) const {
         std::size_t reach = from;
         for (std::size_t stride = 1; reach < size() && start(reach) < time; stride *= 2) {
@@ -41,7 +42,7 @@ public:
         return static_cast<std::size_t>(found - begin);
     }
 
-    /// Adds the parts of the slices [begin, end) that lie in an interval; all but the first and last lie within.
+    /// Adds the parts of the slices [begin, end) that lie in an interval; only the first and last may extend beyond it.
     void add(std::size_t begin, std::size_t end, TimeNs from, TimeNs to, Node& sum) const {
         if (begin >= end) return;
         addPart(begin, from, to, sum);
@@ -94,7 +95,7 @@ Result<DepthRows> DepthRows::build(std::shared_ptr<const Trace> trace, const std
 
 void DepthRows::divide(TrackId track, Rows& rows) const {
     const Track& of = trace_->tracks()[track];
-    std::vector<TimeNs> ends; // ends of the slices around the next one
+    std::vector<TimeNs> ends; // ends of the slices that enclose the next one
     for (SliceId slice = of.first_slice; slice < of.end_slice; ++slice) {
         while (!ends.empty() && ends.back() <= trace_->start(slice))
             ends.pop_back();
@@ -104,7 +105,7 @@ void DepthRows::divide(TrackId track, Rows& rows) const {
     }
 }
 
-/// Each level up to one that a view sums up in no time.
+/// Builds levels until one is small enough for a view to sum it up quickly.
 void DepthRows::sumUp(Row& row) const {
     const Reader slices(*trace_, row);
     row.slices.shrink_to_fit();
@@ -131,7 +132,7 @@ int DepthRows::depthOf(TrackId track, SliceId slice) const {
     const Rows& rows = tracks_[track];
     const auto holds = [slice](const Row& row) { return std::ranges::binary_search(row.slices, slice); };
     const auto found = std::ranges::find_if(rows, holds);
-    return static_cast<int>((found == rows.end() ? found - 1 : found) - rows.begin()); // deeper ones have none
+    return static_cast<int>((found == rows.end() ? found - 1 : found) - rows.begin()); // deeper slices have no row
 }
 
 SliceId DepthRows::neighbour(TrackId track, SliceId slice, int direction) const {

@@ -9,20 +9,20 @@
 
 namespace bubblescope::gui {
 
-/// The slices of tracks by how many others are around them, so that views can draw a row for each depth of a stack at
-/// any zoom. Slices of one depth do not overlap. Tracks without nested slices have a Pyramid's row alone. Memory: 6
+/// Groups the slices of tracks by nesting depth, so that views can draw one row for each depth of a stack at any zoom.
+/// Slices of the same depth do not overlap. Tracks without nested slices have only the row of their Pyramid. Memory: 6
 /// bytes per nested slice. Immutable; any thread.
 class DepthRows {
 public:
-    /// Slices nested deeper have no row.
+    /// Slices that are nested deeper have no row.
     static constexpr int kMost = 64;
 
     DepthRows() = default;
-    /// The rows of these tracks. Linear in their slices; uses all cores. Errors: Cancelled.
+    /// Creates the rows of these tracks. Linear in their slices; uses all cores. Errors: Cancelled.
     [[nodiscard]] static Result<DepthRows> build(std::shared_ptr<const Trace> trace, const std::vector<TrackId>& tracks,
                                                  const JobControl& control);
 
-    /// How many rows a track has, at least 1.
+    /// Number of rows of a track, at least 1.
     [[nodiscard]] int depthOf(TrackId track) const;
     /// The row of a slice of one of the tracks.
     [[nodiscard]] int depthOf(TrackId track, SliceId slice) const;
@@ -30,7 +30,7 @@ public:
     /// The slice after (1) or before (−1) one in its row; kNoId if there is none.
     [[nodiscard]] SliceId neighbour(TrackId track, SliceId slice, int direction) const;
 
-    // As in Pyramid, for one row of a track that has several.
+    // Like Pyramid::columns(), for one row of a track that has several.
     void columns(TrackId track, int depth, const PixelGrid& grid, std::int64_t first,
                  std::span<Pyramid::Column> out) const;
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, int depth, TimeNs from, TimeNs to) const;
@@ -39,7 +39,7 @@ public:
 private:
     static constexpr std::size_t kFanOut = 16;
 
-    /// Busy time and the name that takes more than half of it, if there is one: a vote as in Pyramid.
+    /// Busy time, and the name that takes more than half of it, if there is one; determined by a vote, as in Pyramid.
     struct Node {
         std::int64_t busy = 0;
         std::int64_t lead = 0;
@@ -48,7 +48,7 @@ private:
         void add(StringId other, std::int64_t time, std::int64_t ahead);
     };
     struct Row {
-        std::vector<SliceId> slices;           ///< ascending, and so by time
+        std::vector<SliceId> slices;           ///< ascending, and therefore in time order
         std::vector<std::vector<Node>> levels; ///< each node sums up kFanOut slices, or nodes of the level below
     };
     using Rows = std::vector<Row>;
@@ -59,7 +59,7 @@ private:
     void sumUp(Row& row) const;
 
     std::shared_ptr<const Trace> trace_;
-    std::vector<Rows> tracks_; ///< by track; none for tracks with one row
+    std::vector<Rows> tracks_; ///< by track; empty for tracks with one row
 };
 
 } // namespace bubblescope::gui

@@ -43,7 +43,8 @@ Arrow arrowOf(const OpTransfer& transfer, int step) {
     return arrow;
 }
 
-/// The transfers of one micro-batch, or of all. A step has tens of thousands of them; a selection concerns a few.
+/// The transfers of one micro-batch, or all transfers. A step has tens of thousands of transfers, but a selection needs
+/// only a few.
 std::vector<Arrow> arrowsOf(const StepTimeline& step, int place, const std::optional<MicrobatchSlice>& slice) {
     std::vector<Arrow> out;
     for (const OpTransfer& transfer : transfersBetweenRanks(step, slice))
@@ -114,7 +115,7 @@ Path StepFlows::findCriticalPath() const {
             const Arrow::End to{rank, LaneKind::Compute, transfer ? range.end : range.begin};
             out.arrows.push_back({Arrow::Kind::Path, before, to, {}, {}});
         }
-        // A rank that is held by its own send waits.
+        // A rank that is blocked by its own send is waiting.
         if (segment.kind != PathSegment::Kind::Transfer || !crosses)
             out.stretches.push_back({rank, range, segment.kind != PathSegment::Kind::Op, false});
         before = {rank, LaneKind::Compute, range.end};
@@ -172,7 +173,7 @@ Path StepFlows::findCause(const ItemRef& bubble) {
         const UnitIndex unit = chain[i];
         const bool cause = blamed->cause && blamed->cause->unit == unit;
         const int rank = graph_->rank[indexOf(unit)];
-        // The waiting op is shown only if it is itself the cause, by starting late.
+        // The waiting op is shown only if it is itself the cause, because it started late.
         if (i > 0 || cause) out.stretches.push_back({rank, rangeOf(unit), false, cause});
         if (i + 1 == chain.size()) break;
         const UnitIndex before = chain[i + 1];

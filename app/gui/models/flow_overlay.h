@@ -9,10 +9,10 @@
 
 namespace bubblescope::gui {
 
-/// A line from one row of the timeline to another.
+/// A line between two rows of the timeline.
 struct Arrow {
     enum class Kind : std::uint8_t { Activation, Gradient, Path, Blame };
-    /// Begin or end of a line: a rank's lane at a time. The lane is Compute if the trace has no span of that side.
+    /// Start or end of a line: a rank's lane at a time. The lane is Compute if the trace has no span at that end.
     struct End {
         int rank = 0;
         LaneKind lane = LaneKind::Compute;
@@ -21,7 +21,7 @@ struct Arrow {
     Kind kind = Kind::Activation;
     End from;
     End to;
-    ItemRef producer; ///< the ops that it connects; empty on paths
+    ItemRef producer; ///< the ops that it connects; empty for paths
     ItemRef consumer;
 };
 
@@ -29,8 +29,8 @@ struct Arrow {
 struct Stretch {
     int rank = 0;
     TimeRange range;
-    bool idle = false;  ///< nothing ran, although it could have
-    bool cause = false; ///< the op or transfer that caused the wait
+    bool idle = false;  ///< no work ran, although it could have
+    bool cause = false; ///< true if this op or transfer caused the wait
 };
 
 struct Path {
@@ -39,8 +39,8 @@ struct Path {
     QString caption; ///< a sentence; may be empty
 };
 
-/// The connections between the ops of one step. Computed on demand, linear in the step's ops; the last results are
-/// cached, so that they can be requested in every frame. Not thread-safe.
+/// The connections between the ops of one step. Computed on demand, in time linear in the step's ops. The last results
+/// are cached, so that they can be requested in every frame. Not thread-safe.
 class StepFlows {
 public:
     StepFlows(SessionPtr session, int step);
@@ -49,18 +49,18 @@ public:
     [[nodiscard]] int step() const { return step_; }
     /// All transfers between ranks, see transfersBetweenRanks().
     [[nodiscard]] const std::vector<Arrow>& transfers();
-    /// The transfers that bring an op's inputs and take its output; for a transfer, itself.
+    /// The transfers that deliver an op's inputs and send its output; for a transfer, the transfer itself.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
-    /// The chain that determines the length of the step. Until the step's diagnosis is known, this and causeOf() have a
-    /// caption that states that.
+    /// The chain that determines the length of the step. Until the step's diagnosis is known, the captions of this and
+    /// of causeOf() say so.
     [[nodiscard]] const Path& criticalPath();
-    /// The ops on all ranks of the micro-batch of an op or a transfer, and their transfers.
+    /// The ops and transfers on all ranks for the micro-batch of an op or a transfer.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);
     /// The cause of a rank's wait in a bubble, see waitChain().
     [[nodiscard]] const Path& causeOf(const ItemRef& bubble);
 
 private:
-    /// The last result and its subject.
+    /// The last result and the item that it is for.
     template <class T>
     struct Latest {
         ItemRef of;
@@ -84,9 +84,9 @@ private:
     std::optional<StepGraph> graph_;
 };
 
-/// The attribution of a bubble; none if no recorded wait explains it, or while the step's diagnosis is not known.
+/// The attribution of a bubble; none if no recorded wait explains the bubble, or while the step's diagnosis is unknown.
 [[nodiscard]] std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& bubble);
-/// "B3 of rank 2 took 5 ms longer than is usual there". Requires that diagnosis.
+/// "B3 of rank 2 took 5 ms longer than is usual there". Requires the step's diagnosis.
 [[nodiscard]] QString causeText(const Session& session, int step, const AttributedBubble& blamed);
 
 } // namespace bubblescope::gui

@@ -26,7 +26,7 @@ struct TimeRange {
     return end > begin ? end - begin : TimeNs{0};
 }
 
-/// The range with `fraction` of its length added on both sides.
+/// The range extended on both sides by `fraction` of its length.
 [[nodiscard]] inline TimeRange padded(const TimeRange& range, double fraction) {
     const TimeNs pad{static_cast<std::int64_t>(static_cast<double>(range.length().count()) * fraction)};
     return {range.begin - pad, range.end + pad};
@@ -43,8 +43,8 @@ enum class Role : std::uint8_t {
     Send,
     Receive,
     Wait,
-    Check,       ///< re-executed work inside a bubble
-    ReplicaWait, ///< the time after a replica's part of a step, until the slowest replica ends
+    Check,       ///< repeated work inside a bubble
+    ReplicaWait, ///< time after a replica's part of a step until the slowest replica ends
 };
 inline constexpr std::size_t kRoleCount = 11;
 
@@ -61,10 +61,10 @@ inline constexpr std::size_t kRoleCount = 11;
 
 enum class ItemKind : std::uint8_t { None, Op, Bubble, Comm, Slice, Check, ReplicaWait };
 
-/// Identifies something that a user can point at. `step` is the index in Run::steps (not the step's number), `index`
-/// the place in that step's list of ops, bubbles or transfer spans of `rank`. For a slice of the raw trace `index` is
-/// its SliceId and `step` the one in or after which it starts; for a check `index` is its place in CheckLog::checks; a
-/// wait for other replicas has index 0.
+/// Identifies an item that a user can point at. `step` is an index in Run::steps (not the step's number); `index` is
+/// the position in that step's list of ops, bubbles or transfer spans of `rank`. For a slice of the raw trace, `index`
+/// is its SliceId, and `step` the step in or after which it starts. For a check, `index` is its position in
+/// CheckLog::checks. A wait for other replicas has index 0.
 struct ItemRef {
     ItemKind kind = ItemKind::None;
     std::int32_t step = 0;

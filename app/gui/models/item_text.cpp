@@ -77,7 +77,7 @@ void addTimes(ItemDescription& out, const Session& session, const ItemRef& item)
     addEnds(out, session, item);
 }
 
-/// Idle time of the rank directly before an op: since the previous op, or since the begin of the step.
+/// Idle time of the rank directly before an op: since the previous op, or since the start of the step.
 TimeNs waitBefore(const Session& session, const ItemRef& item) {
     const auto& ops = session.step(item.step).ranks[static_cast<std::size_t>(item.rank)];
     const auto index = static_cast<std::size_t>(item.index);
@@ -86,7 +86,7 @@ TimeNs waitBefore(const Session& session, const ItemRef& item) {
 }
 
 QString elided(std::string_view name) {
-    constexpr qsizetype kMostLetters = 60; // names of templates fill pages
+    constexpr qsizetype kMostLetters = 60; // limit, because names of templates may be very long
     QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
     if (text.size() > kMostLetters) text = text.left(kMostLetters - 1) + QChar(0x2026);
     return text;
@@ -107,7 +107,7 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
     }
 }
 
-/// Where in the model an op belongs.
+/// Adds the op's place in the model.
 void addStage(ItemDescription& out, const StepTimeline& step, const Op& op, int rank) {
     if (op.kind == OpKind::Optimizer) return;
     out.facts.push_back({ItemText::tr("Micro-batch"), number(op.microbatch.value), {}});
@@ -153,7 +153,7 @@ QString comparisonNote(const StepAnalysis& analysis, const FormComparison& compa
     return {};
 }
 
-/// Who made a rank wait.
+/// Adds the cause of a rank's wait.
 void addCause(ItemDescription& out, const Session& session, const ItemRef& item) {
     const std::optional<AttributedBubble> blamed = attributionOf(session, item);
     if (!blamed && !session.lacksDiagnosis(item.step)) return;
@@ -163,7 +163,7 @@ void addCause(ItemDescription& out, const Session& session, const ItemRef& item)
          ItemText::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
 }
 
-/// A position's idle time, and what the closed form says of it.
+/// Adds a position's idle time, and its value in closed form.
 void addForm(ItemDescription& out, const StepAnalysis& analysis, int rank, Position at,
              const FormComparison& comparison) {
     const std::size_t position = positionIndex(at);
@@ -400,7 +400,7 @@ QString oneLine(const Session& session, const ItemRef& item) {
 
 QString positionText(const StepAnalysis& analysis, Position position) {
     const bool f_then_b = analysis.form && analysis.form->f_then_b;
-    // Core's names, which are also the keys of reports, are translated here.
+    // Core's names, which are also keys of reports, are translated here.
     return QCoreApplication::translate("Position", std::string(positionName(position, f_then_b)).c_str());
 }
 

@@ -36,7 +36,7 @@ std::int32_t asIndex(T value) {
     return static_cast<std::int32_t>(value);
 }
 
-/// The sums that views need of a lane.
+/// The sums that views need for a lane.
 Lane::Sums sumsOf(LaneKind kind) {
     switch (kind) {
     case LaneKind::Compute: return Lane::Sums::ByRole;
@@ -60,7 +60,7 @@ void Lane::seal(Sums sums) {
     covered_.clear();
     role_sums_.clear();
     TimeNs latest = TimeNs::min();
-    if (!std::ranges::is_sorted(spans_, {}, &Span::end)) { // some nest
+    if (!std::ranges::is_sorted(spans_, {}, &Span::end)) { // some spans are nested
         latest_end_.reserve(spans_.size());
         for (const Span& span : spans_)
             latest_end_.push_back(latest = std::max(latest, span.end));
@@ -83,7 +83,7 @@ void Lane::seal(Sums sums) {
     }
 }
 
-/// Whether this span and the next one are the halves of a pair.
+/// True if this span and the next one are the halves of a pair.
 bool Lane::startsPair(std::size_t at) const {
     if (at + 1 >= spans_.size()) return false;
     const Span& a = spans_[at];
@@ -161,7 +161,7 @@ Lane::Colour Lane::mainColour(std::size_t first, std::size_t last, const TimeRan
     for (std::size_t i = first; i < last; i += stride) {
         const Span& span = spans_[i];
         const auto role = static_cast<std::size_t>(span.role);
-        time[role] += overlap({span.start, span.end}, window) + TimeNs{1}; // spans of length 0 count as well
+        time[role] += overlap({span.start, span.end}, window) + TimeNs{1}; // spans of length 0 count, too
         chunk[role] = span.chunk;
     }
     const auto best = static_cast<std::size_t>(std::max_element(time.begin(), time.end()) - time.begin());
@@ -222,7 +222,8 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
 Lanes::Lanes(std::size_t lines, const TimeRange& extent)
     : rank_count_(lines), replicas_{0}, replica_of_step_{0}, lines_(lines), mismatches_(lines), extent_(extent) {}
 
-/// Room for the ops, bubbles and transfers: millions of them, which would be moved again and again.
+/// Reserves memory for ops, bubbles and transfers, because there may be millions, which would otherwise be moved
+/// repeatedly.
 void Lanes::reserve(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses) {
     std::vector<std::array<std::size_t, kLaneCount>> counts(lines_.size());
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -246,7 +247,8 @@ void Lanes::reserve(const std::vector<StepTimeline>& steps, const std::vector<St
     }
 }
 
-/// From the end of a replica's part of a step to the end of the slowest replica's, or to what the rank runs next.
+/// Waits last from the end of a replica's part of a step to the end of the slowest replica's part, or to the rank's
+/// next work.
 void Lanes::addReplicaWaits(const std::vector<StepTimeline>& steps) {
     std::map<int, TimeNs> last_end; // by step number
     for (const StepTimeline& step : steps) {
@@ -266,11 +268,11 @@ void Lanes::addReplicaWaits(const std::vector<StepTimeline>& steps) {
     }
 }
 
-/// A transfer is under way from the time when its payload was sent until it was received; a rank that waits for a
-/// payload that was not sent yet is idle.
+/// A transfer is in progress from the time when its payload was sent until it was received; a rank that waits for a
+/// payload that has not been sent yet is idle.
 void Lanes::addExposed(const std::vector<StepTimeline>& steps) {
     std::vector<std::vector<TimeRange>> under_way(lines_.size());
-    // Only what touches a bubble: most transfers are under way while the rank computes.
+    // Adds only what overlaps a bubble, because most transfers are in progress while the rank computes.
     const auto add_range = [&](int line, const TimeRange& range) {
         if (line < 0) return;
         const Lane& bubbles = lane(static_cast<std::size_t>(line), LaneKind::Bubble);
@@ -291,7 +293,7 @@ void Lanes::addExposed(const std::vector<StepTimeline>& steps) {
         std::vector<TimeRange>& ranges = under_way[line];
         std::ranges::sort(ranges, {}, [](const TimeRange& range) { return std::pair(range.begin, range.end); });
         const Lane& bubbles = lane(line, LaneKind::Bubble);
-        TimeNs done = TimeNs::min(); // parts before it were already added
+        TimeNs done = TimeNs::min(); // parts before this time have already been added
         for (const TimeRange& range : ranges) {
             const TimeNs begin = std::max(range.begin, done);
             for (std::size_t i = bubbles.firstEndingAfter(begin);
@@ -366,7 +368,7 @@ Overview::Overview(const TimeRange& extent, const std::vector<float>& busy) : ex
 void Overview::add(const Lane& lane, float Bin::*member, double weight) {
     const double length = static_cast<double>(extent_.length().count()) / static_cast<double>(kBins);
     const auto place = [&](TimeNs time) { return static_cast<double>((time - extent_.begin).count()) / length; };
-    TimeNs covered = TimeNs::min(); // spans of a line may overlap: pairs
+    TimeNs covered = TimeNs::min(); // spans of a line may overlap, because of pairs
     for (const Span& span : lane.spans()) {
         const double from = place(std::max(span.start, covered));
         const double to = place(span.end);

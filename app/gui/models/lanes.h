@@ -10,9 +10,9 @@
 
 namespace bubblescope::gui {
 
-/// The content of a rank's row. Compute, Bubble and Check share one band: a rank's stream is either busy or idle, and
-/// checks fill idle time. ReplicaWait lies behind a replica's part of a step, in the same band. Exposed is derived: the
-/// parts of bubbles during which the rank's transfers were under way; it has no band.
+/// The kinds of content in a rank's row. Compute, Bubble and Check share one band, because a rank's stream is either
+/// busy or idle, and checks fill idle time. ReplicaWait follows a replica's part of a step, in the same band. Exposed
+/// is derived: it contains the parts of bubbles during which transfers of the rank were in progress; it has no band.
 enum class LaneKind : std::uint8_t { Compute, Bubble, Check, Send, Receive, Wait, Collective, ReplicaWait, Exposed };
 inline constexpr std::size_t kLaneCount = 9;
 
@@ -22,9 +22,9 @@ struct Span {
     TimeNs end{0};
     std::int32_t step = 0;
     std::int32_t index = 0;
-    Role role = Role::Bubble; ///< its colour, cached since every frame needs it
+    Role role = Role::Bubble; ///< its colour, cached because every frame needs it
     std::uint16_t chunk = 0;
-    bool paired = false; ///< may overlap the other half of a pair
+    bool paired = false; ///< true if it may overlap the other half of a pair
 };
 
 /// A time for each role.
@@ -33,39 +33,41 @@ using RoleTimes = std::array<TimeNs, kRoleCount>;
 /// The spans of one kind on one rank over all steps, by start.
 class Lane {
 public:
-    /// The sums that a lane computes for its spans: none, coveredBefore(), or also addByRole() and overhang().
+    /// The sums that a lane computes over its spans: none, those for coveredBefore(), or also those for addByRole() and
+    /// overhang().
     enum class Sums : std::uint8_t { None, Covered, ByRole };
 
     void reserve(std::size_t spans) { spans_.reserve(spans); }
     void add(Span span) { spans_.push_back(span); }
-    /// Sorts the spans and prepares searching; call once after the last add().
+    /// Sorts the spans and prepares searching; call it once after the last add().
     void seal(Sums sums);
 
     [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
     /// The first span that may end after `time`; all spans before it end earlier. Logarithmic.
     [[nodiscard]] std::size_t firstEndingAfter(TimeNs time) const;
-    /// The first span that starts at `time` or later. Logarithmic in the distance from `from`, which must not be later.
+    /// The first span that starts at `time` or later. Logarithmic in the distance from `from`, which must not be after
+    /// the result.
     [[nodiscard]] std::size_t firstStartingFrom(TimeNs time, std::size_t from = 0) const {
-        const bool there = from >= spans_.size() || spans_[from].start >= time; // as for most pixels
+        const bool there = from >= spans_.size() || spans_[from].start >= time; // true for most pixels
         return there ? from : searchStart(time, from);
     }
-    /// Time before `time` that is covered by spans; `next` is firstStartingFrom(time).
+    /// The time before `time` that is covered by spans; `next` is firstStartingFrom(time).
     [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const {
         if (next == 0) return TimeNs{0};
         // All spans before `next` have started, so the time that they cover after `time` is contiguous.
         return covered_[next - 1] - std::max(TimeNs{0}, latestEnd(next - 1) - time);
     }
-    /// Adds what the spans [first, next) cover, by their roles: the halves of a pair share their time. Linear in the
-    /// spans, or in kRoleStride.
+    /// Adds the time covered by the spans [first, next), by role; the halves of a pair share their time. Linear in the
+    /// number of spans, or in kRoleStride.
     void addByRole(std::size_t first, std::size_t next, RoleTimes& sum) const;
-    /// The part of the covered time after a point in time, by role: from one span that continues, or a pair.
+    /// The covered time after a point in time, by role. It belongs to one span that continues, or to a pair.
     struct Overhang {
         std::array<std::size_t, 2> roles{};
         std::array<TimeNs, 2> times{};
     };
     /// The overhang of all spans that start before `time`; `next` is firstStartingFrom(time).
     [[nodiscard]] Overhang overhang(TimeNs time, std::size_t next) const;
-    /// Role and chunk that prevail among the spans [first, last) within `window`. If there are many spans, only a
+    /// The prevailing role and chunk among the spans [first, last) within `window`. If there are many spans, only a
     /// sample is examined.
     struct Colour {
         Role role = Role::Bubble;
@@ -84,15 +86,14 @@ private:
 
     std::vector<Span> spans_;
     std::vector<RoleTimes> role_sums_; ///< sums over the spans before each kRoleStride'th
-    std::vector<TimeNs>
-        latest_end_; ///< latest end of all spans up to this one; empty if the ends are already in ascending order
-    std::vector<TimeNs> covered_; ///< time covered by the spans up to this one
+    std::vector<TimeNs> latest_end_;   ///< latest end of all spans up to this one; empty if the ends are already sorted
+    std::vector<TimeNs> covered_;      ///< time covered by the spans up to this one
 };
 
 /// All steps of a run on one time axis, searchable by time. Immutable once built.
 ///
-/// The lanes of a step by line: each rank of each replica has a line of its own, since replicas run at the same time.
-/// Lines are numbered by replica, then by rank, so that in a run with a single replica the line is the rank.
+/// The lanes of a step are organised in lines: each rank of each replica has its own line, because replicas run at the
+/// same time. Lines are numbered by replica, then by rank, so with a single replica the line is the rank.
 class Lanes {
 public:
     Lanes() = default;
@@ -103,7 +104,7 @@ public:
     /// The lanes of a trace without steps: lines without spans.
     Lanes(std::size_t lines, const TimeRange& extent);
 
-    /// Ranks of one replica.
+    /// Number of ranks of one replica.
     [[nodiscard]] std::size_t rankCount() const { return rank_count_; }
     [[nodiscard]] std::size_t lineCount() const { return lines_.size(); }
     /// The replicas' numbers, ascending; not necessarily consecutive.
@@ -111,7 +112,7 @@ public:
     /// The line of a rank in a step (index in Run::steps); −1 if there is none.
     [[nodiscard]] int lineOf(int step, int rank) const;
     [[nodiscard]] int lineOf(const ItemRef& item) const { return lineOf(item.step, item.rank); }
-    /// As above, for the replica's own number.
+    /// As above, given the replica's number.
     [[nodiscard]] int lineOfReplica(int replica, int rank) const;
     [[nodiscard]] int rankOf(int line) const { return line % std::max(1, static_cast<int>(rank_count_)); }
     [[nodiscard]] int replicaOf(int line) const {
@@ -120,7 +121,7 @@ public:
     [[nodiscard]] const Lane& lane(std::size_t line, LaneKind kind) const {
         return lines_[line][static_cast<std::size_t>(kind)];
     }
-    /// Whether any rank has such spans; unused lanes take no room.
+    /// True if any rank has such spans; unused lanes take no space.
     [[nodiscard]] bool uses(LaneKind kind) const { return used_[static_cast<std::size_t>(kind)]; }
     /// The checks of a line that found a difference, by start.
     [[nodiscard]] const std::vector<Span>& mismatches(std::size_t line) const { return mismatches_[line]; }
@@ -143,7 +144,7 @@ private:
     TimeRange extent_;
 };
 
-/// The list of the step to which a lane's spans refer.
+/// The list in a step that a lane's spans refer to.
 [[nodiscard]] constexpr ItemKind itemKind(LaneKind lane) {
     switch (lane) {
     case LaneKind::Compute: return ItemKind::Op;
@@ -154,19 +155,19 @@ private:
     }
 }
 
-/// How busy all ranks together are over a whole run, in bins of equal length. Immutable.
+/// The fraction of time that all ranks together are busy over a whole run, in bins of equal length. Immutable.
 class Overview {
 public:
     static constexpr std::size_t kBins = 2048;
 
     Overview() = default;
-    /// Linear in ops and bubbles.
+    /// Linear in the number of ops and bubbles.
     explicit Overview(const Lanes& lanes);
-    /// An overview with kBins fractions of busy time.
+    /// An overview of kBins fractions of busy time.
     Overview(const TimeRange& extent, const std::vector<float>& busy);
 
     struct Bin {
-        float busy = 0;   ///< fraction of the ranks' time filled by ops
+        float busy = 0;   ///< fraction of the ranks' time that is filled by ops
         float bubble = 0; ///< fraction in bubbles of steps; the rest is between steps
     };
     [[nodiscard]] const TimeRange& extent() const { return extent_; }

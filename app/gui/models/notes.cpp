@@ -47,7 +47,7 @@ void NoteStore::open(const std::filesystem::path& trace) {
 
 std::filesystem::path NoteStore::fileIn(NotePlace place) const {
     if (place == NotePlace::Beside) return notesFileOf(trace_);
-    // Traces of one name in different folders have different notes.
+    // Traces with the same name in different folders have different notes.
     std::error_code failed;
     const std::filesystem::path whole = std::filesystem::absolute(trace_, failed).lexically_normal();
     const QByteArray name = QByteArray::fromStdString(whole.string());
@@ -147,7 +147,7 @@ void NoteStore::goToNext(int direction) {
 bool NoteStore::save() {
     if (file_.empty()) return true;
     if (file_ != notesFileOf(trace_)) {
-        std::error_code failed; // writing reports it
+        std::error_code failed; // if this fails, writing reports the error
         std::filesystem::create_directories(file_.parent_path(), failed);
     }
     const Status written = writeNotes(file_, notes_);
@@ -171,7 +171,7 @@ NotesModel::NotesModel(const ViewState& state, NoteStore& note_store, QObject* p
     connect(&note_store_, &NoteStore::changed, this, &NotesModel::update);
 }
 
-/// Keeps the rows if only a text has changed, so that an open editor stays open.
+/// Keeps the rows if only texts have changed, so that an open editor stays open.
 void NotesModel::update() {
     const int rows = static_cast<int>(note_store_.notes().size());
     if (rows == rows_ && rows > 0) {

@@ -12,41 +12,41 @@
 
 namespace bubblescope::gui {
 
-/// Where the notes of a trace are kept that has none yet.
+/// The place for the notes of a trace that has none yet.
 enum class NotePlace : std::uint8_t {
-    App,    ///< in the app's own folder, unseen by others
+    App,    ///< in the app's own folder, not visible to others
     Beside, ///< next to the trace, for everyone who opens it
 };
 
-/// The notes on the open trace, by time. Each change is written to their file at once: the file next to the trace if it
-/// exists, else the one in the app's folder if it exists, else the one that place() names. If that fails, failed() is
-/// emitted and the notes stay until the trace is closed. The files are small and are read and written on the GUI
-/// thread.
+/// The notes on the open trace, in time order. Each change is immediately written to the notes' file: the file next to
+/// the trace if it exists, otherwise the one in the app's folder if that exists, otherwise the one that place()
+/// selects. If writing fails, failed() is emitted, and the notes stay in memory until the trace is closed. The files
+/// are small and are read and written on the GUI thread.
 class NoteStore : public QObject {
     Q_OBJECT
 
 public:
-    /// `state` must outlive the store. Opening another session closes it.
+    /// `state` must outlive the store. Opening another session closes the trace's notes.
     explicit NoteStore(ViewState& state, QObject* parent = nullptr);
 
-    /// Reads the notes of a trace; further notes are saved with it. Errors: those of readNotes(), by failed().
+    /// Reads the notes of a trace; new notes are saved with it. Errors: those of readNotes(), reported by failed().
     void open(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
-    /// The note that was last added or visited; −1 for none.
+    /// The note added or visited last; −1 for none.
     [[nodiscard]] int current() const { return current_; }
 
     [[nodiscard]] NotePlace place() const { return place_; }
-    /// Also moves the notes of the open trace there.
+    /// Also moves the notes of the open trace to that place.
     void setPlace(NotePlace place);
     /// Path of the open trace; empty if it does not come from a file.
     [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
-    /// Adds a note to the measured interval, else to the selection, else to the middle of the view.
+    /// Adds a note to the measured interval, or to the selection, or to the middle of the view.
     void addHere();
     void setText(int note, const QString& text);
     void remove(int note);
-    /// Restores the note that remove() deleted last, once.
+    /// Restores the note that remove() deleted last; works once.
     void restore();
     [[nodiscard]] bool canRestore() const { return removed_.has_value(); }
 

@@ -9,7 +9,7 @@
 namespace bubblescope::gui {
 namespace {
 
-/// Whether a name such as "F0.0+B1.0" holds the op's.
+/// True if a name such as "F0.0+B1.0" contains the op's name.
 bool namesOp(std::string_view names, const std::string& op) {
     while (!names.empty()) {
         const std::size_t plus = std::min(names.find('+'), names.size());

@@ -73,7 +73,7 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-/// Words between blanks; quotes keep blanks together.
+/// Words separated by blanks; quotes keep words together.
 std::vector<std::string> wordsOf(std::string_view text) {
     std::vector<std::string> words;
     std::string word;
@@ -117,7 +117,7 @@ Status readNumbers(std::string_view word, std::string_view value, std::vector<Ro
     return {};
 }
 
-/// A word with an operator, split around it.
+/// A word split at its operator.
 struct Condition {
     std::string key;
     std::string sign;

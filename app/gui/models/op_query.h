@@ -16,7 +16,7 @@ namespace bubblescope::gui {
 /// The kinds of items that a query can search for.
 enum class QueryKind : std::uint8_t {
     Forward,
-    Backward, ///< whole
+    Backward, ///< whole backward
     BackwardInput,
     BackwardWeight,
     Optimizer,
@@ -26,44 +26,44 @@ enum class QueryKind : std::uint8_t {
     Wait,
     Collective,
     Check,
-    Slice, ///< an item of the raw trace: kernel, host function
+    Slice, ///< an item of the raw trace: kernel or host function
 };
 inline constexpr std::size_t kQueryKinds = 12;
 
 /// A condition on the items of a trace. Empty lists accept everything.
 struct OpQuery {
-    std::uint32_t kinds = 0; ///< a bit per QueryKind; 0 = ops, or slices where `words` are given
-    std::optional<Op> op;    ///< exactly this one, on any rank and in any step
+    std::uint32_t kinds = 0; ///< one bit per QueryKind; 0 = ops, or slices if `words` are given
+    std::optional<Op> op;    ///< exactly this op, on any rank and in any step
     std::vector<RowFilter::Span> rank;
     std::vector<RowFilter::Span> step; ///< by number
     std::vector<RowFilter::Span> replica;
     std::vector<RowFilter::Span> stage;
     std::vector<RowFilter::Span> microbatch;
     std::vector<RowFilter::Span> chunk;
-    /// Inclusive limits of the duration, and of the start counted from the step's begin.
+    /// Inclusive limits of the duration, and of the start relative to the step's start.
     TimeNs shortest{0};
     TimeNs longest{TimeNs::max()};
     TimeNs earliest{TimeNs::min()};
     TimeNs latest{TimeNs::max()};
-    std::vector<std::string> words; ///< parts of a slice's name, in lower case; all must be there
+    std::vector<std::string> words; ///< parts of a slice's name, in lower case; all must occur
 
     [[nodiscard]] bool wants(QueryKind kind) const { return (kinds >> static_cast<unsigned>(kind) & 1U) != 0; }
 };
 
-/// Whether the text is meant as a query: it has a condition such as "rank=3" or begins with a kind such as "B" or
-/// "bubble". Other texts are names to look for.
+/// True if the text is meant as a query: it has a condition such as "rank=3", or begins with a kind such as "B" or
+/// "bubble". Other texts are names to search for.
 [[nodiscard]] bool looksLikeQuery(std::string_view text);
 
-/// The scope of a query: in a trace without a pipeline words such as "wait" are parts of names.
+/// The scope of a query: in a trace without a pipeline, words such as "wait" are parts of names.
 enum class QueryScope : std::uint8_t { All, Slices };
 
-/// Parses words separated by blanks, all of which must hold:
+/// Parses words separated by blanks, which must all hold:
 ///   F, B (whole, or for the input), I, W, O, op, bubble, send, receive, wait, collective, check, kernel
 ///   F3.1                                         one op
 ///   rank=, step=, replica=, stage=, mb=, chunk=  numbers: "3", "0-3,7"
 ///   dur, start with <, <=, > or >=               a time: "20ms"; start counts from the step's begin
 ///   name=TEXT, or a word on its own              a part of a slice's name
-/// Kinds add up: "send receive". Case does not matter. Errors: Usage, naming the word.
+/// Several kinds are combined: "send receive". Case does not matter. Errors: Usage, naming the word.
 [[nodiscard]] Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope = QueryScope::All);
 
 [[nodiscard]] bool accepts(const std::vector<RowFilter::Span>& spans, int number);

@@ -56,7 +56,7 @@ QVariant QueryRowsModel::data(const QModelIndex& index, int role) const {
     const bool is_shown = role == Qt::DisplayRole || (role == Qt::ToolTipRole && is_text);
     if ((!is_shown && role != kSortRole) || of.null(static_cast<std::size_t>(index.row()))) return {};
     const QVariant value = valueOf(of, static_cast<std::size_t>(index.row()));
-    // As it is, without grouping: what is copied is a number.
+    // Without digit grouping, so that copied text is a number.
     return role == kSortRole || is_text ? value : QVariant(value.toString());
 }
 

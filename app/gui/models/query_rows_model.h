@@ -10,8 +10,8 @@
 
 namespace bubblescope::gui {
 
-/// The rows of a query as Qt's views show them. Names of columns are the query's; numbers stand on the right and sort
-/// as numbers by kSortRole.
+/// The rows of a query for Qt's views. Columns have the names given by the query; numbers are right-aligned and sort as
+/// numbers by kSortRole.
 class QueryRowsModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -21,7 +21,7 @@ public:
     using QAbstractTableModel::QAbstractTableModel;
 
     void show(report::DataTable rows);
-    /// The whole number in a row's column of that name; none if there is no such column, or no number.
+    /// The integer in a row's column with that name; none if there is no such column or integer.
     [[nodiscard]] std::optional<std::int64_t> number(int row, std::string_view column) const;
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;

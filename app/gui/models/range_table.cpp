@@ -75,7 +75,7 @@ public:
     }
 
 private:
-    /// What is neither op nor idle time of a step, so that the shares add up.
+    /// Adds the time that is neither op nor idle time of a step, so that the shares add up.
     void addRest() {
         TimeNs rest = range_.length() * (end_ - first_);
         for (const auto& [name, row] : named_)
@@ -87,7 +87,7 @@ private:
         named_[row.name] = std::move(row);
     }
 
-    /// The slices of a name.
+    /// The totals for the slices with one name.
     struct Sum {
         std::size_t count = 0;
         TimeNs total{0};
@@ -100,7 +100,7 @@ private:
     void addLane(int line, const RawLane& lane) {
         const Trace& trace = *session_.run.trace;
         const TimeRange wanted = lane.toLaneTime(range_);
-        std::vector<SliceId> open; // around the next one
+        std::vector<SliceId> open; // slices that enclose the next one
         const std::size_t before = table_.slices;
         for (const SliceId slice : session_.raw.row(lane, 0, 1).slices(wanted)) {
             const TimeRange own{trace.start(slice), trace.end(slice)};

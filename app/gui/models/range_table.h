@@ -12,7 +12,7 @@
 
 namespace bubblescope::gui {
 
-/// By what the content of a time range is added up.
+/// The property by which the content of a time range is grouped.
 enum class RangeGroup : std::uint8_t {
     Kind,   ///< forward, backward, …, bubbles, transfers
     Op,     ///< "F3.1" on all ranks
@@ -27,10 +27,10 @@ struct RangeRow {
     QString name;
     std::size_t count = 0; ///< number of items that overlap the range
     TimeNs total{0};       ///< within the range
-    TimeNs self{0};        ///< of slices: without the time of slices inside them
+    TimeNs self{0};        ///< for slices: without the time of slices inside them
     TimeNs longest{0};     ///< longest duration of a single item
     ItemRef longest_item;
-    bool beside = false; ///< at the same time as ops and bubbles, so that its share would not add up with theirs
+    bool beside = false; ///< concurrent with ops and bubbles, so its share does not add up with theirs
 
     [[nodiscard]] TimeNs mean() const { return count == 0 ? TimeNs{0} : total / static_cast<std::int64_t>(count); }
 };
@@ -39,12 +39,12 @@ struct RangeRow {
 struct RangeTable {
     std::vector<RangeRow> rows; ///< by total time, descending
     std::size_t slices = 0;     ///< number of slices in RangeGroup::Kernel
-    TimeNs busy{0};             ///< time with a slice, summed over the lanes that have any
+    TimeNs busy{0};             ///< time covered by slices, summed over the lanes that have any
     std::size_t lanes = 0;
 };
 
-/// Linear in the items that overlap the range. `tracks`: the tracks whose slices count, ascending; none: all. If asked
-/// to stop, returns early with an incomplete table. `only`: the line of a rank; none: all. Any thread.
+/// Linear in the number of items that overlap the range. `tracks`: the tracks whose slices count, ascending; none: all.
+/// If asked to stop, returns early with an incomplete table. `only` is the line of a rank; none: all lines. Any thread.
 [[nodiscard]] RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
                                     const std::vector<TrackId>& tracks = {}, std::stop_token stop = {},
                                     std::optional<int> only = {});
@@ -68,7 +68,7 @@ public:
 
     using QAbstractTableModel::QAbstractTableModel;
 
-    /// `whole`: what 100 % is, such as all ranks' time in the range.
+    /// `whole` is the time that counts as 100 %, such as all ranks' time in the range.
     void show(std::vector<RangeRow> rows, TimeNs whole, const QString& name_title);
     [[nodiscard]] const RangeRow& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
 

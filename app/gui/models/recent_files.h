@@ -16,7 +16,7 @@ public:
     static void clear();
 };
 
-/// For menus: the first path, shortened, and the number of further ones.
+/// Text for menus: the first path, shortened, and the number of other paths.
 [[nodiscard]] QString recentText(const QStringList& paths);
 
 } // namespace bubblescope::gui

@@ -9,8 +9,8 @@
 
 namespace bubblescope::gui {
 
-/// A table of a report as Qt's views show it: the columns for people, in the app's language. A cell's text is its
-/// tooltip too, for columns that are too narrow. Marked cells are bold.
+/// A table of a report for Qt's views: the columns meant for people, in the app's language. A cell's text is also its
+/// tooltip, for columns that are too narrow. Marked cells are bold.
 class ReportTableModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -26,7 +26,7 @@ public:
 
 private:
     report::Table table_{{}, {}};
-    std::vector<std::size_t> shown_; ///< places of the columns that people see
+    std::vector<std::size_t> shown_; ///< indices of the visible columns
 };
 
 } // namespace bubblescope::gui

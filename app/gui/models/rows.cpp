@@ -30,7 +30,7 @@ bool acceptedBy(const std::vector<RowFilter::Span>& spans, int value) {
            });
 }
 
-/// "3" or "3-5".
+/// Parses "3" or "3-5".
 std::optional<RowFilter::Span> numberSpan(std::string_view text) {
     const std::size_t dash = text.find('-');
     const auto first = wholeNumber(text.substr(0, dash));
@@ -52,7 +52,7 @@ bool addSpans(std::string_view list, std::vector<RowFilter::Span>& out) {
         const std::size_t comma = std::min(list.find(','), list.size());
         const std::string_view part = list.substr(0, comma);
         list.remove_prefix(std::min(list.size(), comma + 1));
-        if (part.empty()) continue; // "0-7, 12" is two words, the first with a comma at its end
+        if (part.empty()) continue; // "0-7, 12" is two words; the first ends with a comma
         const auto span = numberSpan(part);
         if (!span) return false;
         out.push_back(*span);
@@ -82,7 +82,7 @@ void RowChoice::setPinned(int line, bool on) {
 
 namespace {
 
-/// In a list that ascends.
+/// Inserts or removes a value in an ascending list.
 void setIn(std::vector<int>& list, int value, bool on) {
     std::erase(list, value);
     if (on) list.insert(std::ranges::upper_bound(list, value), value);
@@ -141,7 +141,7 @@ Result<RowFilter> parseRowFilter(std::string_view text) {
 
 namespace {
 
-/// The mesh coordinates of the files' global ranks, by pipeline rank.
+/// Mesh coordinates of the files' global ranks, by pipeline rank.
 using Candidates = std::map<int, std::vector<MeshNumbers>>;
 
 Candidates placesByRank(const Run& run) {
@@ -152,8 +152,8 @@ Candidates placesByRank(const Run& run) {
     return out;
 }
 
-/// The coordinates of a replica's rank. Replicas count along the data axis, or by rank number if other axes make
-/// replicas too.
+/// The coordinates of a replica's rank. Replicas are counted along the data axis, or by rank number if other axes also
+/// form replicas.
 MeshNumbers placeOf(const Candidates& candidates, int rank, int replica, bool by_data) {
     MeshNumbers place;
     place.at(MeshAxis::Pipeline) = rank;
@@ -223,7 +223,7 @@ std::vector<PlannedRow> planRows(const std::vector<RowFacts>& facts, const RowCh
         if (line >= 0 && line < static_cast<int>(facts.size())) rows.push_back({line, -1, 0, false, true});
     }
     const Result<RowFilter> filter = parseRowFilter(choice.filter);
-    std::map<int, std::vector<int>> groups; // lines by coordinate, in order; a single group if rows are not grouped
+    std::map<int, std::vector<int>> groups; // lines by coordinate, in order; only one group if rows are not grouped
     for (const RowFacts* fact : sorted(facts, choice)) {
         if (filter.ok() && !filter.value().accepts(fact->rank, fact->place)) continue;
         groups[choice.group ? fact->place.at(*choice.group) : -1].push_back(fact->line);
@@ -250,7 +250,7 @@ RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int lin
     const bool pinned = row->pinned;
     std::vector<int> order = pinned ? choice.pinned : std::vector<int>();
     if (!pinned) {
-        // Rows that are filtered out keep their places among the others.
+        // Rows hidden by the filter keep their places among the others.
         RowChoice all = choice;
         all.filter.clear();
         all.folded.clear();

@@ -31,7 +31,7 @@ QueryKind kindOfComm(CommKind kind) {
     return QueryKind::Collective;
 }
 
-/// Collects what fits, the longest first.
+/// Collects the matches, the longest first.
 class QueryRun {
 public:
     QueryRun(const Session& session, const OpQuery& query, std::stop_token stop)
@@ -147,7 +147,7 @@ private:
         const Trace& trace = *session_.run.trace;
         const std::vector<bool> fits = namesThatFit(trace);
         for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
-            // A process without a rank fits no number.
+            // A process without a rank matches no number.
             if (!accepts(query_.rank, session_.rankOf(line).value_or(-1)) ||
                 !accepts(query_.replica, session_.lanes.replicaOf(line)))
                 continue;

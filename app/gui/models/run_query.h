@@ -11,18 +11,19 @@ namespace bubblescope::gui {
 
 /// The results of a query.
 struct QueryHits {
-    std::vector<ItemRef> items;  ///< the longest first, at most `max_items` of them
+    std::vector<ItemRef> items;  ///< the longest first, at most `max_items`
     std::size_t count = 0;       ///< number of all matches
-    TimeNs total{0};             ///< their durations
+    TimeNs total{0};             ///< total duration of all matches
     std::vector<SliceId> slices; ///< all slices among the matches, ascending
 };
 
-/// Linear in the ops, bubbles, transfers and checks of the steps in question, and in the slices if the query includes
-/// slices. If asked to stop, returns early with the matches found so far. Any thread.
+/// Linear in the number of ops, bubbles, transfers and checks of the steps searched, and in the number of slices if the
+/// query includes slices. If asked to stop, returns early with the matches found so far. Any thread.
 [[nodiscard]] QueryHits runQuery(const Session& session, const OpQuery& query, std::size_t max_items,
                                  std::stop_token stop = {});
 
-/// A query that finds an item and similar items: the same op in all steps, bubbles of the rank, slices of the name.
+/// A query that finds an item and similar ones: the same op in all steps, bubbles of the rank, slices with the same
+/// name.
 [[nodiscard]] std::string queryForLikes(const Session& session, const ItemRef& item);
 
 } // namespace bubblescope::gui

@@ -21,12 +21,12 @@ struct SearchHit {
 
 /// At most `max_hits` matches, best first: an op's name such as F3.1 (on all ranks, the current step first), "rank 3",
 /// "step 7", anomalies by words of their text, and slices by part of their name (the first of each name in or after the
-/// current step). Case-insensitive. Linear in the trace's names, and in its slices if names match. If asked to stop,
-/// returns early with the matches found so far.
+/// current step). Case-insensitive. Linear in the number of the trace's names, and of its slices if names match. If
+/// asked to stop, returns early with the matches found so far.
 [[nodiscard]] std::vector<SearchHit> search(const Session& session, const QString& text, int current_step,
                                             std::size_t max_hits, std::stop_token stop = {});
 
-/// Shows the result in the views.
+/// Shows the hit in the views.
 void goTo(ViewState& state, const SearchHit& hit);
 
 } // namespace bubblescope::gui

@@ -20,7 +20,7 @@ std::size_t at(std::int32_t index) {
 const StepDiagnosis& StepDiagnosisCache::of(const Run& run, const RunReport& report, std::size_t step) {
     if (const StepDiagnosis* made = known(report, step)) return *made;
     const std::scoped_lock work(work_mutex_);
-    if (const StepDiagnosis* made = known(report, step)) return *made; // by another thread
+    if (const StepDiagnosis* made = known(report, step)) return *made; // another thread has made it
     try {
         if (!diagnoses_) diagnoses_.emplace(report.diagnosesOf(run));
         StepDiagnosis made = diagnoses_->of(step);
@@ -119,7 +119,7 @@ int Session::stepOn(int line, int wanted) const {
     if (!hasSteps()) return wanted;
     const int rank = lanes.rankOf(line);
     if (lanes.lineOf(wanted, rank) == line) return wanted;
-    // Steps are sorted by number, with the replicas of a step adjacent.
+    // Steps are sorted by number, so the replicas of a step are adjacent.
     for (int distance = 1; distance < stepCount(); ++distance) {
         for (const int place : {wanted - distance, wanted + distance}) {
             if (place >= 0 && place < stepCount() && step(place).index == step(wanted).index &&
@@ -246,7 +246,7 @@ Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& 
 
 namespace {
 
-/// Ranks stated by the user take precedence over those in files and their names.
+/// Ranks specified by the user take precedence over those in files and file names.
 void dropAnswered(std::vector<Diagnostic>& problems, const std::vector<RankRule>& ranks) {
     std::erase_if(problems, [&](const Diagnostic& problem) {
         return problem.kind == "rank-contradiction" && std::ranges::any_of(ranks, [&](const RankRule& rule) {

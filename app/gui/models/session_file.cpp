@@ -23,7 +23,7 @@ constexpr const char* kWayOut = "save the session again (File > Save session), o
 constexpr std::array<std::string_view, 6> kItemKindNames{"none", "op", "bubble", "transfer", "slice", "check"};
 constexpr std::array<std::string_view, kFlowOverlayCount> kFlowOverlayNames{"transfers", "path", "microbatch"};
 
-/// A value in the file with its path. The first missing or wrong value is the error that is reported.
+/// A value in the file, with its path. The first missing or invalid value is reported as the error.
 class Place {
 public:
     Place(const SessionJson& json, std::string path, Status& status)
@@ -37,7 +37,7 @@ public:
     }
     [[nodiscard]] std::vector<Place> list() const {
         std::vector<Place> out;
-        if (json_->is_null()) return out; // absent
+        if (json_->is_null()) return out; // the value is absent
         if (!json_->is_array()) fail("is not a list");
         for (std::size_t i = 0; json_->is_array() && i < json_->size(); ++i)
             out.emplace_back((*json_)[i], fmt::format("{}[{}]", path_, i), *status_);
@@ -161,7 +161,7 @@ Taught taughtIn(const Place& place) {
     ScheduleSpec spec;
     spec.name = family.at("name").text();
     if (findScheduleFamily(spec.name) == nullptr) family.at("name").fail("is not a schedule");
-    constexpr std::int64_t kMost = 65'536; // a file from another user must not allocate all memory
+    constexpr std::int64_t kMost = 65'536; // limit, because a file from another user must not allocate all memory
     const auto size = [&](const char* name) { return static_cast<int>(family.at(name).number(0, kMost, 0)); };
     spec.pp = size("pp");
     spec.microbatches = size("microbatches");
@@ -202,7 +202,7 @@ SessionJson toJson(const RowChoice& rows) {
 
 SessionJson toJson(const ViewSnapshot& view) {
     SessionJson json{{"range_ns", {view.range.begin.count(), view.range.end.count()}},
-                     {"step", std::max(0, view.step)}, // none in a trace without a pipeline
+                     {"step", std::max(0, view.step)}, // −1 in a trace without a pipeline is saved as 0
                      {"ghost_share", view.reference_blend},
                      {"trails", SessionJson::array()}};
     if (view.rows) json["rows"] = toJson(*view.rows);

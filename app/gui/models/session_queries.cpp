@@ -31,7 +31,7 @@ ItemRef opAround(const Session& session, const ItemRef& slice) {
     return opNear(session, session.lanes.lineOf(slice), session.range(slice).begin);
 }
 
-/// Where an arrow of a slice leads.
+/// The slice that an arrow of this slice leads to.
 ItemRef sliceFollowed(const Session& session, const ItemRef& from, bool forward) {
     const SliceId to = session.flows.follow(session.slice(from), forward);
     return to == kNoId ? ItemRef{} : session.sliceItem(to);

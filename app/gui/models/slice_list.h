@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// Slices, a row each. Sorts numerically by kSortRole.
+/// Slices, one per row. Sorts numerically by kSortRole.
 class SliceListModel : public QAbstractTableModel {
     Q_OBJECT
 

@@ -4,7 +4,7 @@
 
 namespace bubblescope::gui {
 
-/// What a step took and who waited, or the size of a trace without steps: while nothing is selected.
+/// A description of a step's time and waits, or the size of a trace without steps; shown while nothing is selected.
 [[nodiscard]] ItemDescription describeStep(const Session& session, int step);
 
 } // namespace bubblescope::gui

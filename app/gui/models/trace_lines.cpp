@@ -15,7 +15,7 @@ struct LineText {
     Q_DECLARE_TR_FUNCTIONS(TraceLine)
 };
 
-/// A rank, or a process: processes with a text as their number are distinguished by this text.
+/// A rank or a process; processes whose number is a text are distinguished by that text.
 using LineKey = std::tuple<std::uint32_t, std::int64_t, StringId>;
 
 class LineBuilder {

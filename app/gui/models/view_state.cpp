@@ -137,12 +137,13 @@ const SessionPtr& ViewState::pipeline() const {
     return session_ && session_->hasSteps() ? session_ : none;
 }
 
-/// The typical one. The second of the steps that take as long: the first is often still affected by the warm-up.
+/// The typical step. If the second step takes equally long, it is preferred; the first one is often still affected by
+/// warm-up.
 int ViewState::firstStep() const {
     int first = session_->hasSteps() ? 0 : -1;
     for (int seen = 0; const SelectedStep& step : session_->report.selection.steps()) {
         if (!step.taken()) continue;
-        first = static_cast<int>(step.timelines.front()); // its earliest replica
+        first = static_cast<int>(step.timelines.front()); // its first replica
         if (++seen == 2) break;
     }
     if (session_->report.selection.steps().empty()) return first;
@@ -163,7 +164,7 @@ void ViewState::setSession(SessionPtr session) {
     measure({});
     resetRows(had_steps);
     if (session_) {
-        // The step is set before the range: a change of range may otherwise choose a step.
+        // The step is set before the range, because a change of range may otherwise change the step.
         step_ = firstStep();
         range_.setLimits(limits());
         if (session_->hasSteps()) range_.reset(stepView(step_));
@@ -175,8 +176,8 @@ void ViewState::setSession(SessionPtr session) {
     emit selectionChanged();
 }
 
-/// Another run has other lines. Which kinds of lanes are shown is a preference and is kept. Without a pipeline tracks
-/// are all there is to show.
+/// Another run has other lines. The kinds of lanes shown are a preference, and are kept. Without a pipeline only tracks
+/// can be shown.
 void ViewState::resetRows(bool had_steps) {
     RowChoice rows;
     rows.hidden = rows_.hidden;
@@ -267,7 +268,7 @@ void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     };
     show_step();
     range_.reset(snapshot.range);
-    show_step(); // the change of range may have chosen another one
+    show_step(); // the change of range may have changed the step
     if (holds(snapshot.selection)) select(snapshot.selection);
     highlight(snapshot.highlights, snapshot.highlight_caption);
     if (!snapshot.reference || snapshot.reference->step < session_->stepCount()) setReference(snapshot.reference);
@@ -288,7 +289,7 @@ TimeRange ViewState::limits() const {
     return {std::min(all.begin, first.begin), std::max(all.end, last.end)};
 }
 
-/// In a run that has grown, steps have other indices.
+/// In a run that has grown, steps have different indices.
 ItemRef ViewState::sameItem(const Session& later) const {
     if (!selection_ || !session_ || selection_.kind == ItemKind::Slice || selection_.kind == ItemKind::Check) return {};
     const StepTimeline& step = session_->step(selection_.step);
@@ -309,10 +310,10 @@ void ViewState::completeSession(SessionPtr session) {
     showLater(std::move(session), same, range_.range(), has_same_lines);
 }
 
-/// Views are notified only when both the session and the range are new.
+/// Views are notified only after both the session and the range are new.
 void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible, bool keeps_rows) {
     const bool had_steps = !session_ || session_->hasSteps();
-    const bool selected = static_cast<bool>(selection_); // the data about it is new, even if it has the same place
+    const bool selected = static_cast<bool>(selection_); // its data is new, even if it has the same place
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = step;
@@ -333,7 +334,7 @@ void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible
 
 TimeRange ViewState::stepView(int step) const {
     TimeRange window = session_->window(step);
-    // Replicas run a step at the same time: all of it is shown.
+    // Replicas run a step at the same time, so the whole step is shown.
     if (session_->lanes.replicas().size() > 1) {
         for (const StepTimeline& other : session_->run.steps) {
             if (other.index != session_->step(step).index) continue;
@@ -398,14 +399,14 @@ void ViewState::showFlow(FlowOverlay flow, bool on) {
     emit flowsChanged();
 }
 
-/// The steps whose diagnosis is shown or requested and still to be made, the most urgent one first.
+/// The steps whose diagnosis is shown or requested but not made yet, the most urgent one first.
 std::vector<int> ViewState::neededDiagnoses() const {
     std::vector<int> steps;
     if (!session_) return steps;
     const auto add = [&](int step) {
         if (session_->lacksDiagnosis(step) && std::ranges::find(steps, step) == steps.end()) steps.push_back(step);
     };
-    // The selection keeps its step where the view moves on.
+    // The selection keeps its step when the view moves on.
     if (selection_.kind == ItemKind::Bubble) add(selection_.step);
     if (shows(FlowOverlay::CriticalPath)) add(step_);
     if (requested_diagnosis_) add(*requested_diagnosis_);
@@ -417,7 +418,7 @@ void ViewState::diagnose(int step) {
     updateDiagnoses();
 }
 
-/// Starts the most urgent diagnosis, unless one is being made: that one cannot be stopped.
+/// Starts the most urgent diagnosis, unless another one is in progress, which cannot be stopped.
 void ViewState::updateDiagnoses() {
     const std::vector<int> needed = neededDiagnoses();
     if (needed.empty()) return;
@@ -442,8 +443,8 @@ void ViewState::updateDiagnoses() {
 
 void ViewState::finishDiagnosis(int step) {
     std::set<int> made = std::exchange(awaited_diagnoses_, {});
-    made.insert(step); // also if nothing needs it any more
-    // An export or a copy may have made others that waited for their turn.
+    made.insert(step); // even if nothing needs it any more
+    // An export or a copy may have made others that were waiting.
     std::erase_if(made, [&](int each) { return session_->lacksDiagnosis(each); });
     updateDiagnoses();
     for (const int each : made)
@@ -486,7 +487,7 @@ void ViewState::reveal(const ItemRef& item) {
     if (!session_ || !item) return;
     const TimeRange target = session_->range(item);
     const TimeRange now = range_.range();
-    constexpr std::int64_t kInvisible = 400; // slices that are so much shorter than the view are about a pixel wide
+    constexpr std::int64_t kInvisible = 400; // slices that are this much shorter than the view are about a pixel wide
     if (item.kind == ItemKind::Slice && target.length() * kInvisible < now.length()) return zoomTo(item);
     if (target.begin < now.begin || target.end > now.end) {
         const TimeNs length = std::max(now.length(), target.length());
@@ -499,7 +500,7 @@ void ViewState::reveal(const ItemRef& item) {
 void ViewState::followRange() {
     if (!session_ || step_ < 0) return;
     const TimeRange visible = range_.range();
-    // The current step is kept while half of it is visible or it fills half of the view, so that tables do not jump
+    // The current step is kept while half of it is visible or it fills half of the view, so that tables do not change
     // when the view is zoomed out or panned a little.
     const TimeRange current = session_->window(step_);
     const TimeNs shared = overlap(current, visible);

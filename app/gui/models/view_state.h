@@ -17,13 +17,13 @@
 
 namespace bubblescope::gui {
 
-/// The visible part of the time axis and its history; the only owner of zoom. Stays within limits. Lives on the GUI
+/// The visible part of the time axis, with its history. Zoom is stored only here. Stays within limits. Lives on the GUI
 /// thread.
 class VisibleRange : public QObject {
     Q_OBJECT
 
 public:
-    /// The shortest range: pixels finer than a tenth of a nanosecond would show nothing new.
+    /// The shortest range; pixels shorter than a tenth of a nanosecond would show nothing new.
     static constexpr TimeNs kMinLength{100};
 
     explicit VisibleRange(QObject* parent = nullptr) : QObject(parent) {}
@@ -31,26 +31,26 @@ public:
     [[nodiscard]] const TimeRange& range() const { return range_; }
     [[nodiscard]] const TimeRange& limits() const { return limits_; }
     [[nodiscard]] bool canGoBack() const { return !history_.empty(); }
-    /// The stamp of the last entry of the history; 0 if it is empty. Other histories take theirs from nextStamp(), so
-    /// that the latest change of all can be found.
+    /// The stamp of the last entry in the history; 0 if it is empty. Other histories get their stamps from nextStamp()
+    /// too, so that the latest change of all can be found.
     [[nodiscard]] std::uint64_t lastStamp() const { return history_.empty() ? 0 : history_.back().stamp; }
     [[nodiscard]] std::uint64_t nextStamp() { return ++stamp_; }
 
-    /// For a new trace: shows all of it and clears the history.
+    /// For a new trace: shows the whole trace and clears the history.
     void setLimits(const TimeRange& limits);
-    /// Shows `range` within the limits, without an entry in the history (the initial view).
+    /// Shows `range` within the limits, without an entry in the history (used for the initial view).
     void reset(const TimeRange& range);
-    /// For a trace that has grown: shows `range` of it. Undo stays within the new limits.
+    /// For a trace that has grown: shows `range`. Undo stays within the new limits.
     void follow(const TimeRange& limits, const TimeRange& range);
-    /// Shows `range`; back() returns.
+    /// Shows `range`; back() returns to the previous one.
     void show(const TimeRange& range);
     void showAll() { show(limits_); }
-    /// Scales the range by `factor` (below 1 zooms in). The time at `fraction` of the range keeps its place unless a
+    /// Scales the range by `factor` (below 1 zooms in). The time at `fraction` of the range stays in place unless a
     /// limit is reached.
     void zoomAt(double fraction, double factor);
     /// Moves by a fraction of the range's length; positive means later.
     void panBy(double fraction);
-    /// Wheel and drag make many small moves; all moves up to this call form one entry of the history.
+    /// Wheel and drag make many small moves; all moves until this call form one entry in the history.
     void endGesture() { in_gesture_ = false; }
     /// Returns to the previous range.
     void back();
@@ -79,12 +79,12 @@ private:
 struct Highlight {
     int rank = 0;
     TimeRange range;
-    int step = -1; ///< the step whose replica has the row, index in Run::steps; −1 = the current step
+    int step = -1; ///< the step whose replica has the row, as an index in Run::steps; −1 = the current step
 
     friend bool operator==(const Highlight&, const Highlight&) = default;
 };
 
-/// Lines over the ops, drawn on demand.
+/// Lines drawn over the ops on request.
 enum class FlowOverlay : std::uint8_t {
     Transfers,    ///< all transfers of the step
     CriticalPath, ///< the critical path of the step
@@ -92,7 +92,7 @@ enum class FlowOverlay : std::uint8_t {
 };
 inline constexpr std::size_t kFlowOverlayCount = 3;
 
-/// The view of a session, to be restored later: in another tab, or from a file.
+/// The view of a session, to be restored later in another tab or from a file.
 struct ViewSnapshot {
     TimeRange range;
     int step = -1;
@@ -103,15 +103,15 @@ struct ViewSnapshot {
     double reference_blend = 1;
     std::array<bool, kFlowOverlayCount> flows{};
     TimeRange measured;
-    std::optional<RowChoice> rows = {}; ///< none: those that the session begins with
+    std::optional<RowChoice> rows = {}; ///< none: the session's initial rows
     std::vector<TrackId> measured_tracks = {};
 };
 
-/// Which step is shown first: the typical one, or the first or last that is recorded.
+/// The step that is shown first: the typical one, or the first or last recorded one.
 enum class StepShownFirst { Typical, First, Last };
 
-/// The state that all views share: the session, the visible range, the current step and the selection. Views change it
-/// and listen to it; they do not know one another. Lives on the GUI thread.
+/// The state shared by all views: the session, the visible range, the current step and the selection. Views change it
+/// and listen to it, and do not refer to each other. Lives on the GUI thread.
 class ViewState : public QObject {
     Q_OBJECT
 
@@ -119,39 +119,40 @@ public:
     explicit ViewState(QObject* parent = nullptr);
 
     [[nodiscard]] const SessionPtr& session() const { return session_; }
-    /// The session if it has steps; else null.
+    /// The session if it has steps; otherwise null.
     [[nodiscard]] const SessionPtr& pipeline() const;
-    /// Of sessions that are set from now on.
+    /// Applies to sessions that are set later.
     void setStepShownFirst(StepShownFirst which) { step_shown_first_ = which; }
     [[nodiscard]] VisibleRange& range() { return range_; }
     [[nodiscard]] const ItemRef& selection() const { return selection_; }
     /// Index in Run::steps; −1 without steps.
     [[nodiscard]] int step() const { return step_; }
 
-    /// Shows the typical step, or all of a trace without steps. Null clears.
+    /// Shows the typical step, or the whole trace if it has no steps. Null clears the views.
     void setSession(SessionPtr session);
-    /// For a later state of the same run: makes its newest step current. Keeps the selection if the run still has it.
+    /// For a later state of the same run: makes its newest step current. Keeps the selection if the run still contains
+    /// it.
     void followSession(SessionPtr session, const TimeRange& visible);
     /// For the complete run, after a session with its first steps was shown: keeps the view. The selection stays if the
     /// complete run contains it.
     void completeSession(SessionPtr session);
-    /// Saves the view, and restores it. restore() expects the session of the snapshot, ignores parts that do not fit
-    /// it, and clears the history. Without a range in the snapshot it shows the same range as setSession(), and without
-    /// a step the step at the range.
+    /// Saves the view. restore() expects the session of the snapshot, ignores parts that do not fit it, and clears the
+    /// history. If the snapshot has no range, it shows the same range as setSession(); without a step, it shows the
+    /// step at the range.
     [[nodiscard]] ViewSnapshot snapshot() const;
     void restore(SessionPtr session, const ViewSnapshot& snapshot);
     /// Makes `step` current and zooms to it.
     void showStep(int step);
-    /// Also makes the item's step current. Does not move the view.
+    /// Selects an item and makes its step current. Does not move the view.
     void select(const ItemRef& item);
     /// Zooms so that the item fills a third of the view, with its neighbours visible.
     void zoomTo(const ItemRef& item);
     void zoomTo(const TimeRange& range);
-    /// Marks intervals until the next call; `caption` describes them. An empty list clears.
+    /// Marks intervals until the next call; `caption` describes them. An empty list clears the marks.
     void highlight(std::vector<Highlight> stretches, const QString& caption);
     [[nodiscard]] const std::vector<Highlight>& highlights() const { return highlights_; }
     [[nodiscard]] const QString& highlightCaption() const { return highlight_caption_; }
-    /// Another timeline to draw below the ops; null for none. Dropped with the session.
+    /// Another timeline to draw below the ops; null for none. Removed with the session.
     void setReference(ReferenceOverlayPtr reference);
     [[nodiscard]] const ReferenceOverlayPtr& reference() const { return reference_; }
     /// The blend between the observed step (0) and the reference (1), and the blended reference.
@@ -160,35 +161,35 @@ public:
     [[nodiscard]] const ReferenceOverlayPtr& shownReference() const { return shown_reference_; }
     void showFlow(FlowOverlay flow, bool on);
     [[nodiscard]] bool shows(FlowOverlay flow) const { return flows_[static_cast<std::size_t>(flow)]; }
-    /// An interval to measure, of all rows or of some tracks alone; an empty one ends measuring.
+    /// Measures an interval, in all rows or only in some tracks; an empty interval ends measuring.
     void measure(const TimeRange& range, std::vector<TrackId> tracks = {});
     [[nodiscard]] const TimeRange& measured() const { return measured_; }
     /// Ascending; none: all rows.
     [[nodiscard]] const std::vector<TrackId>& measuredTracks() const { return measured_tracks_; }
-    /// Slices to mark, ascending; others are dimmed. An empty list marks nothing.
+    /// Slices to mark, ascending; all others are dimmed. An empty list marks nothing.
     void mark(std::vector<SliceId> slices);
     [[nodiscard]] const std::vector<SliceId>& marked() const { return marked_; }
     /// The names of the marked slices, by StringId; empty if there are none.
     [[nodiscard]] const std::vector<bool>& markedNames() const { return marked_names_; }
     [[nodiscard]] const RowChoice& rows() const { return rows_; }
-    /// The part of rows() that is a preference shared by all sessions: the kinds of lanes that are shown.
+    /// The part of rows() that is a preference shared by all sessions: which kinds of lanes are shown.
     [[nodiscard]] RowChoice rowPreferences() const;
     /// Can be undone.
     void setRows(RowChoice rows);
     /// Undoes the last zoom, move or change of rows.
     void undo();
-    /// Repeats what undo() took back last, unless the view or the rows have changed since.
+    /// Repeats the change undone last, unless the view or the rows have changed since.
     void redo();
     [[nodiscard]] bool canUndo() const { return range_.canGoBack() || !past_rows_.empty(); }
     [[nodiscard]] bool canRedo() const { return !undone_.empty(); }
-    /// Zooms from the begin of step `first` to the end of step `last`.
+    /// Zooms to the interval from the start of step `first` to the end of step `last`.
     void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
     void reveal(const ItemRef& item);
-    /// Requests the diagnosis of a step, which a worker thread makes unless it is known; diagnosisMade() follows. The
-    /// request stays until the session, the step or the selection changes, or until the next request. A selected bubble
-    /// and a drawn critical path request the diagnosis without this call. One diagnosis is made at a time; when it
-    /// ends, the next one is chosen among those that are still needed.
+    /// Requests the diagnosis of a step, which a worker thread makes if it is not known yet; diagnosisMade() follows.
+    /// The request is dropped when the session, the step or the selection changes, or at the next request. A selected
+    /// bubble and a drawn critical path request the diagnosis themselves. One diagnosis is made at a time; when it is
+    /// finished, the next one is chosen among those that are still needed.
     void diagnose(int step);
 
 signals:
@@ -204,9 +205,9 @@ signals:
     void rowsChanged();
     /// canUndo() or canRedo() may have changed.
     void historyChanged();
-    /// A diagnosis of the session that is shown was made, or could not be: Session::knownDiagnosis() is null then.
+    /// A diagnosis of the current session was made or failed; if it failed, Session::knownDiagnosis() is null.
     void diagnosisMade(int step);
-    /// Views that show ranks should scroll to this one.
+    /// Views that show ranks should scroll to this rank.
     void rankRequested(int rank);
 
 private:
@@ -241,21 +242,21 @@ private:
     std::vector<bool> marked_names_;
     struct PastRows {
         RowChoice rows;
-        std::uint64_t stamp = 0; ///< orders it among the entries of the range's history
+        std::uint64_t stamp = 0; ///< its position among the entries of the range's history
     };
     RowChoice rows_;
-    bool wants_counters_ = false; ///< where there is a pipeline
+    bool wants_counters_ = false; ///< used if there is a pipeline
     std::vector<PastRows> past_rows_;
     struct Undone {
         TimeRange range;
         RowChoice rows;
     };
-    std::vector<Undone> undone_; ///< the views that redo() shows again, the next one last
+    std::vector<Undone> undone_; ///< the views that redo() shows again, with the next one last
     bool undoing_ = false;
     int step_ = -1;
     BackgroundJob diagnosis_job_;
-    std::optional<int> requested_diagnosis_; ///< the step of diagnose()
-    std::set<int> awaited_diagnoses_;        ///< steps for which diagnosisMade() is still to be emitted
+    std::optional<int> requested_diagnosis_; ///< the step requested by diagnose()
+    std::set<int> awaited_diagnoses_;        ///< steps for which diagnosisMade() must still be emitted
 };
 
 } // namespace bubblescope::gui

@@ -24,7 +24,7 @@ namespace bubblescope::gui {
 namespace {
 
 enum ResultColumn : int { VerdictResult, RankResult, StepResult, OpResult, LayerResult, TensorResult, WhatResult };
-constexpr std::size_t kMaxResults = 2000; ///< a longer list of mismatches would not be more useful
+constexpr std::size_t kMaxResults = 2000; ///< limit, because a longer list would not be more useful
 
 } // namespace
 
@@ -169,7 +169,7 @@ void CheckResults::goToCell(int row, int column) {
 
 namespace {
 
-/// Indices in the box and the stack.
+/// Indices in the combo box and the stack.
 enum View : int { kResults, kPlan };
 enum Column : int { RankColumn, PositionColumn, StartColumn, LengthColumn, ChecksColumn, ColumnCount };
 
@@ -226,7 +226,7 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
 
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         job_.cancel();
-        plan_.reset(); // it belongs to another run, even if the hidden table still shows it
+        plan_.reset(); // the plan belongs to another run, even if the hidden table still shows it
         fill_->markStale();
     });
     connect(what_, &QComboBox::currentIndexChanged, this, &AadiffPanel::showView);
@@ -237,7 +237,7 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     fill_->markStale();
 }
 
-/// Shows what a new run checked, if it checked anything.
+/// Shows the results of a new run if it has any checks.
 void AadiffPanel::chooseView() {
     what_->setVisible(results_->any());
     what_->setCurrentIndex(results_->any() ? kResults : kPlan);
@@ -306,7 +306,7 @@ void AadiffPanel::showSlots() {
             auto* item = new QTableWidgetItem(texts[column]);
             if (column == StartColumn || column == LengthColumn)
                 item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-            if (column == ChecksColumn) item->setToolTip(texts[column]); // many are longer than the column
+            if (column == ChecksColumn) item->setToolTip(texts[column]); // many texts are longer than the column
             table_->setItem(row, column, item);
         }
     }

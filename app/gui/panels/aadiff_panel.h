@@ -29,9 +29,9 @@ class CheckResults : public QWidget {
 public:
     CheckResults(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Whether the open run has checks.
+    /// True if the open run has checks.
     [[nodiscard]] bool any() const;
-    /// A summary in a sentence; empty without checks.
+    /// A one-sentence summary; empty without checks.
     [[nodiscard]] QString headline() const;
     [[nodiscard]] const CoverageMap& map() const { return cells_; }
 
@@ -52,7 +52,7 @@ private:
 };
 
 /// The results of a run's A/A checks, and the checks that its bubbles could hold: slots, the plan, and how soon each op
-/// of each chunk is checked. A run without checks has the plan only. A click on a slot or a cell shows it on the
+/// of each chunk would be checked. A run without checks has only the plan. A click on a slot or a cell shows it on the
 /// timeline. The plan is made when the panel is first visible.
 class AadiffPanel : public QWidget {
     Q_OBJECT
@@ -80,7 +80,7 @@ private:
     ViewState& state_;
     BackgroundJob job_;
     std::optional<CheckPlan> plan_;
-    QComboBox* what_; ///< chooses between results and plan
+    QComboBox* what_; ///< switches between results and plan
     QStackedWidget* pages_;
     CheckResults* results_;
     FillWhenVisible* fill_;

@@ -24,7 +24,7 @@ constexpr int kPieceGap = 6;
 constexpr int kPieceEntryGap = 16;
 constexpr int kLineGap = 4;
 
-/// The pieces of the accounting, then the wait for the other replicas.
+/// The pieces of the accounting, followed by the wait for the other replicas.
 ShownPiece pieceAt(int piece) {
     const auto at = static_cast<std::size_t>(piece);
     return at < accountPieces().size() ? ShownPiece(accountPieces()[at]) : std::nullopt;
@@ -131,7 +131,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
         connect(&state_, change, this, &AccountingPanel::stopWaiting);
     connect(&state_, &ViewState::diagnosisMade, this, [this](int step) {
         if (!waiting_ || rows_[static_cast<std::size_t>(waiting_->bar)].step != step) return;
-        const Choice choice = *waiting_; // which choose() resets
+        const Choice choice = *waiting_; // copied, because choose() resets it
         choose(choice.bar, choice.part);
     });
     connect(&state_, &ViewState::highlightsChanged, this, [this] {
@@ -150,7 +150,7 @@ BarChart& AccountingPanel::chart() {
     return *chart_;
 }
 
-/// Shows the current session and step, unless they are shown already.
+/// Shows the current session and step, unless they are already shown.
 void AccountingPanel::refresh() {
     if (!state_.pipeline() || shown_.lock() != state_.pipeline()) return showSession();
     if (shown_step_ != state_.step()) showStep();
@@ -297,7 +297,7 @@ void AccountingPanel::choose(int bar, int part) {
         return state_.diagnose(row.step);
     }
     const StepDiagnosis* const diagnosis = session.knownDiagnosis(row.step);
-    if (piece && diagnosis == nullptr) return state_.highlight({}, {}); // making it failed
+    if (piece && diagnosis == nullptr) return state_.highlight({}, {}); // the diagnosis failed
     std::vector<Highlight> stretches;
     for (const RankAccounting& account : session.report.accounts[static_cast<std::size_t>(row.step)].ranks) {
         if (row.rank && account.rank.value != *row.rank) continue;

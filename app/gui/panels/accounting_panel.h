@@ -20,7 +20,7 @@ class FillWhenVisible;
 /// A part of a bar: a piece of the accounting, or none for the wait for the other replicas after the rank's step.
 using ShownPiece = std::optional<AccountPiece>;
 
-/// Names the colours of the pieces, in as many lines as necessary.
+/// Legend of the pieces' colours, on as many lines as necessary.
 class PieceLegend : public QWidget {
     Q_OBJECT
 
@@ -36,29 +36,29 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    /// Top left corners of the entries, followed by that of the end.
+    /// Top left corners of the entries, followed by the corner after the last one.
     [[nodiscard]] std::vector<QPoint> places(int width) const;
 
     ThemeManager& themes_;
     std::vector<ShownPiece> pieces_;
 };
 
-/// Where the ranks' time went: one bar per rank in the current step, or one bar per step for a rank or all ranks. A
-/// click on a piece marks its places on the timeline.
+/// A chart of how the ranks' time was spent: one bar per rank in the current step, or one bar per step for one rank or
+/// all ranks. A click on a piece marks its places on the timeline.
 class AccountingPanel : public QWidget {
     Q_OBJECT
 
 public:
     AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Up to date, even if the panel is hidden.
+    /// The chart, brought up to date even if the panel is hidden.
     [[nodiscard]] BarChart& chart();
 
 signals:
     void filled(const std::vector<bubblescope::gui::ShownPiece>& pieces);
 
 private:
-    /// The subject of a bar: a step and a rank, or all ranks.
+    /// The content of a bar: a step and a rank, or all ranks.
     struct Row {
         int step = 0;
         std::optional<int> rank;
@@ -84,7 +84,7 @@ private:
     std::vector<Row> rows_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;
-    /// A piece that was clicked, until the diagnosis of its step is made.
+    /// A clicked piece, kept until the diagnosis of its step has been made.
     struct Choice {
         int bar = 0;
         int part = 0;

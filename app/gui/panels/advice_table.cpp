@@ -40,11 +40,11 @@ QString changeText(const Suggestion& suggestion) {
     } else if (suggestion.effort == Effort::Balance) {
         parts << AdviceTable::tr("equal work on all stages");
     }
-    // Whatever it is, it can be read as an option.
+    // Any suggestion can at least be shown as an option.
     return parts.isEmpty() ? optionText(suggestion) : sentence(parts.join(AdviceTable::tr(", ")));
 }
 
-/// What speaks against a change, and who has it.
+/// The drawbacks of a change, and the ranks affected.
 QString catchText(const Suggestion& suggestion, const HeldMemory& present, int chunks) {
     QStringList parts;
     if (suggestion.memory.copies > 1) parts << AdviceTable::tr("holds the model twice");

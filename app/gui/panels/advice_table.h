@@ -6,7 +6,7 @@
 
 namespace bubblescope::gui {
 
-/// Suggested changes, the shortest step first, each with its gain and what speaks against it.
+/// Suggested changes, sorted by the resulting step time, each with its gain and its drawbacks.
 class AdviceTable : public QTableWidget {
     Q_OBJECT
 
@@ -15,7 +15,7 @@ public:
 
     enum Column { ChangeColumn, StepColumn, GainColumn, CatchColumn, ColumnCount };
 
-    /// `chunks`: of the run per rank. The recommended change is bold.
+    /// `chunks` is the run's number of chunks per rank. The recommended change is bold.
     void show(const Advice& advice, int chunks);
     void clear();
     /// The change of a row in the syntax of `whatif --if`.

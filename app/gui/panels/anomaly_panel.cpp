@@ -71,9 +71,9 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     header.setSortIndicator(-1, Qt::AscendingOrder); // the report's order: by cost, descending
     header.setSectionResizeMode(QHeaderView::ResizeToContents);
     header.setSectionResizeMode(AnomalyModel::Message, QHeaderView::Stretch);
-    header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // if there is little room, the beginning is visible
+    header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // if there is little space, the beginning is visible
     header.setTextElideMode(Qt::ElideRight);
-    // A narrow table scrolls sideways rather than cutting off the last heading.
+    // A narrow table scrolls sideways instead of cutting off the last heading.
     header.setMinimumSectionSize(header.sectionSizeHint(AnomalyModel::Message));
 
     auto* splitter = new QSplitter(Qt::Horizontal, this);
@@ -105,7 +105,7 @@ void AnomalyPanel::choose(std::size_t finding) {
     table().setCurrentIndex(sorted_->mapFromSource(row));
 }
 
-/// Actions for a finding come in the table's menu before those for the table.
+/// Actions for a finding come before those for the table in the table's menu.
 void AnomalyPanel::addActions() {
     QAction* const table_actions = table_->actions().value(0);
     const auto add = [&](const char* name, const QString& text, const auto& then) {

@@ -16,21 +16,21 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// The anomalies, most costly first: a table, and the chosen one in full with its evidence and a suggestion. Going to
-/// one shows it on the timeline.
+/// The anomalies, most costly first: a table, and the selected one in full with its evidence and a suggestion.
+/// Activating one shows it on the timeline.
 class AnomalyPanel : public QWidget {
     Q_OBJECT
 
 public:
     AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Up to date, even if the panel is hidden.
+    /// The table, brought up to date even if the panel is hidden.
     [[nodiscard]] QTableView& table();
-    /// Selects the finding at this place of the report.
+    /// Selects the finding at this index of the report.
     void choose(std::size_t finding);
 
 signals:
-    /// The user wants to know how long the step would take without it; see changeFor().
+    /// The user asks how long the step would take without the anomaly; see changeFor().
     void whatIfRequested(const QString& change);
 
 private:

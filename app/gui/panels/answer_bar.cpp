@@ -31,7 +31,7 @@ Statement verdictOf(const Answer& answer) {
     return verdict;
 }
 
-/// All of a statement, a paragraph each.
+/// The full text of a statement, in paragraphs.
 QString explanationOf(const Answer& answer, const Statement& statement) {
     QString html;
     const auto add = [&html](const Sentence& text) {
@@ -80,7 +80,7 @@ void AnswerBar::show(const Answer& answer) {
     statements_.clear();
     if (answer.statements.empty()) return hide();
     for (const Statement* const statement : report::headline(answer)) {
-        // Without a pipeline this is the only text about the time of the devices.
+        // Without a pipeline, this is the only text about the devices' time.
         if (!isDoubt(*statement) && answer.step_time == TimeNs{0}) statements_.push_back(verdictOf(answer));
         statements_.push_back(*statement);
     }

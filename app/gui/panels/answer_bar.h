@@ -13,15 +13,15 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// The answer for the open trace, at the top of its tab: one line per statement of the headline, with the gain of its
-/// action. A click, or Enter, on a line emits the request to show its evidence.
+/// The answer for the open trace, at the top of its tab: one line per statement of the headline, with the gain from its
+/// action. A click on a line, or Enter, requests its evidence.
 class AnswerBar : public QFrame {
     Q_OBJECT
 
 public:
     explicit AnswerBar(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Copies the answer. Hidden for an answer without statements.
+    /// Copies the answer. The bar is hidden if the answer has no statements.
     void show(const Answer& answer);
     void clear();
     /// The lines as plain text.
@@ -44,7 +44,7 @@ private:
     ThemeManager& themes_;
     QGridLayout* grid_;
     std::vector<Line> rows_;
-    std::vector<Statement> statements_; ///< one a row that is shown
+    std::vector<Statement> statements_; ///< one per visible row
 };
 
 } // namespace bubblescope::gui

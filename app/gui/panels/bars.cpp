@@ -18,7 +18,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Core's messages start in lower case, since the command line puts a prefix before them.
+/// Core's messages start in lower case, because the command line puts a prefix before them.
 QString asSentence(const std::string& message) {
     return sentence(translatedText(message));
 }
@@ -42,7 +42,7 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), what_(new QLabel(this)
     bold.setBold(true);
     what_->setFont(bold);
     for (QLabel* label : {what_, details_}) {
-        // File names and messages are untrusted and never markup.
+        // File names and messages are untrusted, and never interpreted as markup.
         label->setTextFormat(Qt::PlainText);
         label->setWordWrap(true);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -146,7 +146,7 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
     });
     bar_->setRange(0, 0);
     since_.start();
-    setVisible(job.running()); // a load may continue in a window that is rebuilt
+    setVisible(job.running()); // a load may continue in a window that was rebuilt
 }
 
 void LoadIndicator::setName(const QString& name) {
@@ -167,7 +167,7 @@ void LoadIndicator::showCount(quint64 done, quint64 total) {
 
 namespace {
 
-constexpr int kWhole = 100; ///< steps of the slider
+constexpr int kWhole = 100; ///< number of steps on the slider
 
 } // namespace
 

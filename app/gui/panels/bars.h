@@ -18,7 +18,7 @@ class QSlider;
 
 namespace bubblescope::gui {
 
-/// An error shown in place: what happened, where, and what to do. Stays until closed or replaced; never modal.
+/// An error shown in the window: what happened, where, and what to do. Stays until closed or replaced; never modal.
 class MessageBar : public QFrame {
     Q_OBJECT
 
@@ -26,7 +26,7 @@ public:
     explicit MessageBar(QWidget* parent = nullptr);
 
     void showError(const Error& error);
-    /// In English in every language: for a machine that cannot show the language's letters.
+    /// Shows the error in English whatever the language is, for a machine without fonts for it.
     void showInEnglish(const Error& error);
     [[nodiscard]] QString text() const;
     void setTheme(const Theme& theme);
@@ -38,7 +38,7 @@ private:
     QLabel* details_;
 };
 
-/// A question in place, with buttons for the answers. Hidden until it is asked.
+/// A question shown in the window, with buttons for the answers. Hidden until the question is asked.
 class QuestionBar : public QFrame {
     Q_OBJECT
 
@@ -49,7 +49,7 @@ public:
     void addAnswer(const char* name, const QString& title, const std::function<void()>& then);
 };
 
-/// The progress of loading: name, amount, estimated time, and a button to cancel. Hidden while nothing loads.
+/// The progress of loading: name, amount, estimated time, and a cancel button. Hidden while nothing is being loaded.
 class LoadIndicator : public QWidget {
     Q_OBJECT
 

@@ -28,7 +28,7 @@ protected:
         const Theme& theme = themes_.theme();
         if (index.data(BubbleTableModel::kTotalRole).toBool()) option->backgroundBrush = theme.header;
         if (index.column() != BubbleTableModel::Difference && index.column() != BubbleTableModel::Percent) return;
-        // A difference of up to one percent from the closed form counts as equal, since its inputs are medians.
+        // A difference of up to one percent from the closed form counts as equal, because its inputs are medians.
         const QVariant fraction = index.siblingAtColumn(BubbleTableModel::Percent).data(BubbleTableModel::kSortRole);
         if (!fraction.isValid()) return;
         constexpr double kSame = 0.01;
@@ -95,7 +95,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
             [this](const QModelIndex& current) {
                 if (!following_ && current.isValid()) showRow(current.row());
             });
-    // A click on the current row brings the view back to it.
+    // A click on the current row scrolls the view back to it.
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) { showRow(index.row()); });
     connect(step_, &QSpinBox::valueChanged, this, [this](int number) {
         const auto& session = state_.pipeline();
@@ -106,7 +106,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     refresh();
 }
 
-/// The next step number; the replica stays.
+/// Goes to the next step number, on the same replica.
 void BubblePanel::stepBy(int direction) {
     const SessionPtr& session = state_.pipeline();
     if (!session) return;
@@ -116,7 +116,7 @@ void BubblePanel::stepBy(int direction) {
     }
 }
 
-/// A step on the replica that is shown, or on another one if that did not run it.
+/// Shows a step on the current replica, or on another one if that did not run the step.
 void BubblePanel::showNumber(int number) {
     const Session& session = *state_.pipeline();
     const int replica = session.step(state_.step()).replica;
@@ -177,7 +177,7 @@ void BubblePanel::followSelection() {
 }
 
 void BubblePanel::showRow(int row) {
-    // Showing the row may change the step and the selection, which must not select another row.
+    // Showing the row may change the step and the selection; that must not select another row.
     const ItemRef bubble = model_->longestBubble(row);
     const TimeRange extent = model_->extent(row);
     const int rank = model_->rankOf(row);

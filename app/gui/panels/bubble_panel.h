@@ -15,7 +15,7 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// The bubble table with a step selector. Choosing a row shows its bubbles on the timeline; selecting a bubble there
+/// The bubble table with a step selector. Selecting a row shows its bubbles on the timeline; selecting a bubble there
 /// marks its row.
 class BubblePanel : public QWidget {
     Q_OBJECT
@@ -23,7 +23,7 @@ class BubblePanel : public QWidget {
 public:
     BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Up to date, even if the panel is hidden.
+    /// The table, brought up to date even if the panel is hidden.
     [[nodiscard]] QTableView& table();
     [[nodiscard]] const BubbleTableModel& model();
 
@@ -43,7 +43,7 @@ private:
     QToolButton* previous_;
     QToolButton* next_;
     FillWhenVisible* fill_;
-    bool following_ = false; ///< the row is being changed by the timeline's selection
+    bool following_ = false; ///< true while the timeline's selection changes the row
 };
 
 } // namespace bubblescope::gui

@@ -49,10 +49,10 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     table_->setObjectName(QStringLiteral("compareTable"));
     table_->setAccessibleName(tr("Changes"));
     table_->setModel(sorted_);
-    table_->setTextElideMode(Qt::ElideMiddle); // names differ at both ends
+    table_->setTextElideMode(Qt::ElideMiddle); // names may differ at both ends
     kinds_->setObjectName(QStringLiteral("compareKinds"));
     kinds_->setAccessibleName(tr("Kind of change"));
-    // In the order of ChangeFilter::Kind.
+    // The order is that of ChangeFilter::Kind.
     kinds_->addItems({tr("All changes"), tr("Ops"), tr("Transfers"), tr("Idle time"), tr("Stages")});
     words_->setObjectName(QStringLiteral("compareWords"));
     words_->setAccessibleName(tr("Filter"));
@@ -67,7 +67,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     table_->setSortingEnabled(true);
     table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step first, then by cost
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    // A narrow panel scrolls to the last columns; the names stay whole.
+    // If the panel is narrow, the last columns are reached by scrolling, and the names are shown in full.
     table_->horizontalHeader()->setSectionResizeMode(ComparisonModel::What, QHeaderView::Interactive);
     table_->setColumnWidth(ComparisonModel::What, fontMetrics().horizontalAdvance(QLatin1Char('0')) * 34);
     table_->horizontalHeader()->setStretchLastSection(true);
@@ -139,7 +139,7 @@ void ComparePanel::fillChoices() {
 }
 
 void ComparePanel::clear() {
-    // After a change of language the same session is shown again; the comparison remains valid.
+    // After a change of language the same session is shown again, and the comparison remains valid.
     if (comparison_ && comparison_->before == state_.pipeline()) return;
     job_.cancel();
     paths_.clear();
@@ -229,7 +229,7 @@ void ComparePanel::take(ComparisonPtr comparison, bool below) {
 
 namespace {
 
-/// A schedule's name with its flavour.
+/// A schedule's name, including its flavour.
 QString scheduleText(const Run& run) {
     const std::string& name = run.schedule.name == "custom" && !run.closest.empty() ? run.closest : run.schedule.name;
     QString text = fromUtf8(name);
@@ -237,7 +237,8 @@ QString scheduleText(const Run& run) {
     return run.schedule.name == "custom" && !run.closest.empty() ? ComparePanel::tr("similar to %1").arg(text) : text;
 }
 
-/// The differences, the cause first: the schedule, its sizes, the order of ops; then ops and transfers; then idle time.
+/// The differences, starting with causes: the schedule, its sizes and the order of ops; then ops and transfers; then
+/// idle time.
 QString whatChanged(const Comparison& comparison) {
     const Run& a = comparison.before->run;
     const Run& b = *comparison.after;
@@ -324,8 +325,8 @@ void ComparePanel::showOther(bool on) {
         state_.setReference(nullptr);
 }
 
-/// The other run's step with the same number, on the same replica if it exists; else its typical step. Begins at the
-/// same time as the open run's step. Kept, since the user returns to steps.
+/// The other run's step with the same number, on the same replica if it exists there; otherwise its typical step.
+/// Begins at the same time as the open run's step. It is kept, because the user may return to the step.
 const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
     std::shared_ptr<const ReferenceStep>& part = parts_[step];
     if (part) return part;
@@ -341,14 +342,14 @@ const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
     ReferenceStep made{step, *same};
     made.timeline.comm.clear(); // not drawn
     moveTo(made.timeline, state_.pipeline()->window(step).begin);
-    // Only then are the same ops known.
+    // Only in this case are the same ops known.
     if (comparison_->result.matching == Matching::ByRank)
         made.changes = std::make_shared<const OpChanges>(shown, *same);
     part = std::make_shared<const ReferenceStep>(std::move(made));
     return part;
 }
 
-/// The other run's steps below all steps in sight but the current one. None where a step is too narrow to compare.
+/// The other run's steps below all visible steps except the current one. None if a step is too narrow for a comparison.
 std::vector<std::shared_ptr<const ReferenceStep>> ComparePanel::partsAround() {
     constexpr std::size_t kMost = 64;
     std::vector<int> seen;
@@ -397,7 +398,7 @@ void ComparePanel::updateReference() {
                              current.timeline,
                              current.changes,
                              partsAround()};
-    // Where the step alone is shown, a longer one must not run out of view.
+    // If only this step is shown, a longer one must not extend beyond the view.
     const TimeRange window = state_.pipeline()->window(state_.step());
     const TimeRange seen = state_.range().range();
     const TimeRange alone = padded(window, 0.1);
@@ -408,8 +409,8 @@ void ComparePanel::updateReference() {
         state_.range().show(padded({window.begin, end}, 0.02));
 }
 
-/// By how much the step below is moved for the selected op to begin at the same time in both runs. None where it has no
-/// such op.
+/// The shift of the step below with which the selected op begins at the same time in both runs. None if the step below
+/// does not contain the op.
 std::optional<TimeNs> ComparePanel::shiftToSelection(const ReferenceStep& part) const {
     const ItemRef item = state_.selection();
     if (item.kind != ItemKind::Op || item.step != part.step) return std::nullopt;
@@ -421,7 +422,7 @@ std::optional<TimeNs> ComparePanel::shiftToSelection(const ReferenceStep& part) 
     return same == ops.end() ? std::nullopt : std::optional(selected.start - same->start);
 }
 
-/// Other steps have come into sight, or left it.
+/// Different steps have become visible.
 void ComparePanel::followRange() {
     const ReferenceOverlayPtr& reference = state_.reference();
     if (!comparison_ || !below_->isChecked() || !state_.pipeline() || !reference ||

@@ -24,15 +24,15 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// The state of a ComparePanel, to be restored later: in another tab, or by a rebuilt panel.
+/// The state of a ComparePanel, to be restored later in another tab or by a rebuilt panel.
 struct SavedComparison {
     QStringList paths;        ///< files of the other run; empty = no comparison
     ComparisonPtr comparison; ///< null if it was not ready
-    bool below = false;       ///< whether the other run was drawn below
+    bool below = false;       ///< true if the other run was drawn below
 };
 
-/// Compares the open run with another one, measure by measure, sorted by cost, with filters. The other run's step of
-/// the same number can be drawn below the open one's, on the same axis; ops that differ are coloured. A click shows a
+/// Compares the open run with another one, measure by measure, sorted by cost, with filters. The other run's step with
+/// the same number can be drawn below the open run's, on the same axis; ops that differ are coloured. A click shows a
 /// measure's places on the timeline.
 class ComparePanel : public QWidget {
     Q_OBJECT
@@ -40,7 +40,7 @@ class ComparePanel : public QWidget {
 public:
     ComparePanel(ViewState& state, RunLoader loader, const ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Runs that may be compared with: a name, and their paths.
+    /// A run that can be compared with: a name and its paths.
     struct Choice {
         QString name;
         QStringList paths;
@@ -49,16 +49,17 @@ public:
         QList<Choice> open;
         QList<Choice> recent;
     };
-    /// Offered besides files and folders.
+    /// Choices offered in addition to files and folders.
     void setChoices(std::function<Choices()> choices) { choices_ = std::move(choices); }
-    /// Asks for the other run.
+    /// Asks the user for the other run.
     void choose();
-    /// Loads in the background; a newer call supersedes it. Requires an open trace; without a pipeline, what devices
-    /// did is compared.
+    /// Loads in the background; a newer call supersedes it. Requires an open trace; if that has no pipeline, the
+    /// activity of devices is compared.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
     [[nodiscard]] SavedComparison state() const;
-    /// For the session that is open now; compares again if the comparison was not ready. An empty state clears.
+    /// Restores the state for the session that is open now; compares again if the comparison was not ready. An empty
+    /// state clears the panel.
     void restore(const SavedComparison& saved);
 
 signals:
@@ -96,19 +97,19 @@ private:
     BackgroundJob job_;
     QStringList paths_;
     ComparisonPtr comparison_;
-    std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< parts of comparison_, by the open run's step
+    std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< steps of the other run, by the open run's step
     ComparisonModel* model_;
     SortedChanges* sorted_;
-    ReportTableModel* activity_; ///< of traces without a pipeline
+    ReportTableModel* activity_; ///< for traces without a pipeline
     QTableView* table_;
     QLabel* headline_;
     QPushButton* choose_;
     QCheckBox* below_;
-    QCheckBox* align_; ///< the step below at the selected op, rather than at its begin
+    QCheckBox* align_; ///< aligns the step below at the selected op instead of at its start
     QComboBox* kinds_;
     QLineEdit* words_;
     QCheckBox* beyond_;
-    QLabel* differences_; ///< changes of the ops drawn below: a legend with counts
+    QLabel* differences_; ///< legend of the changes of ops drawn below, with counts
 };
 
 } // namespace bubblescope::gui

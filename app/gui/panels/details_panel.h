@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 
 struct Fact;
 
-/// All facts on the selected item, the less important ones folded; on the step while nothing is selected.
+/// All facts about the selected item, with the less important ones folded, or about the step while nothing is selected.
 class DetailsPanel : public QScrollArea {
     Q_OBJECT
 
@@ -21,7 +21,7 @@ public:
     DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] QString title() const;
-    /// The value of the fact `name`; empty if it is not shown.
+    /// The value of the fact called `name`; empty if it is not shown.
     [[nodiscard]] QString value(const QString& name) const;
 
 private:
@@ -35,7 +35,7 @@ private:
     QLabel* note_;
     QGridLayout* grid_;
     QToolButton* more_;
-    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< reused; surplus ones are hidden
+    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< reused; extra ones are hidden
 };
 
 } // namespace bubblescope::gui

@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Parts of a device's or a thread's time; they add up to it.
+/// Parts of a device's or thread's time, which add up to the whole.
 enum TimePiece : int { Computes, HidesTransfers, Transfers, Copies, WaitsForHost, Gaps, WaitsForOthers, Runs, Rests };
 
 QString pieceName(int piece) {

@@ -15,9 +15,9 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenVisible;
 
-/// Shows how each device of a trace without a pipeline spent its time, as a stacked bar: compute, communication,
-/// copies, and idle time by its cause; or each thread of hosts without devices. A click on a bar goes to it on the
-/// timeline.
+/// Shows how each device of a trace without a pipeline spent its time, as a stacked bar of compute, communication,
+/// copies, and idle time by cause. If there are no devices, it shows each host thread instead. A click on a bar shows
+/// it on the timeline.
 class DevicesPanel : public QWidget {
     Q_OBJECT
 
@@ -26,11 +26,11 @@ public:
     DevicesPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] BarChart& chart();
-    /// Goes to the devices of a rank of the job.
+    /// Shows the devices of a rank of the job.
     void goToRank(std::int64_t rank);
 
 private:
-    /// A device, or a thread.
+    /// A device or a thread.
     struct Row {
         std::int64_t rank = 0;
         TimeRange range;

@@ -11,14 +11,14 @@ namespace bubblescope::gui {
 
 class ViewState;
 
-/// The files and folders of a drag that are on this machine.
+/// The files and folders in a drag that are on this machine.
 [[nodiscard]] QStringList localPaths(const QMimeData& data);
 
-/// Accepts a drop as a copy: a source that offers to move a file deletes it where the move is accepted.
+/// Accepts a drop as a copy, because a source that offers to move a file deletes it when the move is accepted.
 void acceptAsCopy(QDropEvent& event);
 
-/// Accepts files dropped on a window and asks what to do with them: they may be the ranks of one run, or several runs,
-/// or a run to compare with. A child of the window; GUI thread only.
+/// Accepts files dropped on a window, and asks what to do with them: they may be the ranks of one run, several runs, or
+/// a run to compare with. A child of the window; GUI thread only.
 class FileDrops : public QObject {
     Q_OBJECT
 
@@ -26,11 +26,11 @@ public:
     FileDrops(QWidget& window, const ViewState& state);
 
 signals:
-    /// Instead of the open trace.
+    /// Open the files instead of the open trace.
     void openRequested(const QStringList& paths);
-    /// In a new tab, as one run.
+    /// Open the files as one run in a new tab.
     void openBesideRequested(const QStringList& paths);
-    /// Each in a tab.
+    /// Open each file in its own tab.
     void openEachRequested(const QStringList& paths);
     void compareRequested(const QStringList& paths);
 

@@ -19,7 +19,7 @@ struct DialogText {
     Q_DECLARE_TR_FUNCTIONS(FileDialogs)
 };
 
-/// Leaves files of notes out of a file dialog: their names look like traces.
+/// Hides files of notes in a file dialog, because their names look like traces.
 class WithoutNotes : public QSortFilterProxyModel {
 public:
     using QSortFilterProxyModel::QSortFilterProxyModel;
@@ -60,7 +60,7 @@ QFileDialog& newDialog(QWidget& window, const QString& title, QFileDialog::FileM
 
 void askForTraces(QWidget& window, const QString& title, const FilesChosen& chosen) {
     QFileDialog& dialog = newDialog(window, title, QFileDialog::ExistingFiles);
-    dialog.setOption(QFileDialog::DontUseNativeDialog); // which filters by endings alone
+    dialog.setOption(QFileDialog::DontUseNativeDialog); // the native dialog filters only by file name endings
     dialog.setProxyModel(new WithoutNotes(&dialog));
     dialog.setNameFilters({DialogText::tr("Traces (*.pftrace *.perfetto-trace *.perfetto *.json *.jsonl *.sqlite *.db "
                                           "*.rpd *.log *.txt *.gz *.zst)"),

@@ -9,27 +9,27 @@ class QWidget;
 
 namespace bubblescope::gui {
 
-/// Dialogs for files. Each returns at once, and calls `chosen` with the user's answer unless it is dismissed or
-/// `window` is gone by then.
+/// Dialogs for files. Each returns immediately, and calls `chosen` with the user's answer unless the dialog is
+/// dismissed or `window` no longer exists.
 using FilesChosen = std::function<void(const QStringList& files)>;
 using FileChosen = std::function<void(const QString& file)>;
 
-/// Existing traces, without files of notes.
+/// Asks for existing traces, leaving out files of notes.
 void askForTraces(QWidget& window, const QString& title, const FilesChosen& chosen);
 void askForTraceFolder(QWidget& window, const FilesChosen& chosen);
 void askForSession(QWidget& window, const FileChosen& chosen);
 
 /// A file to write.
 struct NewFile {
-    QString title;  ///< of the dialog
+    QString title;  ///< title of the dialog
     QString name;   ///< suggested; may be empty
-    QString suffix; ///< added to a name without one
+    QString suffix; ///< suffix added to a name without one
     QString filter; ///< such as "Tables (*.csv)"
 };
-/// Starts in the folder where the user last saved, at first their documents: the folder of the open trace may be other
-/// people's.
+/// Starts in the folder where the user last saved, at first the documents folder, because the folder of the open trace
+/// may belong to other people.
 void askWhereToSave(QWidget& window, const NewFile& file, const FileChosen& chosen);
-/// A session, with its suffix.
+/// Asks for the file of a session, with its suffix.
 void askWhereToSaveSession(QWidget& window, const QString& name, const FileChosen& chosen);
 
 } // namespace bubblescope::gui

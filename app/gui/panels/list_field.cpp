@@ -25,7 +25,7 @@ constexpr int kPauseMs = 250;
 constexpr std::int64_t kLongestNs = 1'000'000'000'000;
 constexpr std::int64_t kMostCount = 1'000'000;
 
-/// The parts of a list. A blank between a number and its unit does not separate.
+/// The parts of a list. A blank between a number and its unit does not separate parts.
 QStringList partsOf(QString text) {
     static const QRegularExpression unit(QStringLiteral("(?<=\\d)\\s+(?=[^\\d\\s.,;+-])"));
     static const QRegularExpression between(QStringLiteral("[,;\\s]+"));
@@ -62,7 +62,7 @@ ListField::ListField(QFormLayout& form, const char* name, const QString& label, 
 void ListField::setText(const QString& text) {
     if (line_->text() == text) return;
     line_->setText(text);
-    line_->setCursorPosition(0); // a long list shows its beginning
+    line_->setCursorPosition(0); // shows the beginning of a long list
     emit changed();
 }
 

@@ -20,8 +20,8 @@ class QLineEdit;
 
 namespace bubblescope::gui {
 
-/// A line that takes one value, or a list with a value for each stage or rank, separated by commas, semicolons or white
-/// space: columns of spreadsheets can be pasted. Whatever it cannot read is an error directly below the line.
+/// A line that takes one value, or a list with one value for each stage or rank, separated by commas, semicolons or
+/// white space, so that columns of spreadsheets can be pasted. Invalid text shows an error directly below the line.
 class ListField : public QWidget {
     Q_OBJECT
 
@@ -35,12 +35,12 @@ public:
     void setText(const QString& text);
     void setPlaceholder(const QString& text);
     [[nodiscard]] QString text() const;
-    /// One value, or one for each of `count`; empty for an empty line. Nothing if the line is not understood, which it
-    /// then states.
+    /// One value, or one for each of `count`; empty if the line is empty. Nothing if the line is invalid, in which case
+    /// it shows an error.
     [[nodiscard]] std::optional<std::vector<std::int64_t>> values(std::size_t count, Each each);
 
 signals:
-    /// Shortly after the last key, or at once by setText().
+    /// Emitted shortly after the last key press, or immediately by setText().
     void changed();
 
 private:
@@ -52,11 +52,11 @@ private:
     ThemeManager& themes_;
 };
 
-/// A time that is in milliseconds without a unit. Errors: Usage.
+/// A time, in milliseconds if it has no unit. Errors: Usage.
 [[nodiscard]] Result<std::int64_t> parseMilliseconds(const std::string& text);
-/// A whole number from 1. Errors: Usage.
+/// An integer of at least 1. Errors: Usage.
 [[nodiscard]] Result<std::int64_t> parseCount(const std::string& text);
-/// Times as ListField takes them: "5, 5, 5.25"; one if all are equal.
+/// Times in the format of ListField: "5, 5, 5.25"; a single one if all are equal.
 [[nodiscard]] QString listOfMilliseconds(const std::vector<TimeNs>& times);
 
 } // namespace bubblescope::gui

@@ -36,7 +36,7 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
     hint_->setAlignment(Qt::AlignCenter);
     auto* buttons = new QHBoxLayout;
     buttons->setContentsMargins(6, 4, 6, 4);
-    buttons->setSpacing(6); // otherwise that of the enclosing column
+    buttons->setSpacing(6); // otherwise it would be that of the enclosing column
     buttons->addWidget(add_);
     buttons->addWidget(remove_);
     buttons->addWidget(restore_);

@@ -9,7 +9,7 @@
 namespace bubblescope::gui {
 namespace {
 
-// Columns of report::problemsTable() that people see.
+// The visible columns of report::problemsTable().
 constexpr int kCount = 0;
 constexpr int kMessage = 1;
 constexpr int kWhere = 2;

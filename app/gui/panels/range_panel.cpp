@@ -32,7 +32,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     ranks_->setObjectName(QStringLiteral("rangeRanks"));
     ranks_->setAccessibleName(tr("Ranks that count"));
     title_->setObjectName(QStringLiteral("rangeTitle"));
-    title_->setWordWrap(true); // it would be cut in a narrow panel
+    title_->setWordWrap(true); // otherwise it would be cut off in a narrow panel
     title_->setTextFormat(Qt::PlainText);
     title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     zoom_->setText(tr("Zoom to it"));
@@ -81,7 +81,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     fill_->markStale();
 }
 
-/// A run that is watched keeps the choice while its session changes.
+/// A watched run keeps the selected rank while its session changes.
 void RangePanel::fillRanks() {
     const QSignalBlocker quiet(ranks_);
     const SessionPtr& session = state_.pipeline();
@@ -102,7 +102,7 @@ void RangePanel::fill() {
     const bool steps = session && session->hasSteps();
     const bool measured = session && state_.measured().length() > TimeNs{0};
     const bool any = measured || (session && !steps);
-    // Slices are all there is without a pipeline.
+    // Without a pipeline there are only slices.
     groups_->setVisible(steps || !session);
     ranks_->setVisible(steps);
     const RangeGroup group = steps ? static_cast<RangeGroup>(groups_->currentIndex()) : RangeGroup::Kernel;

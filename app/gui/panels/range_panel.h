@@ -17,8 +17,8 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// Sums over the selected time range (ViewState::measured()), by kind, op, rank, stage or kernel. A row leads to its
-/// longest item.
+/// Totals of the selected time range (ViewState::measured()) by kind, op, rank, stage or kernel. Activating a row shows
+/// its longest item.
 class RangePanel : public QWidget {
     Q_OBJECT
 
@@ -35,7 +35,7 @@ signals:
 
 private:
     void fillRanks();
-    /// The line whose rank is chosen; none: all.
+    /// The line of the selected rank; none: all lines.
     [[nodiscard]] std::optional<int> chosenLine() const;
     void fill();
     void show(RangeTable table, const TimeRange& range, RangeGroup group);

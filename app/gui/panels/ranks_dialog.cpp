@@ -23,7 +23,7 @@ struct RanksColumn {
     enum { File, Process, Source, Number, Count };
 };
 
-/// Why a file has its rank.
+/// The source of a file's rank.
 QString sourceOf(const TraceFile& file, bool was_stated) {
     if (was_stated) return RanksDialog::tr("set by you");
     if (!file.rank) return RanksDialog::tr("order of the files");
@@ -51,7 +51,7 @@ RanksDialog::RanksDialog(const Session& session, std::vector<RankRule> stated, Q
     const std::vector<std::int64_t> ranks = ranksOfFiles(files);
     bool any_process = false;
     for (std::size_t i = 0; i < files.size(); ++i) {
-        if (files[i].format.empty()) continue; // unusable
+        if (files[i].format.empty()) continue; // the file is unusable
         addRow(files[i], ranks[i]);
         any_process = any_process || !files[i].process.empty();
     }
@@ -92,7 +92,7 @@ void RanksDialog::addRow(const TraceFile& file, std::int64_t rank) {
     rows_.push_back({pattern, box->value(), !file.rank});
 }
 
-/// A rule finds processes by their name alone: of two files with processes of one name it would take both.
+/// A rule finds processes by name only, so if two files have processes with the same name, it would match both.
 void RanksDialog::lockAmbiguous() {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
         if (std::ranges::count(rows_, rows_[row].pattern, &Row::pattern) == 1) continue;

@@ -10,27 +10,27 @@ class QTableWidget;
 
 namespace bubblescope::gui {
 
-/// Asks which rank wrote which file: a row for each file, or each process in one. Shows the ranks that are used now and
-/// where they come from. Rows that the user changes are stated, and with them those
-/// that were guessed, so that the ranks shown are those used.
+/// Asks which rank wrote which file, with a row for each file, or for each process in a file. Shows the ranks currently
+/// used and where they come from. If the user changes any row, rules are made for the changed rows and for those that
+/// were guessed, so that the ranks shown are those that will be used.
 class RanksDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `stated`: what was stated before.
+    /// `stated` are the earlier rules.
     RanksDialog(const Session& session, std::vector<RankRule> stated, QWidget* parent = nullptr);
 
-    /// What was stated before, with what was changed.
+    /// The earlier rules with the user's changes.
     [[nodiscard]] std::vector<RankRule> rules() const;
 
 signals:
-    /// Load again with these rules.
+    /// The trace should be loaded again with these rules.
     void stated(const std::vector<bubblescope::RankRule>& rules);
 
 private:
     struct Row {
-        std::string pattern; ///< that matches this file or process alone
-        int rank = 0;        ///< that is used now
+        std::string pattern; ///< matches only this file or process
+        int rank = 0;        ///< the rank currently used
         bool guessed = false;
     };
     void addRow(const TraceFile& file, std::int64_t rank);

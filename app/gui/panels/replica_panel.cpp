@@ -37,7 +37,7 @@ ReplicaPanel::ReplicaPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     QVBoxLayout* column = tightColumn(*this);
     column->addWidget(headline_);
     column->addWidget(area, 1);
-    connect(&state_, &ViewState::sessionChanged, &job_, &BackgroundJob::cancel); // also while the panel is hidden
+    connect(&state_, &ViewState::sessionChanged, &job_, &BackgroundJob::cancel); // even while the panel is hidden
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(map_, &HeatMap::clicked, this, &ReplicaPanel::goTo);
     fill_->markStale();
@@ -75,7 +75,8 @@ void ReplicaPanel::showStudy(const Studied& studied) {
     showWorkers(studied.study);
 }
 
-/// From the step that the header shows to the one with equal op times, and who explains the difference.
+/// Compares the step shown in the header with the one with equal op times, and names the workers that explain the
+/// difference.
 void ReplicaPanel::showHeadline(const Studied& studied, int workers) {
     const StragglerStudy& study = studied.study;
     QStringList text{tr("A step takes %1; with no late starts %2, and with equal op times as well %3 (S = %4).")
@@ -102,7 +103,8 @@ void ReplicaPanel::showWorkers(const StragglerStudy& study) {
     const Lanes& lanes = state_.pipeline()->lanes;
     const auto ranks = static_cast<int>(lanes.rankCount());
     const auto replicas = static_cast<int>(lanes.replicas().size());
-    // The scale begins at the ideal and is never finer than what counts as straggling, so that noise looks like noise.
+    // The scale begins at the ideal, and is never finer than the threshold for stragglers, so that noise looks like
+    // noise.
     double most = kStragglingSlowdown;
     for (const std::vector<double>& replica : study.workers) {
         for (const double slowdown : replica)
@@ -136,7 +138,7 @@ void ReplicaPanel::showWorkers(const StragglerStudy& study) {
     map_->setCells(std::move(rows), std::move(columns), std::move(cells));
 }
 
-/// To the row of a worker, in the step that is shown.
+/// Goes to the row of a worker in the current step.
 void ReplicaPanel::goTo(int rank, int replica) {
     const SessionPtr& session = state_.pipeline();
     if (!session || replica < 0 || replica >= static_cast<int>(session->lanes.replicas().size())) return;

@@ -14,8 +14,8 @@ namespace bubblescope::gui {
 class FillWhenVisible;
 class HeatMap;
 
-/// How much each rank of each replica slows the job down: the what-if study's S, M_W and M_S, and a heat map of its
-/// workers. A click leads to the worker's row. The study is made in the background once the panel is visible.
+/// Shows how much each rank of each replica slows the job down: the what-if study's S, M_W and M_S, and a heat map of
+/// its workers. A click on a worker shows its row. The study runs in the background once the panel is visible.
 class ReplicaPanel : public QWidget {
     Q_OBJECT
 
@@ -30,7 +30,7 @@ signals:
 
 private:
     void start();
-    /// A study, and the typical step that the rest of the window shows.
+    /// A study, with the typical step that the rest of the window shows.
     struct Studied {
         StragglerStudy study;
         TimeNs step{0};

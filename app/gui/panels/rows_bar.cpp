@@ -130,7 +130,7 @@ void RowsBar::listReplicas() {
         replicas_->addItem(tr("Replica %1").arg(replica));
 }
 
-/// Shows some replicas: as a filter of rows, or as folded groups.
+/// Shows only some replicas, with a filter of rows or with folded groups.
 void RowsBar::chooseReplicas(int entry) {
     if (!state_.session() || state_.step() < 0) return;
     const Session& session = *state_.session();

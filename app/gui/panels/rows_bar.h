@@ -11,7 +11,7 @@ class QLineEdit;
 namespace bubblescope::gui {
 
 /// A line edit for the filter of rows, with a preview of its effect. Hidden while there is no filter, unless it is
-/// opened. Return applies the text; Escape discards it.
+/// opened explicitly. Return applies the text; Escape discards it.
 class RowsBar : public QWidget {
     Q_OBJECT
 
@@ -23,7 +23,7 @@ public:
     void open();
 
 signals:
-    /// The bar has been closed.
+    /// The bar was closed.
     void closed();
 
 protected:

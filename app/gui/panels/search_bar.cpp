@@ -19,7 +19,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr std::size_t kMaxHits = 200; ///< in the list
+constexpr std::size_t kMaxHits = 200; ///< maximum length of the list
 constexpr int kWidth = 520;
 constexpr int kMaxRows = 10;
 
@@ -98,7 +98,7 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
     showSession();
 }
 
-/// A search continues in the complete trace after its beginning was searched.
+/// If the beginning of a trace was searched, the search continues in the complete trace.
 void SearchBar::showSession() {
     const SessionPtr& session = state_.session();
     const std::vector<std::filesystem::path> before =
@@ -155,7 +155,7 @@ SearchBar::Found SearchBar::lookFor(const Session& session, const QString& text,
         if (found.hits.size() == kMaxHits) break;
         found.hits.push_back(hitOf(session, item));
     }
-    // A word such as "wait" may as well be a part of a name, and "rank 2" a place.
+    // A word such as "wait" may also be part of a name, and "rank 2" a place.
     if (!steps && !found.hits.empty()) return found;
     if (query.find_first_of(steps ? "<>= " : "<>=") == std::string::npos && query.size() > 1) {
         for (SearchHit& hit : search(session, text, step, kMaxHits - found.hits.size(), std::move(stop)))
@@ -204,7 +204,7 @@ void SearchBar::fitHeight() {
     resize(width(), height);
 }
 
-/// Marks all that a query found. Other searches leave the marks of other panels alone.
+/// Marks everything that a query found. Other searches do not change the marks of other panels.
 void SearchBar::mark() {
     if (!state_.session()) return;
     if (found_.query.items.empty()) {
@@ -239,7 +239,7 @@ void SearchBar::step(int direction) {
     if (count == 0) return open();
     at_ = at_ < 0 ? (direction > 0 ? 0 : count - 1) : (at_ + direction + count) % count;
     if (at_ < list_->count()) list_->setCurrentRow(at_);
-    // The list would cover the result; the arrow keys bring it back.
+    // The list would cover the result; the arrow keys show it again.
     list_->hide();
     resize(width(), sizeHint().height());
     if (items.empty()) {

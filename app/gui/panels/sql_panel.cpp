@@ -25,8 +25,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 28U; ///< of rows that a table shows
-constexpr int kWidest = 420;                              ///< pixels of a column at first
+constexpr std::size_t kMostBytes = std::size_t{1} << 28U; ///< limit for the rows that a table shows
+constexpr int kWidest = 420;                              ///< initial limit of a column's width in pixels
 
 constexpr const char* kByName = R"(SELECT name, count(*) AS n, sum(dur) AS total, percentile(dur, 50) AS p50,
        percentile(dur, 99) AS p99
@@ -53,7 +53,7 @@ SqlPanel::SqlPanel(ViewState& state, QWidget* parent)
     text_->setAccessibleName(tr("Query"));
     text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     text_->setTabChangesFocus(true);
-    text_->setPlainText(QString::fromLatin1(kByName)); // to begin with
+    text_->setPlainText(QString::fromLatin1(kByName)); // initial query
     text_->installEventFilter(this);
     status_->setObjectName(QStringLiteral("sqlStatus"));
     status_->setTextFormat(Qt::PlainText);
@@ -68,12 +68,12 @@ SqlPanel::SqlPanel(ViewState& state, QWidget* parent)
     QVBoxLayout* const right = tightColumn(*rows);
     right->addWidget(status_);
     right->addWidget(table_, 1);
-    auto* both = new QSplitter(Qt::Horizontal, this); // the panel is wide and low
+    auto* both = new QSplitter(Qt::Horizontal, this); // side by side, because the panel is wide and low
     both->addWidget(query);
     both->addWidget(rows);
     both->setSizes({400, 600});
     both->setChildrenCollapsible(false);
-    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // other panels next to it may be low
+    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // allows the panels next to it to be low
     tightColumn(*this)->addWidget(both, 1);
     connect(&job_, &BackgroundJob::runningChanged, stop_, &QWidget::setEnabled);
     connect(&state_, &ViewState::sessionChanged, this, &SqlPanel::clear);
@@ -128,7 +128,7 @@ void SqlPanel::makeTable() {
     styleTable(*table_);
     table_->setSortingEnabled(true);
     table_->setTextElideMode(Qt::ElideMiddle);
-    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // as the query has them
+    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // in the query's order
     connect(table_, &QTableView::activated, this, &SqlPanel::goTo);
     connect(table_, &QTableView::doubleClicked, this, &SqlPanel::goTo);
 }

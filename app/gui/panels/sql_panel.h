@@ -19,20 +19,20 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// Asks the open trace in SQL, as `bubblescope query` does: the query, and its rows as a table that can be sorted,
-/// copied and saved. A row that names a slice or a time leads to it on the timeline.
+/// Queries the open trace in SQL, like `bubblescope query`: the query, and its rows as a table that can be sorted,
+/// copied and saved. Activating a row with a slice or a time shows that on the timeline.
 class SqlPanel : public QWidget {
     Q_OBJECT
 
 public:
-    /// Must outlive the panel.
+    /// `state` must outlive the panel.
     explicit SqlPanel(ViewState& state, QWidget* parent = nullptr);
 
-    /// Runs the query that is typed, in the background.
+    /// Runs the current query in the background.
     void run();
 
 signals:
-    /// The rows are there, or the reason why not: for tests.
+    /// The rows, or an error, are available; for tests.
     void answered();
 
 protected:
@@ -41,7 +41,7 @@ protected:
 private:
     struct Rows {
         report::DataTable table;
-        std::set<std::string> read; ///< tables
+        std::set<std::string> read; ///< tables used by the query
         TimeNs took{0};
     };
     static Result<Rows> ask(const Session& session, const std::string& sql, const JobControl& control);
@@ -52,7 +52,7 @@ private:
     void showRows(Result<Rows> rows);
     void clear();
     void goTo(const QModelIndex& index);
-    /// The slice that a row names; none if it names none.
+    /// The slice that a row refers to; none if it refers to none.
     [[nodiscard]] ItemRef sliceIn(int row) const;
 
     ViewState& state_;
@@ -64,7 +64,7 @@ private:
     QueryRowsModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
-    std::set<std::string> read_; ///< tables that the rows shown are from
+    std::set<std::string> read_; ///< tables that the visible rows come from
 };
 
 } // namespace bubblescope::gui

@@ -58,7 +58,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     both->addWidget(tabs_);
     both->setSizes({600, 500});
     both->setChildrenCollapsible(false);
-    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // other panels next to it may be low
+    both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // allows the panels next to it to be low
     QVBoxLayout* column = tightColumn(*this);
     column->addWidget(title_);
     column->addWidget(both, 1);
@@ -69,7 +69,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     for (const auto change : {&ViewState::sessionChanged, &ViewState::measuredChanged, &ViewState::selectionChanged,
                               &ViewState::stepChanged})
         connect(&state_, change, this, [this] {
-            if (!goes_) fill_->markStale(); // choosing a slice in the list does not change the subject
+            if (!goes_) fill_->markStale(); // selecting a slice in the list does not change the scope
         });
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         name_.reset();

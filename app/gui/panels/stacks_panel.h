@@ -24,9 +24,9 @@ class FillWhenVisible;
 class FlameGraph;
 class Histogram;
 
-/// The stacks of the selection: of the measured range, else of the selected slice or op, else of the step or the trace.
-/// As a flame graph, as names with their callers and callees, and, for one name, as a list of all its slices with a
-/// histogram of their durations; chosen items are marked on the timeline.
+/// The stacks of the measured range, or of the selected slice or op, or of the step or the whole trace. They are shown
+/// as a flame graph, as names with their callers and callees and, for one name, as a list of all its slices with a
+/// histogram of their durations. Selected items are marked on the timeline.
 class StacksPanel : public QWidget {
     Q_OBJECT
 
@@ -73,8 +73,8 @@ private:
     BackgroundJob slices_job_;
     StackTree tree_;
     std::optional<StringId> name_;
-    std::vector<SliceId> slices_; ///< slices with that name
-    bool goes_ = false;           ///< to a slice of the list
+    std::vector<SliceId> slices_; ///< slices with the selected name
+    bool goes_ = false;           ///< true while going to a slice in the list
     QLabel* title_;
     FlameGraph* graph_;
     QTabWidget* tabs_;

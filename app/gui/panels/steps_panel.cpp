@@ -19,7 +19,7 @@ double evidence(const Anomaly& anomaly, std::string_view name) {
     return 0;
 }
 
-/// The marks of changes; steps are those of the selection.
+/// Marks for the changes between steps; their positions are those in the selection of steps.
 std::vector<StepChart::Mark> changesOf(const Session& session) {
     std::vector<StepChart::Mark> marks;
     const std::vector<SelectedStep>& steps = session.report.selection.steps();
@@ -34,7 +34,7 @@ std::vector<StepChart::Mark> changesOf(const Session& session) {
     return marks;
 }
 
-/// The steps that the analysis sets aside.
+/// The steps that the analysis excludes.
 StepChart::Aside asideOf(const Session& session) {
     StepChart::Aside aside;
     int at = 0;
@@ -67,7 +67,7 @@ StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     showSession();
 }
 
-/// The chart's step that holds a timeline.
+/// The chart's step that contains a timeline.
 int StepsPanel::chartStep(int timeline) const {
     if (!state_.pipeline() || timeline < 0) return -1;
     const auto& steps = state_.pipeline()->report.selection.steps();
@@ -75,7 +75,7 @@ int StepsPanel::chartStep(int timeline) const {
     return at == steps.end() ? -1 : static_cast<int>(at - steps.begin());
 }
 
-/// The timeline of a chart's step on the replica that is shown, else on the slowest.
+/// The timeline of a chart's step on the current replica, or on the slowest one.
 int StepsPanel::timelineOf(int step) const {
     const Session& session = *state_.pipeline();
     const SelectedStep& chosen = session.report.selection.steps()[static_cast<std::size_t>(step)];
@@ -97,11 +97,11 @@ void StepsPanel::showRange(int first, int last) {
 
 namespace {
 
-/// A step that files mark, over all of them.
+/// A step marked in the files, combined over all of them.
 struct MarkedStep {
     TimeRange range{TimeNs::max(), TimeNs::min()};
     TimeNs longest{0};
-    int devices = 0; ///< files with devices
+    int devices = 0; ///< number of files with devices
     TimeNs compute{0};
     TimeNs exposed{0};
     TimeNs idle{0};
@@ -172,7 +172,7 @@ void StepsPanel::showSession() {
     const auto& steps = session.report.selection.steps();
     if (replicas.size() > 1) {
         walls.title = tr("%1: the slowest replica, and all %2 replicas").arg(walls.title).arg(replicas.size());
-        walls.data.from_zero = true; // the other replicas are faster
+        walls.data.from_zero = true; // the curves of the other replicas are lower
         walls.lines.assign(replicas.size(), std::vector<double>(steps.size(), kUnknown));
         rates.lines = walls.lines;
     }

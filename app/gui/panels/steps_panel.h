@@ -7,9 +7,9 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// Wall time and bubble rate of all steps, of the slowest replica and thinly of each, with the changes found by the
-/// report. Without a pipeline: the steps that files mark, with compute, exposed communication and idle time. A click
-/// shows a step on the timeline, a drag shows a range.
+/// Wall time and bubble rate of all steps, with thick curves for the slowest replica and thin ones for each replica,
+/// and the changes found by the report. Without a pipeline, the steps marked in the files, with compute, exposed
+/// communication and idle time. A click shows a step on the timeline, a drag shows a range.
 class StepsPanel : public StepChart {
     Q_OBJECT
 
@@ -25,7 +25,7 @@ private:
 
     ViewState& state_;
     FillWhenVisible* fill_;
-    std::vector<TimeRange> marked_; ///< the steps that are shown of a trace without a pipeline
+    std::vector<TimeRange> marked_; ///< the steps shown for a trace without a pipeline
 };
 
 } // namespace bubblescope::gui

@@ -24,7 +24,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kChip = 14;
-constexpr int kShadedChip = 24; ///< with shades
+constexpr int kShadedChip = 24; ///< width of a chip with shades
 constexpr int kMaxBands = 4;
 constexpr int kChipGap = 6;
 constexpr int kEntryGap = 14;
@@ -126,7 +126,7 @@ void Legend::draw(QPainter& painter) const {
         if (entry.role == Role::Bubble) {
             fillHatched(painter, chip, theme, devicePixelRatioF());
         } else {
-            // One band per chunk, as on the timeline, up to a number that can be distinguished.
+            // One band per chunk, as on the timeline, as long as there are few enough to distinguish.
             const bool chunked = chipWidth(entry) == kShadedChip;
             const int bands = chunked ? std::min(chunks_, kMaxBands) : 1;
             for (int band = 0; band < bands; ++band) {
@@ -145,7 +145,7 @@ void Legend::draw(QPainter& painter) const {
 
 namespace {
 
-/// The figures from left to right.
+/// The figures, from left to right.
 enum FigureIndex : std::size_t {
     ScheduleFigure,
     ShapeFigure,
@@ -160,7 +160,7 @@ enum FigureIndex : std::size_t {
 
 constexpr int kMinFindingWidth = 90; ///< pixels
 constexpr int kMinBarWidth = 320;
-/// The order in which items are hidden if there is not enough room.
+/// The order in which items are hidden if there is not enough space.
 constexpr std::array kLeast{PacedFigure, TimesFigure, StepsFigure, ShapeFigure, ScheduleFigure};
 
 /// The title without the alternative names in brackets.
@@ -185,7 +185,7 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     QFont link = figures_[FindingFigure].value->font();
     link.setUnderline(true);
     figures_[FindingFigure].value->setFont(link);
-    // The only text of variable length: it takes the remaining room and never widens the window.
+    // The only text of variable length: it takes the remaining space and never widens the window.
     figures_[FindingFigure].box->layout()->setAlignment(figures_[FindingFigure].value, {});
     figures_[FindingFigure].value->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     figures_[FindingFigure].value->setMinimumWidth(kMinFindingWidth);
@@ -205,7 +205,7 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     refresh();
 }
 
-/// Less than the content: a long name of a schedule must not widen the window.
+/// Smaller than the content, because a long schedule name must not widen the window.
 QSize SummaryBar::minimumSizeHint() const {
     return {kMinBarWidth, QWidget::minimumSizeHint().height()};
 }
@@ -306,7 +306,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     schedule_ = explanation;
     const StepSelection& selection = session.report.selection;
     QString shape = QStringLiteral("%1 · %2 · %3").arg(schedule.pp).arg(schedule.microbatches).arg(schedule.vpp);
-    // Data and tensor parallelism are shown where there is any.
+    // Data and tensor parallelism are shown if used.
     const auto replicas = static_cast<int>(std::max<std::size_t>(1, selection.replicas()));
     const int dp =
         std::max({replicas, run.info ? run.info->dp : 1, run.places ? run.places->sizes.at(MeshAxis::Data) : 1});
@@ -327,7 +327,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     refreshFindings(session.report.anomalies);
 }
 
-/// The first finding in a few words; the tooltip has all of them in full.
+/// The first finding in a few words; the tooltip lists all findings in full.
 void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
     QString shown;
     QStringList messages;
@@ -350,7 +350,7 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
 void SummaryBar::refreshStep(const Session& session) {
     const StepAnalysis& analysis = session.analysis(state_.step());
     const int number = session.step(state_.step()).index;
-    // Replicas run a step in parallel: it takes as long as the slowest one.
+    // Replicas run a step in parallel, so it takes as long as the slowest one.
     TimeNs takes = analysis.wall;
     QString how = tr("From the first op's start to the last one's end on any rank: %1").arg(exactTime(analysis.wall));
     QStringList stated;
@@ -397,7 +397,7 @@ void SummaryBar::refreshStep(const Session& session) {
     };
     add("t_f", analysis.typical.forward);
     add("t_b", analysis.typical.backward);
-    // If backwards are split, both halves are shown; the whole would repeat their sum.
+    // If backwards are split, both halves are shown, because the whole would only be their sum.
     if (values.size() < 2 || analysis.typical.backward <= TimeNs{0}) {
         add("t_i", analysis.typical.input_grad);
         add("t_w", analysis.typical.weight_grad);

@@ -13,7 +13,7 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// Names the colours that occur in the session.
+/// A legend of the colours that occur in the session.
 class Legend : public QWidget {
     Q_OBJECT
 
@@ -21,10 +21,10 @@ public:
     explicit Legend(ThemeManager& themes, QWidget* parent = nullptr);
 
     void show(const Session* session);
-    /// Short: letters in place of the ops' names, as in the ops' labels.
+    /// The short form has letters instead of the ops' names, as in the ops' labels.
     void setShort(bool on);
     [[nodiscard]] bool isShort() const { return short_; }
-    /// Draws it at the origin, sizeHint() in size: for image files.
+    /// Draws the legend at the origin with the size sizeHint(), for image files.
     void draw(QPainter& painter) const;
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
@@ -43,7 +43,7 @@ private:
     [[nodiscard]] const QString& textOf(const Entry& entry) const { return short_ ? entry.brief : entry.text; }
     [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;
-    /// Two if a single one would make the window too wide. Entries fill columns first.
+    /// Number of lines: two if a single one would make the window too wide. Entries fill columns first.
     [[nodiscard]] std::size_t lines() const;
     [[nodiscard]] int lineHeight() const;
     [[nodiscard]] int columnWidth(std::size_t column) const;
@@ -54,8 +54,8 @@ private:
     bool short_ = false;
 };
 
-/// A line above the timeline: the schedule that ran, its bubbles, and the minimum by theory. In a narrow window the
-/// legend is short and the least important figures move to the tooltip of the schedule.
+/// A line above the timeline: the schedule, its bubbles, and the theoretical minimum. In a narrow window the legend is
+/// shortened, and the least important figures are moved to the tooltip of the schedule.
 class SummaryBar : public QWidget {
     Q_OBJECT
 
@@ -86,7 +86,7 @@ private:
     void refresh();
     void refreshSchedule(const Session& session);
     void refreshStep(const Session& session);
-    /// Shortens and hides what the width has no room for.
+    /// Shortens and hides items for which there is not enough space.
     void fit();
     void elideFinding();
     void refreshFindings(const std::vector<Anomaly>& anomalies);
@@ -97,7 +97,7 @@ private:
     std::vector<Figure> figures_;
     Legend* legend_;
     QString finding_;  ///< full text; the label may be elided
-    QString schedule_; ///< the tooltips of schedule and step time, without the figures that are hidden
+    QString schedule_; ///< the tooltips of schedule and step time, without the hidden figures
     QString wall_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;

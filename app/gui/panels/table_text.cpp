@@ -27,11 +27,11 @@ struct ExportText {
     Q_DECLARE_TR_FUNCTIONS(TableExport)
 };
 
-/// Units of one kind convert into each other, and a column of them is written in the first.
+/// A unit. Units of one kind can be converted into each other, and a column of them is written in the first.
 struct ShownUnit {
     const char* name;
     int kind;
-    double factor; ///< of the first unit of its kind
+    double factor; ///< in terms of the first unit of its kind
 };
 constexpr int kTime = 1;
 constexpr std::array kUnits{ShownUnit{"", 0, 1},
@@ -53,7 +53,7 @@ struct Quantity {
     const ShownUnit* unit = nullptr;
 };
 
-/// "+1,026.5 %", "−0.3 ms" or "12": nothing for any other text.
+/// Parses texts such as "+1,026.5 %", "−0.3 ms" or "12"; nothing for any other text.
 std::optional<Quantity> quantityOf(QString text) {
     static const QRegularExpression shape(QStringLiteral("^([+-]?[\\d.,\\s]*\\d)\\s*(\\D*)$"),
                                           QRegularExpression::UseUnicodePropertiesOption);
@@ -71,12 +71,12 @@ std::optional<Quantity> quantityOf(QString text) {
     return out.unit == nullptr ? std::nullopt : std::optional(out);
 }
 
-/// Stands for no value.
+/// True if the text represents a missing value.
 bool isBlank(const QString& text) {
     return text.isEmpty() || text == QStringLiteral("–") || text == QStringLiteral("—");
 }
 
-/// The unit of a column all of whose values are quantities of one kind; null for any other.
+/// The unit of a column whose values are all quantities of one kind; null for any other column.
 const ShownUnit* unitOf(const QAbstractItemModel& model, int column) {
     const ShownUnit* unit = nullptr;
     for (int row = 0; row < model.rowCount(); ++row) {
@@ -100,7 +100,7 @@ QString cellText(const QModelIndex& cell, const ShownUnit* unit) {
     const Quantity quantity = *quantityOf(text);
     const double shown = quantity.value * quantity.unit->factor;
     if (unit->kind != kTime) return plainNumber(shown);
-    // The text is rounded.
+    // The exact value, because the text is rounded.
     const double exact = cell.data(Qt::UserRole).toDouble() / 1e6;
     return plainNumber(std::abs(exact - shown) <= 0.01 * std::abs(shown) ? exact : shown);
 }
@@ -111,7 +111,7 @@ QString headingOf(const QAbstractItemModel& model, int column, const ShownUnit* 
     return name.isEmpty() || title.endsWith(name) ? title : QStringLiteral("%1 (%2)").arg(title, name);
 }
 
-/// A cell's text, which is a number where its column has a unit.
+/// A cell's text, or a number if its column has a unit.
 struct Cell {
     QString text;
     bool is_number = false;
@@ -164,7 +164,7 @@ void copySelected(const QTableView& table) {
     std::vector<int> rows;
     for (const QModelIndex& index : table.selectionModel()->selectedRows())
         rows.push_back(index.row());
-    std::ranges::sort(rows); // by the order of their clicks
+    std::ranges::sort(rows); // otherwise they are in the order of the clicks
     if (rows.empty()) rows = allRows(*table.model());
     QApplication::clipboard()->setText(textOf(*table.model(), rows, QLatin1Char('\t')));
 }

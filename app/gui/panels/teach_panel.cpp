@@ -45,7 +45,7 @@ OpKind likelyKind(std::string_view name) {
     return OpKind::Forward;
 }
 
-/// The first number in a name, else the micro-batch in an arg; 0 if there is neither.
+/// The first number in a name, or the micro-batch in an arg; 0 if there is neither.
 int likelyMicrobatch(const Trace& trace, SliceId slice) {
     std::string_view name = trace.name(slice);
     while (!name.empty()) {
@@ -276,7 +276,7 @@ void TeachPanel::setExample(SliceId slice) {
     propose();
 }
 
-/// Makes a pattern from the statements about the example.
+/// Derives a pattern from the description of the example.
 void TeachPanel::propose() {
     if (!session_ || example_ == kNoId) return;
     const Trace& trace = *session_->run.trace;
@@ -395,7 +395,7 @@ TaughtRule TeachPanel::rule() const {
     rule.name = session_ && !session_->run.files.empty() ? session_->run.files.front().stem().string() : "taught";
     rule.ops = ops_;
     rule.rank = static_cast<RankSource>(ranks_->currentData().toInt());
-    // Without chunks or stages each rank is one stage.
+    // Without chunks or stages, each rank is one stage.
     rule.one_stage_per_rank = std::ranges::none_of(ops_, [](const TaughtOp& op) {
         const auto has = [&](RuleField field) {
             const std::string word = "{" + std::string(kRuleFieldNames[static_cast<std::size_t>(field)]) + "}";

@@ -18,20 +18,20 @@ class QTabWidget;
 
 namespace bubblescope::gui {
 
-/// Teaches a trace's pipeline: by the names of its ops, from examples, or by the schedule that was run. Shows what an
-/// example matches while it is stated. Lives on the GUI thread.
+/// Teaches the pipeline of a trace: by the names of its ops, from examples, or by the schedule that was run. While the
+/// user describes an example, it shows what the description matches. Lives on the GUI thread.
 class TeachPanel : public QWidget {
     Q_OBJECT
 
 public:
     explicit TeachPanel(QWidget* parent = nullptr);
 
-    /// The rules taught so far are kept if the trace consists of the same files, opened again. Hidden for traces with
-    /// steps, and for the beginning of a trace: rules can only be taught when all of it is known.
+    /// The rules taught so far are kept if the same files are opened again. Hidden for traces with steps, and for the
+    /// beginning of a trace, because rules can be taught only when the whole trace is known.
     void setSession(SessionPtr session);
-    /// The slice to state something about.
+    /// The slice to describe.
     void setExample(SliceId slice);
-    /// Adds the op that is stated to the rule.
+    /// Adds the described op to the rule.
     void addOp();
     void removeOp();
     [[nodiscard]] const std::vector<TaughtOp>& ops() const { return ops_; }
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] Status saveRule(const QString& file) const;
     void showNames();
     void showSchedule();
-    /// The slices that match the stated pattern and the ops of the rule, ascending.
+    /// The slices that match the current pattern or the ops of the rule, ascending.
     [[nodiscard]] std::vector<SliceId> allMatches() const;
 
 signals:
@@ -48,7 +48,7 @@ signals:
     void matched();
     /// The user has closed the panel.
     void closed();
-    /// Open the trace again with the taught rules.
+    /// The trace should be opened again with the taught rules.
     void reopenRequested(const bubblescope::gui::Taught& taught);
 
 private:
@@ -65,7 +65,7 @@ private:
     void complain(const QString& text);
     [[nodiscard]] TaughtRule rule() const;
 
-    SessionPtr session_; ///< has no steps, and is not the beginning of a trace; else null
+    SessionPtr session_; ///< a session without steps that is not the beginning of a trace; otherwise null
     SliceId example_ = kNoId;
     std::optional<TaughtOp> stated_;
     TaughtMatches stated_matches_;

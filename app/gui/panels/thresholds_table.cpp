@@ -61,7 +61,7 @@ void ThresholdsTable::showValue(int row) {
     cell.setFont(face);
 }
 
-/// A value that is no number or out of range is not taken.
+/// Ignores a value that is not a number or is out of range.
 void ThresholdsTable::take(int row) {
     const ThresholdInfo& info = thresholdTable()[static_cast<std::size_t>(row)];
     const QString text = item(row, ValueColumn)->text().trimmed();

@@ -6,8 +6,8 @@
 
 namespace bubblescope::gui {
 
-/// The thresholds of findings with unit and meaning. Values can be edited; those that differ from the default are bold,
-/// and an empty value is the default.
+/// The thresholds of findings, with units and descriptions. Values can be edited; those that differ from the default
+/// are bold, and an empty value is the default.
 class ThresholdsTable : public QTableWidget {
     Q_OBJECT
 

@@ -26,7 +26,7 @@ TraceBar::TraceBar(ViewState& state, QWidget* parent)
         button->setText(text);
         button->setAutoRaise(true);
         button->setFocusPolicy(Qt::TabFocus);
-        QSizePolicy stays = button->sizePolicy(); // the layout does not move when the rest of a trace is loaded
+        QSizePolicy stays = button->sizePolicy(); // keeps the layout in place when the rest of a trace is loaded
         stays.setRetainSizeWhenHidden(true);
         button->setSizePolicy(stays);
         connect(button, &QToolButton::clicked, this, [this, by_schedule] { emit teachRequested(by_schedule); });

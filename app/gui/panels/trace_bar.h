@@ -9,7 +9,7 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// A bar above a trace without steps: states why it has no pipeline, and offers ways to teach it; or states that this
+/// A bar above a trace without steps. It says why there is no pipeline and offers ways to teach it, or says that this
 /// is the beginning of a trace that is still being loaded. Hidden for other traces.
 class TraceBar : public QFrame {
     Q_OBJECT
@@ -19,7 +19,7 @@ public:
     explicit TraceBar(ViewState& state, QWidget* parent = nullptr);
 
 signals:
-    /// The reason or the number of problems was clicked.
+    /// The reason, or the number of problems, was clicked.
     void problemsRequested();
     void teachRequested(bool by_schedule);
 

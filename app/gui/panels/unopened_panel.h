@@ -9,7 +9,7 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// The page of a tab whose trace could not be opened: why, where it was, and buttons to locate it.
+/// The page of a tab whose trace could not be opened: the reason, its location, and buttons to locate it.
 class UnopenedPanel : public QWidget {
     Q_OBJECT
 

@@ -97,7 +97,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     column->addSpacing(4);
     column->addLayout(makeButtons());
     column->addSpacing(20);
-    // Who has been here before wants what was open then.
+    // Returning users want to open what was open last time.
     column->addWidget(recent_title_, 0, Qt::AlignHCenter);
     column->addLayout(recent_);
     column->addWidget(demos, 0, Qt::AlignHCenter);
@@ -146,7 +146,7 @@ QHBoxLayout* WelcomePanel::makeDemos() {
 
 void WelcomePanel::setRecent(const QList<QStringList>& recent) {
     while (QLayoutItem* item = recent_->takeAt(0)) {
-        // The click of this very button may have led here.
+        // A click on this button may be the reason for this call.
         item->widget()->deleteLater();
         delete item;
     }

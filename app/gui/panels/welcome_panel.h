@@ -34,8 +34,8 @@ private:
     QString description_;
 };
 
-/// The page shown while nothing is open: how to open a trace, recent files and demos. Scrollable, so that it does not
-/// keep the window large.
+/// The page shown while nothing is open: how to open a trace, recent files and demos. Scrollable, so that the window
+/// can be made small.
 class WelcomePanel : public QScrollArea {
     Q_OBJECT
 

@@ -37,7 +37,7 @@ QColor pieceOf(const Theme& theme, int piece) {
     return piece == Remains ? theme.fill(Role::Bubble) : piece == Saved ? theme.good : theme.bad;
 }
 
-/// `known`, or a new model of the session.
+/// `known`, or a new model if that belongs to another session.
 Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& known) {
     if (known) return known;
     BUBBLESCOPE_ASSIGN(RunModel made,
@@ -76,11 +76,11 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
         job_.cancel();
         advice_job_.cancel();
         model_ = nullptr;
-        answer_.reset(); // it belongs to another run, even if the hidden panel still shows it
+        answer_.reset(); // the answer belongs to another run, even if the hidden panel still shows it
         fill_->markStale();
     });
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (answer_ && !fill_->stale()) ask(); // the note is about the current step
+        if (answer_ && !fill_->stale()) ask(); // the answer is about the current step
     });
     connect(&state_, &ViewState::referenceChanged, this, [this] {
         if (!state_.reference() || state_.reference()->name != tr("what if")) reference_->setChecked(false);
@@ -97,7 +97,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     value_->setAccessibleName(tr("Type of change"));
     value_->addItems(
         {tr("takes as long as its peers"), tr("has constant times, without jitter"), tr("is faster"), tr("is slower")});
-    // Long names must not take the result's room.
+    // Long names must not take the result's space.
     for (QComboBox* box : {target_, value_}) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         box->setMinimumContentsLength(9);
@@ -114,7 +114,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     list_ = new QListWidget(this);
     list_->setObjectName(QStringLiteral("whatIfChanges"));
     list_->setAccessibleName(tr("Changes; press Delete to remove one"));
-    list_->setFixedHeight(2 * fontMetrics().height() + 8); // two changes; more are scrolled
+    list_->setFixedHeight(2 * fontMetrics().height() + 8); // two changes; more can be reached by scrolling
     list_->setToolTip(tr("Double-click a change to remove it"));
 
     auto* what = new QHBoxLayout;
@@ -264,8 +264,8 @@ void WhatIfPanel::showSession() {
     showSlider();
     setEnabled(state_.pipeline() != nullptr);
     ask();
-    // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step. If
-    // the run was loaded later, the question may have been about its first steps.
+    // Opening the panel asks what would help most, once per run, although each live step brings a new session. If the
+    // complete run was loaded later, the question may have been about its first steps.
     if (!state_.pipeline()) return;
     const bool is_live = std::holds_alternative<LatestSteps>(state_.pipeline()->report.covers);
     Advised shown{state_.pipeline()->run.files, is_live ? 0 : state_.pipeline()->stepCount()};
@@ -319,7 +319,7 @@ void WhatIfPanel::addChange(const QString& change) {
 }
 
 void WhatIfPanel::askFor(const QString& change) {
-    fill_->fillNow(); // a deferred fill would discard the question
+    fill_->fillNow(); // a delayed fill would discard the question
     removeChanges();
     addChange(change);
 }
@@ -380,7 +380,7 @@ void WhatIfPanel::ask() {
         [this](Result<Answer> result) { finish(std::move(result)); });
 }
 
-/// Without a change there is no answer, but there are suggestions.
+/// Without a change there is no answer, only suggestions.
 void WhatIfPanel::showQuestion() {
     job_.cancel();
     answer_.reset();
@@ -411,7 +411,7 @@ void WhatIfPanel::finish(Result<Answer> result) {
     emit answered();
 }
 
-/// For the current step, which may differ a lot from the mean, as the first steps of a run often do.
+/// The text for the current step, which may differ a lot from the mean; the first steps of a run often do.
 QString WhatIfPanel::stepText() const {
     if (!answer_ || !answer_->timeline) return {};
     const StepTimeline& step = state_.pipeline()->step(state_.step());

@@ -32,15 +32,15 @@ class AdviceTable;
 class BarChart;
 class FillWhenVisible;
 
-/// The model of a session's run, and the session that it refers to. Made and used on worker threads.
+/// The model of a session's run, with the session that it refers to. Created and used on worker threads.
 struct WhatIfModel {
     SessionPtr session;
     RunModel model;
 };
 using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
 
-/// How long a step would take under chosen changes. Before one is chosen, a list of those that help most; afterwards
-/// the result, also on the timeline as a reference.
+/// Shows how long a step would take with selected changes. Before a change is selected it lists those that help most;
+/// afterwards it shows the result, also as a reference on the timeline.
 class WhatIfPanel : public QWidget {
     Q_OBJECT
 
@@ -49,13 +49,13 @@ public:
 
     /// All current changes, in the syntax of `whatif --if`.
     [[nodiscard]] std::vector<std::string> changes() const;
-    /// Evaluates this change alone, in that syntax.
+    /// Evaluates only this change, given in that syntax.
     void askFor(const QString& change);
 
 signals:
     /// A question has been answered, or has failed.
     void answered();
-    /// Suggestions were computed; there may be none.
+    /// Suggestions have been computed; there may be none.
     void advised();
 
 private:
@@ -91,7 +91,7 @@ private:
     FillWhenVisible* fill_;
     BackgroundJob job_;
     BackgroundJob advice_job_;
-    /// The run for which suggestions were made unasked.
+    /// The run for which suggestions were made automatically.
     struct Advised {
         std::vector<std::filesystem::path> files;
         int steps = 0; ///< 0 for a watched run
@@ -115,10 +115,10 @@ private:
     QLabel* headline_ = nullptr;
     QLabel* note_ = nullptr;
     QCheckBox* reference_ = nullptr;
-    QStackedWidget* shown_ = nullptr; ///< the suggestions, or the bubbles with the changes
+    QStackedWidget* shown_ = nullptr; ///< shows the suggestions, or the bubbles with the changes
     AdviceTable* advices_ = nullptr;
     BarChart* chart_ = nullptr;
-    QLabel* key_ = nullptr; ///< the chart's colours
+    QLabel* key_ = nullptr; ///< legend of the chart
 };
 
 } // namespace bubblescope::gui

@@ -80,14 +80,14 @@ void FillWhenVisible::fillNow() {
     fill_();
 }
 
-/// Once docks have their places: while they are arranged, a panel may be in sight for a moment.
+/// Waits until docks have their places, because a panel may be visible for a moment while they are arranged.
 void FillWhenVisible::fillIfVisible() {
     QTimer::singleShot(0, this, [this] {
         if (isVisible()) fillNow();
     });
 }
 
-/// Choosing a tab notifies the dock, not its content.
+/// Selecting a tab notifies the dock, but not its content.
 void FillWhenVisible::watchDock() {
     QDockWidget* found = nullptr;
     for (QWidget* widget = &panel_; widget != nullptr && found == nullptr; widget = widget->parentWidget())
@@ -106,12 +106,11 @@ bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::Show) {
         if (dock_ == nullptr) {
             fillNow();
-        } else { // once docks have their places: those behind other tabs are shown too, and then moved out of the
-                 // window
+        } else { // once docks have their places: those behind other tabs are shown, then moved out of the window
             fillIfVisible();
         }
     }
-    // For all other ways to become visible. Queued, since filling changes widgets that are being painted.
+    // Covers all other ways to become visible. Queued, because filling changes widgets that are being painted.
     if (event->type() == QEvent::Paint) fillIfVisible();
     return false;
 }
@@ -120,11 +119,11 @@ namespace {
 
 constexpr int kCellMargin = 6;
 constexpr int kRowExtra = 8; ///< added to the height of the font
-/// Rows that are measured for a column's width. Qt measures a thousand rows whenever a table is filled or moved, which
+/// Number of rows measured for a column's width. Qt measures a thousand rows whenever a table is filled or moved, which
 /// would take most of the time of a live view.
 constexpr int kMeasuredRows = 32;
 
-/// Fusion with wider margins in cells and headers.
+/// The Fusion style with wider margins in cells and headers.
 class RoomyStyle : public QProxyStyle {
 public:
     RoomyStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
@@ -160,7 +159,7 @@ void styleTable(QTableView& table) {
     table.setFrameShape(QFrame::NoFrame);
     table.setShowGrid(false);
     table.setSelectionBehavior(QAbstractItemView::SelectRows);
-    table.setSelectionMode(QAbstractItemView::ExtendedSelection); // for copies; views follow the current row
+    table.setSelectionMode(QAbstractItemView::ExtendedSelection); // used for copying; views follow the current row
     table.setWordWrap(false);
     table.setTabKeyNavigation(false);
     table.verticalHeader()->hide();
@@ -168,7 +167,7 @@ void styleTable(QTableView& table) {
     table.horizontalHeader()->setHighlightSections(false);
     table.horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);
     addTableExport(table);
-    // The style applies its header margin vertically, too.
+    // The style also applies its header margin vertically.
     table.horizontalHeader()->setFixedHeight(table.fontMetrics().height() + 2 * kCellMargin);
 }
 

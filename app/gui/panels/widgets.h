@@ -35,8 +35,8 @@ protected:
     }
 };
 
-/// Sets a text that changes often, such as a count. The label keeps its size while the text fits and fills most of it,
-/// since another size would lay out the whole window again. In a column such a label needs an alignment.
+/// Sets text that changes often, such as a count. The label keeps its size while the text fits and fills most of it,
+/// because a new size would require a layout of the whole window. In a column, such a label needs an alignment.
 inline void setSteadyText(QLabel& label, const QString& text) {
     if (label.text() == text) return;
     label.setText(text);
@@ -47,23 +47,23 @@ inline void setSteadyText(QLabel& label, const QString& text) {
     label.setFixedSize(wanted);
 }
 
-/// Adds rows with number boxes to a form; all of them report changes in the same way.
+/// Adds rows with number boxes to a form; all boxes report changes in the same way.
 struct FormFields {
     QFormLayout& form;
     std::function<void()> changed;
 
     /// `name` is the box's object name; the label is also its accessible name.
     [[nodiscard]] QSpinBox* count(const char* name, const QString& label, int low, int high, int value) const;
-    /// In milliseconds, to the microsecond.
+    /// A time in milliseconds, with a resolution of a microsecond.
     [[nodiscard]] QDoubleSpinBox* time(const char* name, const QString& label, double ms) const;
 };
 
-/// Defers filling a panel until it is visible. A change marks a hidden panel as stale, and it is filled once it becomes
-/// visible: a watched run changes everything many times a second, and filling hidden tables would take most of the
-/// time. Owned by its panel; GUI thread only.
+/// Delays filling a panel until it is visible. A change marks a hidden panel as stale, and the panel is filled once it
+/// becomes visible. A watched run changes everything many times a second, and filling hidden tables would take most of
+/// the time. Owned by its panel; GUI thread only.
 class FillWhenVisible : public QObject {
 public:
-    /// `panel` becomes the parent. `fill` is not called before markStale().
+    /// `panel` becomes the parent. `fill` is not called before the first markStale().
     FillWhenVisible(QWidget& panel, std::function<void()> fill);
 
     /// The content of the panel has changed.
@@ -71,7 +71,7 @@ public:
     /// Fills a stale panel even if it is hidden, for callers that use its content.
     void fillNow();
     void fillIfVisible();
-    /// Whether the content is out of date.
+    /// True if the content is out of date.
     [[nodiscard]] bool stale() const { return stale_; }
 
 protected:
@@ -87,13 +87,13 @@ private:
     bool stale_ = false;
 };
 
-/// A column for a widget's parts, without margins or space between them.
+/// A column layout for a widget's parts, without margins or spacing.
 [[nodiscard]] QVBoxLayout* tightColumn(QWidget& widget);
 
-/// Colours with their names, as rich text for a label.
+/// A legend of colours as rich text for a label.
 [[nodiscard]] QString colourKey(const std::vector<std::pair<QColor, QString>>& entries);
 
-/// The common look of tables: roomy cells, no grid, whole rows selected.
+/// Applies the common style of tables: large cells, no grid, whole rows selected.
 void styleTable(QTableView& table);
 
 } // namespace bubblescope::gui

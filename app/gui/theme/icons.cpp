@@ -82,7 +82,7 @@ void drawRun(QPainter& painter) {
     painter.drawPolygon(QPolygonF{QPointF(6, 4), QPointF(20, 12), QPointF(6, 20)});
 }
 
-/// The observed step, and a shorter one below it.
+/// The observed step with a shorter one below it.
 void drawIdeal(QPainter& painter) {
     painter.drawRect(QRectF(2, 5, 20, 5));
     QPen dashed = painter.pen();

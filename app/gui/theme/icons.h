@@ -21,8 +21,8 @@ enum class IconShape : std::uint8_t {
 };
 inline constexpr std::size_t kIconShapeCount = 12;
 
-/// An icon drawn with lines in the colours of the application's current palette, at any size and scale. Checked
-/// actions show it in the highlight's colour.
+/// An icon drawn with lines in the colours of the application's current palette, at any size and scale. Checked actions
+/// show it in the highlight colour.
 [[nodiscard]] QIcon drawnIcon(IconShape shape);
 
 } // namespace bubblescope::gui

@@ -162,8 +162,8 @@ Theme makeContrast() {
     return theme;
 }
 
-/// Blue, yellow, vermilion and bluish green stay apart without red, green or blue cones; so does their lightness. Good
-/// is blue and bad is vermilion, not green and red.
+/// Blue, yellow, vermilion and bluish green can be distinguished without red, green or blue cones, also by their
+/// lightness. Good is blue and bad is vermilion, instead of green and red.
 Theme makeColourBlind() {
     Theme theme = makeLight();
     theme.good = "#0062a3";
@@ -299,14 +299,14 @@ bool namesDocks(const QWidget* widget) {
            qobject_cast<const QMainWindow*>(widget->parentWidget()) != nullptr;
 }
 
-/// Behind a tab, which has its title.
+/// True if the dock is behind a tab, which shows its title.
 bool isTabbed(const QDockWidget& dock) {
     const auto* window = qobject_cast<const QMainWindow*>(dock.parentWidget());
     return window != nullptr && !dock.isFloating() &&
            !window->tabifiedDockWidgets(const_cast<QDockWidget*>(&dock)).isEmpty();
 }
 
-/// Fusion, except for the tabs of docks, since there are many: they are narrow, their names are not shortened, and not
+/// Fusion, except for the tabs of docks: there are many, so they are narrow, and their names are neither shortened nor
 /// repeated below them.
 class AppStyle : public QProxyStyle {
 public:
@@ -332,7 +332,7 @@ public:
     }
     [[nodiscard]] int pixelMetric(PixelMetric metric, const QStyleOption* option,
                                   const QWidget* widget) const override {
-        constexpr int kRoom = 12; // around a name, both sides together
+        constexpr int kRoom = 12; // space around a name, both sides together
         if (metric == PM_TabBarTabHSpace && namesDocks(widget)) return kRoom;
         return QProxyStyle::pixelMetric(metric, option, widget);
     }

@@ -13,8 +13,8 @@
 
 namespace bubblescope::gui {
 
-/// All colours of the app in one variant. The op colours differ in hue and in lightness, so that they are
-/// distinguishable for colour-blind people and in greyscale.
+/// All colours of the app in one variant. The op colours differ in both hue and lightness, so that they can be
+/// distinguished by colour-blind people and in greyscale.
 struct Theme {
     bool dark = false;
     QPalette palette;
@@ -30,11 +30,11 @@ struct Theme {
     QColor bubble_hatch;
     QColor selection;
     QColor hover;
-    QColor good;    ///< observed within the closed form
-    QColor bad;     ///< observed beyond it
+    QColor good;    ///< observed value does not exceed the closed form
+    QColor bad;     ///< observed value exceeds it
     QColor message; ///< background of error messages
     QColor message_line;
-    std::array<QColor, kRoleCount> roles; ///< by Role; every shape of every frame reads them
+    std::array<QColor, kRoleCount> roles; ///< by Role; read for every shape of every frame
 
     /// The colour of a role; higher chunks of `chunks` are mixed with the timeline's background. A negative chunk gives
     /// the mean of all chunks.
@@ -46,7 +46,7 @@ struct Theme {
 
 [[nodiscard]] const Theme& lightTheme();
 [[nodiscard]] const Theme& darkTheme();
-/// The light one on white ground, for figures in papers.
+/// The light theme on a white background, for figures in papers.
 [[nodiscard]] const Theme& figureTheme();
 /// Black on white with strong lines, for people who see little contrast.
 [[nodiscard]] const Theme& contrastTheme();
@@ -70,7 +70,7 @@ class ThemeManager : public QObject {
 
 public:
     explicit ThemeManager(QObject* parent = nullptr);
-    /// A fixed theme, of which the application knows nothing.
+    /// A fixed theme that is not applied to the application.
     explicit ThemeManager(const Theme& theme) : theme_(&theme), system_is_dark_(theme.dark) {}
 
     void choose(ThemeChoice choice);

@@ -7,7 +7,7 @@ namespace bubblescope::gui {
 void ColumnBand::begin(PixelCanvas& pixels, int bottom, int columns) {
     pixels_ = &pixels;
     bottom_ = bottom;
-    if (columns == columns_ && layers_ == 0) return; // flush() has emptied them
+    if (columns == columns_ && layers_ == 0) return; // flush() has already emptied them
     columns_ = columns;
     layers_ = 0;
     height_ = 0;
@@ -19,7 +19,7 @@ void ColumnBand::begin(PixelCanvas& pixels, int bottom, int columns) {
 
 namespace {
 
-/// Reads both, so that compilers can take several columns at once.
+/// Reads both values, so that compilers can process several columns at once.
 inline QRgb chosen(bool first, QRgb one, QRgb other) {
     return first ? one : other;
 }
@@ -29,7 +29,7 @@ inline QRgb chosen(bool first, QRgb one, QRgb other) {
 template <std::size_t Layers>
 void ColumnBand::writeLines() {
     for (int y = std::max(0, bottom_ - height_); y < std::min(bottom_, pixels_->height()); ++y) {
-        const int above = bottom_ - 1 - y; // pixels below it in the band
+        const int above = bottom_ - 1 - y; // pixels below this line in the band
         const int count = std::min(columns_, pixels_->width());
         QRgb* const line = pixels_->line(y);
         const int* const top0 = tops_[0].data();

@@ -11,15 +11,15 @@
 
 namespace bubblescope::gui {
 
-/// Writes a band of narrow columns, each of a few colours one upon another. Columns are gathered and then written line
-/// by line, several at once: one by one they would take several times as long. One thread; its memory is reused from
-/// band to band.
+/// Writes a band of narrow columns, each with a few colours on top of each other. Columns are collected and then
+/// written line by line, several at once; writing them one by one would take several times as long. Used by one thread;
+/// its memory is reused from band to band.
 class ColumnBand {
 public:
     static constexpr std::size_t kLayers = 3;
-    static constexpr int kNarrow = 16; ///< columns; wider shapes are filled faster on their own
+    static constexpr int kNarrow = 16; ///< number of columns; wider shapes are filled faster separately
 
-    /// The colours of a column from the bottom to the top; above them its pixels stay as they are.
+    /// The colours of a column from bottom to top; pixels above them are not changed.
     struct Stack {
         std::size_t count = 0;
         std::array<int, kLayers> tops{}; ///< device pixels from the band's bottom, ascending
@@ -31,9 +31,10 @@ public:
         }
     };
 
-    /// Begins a band that stands on a line of the plot. `columns`: those of the plot, in device pixels.
+    /// Begins a band whose bottom is on a line of the plot. `columns` is the number of the plot's columns, in device
+    /// pixels.
     void begin(PixelCanvas& pixels, int bottom, int columns);
-    /// Puts a stack into columns that are empty: after settle().
+    /// Puts a stack into columns that are empty, for example after settle().
     void put(int begin, int end, const Stack& stack) {
         begin = std::max(begin, 0);
         end = std::min(end, columns_);
@@ -48,14 +49,14 @@ public:
             } while (++column < end);
         }
     }
-    /// Puts one colour into columns that are empty or hold one colour, in place of it; none if `top` is 0.
+    /// Puts one colour into columns that are empty or hold one colour, replacing it; none if `top` is 0.
     void replace(int begin, int end, int top, QRgb colour) {
         if (top == 0 && layers_ == 0) return;
         Stack one;
         one.add(top, colour);
         put(begin, end, one);
     }
-    /// To be called before other shapes are drawn over these columns.
+    /// Call it before other shapes are drawn over these columns.
     void settle(int begin, int end) {
         if (layers_ == 0) return;
         for (int column = std::max(begin, 0); column < std::min(end, columns_); ++column) {
@@ -72,7 +73,7 @@ private:
     PixelCanvas* pixels_ = nullptr;
     int bottom_ = 0;
     int columns_ = 0;
-    std::size_t layers_ = 0;                     ///< as many as any column has
+    std::size_t layers_ = 0;                     ///< the largest number of layers of any column
     int height_ = 0;                             ///< height of the highest column
     std::array<std::vector<int>, kLayers> tops_; ///< by layer and column; 0: the column has no such layer
     std::array<std::vector<QRgb>, kLayers> colours_;

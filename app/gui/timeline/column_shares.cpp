@@ -16,7 +16,7 @@ std::size_t placeOfRole(Role role) {
 
 namespace {
 
-/// A part of a column; the last one is the time outside of steps.
+/// A part of a column; the last one is the time outside steps.
 struct StackPart {
     std::size_t role;
     bool op;
@@ -27,8 +27,8 @@ struct StackPart {
     int pixels;
 };
 
-/// All ops together, and all idle parts together, get a pixel if their time is not 0: from the part outside of steps,
-/// else from the part of the other kind that is most too high.
+/// Gives all ops together, and all idle parts together, a pixel if their time is not 0. The pixel is taken from the
+/// part outside steps, or else from the part of the other kind that exceeds its share most.
 void keepVisible(std::span<StackPart> all, bool ops) {
     StackPart* largest = nullptr;
     StackPart* from = &all.back();
@@ -46,7 +46,7 @@ void keepVisible(std::span<StackPart> all, bool ops) {
         too_high = over;
         from = &part;
     }
-    if (from->pixels == 0 || (from != &all.back() && others < 2)) return; // a single pixel is not divided
+    if (from->pixels == 0 || (from != &all.back() && others < 2)) return; // a single pixel cannot be divided
     --from->pixels;
     ++largest->pixels;
 }
@@ -55,12 +55,12 @@ void keepVisible(std::span<StackPart> all, bool ops) {
 
 namespace {
 
-/// As stackHeights(), for N parts, which most columns have: loops of fixed length. False if the general
-/// function must be used, since a kind of time would be invisible.
+/// Like stackHeights(), but for N parts, the number in most columns, with loops of fixed length. Returns false if the
+/// general function must be used, because a kind of time would be invisible.
 template <std::size_t N>
 bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, TimeNs length, int pixels,
                   StackHeights& heights) {
-    std::array<double, N + 1> rest; // the last is the part outside of steps
+    std::array<double, N + 1> rest; // the last one is the part outside steps
     std::array<int, N + 1> high;
     const double scale = pixels / static_cast<double>(length.count());
     double outside = pixels;
@@ -99,7 +99,7 @@ bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, Tim
 StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     StackHeights heights{};
     if (length <= TimeNs{0} || pixels <= 0) return heights;
-    // Loops only over the existing parts. They are found without branches, since they change from column to column.
+    // Loops only over the parts that exist. They are found without branches, because they change from column to column.
     std::array<Role, kStackOrder.size()> present;
     std::size_t some = 0;
     bool positive = true;
@@ -113,7 +113,7 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
         return heights;
     if (positive && some == 3 && heightsOfFew<3>({present[0], present[1], present[2]}, shares, length, pixels, heights))
         return heights;
-    std::array<StackPart, kStackOrder.size() + 1> parts; // not set before they are used
+    std::array<StackPart, kStackOrder.size() + 1> parts; // not initialised, because they are set before use
     std::size_t count = 0;
     const double scale = pixels / static_cast<double>(length.count());
     double outside = pixels;
@@ -138,7 +138,7 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
         ++most.pixels;
         most.rest = -1;
     }
-    // Every kind of time that there is stays visible.
+    // Keeps every existing kind of time visible.
     for (const bool ops : {true, false}) {
         bool any = false;
         int shown = 0;

@@ -8,25 +8,25 @@
 
 namespace bubblescope::gui {
 
-/// The parts of a pixel column from the bottom to the top: ops, then transfers that are waited for (Role::Send), idle
-/// time (Role::Bubble) and waits for other replicas. The rest is outside of steps.
+/// The parts of a pixel column from bottom to top: ops, then transfers that are waited for (Role::Send), idle time
+/// (Role::Bubble) and waits for other replicas. The rest is outside steps.
 inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::BackwardInput, Role::BackwardWeight,
                                         Role::Optimizer, Role::Send,     Role::Bubble,        Role::ReplicaWait};
 
-/// Whether a part is an op.
+/// True if a part is an op.
 [[nodiscard]] constexpr bool isOpRole(Role role) {
     return role <= Role::Optimizer;
 }
 
-/// The number of pixels, of `pixels`, for each part of a column of `length`: the exact share, rounded up or down, so
+/// Distributes `pixels` over the parts of a column of `length`: each part gets its exact share, rounded up or down so
 /// that the sum is exact too (largest remainders). All ops together, and all other parts together, get at least one
-/// pixel if their time is not 0; it is taken from the part outside of steps, or else from the part that is most too
-/// high.
+/// pixel if their time is not 0. The pixel is taken from the part outside steps, or else from the part that exceeds its
+/// share most.
 using StackHeights = std::array<std::uint16_t, kRoleCount>;
 [[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
 
-/// Neighbouring columns of device pixels of a row that look the same: stacks of what the rank does in them, see
-/// kStackOrder. The rest of the height is outside of steps.
+/// Neighbouring columns of device pixels in a row that look the same: stacks of the rank's activities in them, see
+/// kStackOrder. The rest of the height is outside steps.
 struct StackPiece {
     int row = 0;
     int begin = 0; ///< columns, from the plot's left edge
@@ -35,7 +35,7 @@ struct StackPiece {
     int chunk = -1;         ///< the chunk of a single op; −1 if there may be several
 
     [[nodiscard]] int height(Role role) const { return heights[static_cast<std::size_t>(role)]; }
-    /// Pixels of all ops; of all other parts.
+    /// Pixels of all ops; the next function returns those of all other parts.
     [[nodiscard]] int busy() const;
     [[nodiscard]] int idle() const;
 
@@ -47,7 +47,7 @@ class LaneCursor {
 public:
     LaneCursor(const Lane& lane, TimeNs begin);
 
-    /// Moves on to `to`. Returns how long the lane is busy until then.
+    /// Moves on to `to`. Returns the time that the lane is busy until then.
     TimeNs advance(TimeNs to) {
         before_ = next_;
         next_ = lane_.firstStartingFrom(to, next_);
@@ -75,19 +75,19 @@ class LineCursor {
 public:
     LineCursor(const Lanes& lanes, std::size_t line, TimeNs begin);
 
-    /// Moves on to `to`: a new column.
+    /// Moves on to `to`, which begins a new column.
     void advance(TimeNs to);
 
     TimeNs busy{0};    ///< time of ops in the column
     TimeNs idle{0};    ///< in bubbles
-    TimeNs exposed{0}; ///< part of `idle` during which transfers were under way
+    TimeNs exposed{0}; ///< part of `idle` during which transfers were in progress
     TimeNs waiting{0}; ///< for other replicas
 
     /// The exact time of each part of the column.
     [[nodiscard]] RoleTimes shares();
     [[nodiscard]] const LaneCursor& ops() const { return ops_; }
     [[nodiscard]] const LaneCursor& bubbles() const { return bubbles_; }
-    /// When the next op, exposed transfer or wait begins.
+    /// The time when the next op, exposed transfer or wait begins.
     [[nodiscard]] TimeNs nextStart() const;
 
 private:
@@ -95,14 +95,14 @@ private:
     LaneCursor bubbles_;
     LaneCursor exposed_;
     LaneCursor waits_;
-    TimeNs begin_; ///< begin of the column
+    TimeNs begin_; ///< start of the column
     TimeNs end_;
     std::size_t begin_next_; ///< the first op that has not begun at begin_
-    Lane::Overhang known_;   ///< overhang of the ops at known_time_: neighbouring columns share a border
+    Lane::Overhang known_;   ///< overhang of the ops at known_time_, kept because neighbouring columns share a border
     TimeNs known_time_{TimeNs::min()};
 };
 
-/// The exact time of each part of a line between two times. Logarithmic in its spans.
+/// The exact time of each part of a line between two times. Logarithmic in the number of its spans.
 [[nodiscard]] RoleTimes sharesOf(const Lanes& lanes, std::size_t line, const TimeRange& range);
 
 } // namespace bubblescope::gui

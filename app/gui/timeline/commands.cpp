@@ -135,7 +135,7 @@ const CommandInfo* findCommand(const QKeyEvent& event) {
         const Qt::KeyboardModifiers held = event.modifiers() & ~(ignored | Qt::KeypadModifier);
         return key.key() == event.key() && key.keyboardModifiers() == held;
     };
-    // Some layouts need Shift or AltGr for brackets and the like.
+    // Some keyboard layouts need Shift or AltGr for brackets and similar keys.
     for (const Qt::KeyboardModifiers ignored :
          {Qt::KeyboardModifiers(), Qt::KeyboardModifiers(Qt::ShiftModifier | Qt::AltModifier)}) {
         for (const CommandInfo& info : kCommands) {

@@ -10,7 +10,7 @@ class QKeyEvent;
 
 namespace bubblescope::gui {
 
-/// The timeline's commands. A single table feeds key handling and the menus.
+/// The timeline's commands. A single table defines both keys and menus.
 enum class Command : std::uint8_t {
     ZoomIn,
     ZoomOut,
@@ -59,7 +59,7 @@ enum class Command : std::uint8_t {
 
 struct CommandInfo {
     Command command;
-    /// The first is the usual one; the others are those of other programs. Qt::Key_unknown = none.
+    /// The first is the usual key; the others are those of other programs. Qt::Key_unknown = none.
     std::array<QKeyCombination, 3> keys;
     const char* text; ///< untranslated; see commandText()
 };

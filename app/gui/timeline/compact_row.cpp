@@ -18,7 +18,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kHairlineFrom = 5; ///< columns; ops at least this wide leave one column free before the next
+constexpr int kHairlineFrom = 5; ///< columns; ops at least this wide leave one column free before the next op
 
 /// The times at the borders between the columns of the image.
 std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {
@@ -34,7 +34,7 @@ std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {
 
 class CompactRowBuilder {
 public:
-    /// `out` is empty.
+    /// `out` must be empty.
     CompactRowBuilder(const GeometryInput& input, const std::vector<TimeNs>& borders, int row,
                       std::vector<StackPiece>& out)
         : lanes_(input.session.lanes), line_(static_cast<std::size_t>(input.rows.lineAt(row))), borders_(borders),
@@ -47,7 +47,7 @@ public:
         const auto columns = static_cast<int>(borders_.size()) - 1;
         for (int column = 0; column < columns;) {
             const TimeRange time{border(column), border(column + 1)};
-            if (time.length() <= TimeNs{0}) { // columns finer than the clock
+            if (time.length() <= TimeNs{0}) { // columns are finer than the clock
                 if (!out_.empty()) ++out_.back().end;
                 ++column;
                 continue;
@@ -59,7 +59,7 @@ public:
                 end = addOp(spans[met], column);
             } else {
                 add({row_, column, end, stackHeights(line.shares(), time.length(), height_), -1});
-                // The columns stay the same until something begins or ends.
+                // The columns do not change until something begins or ends.
                 const bool nothing_runs = line.busy == TimeNs{0};
                 if (nothing_runs && line.exposed == TimeNs{0} && line.idle == time.length())
                     end = sameUntil(end, std::min(line.nextStart(), endOf(line.bubbles(), time.begin)));
@@ -75,7 +75,7 @@ public:
 private:
     [[nodiscard]] TimeNs border(int column) const { return borders_[static_cast<std::size_t>(column)]; }
 
-    /// The column in which `time` lies or ends; at least `from`.
+    /// The column that contains `time` or ends at it; at least `from`.
     [[nodiscard]] int sameUntil(int from, TimeNs time) const {
         const auto found = std::upper_bound(borders_.begin() + from, borders_.end(), time);
         return std::max(from, static_cast<int>(found - borders_.begin()) - 1);
@@ -85,13 +85,13 @@ private:
         return first < cursor.lane().spans().size() ? cursor.lane().spans()[first].end : begin;
     }
 
-    /// Adds the columns from `column` on that a single op fills.
+    /// Adds the columns that a single op fills, starting at `column`.
     int addOp(const Span& op, int column) {
         const int end = sameUntil(column + 1, op.end);
         StackPiece piece{row_, column, end, {}, op.chunk};
         piece.heights[static_cast<std::size_t>(op.role)] = static_cast<std::uint16_t>(height_);
         add(piece);
-        // A gap keeps neighbouring ops of one colour apart. A last column that is shared is not full anyway.
+        // A gap separates neighbouring ops of one colour. If the last column is shared, it is not full anyway.
         if (end - column >= kHairlineFrom && end + 1 < static_cast<int>(borders_.size()) && op.end < border(end + 1)) {
             StackPiece& last = out_.back();
             --last.end;
@@ -120,9 +120,9 @@ private:
     int height_;
 };
 
-/// The strip of a folded group; `out` is empty.
+/// Builds the strip of a folded group; `out` must be empty.
 void buildStrip(const GeometryInput& input, const std::vector<TimeNs>& borders, int row, std::vector<StackPiece>& out) {
-    constexpr std::size_t kMostParts = 60'000; // product of lines and columns; more would take longer than a frame
+    constexpr std::size_t kMostParts = 60'000; // limit for lines times columns; more would take longer than a frame
     const std::vector<int>& lines = input.rows.row(row).members;
     if (lines.empty()) return;
     const std::size_t columns = borders.size() - 1;
@@ -205,7 +205,7 @@ void StackRows::write(int row, const RoleFills& fills, PixelCanvas& pixels) cons
     for (const StackPiece& piece : pieces) {
         if (height > 0)
             fills.blend(band, pixels, piece, bottom, height);
-        else // a group: how many of its ranks do what
+        else // a group: numbers of its ranks with each activity
             fills.stack(band, pixels, piece, bottom);
     }
     band.flush();
@@ -238,7 +238,7 @@ void CompactRowPainter::paintStrips() {
     paint(StackRows::strips(f_.geometry));
 }
 
-/// There may be one segment per pixel, so they are written as pixels in one go.
+/// There may be one segment per pixel, so they are all written as pixels at once.
 void CompactRowPainter::paint(const StackRows& stacks) {
     if (stacks.rows().empty()) return;
     if (f_.pixels != nullptr) return write(stacks, *f_.pixels);
@@ -251,7 +251,7 @@ void CompactRowPainter::paint(const StackRows& stacks) {
     p_.drawImage(f_.plot.topLeft(), image);
 }
 
-/// Draws rows in parallel: first every other row, then those between. Neighbouring rows may share a line of device
+/// Draws rows in parallel: first every other row, then the rows between. Neighbouring rows may share a line of device
 /// pixels.
 void CompactRowPainter::write(const StackRows& stacks, PixelCanvas& pixels) const {
     const RoleFills fills(f_.theme, f_.session.run.schedule.vpp, f_.geometry.device_pixel_ratio);
@@ -277,7 +277,7 @@ void CompactRowPainter::paintNames(const QRect& column) {
         paintBusyBar(row, area);
         if (row % every != 0) continue;
         p_.setPen(f_.theme.text);
-        // In the middle of the rows up to the next name: above the first row there is not enough room.
+        // Centred over the rows up to the next name, because above the first row there is not enough space.
         const int top = area.top() + (every * rows.rowHeight() - line) / 2;
         p_.drawText(QRect(kCompactNameLeft, top, area.width() - kCompactNameLeft, line),
                     Qt::AlignLeft | Qt::AlignVCenter, lineName(f_.session, rows.lineAt(row)));

@@ -9,29 +9,29 @@
 
 namespace bubblescope::gui {
 
-/// Rows that are drawn as stacks, each computed when it is drawn: a screen of them has a hundred thousand pieces.
-/// Refers to its input.
+/// Rows drawn as stacks, each computed only when it is drawn, because a screenful of them has a hundred thousand
+/// pieces. Keeps a reference to its input.
 class StackRows {
 public:
-    /// The visible compact rows: each column is filled in proportion to what the rank does in its time, the same at
-    /// every zoom. None unless rows are compact.
+    /// The visible compact rows: each column is filled in proportion to the rank's activities during its time, in the
+    /// same way at every zoom. None unless rows are compact.
     [[nodiscard]] static StackRows compact(const GeometryInput& input);
     /// The headers of folded groups: means over the group's lines. Wide views of large groups are computed for several
     /// pixels at a time.
     [[nodiscard]] static StackRows strips(const GeometryInput& input);
 
-    /// Top to bottom.
+    /// From top to bottom.
     [[nodiscard]] const std::vector<int>& rows() const { return rows_; }
-    /// Replaces `pieces` by those of a row, from left to right. Time grows with the pixels and the logarithm of the
-    /// spans. Any thread.
+    /// Replaces `pieces` with those of a row, from left to right. Time grows with the number of pixels and the
+    /// logarithm of the number of spans. Any thread.
     void build(int row, std::vector<StackPiece>& pieces) const;
-    /// Those of all rows.
+    /// The pieces of all rows.
     [[nodiscard]] std::vector<StackPiece> pieces() const;
-    /// Builds a row and fills its pieces. Any thread.
+    /// Builds a row and writes its pieces. Any thread.
     void write(int row, const RoleFills& fills, PixelCanvas& pixels) const;
 
 private:
-    /// Where the stacks of a row lie, in logical pixels from its top.
+    /// The vertical position of the stacks in a row, in logical pixels from its top.
     struct Band {
         int top = 0;
         int height = 0;
@@ -47,15 +47,15 @@ private:
 inline constexpr int kStripTop = 3;
 inline constexpr int kStripHeight = RowLayout::kGroupHeight - 7;
 
-/// Draws the ops and bubbles of compact rows (for vector formats: RowPainter writes them into images), strips, and as
-/// many names as fit.
+/// Draws the ops and bubbles of compact rows (for vector formats only; RowPainter writes them into images), strips, and
+/// as many names as fit.
 class CompactRowPainter {
 public:
     CompactRowPainter(QPainter& painter, const TimelineFrame& frame);
 
     void paint();
     void paintStrips();
-    /// Draws the names into `column` of the header.
+    /// Draws the names in `column` of the header.
     void paintNames(const QRect& column);
 
 private:
@@ -68,7 +68,7 @@ private:
     QFont small_;
 };
 
-/// Every how many rows of this height a name of this height fits: 1, 2, 4, 8 and so on.
+/// The number of rows per name, given the heights of rows and names: 1, 2, 4, 8 and so on.
 [[nodiscard]] int nameEvery(int row_height, int name_height);
 
 } // namespace bubblescope::gui

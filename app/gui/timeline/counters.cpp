@@ -24,7 +24,7 @@ constexpr std::int64_t kHalves = 2;
 
 void addValue(CounterLane& lane, TimeNs time, double value) {
     if (!lane.times.empty() && lane.times.back() >= time) {
-        // If two values have the same time, the later one counts, but the maximum includes both.
+        // If two values have the same time, the later one applies, but the maximum includes both.
         lane.maximum = std::max(lane.maximum, value);
         lane.minimum = std::min(lane.minimum, value);
         lane.values.back() = value;
@@ -78,7 +78,7 @@ std::vector<double> CounterValues::columnMaxima(const TimeScale& scale, double r
         return std::min(columns - 1, static_cast<std::size_t>(x * ratio));
     };
     auto i = static_cast<std::size_t>(std::ranges::upper_bound(times, scale.range.begin) - times.begin());
-    if (i > 0) --i; // it holds at the begin
+    if (i > 0) --i; // the previous value still applies at the start
     for (; i < times.size() && times[i] < scale.range.end; ++i) {
         const TimeNs end = i + 1 < times.size() ? times[i + 1] : scale.range.end;
         const std::size_t last = column(std::min(end, scale.range.end) - TimeNs{1});
@@ -113,7 +113,7 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
     }
     const Run& run = session->run;
     if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
-    // Counters belong to processes. Each is assigned to the first line with tracks of that process.
+    // Counters belong to processes. Each is assigned to the first line with tracks of its process.
     struct Owner {
         int line = 0;
         ClockFit clock;
@@ -148,7 +148,7 @@ QString counterText(double value, const QString& name) {
     static constexpr std::array kBytes{"B", "KiB", "MiB", "GiB", "TiB"};
     static constexpr std::array kLarge{"", "k", "M", "G", "T"};
     std::size_t unit = 0;
-    if (bytes || size >= 1e5) { // smaller counts stay as they are
+    if (bytes || size >= 1e5) { // smaller counts get no unit prefix
         for (double rest = size; rest >= step && unit + 1 < kBytes.size(); rest /= step)
             ++unit;
     }

@@ -19,19 +19,19 @@ struct CounterValues {
 
     /// The value at a time; 0 before the first.
     [[nodiscard]] double at(TimeNs time) const;
-    /// The largest value in each column of device pixels of a plot, so that peaks are kept; NaN before the first value.
-    /// Linear in the visible values.
+    /// The largest value in each column of device pixels of a plot, so that peaks remain visible; NaN before the first
+    /// value. Linear in the number of visible values.
     [[nodiscard]] std::vector<double> columnMaxima(const TimeScale& scale, double device_pixel_ratio) const;
 };
 
-/// Bars of these heights, one per column of device pixels, on the bottom of a lane. Neighbours of one height are one
-/// bar; a height of 0 is none.
+/// Bars of these heights at the bottom of a lane, one per column of device pixels. Neighbours of the same height are
+/// joined to one bar; a height of 0 has none.
 [[nodiscard]] std::vector<QRectF> barsOf(const std::vector<double>& heights, double device_pixel_ratio, double bottom);
 
 /// Times are on the views' clock.
 struct CounterLane {
     QString name;
-    std::vector<TimeNs> times; ///< as of CounterValues
+    std::vector<TimeNs> times; ///< as in CounterValues
     std::vector<double> values;
     double maximum = 0; ///< maximum of the values, at least 0
     double minimum = 0; ///< at most 0
@@ -40,11 +40,11 @@ struct CounterLane {
     [[nodiscard]] double at(TimeNs time) const { return over().at(time); }
 };
 
-/// The counters of each line: its activations, in those of one forward op, derived from the order of its ops, and the
-/// trace's counters of its process. Immutable.
+/// The counters of each line: its activations in units of one forward op's, derived from the order of its ops, and the
+/// trace's counters for its process. Immutable.
 class CounterLanes {
 public:
-    /// Linear in the ops of all ranks and the values of all counters. Errors: Cancelled.
+    /// Linear in the number of ops on all ranks and of values of all counters. Errors: Cancelled.
     [[nodiscard]] static Result<std::shared_ptr<const CounterLanes>> build(const SessionPtr& session,
                                                                            const JobControl& control);
 
@@ -54,17 +54,18 @@ private:
     std::vector<std::vector<CounterLane>> lines_;
 };
 
-/// A counter's value: "3.5", "12.6 M"; "1.50 GiB" for counters that are bytes by their name, as traces state no units.
+/// A counter's value: "3.5", "12.6 M", or "1.50 GiB" for counters whose names suggest bytes, because traces contain no
+/// units.
 [[nodiscard]] QString counterText(double value, const QString& name);
 
-/// Pixels with one height, see barsOf().
+/// Neighbouring pixels of the same height, see barsOf().
 struct CounterShape {
-    QRectF rect; ///< in the plot, on the bottom of its lane
+    QRectF rect; ///< in the plot, at the bottom of its lane
     int row = 0;
     int lane = 0;
 };
 
-/// The visible counter lanes. Linear in the visible values.
+/// The visible counter lanes. Linear in the number of visible values.
 [[nodiscard]] std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const CounterLanes& counters);
 
 /// A lane and a time at a point of the plot.

@@ -13,32 +13,33 @@
 
 class QPainter;
 
-/// Drawing that all timelines share, with or without a pipeline. Coordinates are those of the painter.
+/// Drawing functions shared by all timelines, with or without a pipeline. Coordinates are those of the painter.
 
 namespace bubblescope::gui {
 
-/// A ruler: marks on the lower edge of `band`, with labels, right of `names` pixels; and left of them `note`: what
-/// times count from. The painter has the font.
+/// Draws a ruler: labelled marks on the lower edge of `band`, starting at `names` pixels from the left, and to the left
+/// of them `note`, which names the origin of times. The painter's font must be set.
 void drawRuler(QPainter& painter, const Theme& theme, const std::vector<Tick>& ticks, const QRect& band, int names,
                const QString& note);
 
-/// An arrow with a head at the line's end, unless the line is shorter than some pixels.
+/// Draws an arrow with a head at the line's end, unless the line is only a few pixels long.
 void drawArrow(QPainter& painter, const QLineF& line, const QColor& colour, double width);
 
-/// A triangle that shows whether a row is unfolded.
+/// Draws a triangle that shows whether a row is unfolded.
 void drawFold(QPainter& painter, const Theme& theme, bool open, const QPointF& centre);
 
-/// A frame around an item.
+/// Draws a frame around an item.
 void drawOutline(QPainter& painter, const QRectF& rect, const QColor& colour, int width, bool dashed = false);
 
-/// The target for slices: an image if there is one, else the painter; labels are laid out once if there is a cache.
+/// The target for slices: an image if there is one, otherwise the painter. If there is a cache, labels are laid out
+/// only once.
 struct SliceTarget {
     QPainter& painter;
     double device_pixel_ratio = 1;
     PixelCanvas* pixels = nullptr;
     LabelCache* labels = nullptr;
 };
-/// A slice or some pixels of a lane, with its label. The painter has the font.
+/// Draws a slice, or some pixels of a lane, with its label. The painter's font must be set.
 void drawSlice(const SliceTarget& target, const SliceShape& shape, const QColor& colour);
 
 } // namespace bubblescope::gui

@@ -45,7 +45,7 @@ void ExtraPainter::paintNames(int height, const Paint& paint) {
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
     const QFontMetrics metrics(small_);
-    // Names that are out of sight are not measured either.
+    // Names that are not visible are not measured either.
     const auto area = [&](int lane_top) -> std::optional<QRect> {
         const int top = kRulerHeight + lane_top - f_.geometry.scroll_y;
         if (top > kRulerHeight + f_.plot.height() || top + height < kRulerHeight) return std::nullopt;
@@ -104,7 +104,7 @@ QColor opChangeColour(const Theme& theme, OpChange change) {
     return change == OpChange::Longer ? theme.bad : change == OpChange::Shorter ? theme.good : theme.selection;
 }
 
-/// Ops of a reference are half transparent, since they did not happen here; those that differ from the open run's stand
+/// Ops of a reference are translucent, because they did not happen here; those that differ from the open run's stand
 /// out.
 QColor ExtraPainter::referenceColour(const TimelineShape& shape) const {
     if (shape.change != OpChange::Same) return opChangeColour(f_.theme, shape.change);
@@ -131,7 +131,7 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         p_.setPen(shape.change == OpChange::Same ? f_.theme.text : textOn(background));
         p_.drawText(body.adjusted(0, -2, 0, 2), Qt::AlignCenter | Qt::TextSingleLine, shape.label);
     }
-    // Marks where each step of the reference ends, and for the one in question how much earlier that is.
+    // Marks where each step of the reference ends and, for the overlay's own step, how much earlier that is.
     const std::vector<ReferencePart> parts = partsOf(f_.session, reference);
     const double end = std::round(f_.geometry.scale.x(reference.timeline.end));
     const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
@@ -149,7 +149,7 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
-        // Beside the time labels, so that it covers neither a row nor a step.
+        // Placed next to the time labels, so that it covers neither a row nor a step.
         QRectF box(end + 2, kStepBandHeight - kRulerHeight + 1, width, kStepBandHeight - 2);
         if (box.right() > f_.plot.width()) box.moveRight(end - 2);
         p_.setClipping(false);
@@ -185,8 +185,8 @@ struct FlowLabel {
 };
 
 constexpr double kMarkWidth = 9;    ///< width of a mismatch mark
-constexpr double kMarkApart = 6;    ///< closer marks are drawn once
-constexpr double kFarOutside = 4e3; ///< pixels; line ends are clamped to this distance outside the view
+constexpr double kMarkApart = 6;    ///< marks closer than this are drawn once
+constexpr double kFarOutside = 4e3; ///< pixels; line ends outside the view are clamped to this distance
 
 } // namespace
 
@@ -208,7 +208,7 @@ double FlowPainter::y(const Arrow::End& end, const Arrow::End& other) const {
     const auto& bands = rows.bands();
     const auto band = std::ranges::find(bands, end.lane, &LaneBand::kind);
     if (end.lane != LaneKind::Compute && band != bands.end()) return top + band->top + band->height / 2.0;
-    // Starts at the edge of the op band that faces the other row.
+    // The line starts at the edge of the op band that faces the other row.
     const LaneBand& compute = bands.front();
     return top + compute.top + (rowOf(other.rank) > rowOf(end.rank) ? compute.height : 0);
 }
@@ -253,7 +253,7 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
         paintTooMany(seen.size());
     } else {
         p_.setRenderHint(QPainter::Antialiasing);
-        // Thin lines where there are many, so that the ops below stay readable.
+        // If there are many lines they are thin, so that the ops below stay readable.
         const double width = seen.size() > kMaxArrows / 10 ? 1 : 1.6;
         for (const auto& [at, kind] : seen)
             drawArrow(p_, at, colour(kind), width);
@@ -408,8 +408,8 @@ void FlowPainter::paintCaption(const QString& caption, const QColor& colour, dou
     const double width = std::min(metrics.horizontalAdvance(caption) + 16, f_.plot.width() - 8.0);
     const int place = captions_++;
     if (f_.pinned) return; // the scrolled part draws it
-    // Where it covers no row: below the rows, or in the ruler, above what it is about. The time labels can be missed
-    // for a moment; the steps are what one clicks next, so they are covered last.
+    // Placed where it does not cover a row: below the rows, or in the ruler above what it describes. The time labels
+    // are covered first; the steps last, because users are likely to click them next.
     constexpr int kInRuler = 2;
     QRectF box(6, f_.plot.height() - (height + 4) * (place + 1), width, height);
     if (edge_ == Qt::TopEdge && place < kInRuler) {

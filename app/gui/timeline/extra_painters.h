@@ -14,7 +14,7 @@ class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// The names of raw lanes; for vector formats the lanes too, which RowPainter has written into an image.
+    /// Draws the names of raw lanes and, for vector formats, the lanes themselves, which RowPainter writes into images.
     void paintRaw();
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
     /// `fraction` is the blend between the observed step and the reference.
@@ -23,8 +23,8 @@ public:
 private:
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
     void paintRawNames();
-    /// Calls `paint` for each row with a function that gives the position of a lane's name in the header, or nothing if
-    /// it is out of sight.
+    /// Calls `paint` for each row with a function that returns the position of a lane's name in the header, or nothing
+    /// if it is not visible.
     template <class Paint>
     void paintNames(int height, const Paint& paint);
 
@@ -36,20 +36,21 @@ private:
 /// Draws visible arrows and paths over the ops.
 class FlowPainter {
 public:
-    /// More visible arrows than this are replaced by a line of text.
+    /// If more arrows are visible, they are replaced with a line of text.
     static constexpr std::size_t kMaxArrows = 1500;
 
-    /// `edge`: of the plot for captions, top or bottom; `captions`: how many another painter has put there.
+    /// `edge` is the edge of the plot for captions, top or bottom; `captions` is the number that another painter has
+    /// put there.
     FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge edge, int captions = 0);
 
     void paintArrows(const std::vector<Arrow>& arrows);
-    /// Arrows between slices; of a whole trace those that begin in sight.
+    /// Draws arrows between slices; for a whole trace, those that begin in the visible range.
     void paintFlows(const std::vector<SliceFlow>& flows, const QColor& colour);
     void paintFlows(const SliceFlows& flows);
     void paintPath(const Path& path, const QColor& colour);
     /// Draws the measured interval over all rows, or over the lanes of some tracks, with its totals.
     void paintMeasured(const RangeStats& stats, const std::vector<TrackId>& tracks);
-    /// Red marks on checks that found a difference, even if these are too narrow to be visible.
+    /// Draws red marks on checks that found a difference, even if the checks are too narrow to be visible.
     void paintMismatches();
 
     /// An arrow's line in pixels of the plot.
@@ -63,9 +64,10 @@ private:
     [[nodiscard]] QColor colour(Arrow::Kind kind) const;
     void paintStretch(const Stretch& stretch, const QColor& colour);
     void paintTooMany(std::size_t arrows);
-    /// Places the caption next to those painted before. `anchor`: where in the plot what it is about lies.
+    /// Places the caption next to those painted earlier. `anchor` is the position in the plot of what the caption
+    /// describes.
     void paintCaption(const QString& caption, const QColor& colour, double anchor = 0);
-    /// The left edge of the cause at the end of a path, in pixels of the plot; 0 if it is not in sight.
+    /// The left edge of the cause at the end of a path, in pixels of the plot; 0 if the cause is not visible.
     [[nodiscard]] double causeLeft(const Path& path) const;
 
     QPainter& p_;
@@ -74,10 +76,10 @@ private:
     int captions_ = 0;
 };
 
-/// Of an op below that differs from the open run's.
+/// The colour of an op in the lower timeline that differs from the open run's.
 [[nodiscard]] QColor opChangeColour(const Theme& theme, OpChange change);
 
-/// The distance between two captions, in logical pixels.
+/// The distance between two captions in logical pixels.
 [[nodiscard]] int captionPitch(const QFont& font);
 
 } // namespace bubblescope::gui

@@ -12,13 +12,13 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kLaneMargin = 6; ///< above and below a row's lanes
+constexpr int kLaneMargin = 6; ///< space above and below a row's lanes
 constexpr int kLaneGap = 2;
 constexpr int kCommHeight = 12;
-constexpr int kReferenceHeight = 16; ///< minimum; else a third of the op band
+constexpr int kReferenceHeight = 16; ///< minimum; otherwise a third of the op band
 constexpr int kMaxReferenceHeight = 40;
-constexpr int kMaxViews = 4;       ///< number of screens to scroll; with more, rows become compact
-constexpr int kMinFreeHeight = 80; ///< pixels that must be free below pinned rows; otherwise these scroll too
+constexpr int kMaxViews = 4;       ///< maximum number of screens to scroll; beyond that, rows become compact
+constexpr int kMinFreeHeight = 80; ///< pixels that must remain free below pinned rows; otherwise these scroll too
 constexpr int kManyRows = 32;      ///< with fewer rows, compact rows are used only on request
 constexpr int kCompactGapFrom = 4; ///< compact rows at least this high have a gap of one line
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
@@ -61,7 +61,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     if (pinned <= view_height - kMinFreeHeight) sticky_ = pinned;
 }
 
-/// Sets the height of the op bands for this number of rows: the height that fits, or the wanted one.
+/// Sets the height of the op bands for this number of rows: the height that fits, or the requested one.
 void RowLayout::layOps(const Lanes& lanes, int rows, int view_height) {
     const int for_rows = view_height - (rowCount() - rows) * kGroupHeight;
     layBands(lanes, 0);
@@ -122,7 +122,7 @@ void RowLayout::layCompactRows(int height) {
     row_height_ = height;
 }
 
-/// Rows without ops have a name above their tracks.
+/// Rows without ops have their name above their tracks.
 void RowLayout::layLineNames() {
     bands_ = {{LaneKind::Compute, 0, kGroupHeight - 1}};
     row_height_ = kGroupHeight;
@@ -248,7 +248,7 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
             const Span& span = lane.spans()[i];
             if (span.start > time + reach || distance == TimeNs{0}) break;
             const TimeNs away = std::max({TimeNs{0}, span.start - time, time - span.end});
-            // If a point lies on the border of two spans, the later span is chosen; ends are exclusive.
+            // If a point lies on the border of two spans, the later one is chosen, because ends are exclusive.
             const TimeNs penalty{away == TimeNs{0} && span.end == time ? 1 : 0};
             if (away + penalty >= distance) continue;
             distance = away + penalty;
@@ -326,7 +326,7 @@ std::vector<ReferencePart> partsOf(const Session& session, const ReferenceOverla
     const auto replica = [&](const ReferencePart& part) { return session.step(part.step).replica; };
     const ReferencePart& whole = parts.front();
     for (ReferencePart& part : parts) {
-        // An op that runs alone at the very end is drawn as well.
+        // An op that runs alone at the very end is also drawn.
         part.seen = {part.timeline.begin, TimeNs::max()};
         if (&part == &whole) continue;
         for (const ReferencePart& other : parts) {

@@ -17,8 +17,8 @@ namespace {
 
 constexpr QImage::Format kFormat = QImage::Format_RGB32;
 
-/// The memory below the painter's origin, if the painter paints on an image of this format whose pixels are those of a
-/// picture of this size and ratio.
+/// The memory below the painter's origin, if the painter paints on an image of this format whose pixels match a picture
+/// of this size and ratio.
 std::optional<QImage> memoryBelow(const QPainter& painter, const QSize& device_size, double ratio,
                                   QImage::Format format) {
     const QTransform at = painter.deviceTransform();
@@ -56,7 +56,8 @@ void KeptPicture::draw(QPainter& painter, std::uint64_t version, const QSize& si
                        const std::function<void(QImage&)>& paint) {
     const QSize device_size = (QSizeF(size) * ratio).toSize();
     const bool repeated = version == last_;
-    // Where the last one was needed twice, so may be this one: the wheel is turned and the mouse moves by turns.
+    // If the last version was needed twice, this one may be too, because users alternately turn the wheel and move the
+    // mouse.
     const bool needed_once = !repeated && !last_repeated_;
     last_ = version;
     last_repeated_ = repeated;
@@ -72,7 +73,7 @@ void KeptPicture::draw(QPainter& painter, std::uint64_t version, const QSize& si
     drawPicture(painter, image_, whole);
 }
 
-/// In device pixels; empty where its edges are not on them.
+/// In device pixels; empty if its edges are not on device pixels.
 QRect KeptNames::columnIn(const QImage& image) const {
     const double ratio = image.devicePixelRatio();
     const QPoint corner = (QPointF(corner_) * ratio).toPoint();

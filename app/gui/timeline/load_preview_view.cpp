@@ -70,7 +70,7 @@ void LoadPreviewView::paintEvent(QPaintEvent*) {
         const QRect place(kLabelWidth, y, width() - kLabelWidth - kPreviewMargin, height - kPreviewGap);
         painter.fillRect(place, theme.timeline_odd);
         paintRow(painter, row, place);
-        if (row.file != file) { // the file's first row
+        if (row.file != file) { // this is the file's first row
             file = row.file;
             const QRect label(kPreviewMargin, y, kLabelWidth - 2 * kPreviewMargin, fontMetrics().height());
             painter.setPen(theme.text_dim);
@@ -92,7 +92,7 @@ void LoadPreviewView::paintRow(QPainter& painter, const LoadPreview::Row& row, c
     };
     for (int i = 0; i < count;) {
         const int filled = heightOf(i);
-        int end = i + 1; // neighbours of the same height are one rectangle
+        int end = i + 1; // neighbours of the same height are drawn as one rectangle
         while (end < count && heightOf(end) == filled)
             ++end;
         const int from = place.left() + i * place.width() / count;

@@ -19,8 +19,8 @@ class LoadPreviewView : public QWidget {
 public:
     explicit LoadPreviewView(const ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Shows the part that was read so far: a few times a second at most, since the load needs the cores more, and only
-    /// if it has changed. Returns whether there is anything to show.
+    /// Shows the part read so far. It updates at most a few times a second, because the load needs the cores more, and
+    /// only after a change. Returns true if there is anything to show.
     bool follow(const std::shared_ptr<const LoadPreview>& preview);
 
 protected:

@@ -10,8 +10,8 @@
 
 namespace bubblescope::gui {
 
-/// Adds entries to the menu of the item under the pointer. `context` receives their actions: once it is deleted, they
-/// do nothing. The menu deletes itself when it closes; the item cannot change meanwhile.
+/// Adds entries to the menu of the item under the pointer. `context` receives the signals of their actions, which do
+/// nothing after it is deleted. The menu deletes itself when it closes; the item cannot change while it is open.
 class MenuEntries {
 public:
     MenuEntries(const char* name, QObject& context, QWidget* parent) : menu_(new QMenu(parent)), context_(context) {
@@ -27,11 +27,11 @@ public:
         QObject::connect(action, &QAction::triggered, &context_, std::move(then));
         return action;
     }
-    /// An entry that has a key, too, which is shown; `view` runs the command.
+    /// An entry for a command that also has a key, which is shown; `view` runs the command.
     template <class View>
     QAction* addCommand(const char* name, const QString& text, View& view, Command command) {
         QAction* action = add(name, text, [&view, command] { view.run(command); });
-        action->setShortcut(commandKeys(commandInfo(command)).value(0)); // the window, or the view, handles it
+        action->setShortcut(commandKeys(commandInfo(command)).value(0)); // the window or the view handles the key
         action->setShortcutContext(Qt::WidgetShortcut);
         return action;
     }

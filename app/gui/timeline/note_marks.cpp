@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kFlagsApart = 5; ///< closer flags are merged
+constexpr double kFlagsApart = 5; ///< flags closer than this are merged
 constexpr double kFlagReach = 9;  ///< width of the clickable part of a flag
 
 } // namespace
@@ -53,7 +53,7 @@ namespace {
 
 constexpr double kFlagWidth = 8;
 constexpr double kFlagHeight = 8;
-constexpr double kNoteTextRoom = 30; ///< no text in less room
+constexpr double kNoteTextRoom = 30; ///< no text in a smaller space
 
 } // namespace
 

@@ -10,15 +10,15 @@ namespace bubblescope::gui {
 
 /// A note's mark in the ruler, in logical pixels from the plot's left edge.
 struct NoteFlag {
-    double left = 0;  ///< begin of the note; the flagpole if visible
+    double left = 0;  ///< start of the note, where its flagpole is if visible
     double right = 0; ///< end of the note, at least `left`
     int note = 0;     ///< index in the list
-    double room = 0;  ///< for the text, up to the next flag or the plot's end
+    double room = 0;  ///< space for the text, up to the next flag or the plot's end
     bool staff = true;
 };
 
-/// The flags of the visible notes; `notes` are sorted by time. Only the first of flags that are closer than a few
-/// pixels is shown.
+/// The flags of the visible notes; `notes` are sorted by time. If flags are closer than a few pixels, only the first is
+/// shown.
 [[nodiscard]] std::vector<NoteFlag> buildNoteFlags(const std::vector<Note>& notes, const TimeScale& scale);
 
 /// The note whose flag is at x; −1 for none.

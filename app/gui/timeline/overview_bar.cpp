@@ -92,7 +92,7 @@ void OverviewBar::paintDensity(QPainter& painter) const {
     }
 }
 
-/// Small marks along the upper edge, the most severe on top.
+/// Small marks along the upper edge, with the most severe on top.
 void OverviewBar::paintAnomalies(QPainter& painter) const {
     const Session& session = *state_.session();
     const auto& anomalies = session.report.anomalies;
@@ -135,7 +135,7 @@ void OverviewBar::mousePressEvent(QMouseEvent* event) {
     grip_ = gripAt(at);
     moved_ = false;
     const TimeRange& range = state_.range().range();
-    // A click outside the frame centres it under the pointer, ready to be dragged.
+    // A click outside the frame centres the frame under the pointer, ready to be dragged.
     if (grip_ == Grip::Move && !frame().adjusted(-1, 0, 1, 0).contains(at, height() / 2.0)) {
         const TimeNs begin = time(at) - range.length() / 2;
         state_.range().show({begin, begin + range.length()});

@@ -7,8 +7,8 @@
 
 namespace bubblescope::gui {
 
-/// An overview of the whole run: busy time, anomalies, and a frame around the part that the timeline shows. The frame
-/// can be dragged and resized; a click elsewhere moves it there.
+/// An overview of the whole run: busy time, anomalies, and a frame around the part shown by the timeline. The frame can
+/// be dragged and resized; a click elsewhere moves it there.
 class OverviewBar : public QWidget {
     Q_OBJECT
 
@@ -37,7 +37,7 @@ private:
     ViewState& state_;
     ThemeManager& themes_;
     Grip grip_ = Grip::None;
-    TimeNs grabbed_{0}; ///< from the begin of the range to the grabbed position
+    TimeNs grabbed_{0}; ///< distance from the start of the range to the grabbed position
     bool moved_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace bubblescope::gui {
 
 PixelCanvas::PixelCanvas(QImage& image, const QRect& plot, double ratio)
     : plot_(image.bits()), stride_(image.bytesPerLine()), ratio_(ratio) {
-    // Edges are rounded as a painter rounds them.
+    // Edges are rounded in the same way as by a painter.
     const QPoint begin(qRound(plot.left() * ratio), qRound(plot.top() * ratio));
     const QPoint end(qRound((plot.right() + 1) * ratio), qRound((plot.bottom() + 1) * ratio));
     const QRect inside = QRect(begin, end - QPoint(1, 1)) & image.rect();

@@ -22,13 +22,13 @@ struct PixelBox {
     int bottom = 0;
 };
 
-/// Writes opaque rectangles directly into an image: a frame may have tens of thousands of them, and a QPainter's
-/// overhead per rectangle exceeds the drawing itself. Coordinates are logical pixels from the plot's corner; everything
-/// is clipped to the plot. May be used while a painter is active on the same image. Rectangles that do not overlap may
-/// be written by several threads.
+/// Writes opaque rectangles directly into an image, because a frame may have tens of thousands of them, and a
+/// QPainter's overhead per rectangle exceeds the cost of drawing. Coordinates are logical pixels from the plot's
+/// corner; everything is clipped to the plot. May be used while a painter is active on the same image. Rectangles that
+/// do not overlap may be written by several threads.
 class PixelCanvas {
 public:
-    /// `image` has 32 bits per pixel. It must outlive the canvas and must not be copied meanwhile.
+    /// `image` must have 32 bits per pixel. It must outlive the canvas, and must not be copied during that time.
     PixelCanvas(QImage& image, const QRect& plot, double device_pixel_ratio);
 
     void fill(const QRectF& rect, QRgb colour);
@@ -47,12 +47,12 @@ public:
 
     /// Converts a logical coordinate to device pixels from the plot's edge.
     [[nodiscard]] int device(double logical) const {
-        // Rounds as std::lround() does within the plot, without a call.
+        // Rounds like std::lround() within the plot, but without a function call.
         const double up = logical * ratio_ + 0.5;
         const int cut = static_cast<int>(up);
         return cut - static_cast<int>(static_cast<double>(cut) > up);
     }
-    /// In device pixels from the plot's corner.
+    /// The rectangle in device pixels from the plot's corner.
     [[nodiscard]] PixelBox boxOf(const QRectF& rect) const {
         return {device(rect.left()), device(rect.top()), device(rect.right()), device(rect.bottom())};
     }
@@ -60,7 +60,7 @@ public:
     /// Width of the plot, in device pixels.
     [[nodiscard]] int width() const { return width_; }
     [[nodiscard]] int height() const { return height_; }
-    /// The first pixel of a line of device pixels of the plot.
+    /// The first pixel of a line of device pixels in the plot.
     [[nodiscard]] QRgb* line(int y) { return reinterpret_cast<QRgb*>(plot_ + y * stride_); }
 
 private:
@@ -78,7 +78,7 @@ private:
     int height_;
 };
 
-/// A cache of short texts laid out in one font: layout takes ten times as long as drawing, and panning draws the same
+/// A cache of short texts laid out in one font. Layout takes ten times as long as drawing, and panning draws the same
 /// names in every frame.
 class LabelCache {
 public:
@@ -86,7 +86,7 @@ public:
     void setFont(const QFont& font);
     [[nodiscard]] const QFont& font() const { return font_; }
 
-    /// Draws one line, centred in `box` or at its left end. The painter must use this font.
+    /// Draws one line, centred in `box` or at its left end. The painter must use the same font.
     void draw(QPainter& painter, const QRectF& box, const QString& text, bool centred = true);
     [[nodiscard]] qsizetype size() const { return texts_.size(); }
 

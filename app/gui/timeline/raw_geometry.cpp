@@ -51,7 +51,7 @@ namespace {
 void addColumnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length, double height,
                    std::vector<ColumnRun>& out) {
     out.reserve(columns.size());
-    const double scale = // from time to height
+    const double scale = // converts time to height
         height * static_cast<double>(columns.size()) / static_cast<double>(length.count());
     ColumnRun run;
     const auto close = [&](int end) {
@@ -60,7 +60,8 @@ void addColumnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length, d
     };
     int at = 0;
     for (const Pyramid::Column& column : columns) {
-        // At least one pixel, so that any activity is visible. Rounded by hand: std::round() is a call.
+        // At least one pixel, so that any activity is visible. Rounded manually, because std::round() is a function
+        // call.
         const auto share =
             static_cast<double>(static_cast<int>(static_cast<double>(column.busy.count()) * scale + 0.5));
         const bool any = column.busy > TimeNs{0} || column.slices > 0;
@@ -121,7 +122,7 @@ SliceShape sliceShape(const Trace& trace, SliceId slice, const QRectF& place, do
 
 namespace {
 
-constexpr int kInset = 2;    ///< pixels by which an inner slice is lower than the one around it
+constexpr int kInset = 2;    ///< number of pixels by which an inner slice is lower than the enclosing one
 constexpr int kMaxInset = 3; ///< levels
 
 } // namespace
@@ -134,7 +135,7 @@ public:
           columns_(input.columns != nullptr ? &input.columns->of(line, lane.track, rows > 1 ? depth : SliceRow::kAll)
                                             : nullptr) {}
 
-    /// Reads the trace for the row's pixels, and appends these to `out` unless it shows slices. Any thread.
+    /// Reads the trace for the row's pixels, and appends them to `out` unless the row shows slices. Any thread.
     void read(std::vector<ColumnRun>& out) {
         const auto pixels = static_cast<std::size_t>(std::max(1.0, in_->scale.width * in_->device_pixel_ratio));
         few_ = own_.length() <= TimeNs{0} || row_.few(own_, pixels);
@@ -150,7 +151,7 @@ public:
     [[nodiscard]] bool few() const { return few_; }
     [[nodiscard]] double top() const { return top_; }
 
-    /// With labels, which need font metrics. GUI thread only.
+    /// Includes labels, which need font metrics. GUI thread only.
     [[nodiscard]] std::vector<SliceShape> slices() const {
         std::vector<SliceShape> out;
         if (few_) addSlices(out);
@@ -177,7 +178,7 @@ private:
     SliceRow row_;
     double top_;
     TimeRange own_;
-    ColumnCache::Lane* columns_; ///< null: not kept
+    ColumnCache::Lane* columns_; ///< null if columns are not cached
     bool few_ = false;
     std::vector<SliceId> slices_;
 };
@@ -224,7 +225,7 @@ std::vector<LaneShapes> RawRows::slices() {
 
 std::vector<LaneShapes> RawRows::all() {
     std::vector<LaneShapes> out(lanes_.size());
-    // Reading millions of slices takes a while. Lanes are independent.
+    // Reading millions of slices takes a while. Lanes are independent of each other.
     parallelFor(lanes_.size(), [&](std::size_t i) { lanes_[i].read(out[i].columns); });
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         out[i].top = lanes_[i].top();
@@ -249,12 +250,12 @@ ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack)
     const SliceRow slices = input.session.raw.row(lane, place->depth, input.rows.rawRows(place->row, place->lane));
     const TimeNs middle = own.begin + own.length() / 2;
     const Trace& trace = *input.session.run.trace;
-    // Zoomed far out, thousands of slices start within reach; the first few are good enough.
+    // When the view is zoomed far out, thousands of slices start within reach; the first few are good enough.
     SliceId best = kNoId;
     TimeNs distance = TimeNs::max();
     for (const SliceId slice : slices.slices(own)) {
         const TimeNs away = std::max({TimeNs{0}, trace.start(slice) - middle, middle - trace.end(slice) + TimeNs{1}});
-        if (away > distance) continue; // at the same distance the innermost slice wins
+        if (away > distance) continue; // at the same distance the innermost slice is chosen
         distance = away;
         best = slice;
     }
@@ -300,7 +301,7 @@ namespace {
 
 constexpr double kFarAway = 4e3; ///< pixels outside the plot
 
-/// Where an arrow begins or ends.
+/// The point where an arrow begins or ends.
 std::optional<QPointF> placeOf(const GeometryInput& input, const FlowPoint& point) {
     const int line = input.session.raw.lineOf(point.track);
     const int row = input.rows.rowOf(line);
@@ -315,7 +316,7 @@ std::optional<QPointF> placeOf(const GeometryInput& input, const FlowPoint& poin
         const int depth = deep ? input.session.raw.depthOf(point.track, point.slice) : 0;
         return QPointF(x, input.rows.rawTop(row, shown, depth) - input.scroll_y + RowLayout::kRawHeight / 2.0);
     }
-    return QPointF(x, input.rows.rowTop(row) - input.scroll_y + input.rows.rowHeight() / 2.0); // folded
+    return QPointF(x, input.rows.rowTop(row) - input.scroll_y + input.rows.rowHeight() / 2.0); // the line is folded
 }
 
 } // namespace

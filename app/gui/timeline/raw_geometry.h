@@ -18,32 +18,33 @@
 
 namespace bubblescope::gui {
 
-/// A cache of the pixel columns of raw lanes: when the view is panned, most of them stay the same. Columns lie on a
-/// grid that depends only on the zoom, so drawing may be off by half a pixel, but does not depend on earlier drawing.
+/// A cache of the pixel columns of raw lanes, most of which do not change when the view is panned. Columns are on a
+/// grid that depends only on the zoom, so drawing may be off by half a pixel, but does not depend on what was drawn
+/// before.
 class ColumnCache {
 public:
     struct Lane {
         TimeNs length{0};       ///< length of the visible range
-        std::int64_t first = 0; ///< pixel of the grid that is the first visible column
+        std::int64_t first = 0; ///< index in the grid of the first visible column
         std::vector<Pyramid::Column> columns;
-        bool used = false; ///< in this frame
+        bool used = false; ///< true if used in this frame
     };
 
-    /// A row of a track on a line (ranks of one process show the same tracks). The reference is valid until the next
-    /// frame.
+    /// The columns of a row of a track on a line (ranks of one process show the same tracks). The reference is valid
+    /// until the next frame.
     [[nodiscard]] Lane& of(int line, TrackId track, int depth = 0);
-    /// Updates a row: reads the missing columns only. Different rows may be updated by different threads.
+    /// Updates a row, reading only the missing columns. Different rows may be updated by different threads.
     static void update(const SliceRow& row, const TimeRange& range, std::size_t pixels, Lane& lane);
     /// Drops lanes that were not used since the last frame.
     void endFrame();
-    /// For another trace.
+    /// Call it for another trace.
     void clear() { lanes_.clear(); }
 
 private:
     std::map<std::tuple<int, TrackId, int>, Lane> lanes_; ///< by line, track and depth
 };
 
-/// A rectangle of a lane of slices: a slice, or adjacent pixels in which the same name takes most of the time, filled
+/// A rectangle in a lane of slices: a slice, or adjacent pixels in which the same name takes most of the time, filled
 /// in proportion to their busy time.
 struct SliceShape {
     QRectF rect;
@@ -52,7 +53,7 @@ struct SliceShape {
     QString label;         ///< fits the rectangle; may be empty
 };
 
-/// Neighbouring columns of pixels of a lane in which the same name prevails and that are as busy.
+/// Neighbouring columns of pixels of a lane with the same prevailing name and the same busy time.
 struct ColumnRun {
     int begin = 0; ///< device pixels from the lane's left end
     int end = 0;
@@ -67,24 +68,24 @@ struct LaneShapes {
     std::vector<ColumnRun> columns;
 };
 
-/// A place on the nearest edge of a device pixel, inside the plot.
+/// The position of the nearest edge of a device pixel inside the plot.
 [[nodiscard]] double snapToPixel(double x, double width, double device_pixel_ratio);
 
-/// The columns of a lane of that height that shows `length` of time, filled in proportion to their busy time, as
-/// shapes.
+/// The columns of a lane of that height, which shows `length` of time, as shapes filled in proportion to their busy
+/// time.
 [[nodiscard]] std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length,
                                                    const QRectF& lane);
 
-/// A slice at a place of a lane, moved to device pixels inside a plot of that width, at least one of them wide; with
-/// its name as a label, elided, where that has room.
+/// A slice at a place in a lane, moved to device pixels inside a plot of that width and at least one pixel wide. Its
+/// name is the label, elided, if there is space for it.
 [[nodiscard]] SliceShape sliceShape(const Trace& trace, SliceId slice, const QRectF& place, double plot_width,
                                     double device_pixel_ratio, const TextSize& text_size);
 
-/// Calls `visit(slice, level)` for slices in the order of their starts, outer ones first; `level` counts the slices
-/// around one.
+/// Calls `visit(slice, level)` for slices in the order of their starts, outer slices first; `level` is the number of
+/// enclosing slices.
 template <class Visit>
 void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Visit& visit) {
-    std::vector<TimeNs> ends; // ends of the slices around the next one
+    std::vector<TimeNs> ends; // ends of the slices that enclose the next one
     for (const SliceId slice : slices) {
         while (!ends.empty() && ends.back() <= trace.start(slice))
             ends.pop_back();
@@ -93,8 +94,8 @@ void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Vi
     }
 }
 
-/// The visible raw lanes of unfolded rows, each read when its row is drawn: a row of slices for each depth of its
-/// stacks, at every zoom. Refers to its input.
+/// The visible raw lanes of unfolded rows, each read when its row is drawn, with one row of slices for each depth of
+/// its stacks, at every zoom. Keeps a reference to its input.
 class RawRows {
 public:
     explicit RawRows(const GeometryInput& input);
@@ -102,12 +103,13 @@ public:
     RawRows(const RawRows&) = delete;
     RawRows& operator=(const RawRows&) = delete;
 
-    /// Reads the lanes of a row, and calls `write` for those that show pixels; its argument is valid during the call.
-    /// Time grows with the pixels, independent of the trace. Any thread, one row at a time.
+    /// Reads the lanes of a row, and calls `write` for those that show pixels. Its argument is valid only during the
+    /// call. Time grows with the number of pixels and does not depend on the trace's size. Any thread, but one row at a
+    /// time.
     void read(int row, const std::function<void(const LaneShapes&)>& write);
-    /// The lanes that were read and show slices, with labels, which need font metrics. GUI thread only; once.
+    /// The lanes already read that show slices, with labels, which need font metrics. GUI thread only; call it once.
     [[nodiscard]] std::vector<LaneShapes> slices();
-    /// All of it for all rows, top to bottom. GUI thread only; once.
+    /// The content of all rows, from top to bottom. GUI thread only; call it once.
     [[nodiscard]] std::vector<LaneShapes> all();
 
 private:
@@ -120,13 +122,14 @@ private:
 /// RawRows::all().
 [[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
 
-/// The slice at a point of the plot, of several on one row the innermost; those within `slack` pixels count too.
+/// The slice at a point of the plot; the innermost if there are several in one row. Slices within `slack` pixels also
+/// count.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
 
-/// The rectangle of a slice on its lane; empty if out of sight or folded.
+/// The rectangle of a slice in its lane; empty if it is not visible or its line is folded.
 [[nodiscard]] QRectF rawItemRect(const GeometryInput& input, const ItemRef& item);
 
-/// A lane that is in sight.
+/// A visible lane.
 struct LanePlace {
     const RawLane& lane;
     TimeScale scale; ///< scale of the lane's own times
@@ -135,8 +138,8 @@ struct LanePlace {
 };
 [[nodiscard]] std::vector<LanePlace> lanesInSight(const GeometryInput& input);
 
-/// The pixels that contain at least one of the times, one position each. `time` returns the time of an element of a
-/// list sorted by time.
+/// One position for each pixel that contains at least one of the times. `time` returns the time of an element of a list
+/// sorted by time.
 template <class List, class Time>
 std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const Time& time) {
     std::vector<double> out;
@@ -144,15 +147,15 @@ std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const T
     while (at != std::ranges::end(list) && time(*at) < scale.range.end) {
         const double x = std::floor(scale.x(time(*at)));
         out.push_back(x);
-        // One search per pixel, however many lie there.
+        // One search per pixel, however many times lie in it.
         const TimeNs next = std::max(scale.time(x + 1), time(*at) + TimeNs{1});
         at = std::ranges::lower_bound(at, std::ranges::end(list), next, {}, time);
     }
     return out;
 }
 
-/// A line from the slice where an arrow begins to the one where it ends; none if a track has no row. Ends far outside
-/// the plot are moved closer to it.
+/// The line between the slices where an arrow begins and ends; none if a track has no row. Ends far outside the plot
+/// are moved closer to it.
 [[nodiscard]] std::optional<QLineF> flowLine(const GeometryInput& input, const SliceFlow& flow);
 
 } // namespace bubblescope::gui

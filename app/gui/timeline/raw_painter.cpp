@@ -20,7 +20,7 @@ QRgb rawRgb(const Theme& theme, StringId name) {
                                                 0xffd08c7a, 0xff79aeb2, 0xffa4a46c, 0xff9a98c9};
     static constexpr std::array<QRgb, 8> kDark{0xff54759e, 0xff95764a, 0xff5f8a5d, 0xff86608a,
                                                0xff9c6252, 0xff4f8387, 0xff7a7a48, 0xff6d6b9d};
-    // Hashes the id, since neighbouring ids often occur together and should differ in colour.
+    // Hashes the id, because neighbouring ids often occur together and should differ in colour.
     const std::size_t tone = (name * 2654435761U >> 13U) % kLight.size();
     return theme.dark ? kDark[tone] : kLight[tone];
 }
@@ -31,7 +31,7 @@ QColor rawColour(const Theme& theme, StringId name) {
     return QColor(rawRgb(theme, name));
 }
 
-/// If some names are marked, all others are mixed with three quarters of background.
+/// If some names are marked, the colours of all others are mixed with three quarters of background.
 QRgb RawPainter::colourOf(StringId name) const {
     const QRgb own = rawRgb(f_.theme, name);
     if (f_.marked_names == nullptr || (*f_.marked_names)[name]) return own;
@@ -73,7 +73,7 @@ void RawPainter::paintSlices(const LaneShapes& lane) {
         drawSlice(target, shape, QColor(colourOf(shape.name)));
 }
 
-/// As an image.
+/// Draws the columns as an image.
 void RawPainter::paintColumns(const LaneShapes& lane) {
     if (lane.columns.empty()) return;
     const double ratio = f_.geometry.device_pixel_ratio;
@@ -90,7 +90,7 @@ void RawPainter::paintColumns(const LaneShapes& lane) {
 void RawPainter::writeColumns(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const {
     static thread_local ColumnBand band;
     const int bottom = pixels.device(top + RowLayout::kRawHeight);
-    std::array<int, RowLayout::kRawHeight + 1> heights{}; // by the height of a run
+    std::array<int, RowLayout::kRawHeight + 1> heights{}; // indexed by the height of a run
     for (std::size_t high = 0; high < heights.size(); ++high)
         heights[high] = bottom - pixels.device(top) - pixels.device(RowLayout::kRawHeight - static_cast<double>(high));
     band.begin(pixels, bottom, pixels.width());

@@ -23,14 +23,14 @@ QPixmap hatchTile(const Theme& theme, double ratio) {
         QStringLiteral("hatch %1 %2 %3").arg(theme.bubble_background.rgba()).arg(theme.bubble_hatch.rgba()).arg(ratio);
     if (QPixmap known; QPixmapCache::find(key, &known)) return known;
     const int size = static_cast<int>(std::lround(kHatchSize * ratio));
-    // Several tiles side by side: the raster engine copies one line of a tile at a time, and long lines are many times
-    // faster.
+    // Several tiles side by side, because the raster engine copies one line of a tile at a time, and long lines are
+    // many times faster.
     QPixmap tile(size * kHatchRepeats, size);
     tile.fill(theme.bubble_background);
     QPainter painter(&tile);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(theme.bubble_hatch, 1.2 * ratio));
-    // Draws beyond the edges too, so that lines continue across the borders of tiles.
+    // Also draws beyond the edges, so that lines continue across the borders of tiles.
     for (int shift = -size; shift <= size * kHatchRepeats; shift += size)
         painter.drawLine(shift, size, shift + size, 0);
     painter.end();
@@ -72,7 +72,7 @@ void RoleFills::stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) 
 void RoleFills::stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const {
     band.settle(piece.begin, piece.end);
     if (piece.end - piece.begin >= ColumnBand::kNarrow) return stack(pixels, piece, bottom);
-    // Which parts there are is found without branches: it changes from piece to piece.
+    // The parts that exist are found without branches, because they change from piece to piece.
     std::array<Role, kStackOrder.size()> present;
     std::size_t count = 0;
     for (const Role role : kStackOrder) {

@@ -14,16 +14,15 @@
 
 namespace bubblescope::gui {
 
-/// Diagonal lines for idle time, sharp at any device pixel ratio.
-/// Fills with the hatching of bubbles: with lines in vector formats.
+/// Fills a rectangle with the hatching of idle time, sharp at any device pixel ratio; in vector formats with lines.
 void fillHatched(QPainter& painter, const QRectF& rect, const Theme& theme, double device_pixel_ratio);
 [[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
 
-/// The fills of ops, bubbles and transfers, looked up once for a frame that has tens of thousands of them. To be
-/// created on the GUI thread; any thread may use it. `theme` must outlive it.
+/// The fills of ops, bubbles and transfers, looked up only once per frame, which has tens of thousands of them. Create
+/// it on the GUI thread; any thread may use it. `theme` must outlive it.
 class RoleFills {
 public:
-    /// `chunks`: of the schedule.
+    /// `chunks` is the schedule's number of chunks.
     RoleFills(const Theme& theme, int chunks, double device_pixel_ratio);
 
     /// Bubbles are hatched.
@@ -33,25 +32,25 @@ public:
         else
             pixels.fillDevice(box, colour(role, chunk));
     }
-    /// The parts of a piece one upon another from `bottom` on, in device pixels from the plot's corner.
+    /// Draws the parts of a piece on top of each other, starting at `bottom`, in device pixels from the plot's corner.
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// As above, with a band: it holds as much as fits, the rest is filled.
+    /// As above, using a band: it takes the parts that fit, and the rest is filled directly.
     void stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// The parts of a piece mixed into one colour as high as the band, of `height`: in low rows stacks look like
-    /// letters.
+    /// Draws the parts of a piece mixed into one colour, as high as the band, whose height is `height`. It is used in
+    /// low rows, where stacks would look like letters.
     void blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const;
-    /// A shape that is as high as the band, upon it or filled.
+    /// Draws a shape as high as the band, either on top of the band or by filling.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
 private:
     [[nodiscard]] QRgb colour(Role role, int chunk) const;
-    /// The mean colour of a column of `height`; what is left over has the colour of the ground.
+    /// The mean colour of a column of `height`; the rest has the background colour.
     [[nodiscard]] QRgb mixed(const StackPiece& piece, int height) const;
 
     const Theme& theme_;
     int chunks_;
     QImage hatch_;
-    std::array<std::vector<QRgb>, kRoleCount> colours_; ///< by role and chunk + 1: −1 is what several ops share
+    std::array<std::vector<QRgb>, kRoleCount> colours_; ///< by role and chunk + 1; chunk −1 stands for several ops
 };
 
 } // namespace bubblescope::gui

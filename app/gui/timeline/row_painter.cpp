@@ -68,7 +68,7 @@ void RowPainter::paintLabels(const std::vector<TimelineShape>& shapes) {
     }
 }
 
-/// The part of a bubble that no op covers: at the end of a step the next one may have begun.
+/// At the end of a step, an op of the next step may cover part of a bubble.
 TimelineShape RowPainter::clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes) {
     TimelineShape clear = bubble;
     for (const TimelineShape& other : shapes) {
@@ -83,7 +83,7 @@ TimelineShape RowPainter::clearOf(const TimelineShape& bubble, const std::vector
     return clear;
 }
 
-/// One piece per row; the space below the rows and headers of groups are further pieces.
+/// One piece per row; the space below the rows and the headers of groups are further pieces.
 std::vector<RowPainter::Lines> RowPainter::divided() const {
     constexpr int kLines = 128;
     const RowLayout& rows = f_.geometry.rows;
@@ -117,7 +117,7 @@ void RowPainter::layGround(const Lines& lines, const Fill& fill) const {
         if (top < bottom) fill(QRectF(x, top, width, bottom - top), colour);
     };
     const int width = f_.plot.width();
-    // Compact ones have one ground, and separators would cover them.
+    // Compact rows share one background, and separators would cover them.
     const int first = rows.compact() ? -1 : rows.rowAt(lines.begin + scroll);
     const auto forRows = [&](const auto& visit) {
         for (int row = first; row >= 0 && row < rows.rowCount() && rows.rowTop(row) - scroll < lines.end; ++row)
@@ -138,7 +138,7 @@ void RowPainter::layGround(const Lines& lines, const Fill& fill) const {
         add(x, 1, 0, content, f_.theme.line);
 }
 
-/// Whether neighbouring rows may share a line of device pixels: thin ones have no gap.
+/// True if neighbouring rows may share a line of device pixels, because thin rows have no gap.
 bool RowPainter::rowsTouch() const {
     const double ratio = f_.geometry.device_pixel_ratio;
     return f_.geometry.rows.compact() && std::floor(ratio) != ratio;
@@ -161,7 +161,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
         else
             writeFullRow(parts[i].row, from, pixels, large[i]);
     };
-    if (rowsTouch()) { // every other row, then those between
+    if (rowsTouch()) { // first every other row, then the rows between
         parallelForBeside(
             parts.size(), [&](std::size_t i) { ground(parts[i]); }, beside);
         for (const int odd : {0, 1}) {
@@ -172,7 +172,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
             });
         }
     } else {
-        // Each line of pixels stays in the cache from its background to the last shape.
+        // In this order each line of pixels stays in the cache from its background to the last shape.
         const auto write = [&](std::size_t i) {
             const auto [begin, end, row] = parts[i];
             if (row < 0) return ground(parts[i]);
@@ -196,7 +196,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
     for (std::vector<TimelineShape>& of_part : large) {
         for (TimelineShape& shape : of_part) {
             shape.label = shapeLabel(f_.geometry, shape);
-            labelled.push_back(std::move(shape)); // those without a label may cover one
+            labelled.push_back(std::move(shape)); // shapes without a label may cover a label
         }
     }
     p_.save();
@@ -207,7 +207,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
     lanes.paintSlices(raw.slices());
 }
 
-/// `large` gets the shapes that may bear labels, which need the metrics of fonts.
+/// `large` receives the shapes that may have labels, which need font metrics.
 void RowPainter::writeFullRow(int row, const Sources& from, PixelCanvas& pixels,
                               std::vector<TimelineShape>& large) const {
     static thread_local RowShapes shapes; // some hundred kilobytes, reused for every row of a frame
@@ -267,7 +267,7 @@ void RowPainter::paintLabel(const TimelineShape& shape) {
     const bool line = !shape.label.contains(QLatin1Char('\n'));
     const QRectF body = bodyOf(shape);
     if (shape.role == Role::Bubble) {
-        // A plain background behind the text: hatching behind letters is hard to read.
+        // A plain background behind the text, because hatching behind letters is hard to read.
         QRectF background({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
         background.moveCenter(body.center());
         p_.fillRect(background & body, f_.theme.bubble_background);

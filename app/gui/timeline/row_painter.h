@@ -10,30 +10,29 @@
 
 namespace bubblescope::gui {
 
-/// Draws the plot's ground and what rows show of ops, transfers and raw lanes: into an image by rows, on all cores. Raw
-/// lanes of vector formats are left to RawPainter.
+/// Draws the plot's background and the rows' ops, transfers and raw lanes. Into an image, it draws by rows on all
+/// cores. Raw lanes in vector formats are left to RawPainter.
 class RowPainter {
 public:
     RowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Calls `beside` once, which draws outside of the plot on this thread: into an image while other threads write
-    /// rows.
+    /// Calls `beside` once on this thread to draw outside the plot; for an image, while other threads write rows.
     void paint(const std::function<void()>& beside = [] {});
-    /// The part of a bubble that no op covers, where its label goes.
+    /// The part of a bubble that is not covered by ops, where its label is placed.
     [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);
 
 private:
-    /// Lines of the plot, in logical pixels.
+    /// A range of lines of the plot, in logical pixels.
     struct Lines {
         int begin = 0;
         int end = 0;
-        int row = -1; ///< to which they belong
+        int row = -1; ///< the row that they belong to
     };
     [[nodiscard]] std::vector<Lines> divided() const;
     /// Calls `fill(rect, colour)` for rows, ticks and separators within these lines.
     template <class Fill>
     void layGround(const Lines& lines, const Fill& fill) const;
-    /// The data that the threads read which write rows.
+    /// The data read by the threads that write rows.
     struct Sources {
         FullRows full;
         StackRows compact;

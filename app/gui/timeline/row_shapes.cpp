@@ -12,16 +12,16 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kOwnFrom = 3;       ///< device pixels; narrower ops and bubbles are shares of columns
+constexpr double kOwnFrom = 3;       ///< device pixels; narrower ops and bubbles become shares of columns
 constexpr double kMinLabelWidth = 9; ///< narrower shapes get no label
 constexpr int kMinLabelHeight = 12;  ///< lower lanes get no label
 
-/// std::round() is a call.
+/// Used because std::round() is a function call.
 double rounded(double value) {
     return value < 0 ? std::round(value) : static_cast<double>(static_cast<std::int64_t>(value + 0.5));
 }
 
-/// Turns one lane into shapes, from left to right.
+/// Converts one lane to shapes, from left to right.
 class LaneBuilder {
 public:
     LaneBuilder(const GeometryInput& input, int line, LaneKind kind, double top, double height,
@@ -44,7 +44,7 @@ public:
         }
     }
 
-    /// Adds a span as a separate shape; edges in logical pixels.
+    /// Adds a span as a separate shape, with edges in logical pixels.
     void addOne(const Span& span, double left, double right) {
         TimelineShape shape;
         shape.item = itemOf(span);
@@ -71,7 +71,7 @@ private:
     }
 
     /// Merges all spans that start in the pixel column at `left` and are narrower than a pixel into one column of the
-    /// prevailing colour. Adjacent columns of one colour become one rectangle.
+    /// prevailing colour. Adjacent columns of the same colour become one rectangle.
     std::size_t addColumn(std::size_t first, double left) {
         const auto& spans = lane_.spans();
         const TimeNs column_end = std::max(in_.scale.time(left + pixel()), spans[first].start + TimeNs{1});
@@ -142,20 +142,20 @@ private:
     [[nodiscard]] std::size_t column(double at) const {
         return static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(columns_)));
     }
-    /// The time at the left edge of a column, known of those of the plot.
+    /// The time at the left edge of a column; looked up for columns of the plot.
     [[nodiscard]] TimeNs border(double at) const {
         const bool known = at >= 0 && at <= static_cast<double>(columns_);
         return known ? borders_[static_cast<std::size_t>(at)] : in_.scale.time(at / ratio());
     }
-    /// A span that is drawn on its own, and its edges in device pixels.
+    /// A span that is drawn separately, and its edges in device pixels.
     struct WideSpan {
         const Span* span = nullptr;
         double left = 0;
         double right = 0;
     };
 
-    /// Whether a narrow span lies among wide ones. Then its edges are sharp as well: a column that shows the shares of
-    /// its two neighbours would look like a notch in them.
+    /// True if a narrow span lies between wide ones. Its edges are then drawn sharply, too, because a column with the
+    /// shares of both neighbours would look like a notch.
     [[nodiscard]] bool isAlone(LaneKind kind, const std::vector<Span>& spans, std::size_t i) const {
         const double left = x(spans[i].start);
         const double right = x(spans[i].end);
@@ -170,7 +170,7 @@ private:
                (i + 1 == spans.size() || x(spans[i + 1].start) - right >= kOwnFrom);
     }
 
-    /// Finds the wide spans of a lane; the columns of the others become shared.
+    /// Finds the wide spans of a lane; columns with other spans become shared.
     void share(LaneKind kind, std::vector<WideSpan>& wide) {
         const Lane& lane = in_.session.lanes.lane(static_cast<std::size_t>(line_), kind);
         const auto& spans = lane.spans();
@@ -199,7 +199,7 @@ private:
         }
     }
 
-    /// Without the columns at its ends that it shares with narrow ones.
+    /// Omits the columns at its ends that it shares with narrow spans.
     void addWide(LaneBuilder& shapes, const WideSpan& wide) {
         std::size_t left = column(std::round(wide.left));
         std::size_t right = column(std::round(wide.right));
@@ -275,7 +275,7 @@ bool mayBearLabel(const TimelineShape& shape) {
 
 namespace {
 
-/// Whether a bubble holds checks, which would cover its label.
+/// True if a bubble contains checks, which would cover its label.
 bool holdsChecks(const GeometryInput& input, const ItemRef& bubble) {
     if (!input.replay) return false;
     const auto line = static_cast<std::size_t>(input.session.lanes.lineOf(bubble));
@@ -288,7 +288,7 @@ bool holdsChecks(const GeometryInput& input, const ItemRef& bubble) {
 void addStack(const GeometryInput& input, const StackPiece& piece, std::vector<TimelineShape>& out) {
     const double ratio = input.device_pixel_ratio;
     const LaneBand& band = input.rows.bands().front();
-    // On a device pixel, as all parts above it then are.
+    // Placed on a device pixel, so that all parts above it are too.
     double bottom =
         std::round((input.rows.rowTop(piece.row) + band.top - input.scroll_y + band.height) * ratio) / ratio;
     const double left = piece.begin / ratio;

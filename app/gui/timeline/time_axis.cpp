@@ -33,7 +33,7 @@ std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_
         return QStringLiteral("%1 %2").arg(QLocale().toString(value, 'f', decimals), QString::fromUtf8(unit.name));
     };
     std::vector<Tick> ticks;
-    // Division rounds towards zero: start one tick early and skip those before the range.
+    // Division rounds towards zero, so start one tick early and skip ticks before the range.
     for (TimeNs at = (begin / minor - 1) * minor; at <= end; at += minor) {
         if (at < begin) continue;
         const bool labelled = at % major == TimeNs{0};

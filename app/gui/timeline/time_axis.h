@@ -9,8 +9,8 @@
 
 namespace bubblescope::gui {
 
-/// Maps the visible range to [0, width) logical pixels. Subtracts integers first, so that nanoseconds survive in traces
-/// with large clock values.
+/// Maps the visible range to [0, width) logical pixels. It subtracts integers first, so that nanoseconds are not lost
+/// in traces with large clock values.
 struct TimeScale {
     TimeRange range;
     double width = 1;
@@ -34,8 +34,8 @@ struct Tick {
     QString label; ///< empty on minor ticks
 };
 
-/// Ticks at 1, 2 or 5 times a power of ten, counted from `origin`; major ones are at least `label_room` pixels apart.
-/// Labels share one unit and have as many decimals as the spacing needs.
+/// Ticks at 1, 2 or 5 times a power of ten, counted from `origin`; major ticks are at least `label_room` pixels apart.
+/// Labels share one unit and have as many decimals as the spacing requires.
 [[nodiscard]] std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_room);
 
 } // namespace bubblescope::gui

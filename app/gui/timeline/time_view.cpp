@@ -18,12 +18,12 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kWheelZoom = 0.85;  ///< per notch
-constexpr double kWheelPan = 0.1;    ///< part of the view, per notch
+constexpr double kWheelPan = 0.1;    ///< fraction of the view per notch
 constexpr double kWheelNotch = 120;  ///< Qt's eighths of a degree
 constexpr double kKeyZoom = 0.8;     ///< per key press
-constexpr double kKeyPan = 0.1;      ///< part of the view
+constexpr double kKeyPan = 0.1;      ///< fraction of the view
 constexpr int kFocusFrame = 2;       ///< pixels
-constexpr int kGesturePauseMs = 600; ///< wheel events closer than this form one entry of the zoom history
+constexpr int kGesturePauseMs = 600; ///< wheel events closer than this form one entry in the zoom history
 
 } // namespace
 
@@ -36,7 +36,7 @@ TimeView::TimeView(ThemeManager& themes, int names, int ruler, QWidget* parent)
     viewport()->setMouseTracking(true);
     gesture_end_.setSingleShot(true);
     gesture_end_.setInterval(kGesturePauseMs);
-    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it is framed
+    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it has a focus frame
     connect(&themes_, &ThemeManager::changed, this, &TimeView::invalidate);
 }
 
@@ -57,7 +57,7 @@ TimeScale TimeView::scale() const {
 QSizeF TimeView::textSize(const QString& text) const {
     const auto known = text_sizes_.constFind(text);
     if (known != text_sizes_.constEnd()) return *known;
-    // Panning through a long trace shows ever new durations; the cache holds many screens of them.
+    // Panning through a long trace keeps showing new durations; the cache holds many screenfuls of them.
     constexpr qsizetype kMaxCached = 20000;
     if (text_sizes_.size() > kMaxCached) text_sizes_.clear();
     return *text_sizes_.insert(text, QFontMetricsF(labelFont()).size(0, text));
@@ -147,7 +147,7 @@ void TimeView::wheelEvent(QWheelEvent* event) {
         const int delta = angle.x() != 0 ? angle.x() : angle.y();
         range_->panBy(-delta / kWheelNotch * kWheelPan);
     } else if (x < 0 || control == (wheel_ == Wheel::Zooms)) {
-        // Over the names the wheel always scrolls the rows.
+        // Over the names, the wheel always scrolls the rows.
         const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
         verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
     } else {

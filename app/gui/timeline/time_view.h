@@ -13,8 +13,8 @@
 
 namespace bubblescope::gui {
 
-/// The common part of all views of rows against time: a column of names at the left, a ruler above, the wheel, keys
-/// that zoom and move, tooltips, and a frame while it has the focus. GUI thread only.
+/// The common base of all views of rows over time: a column of names on the left, a ruler at the top, the mouse wheel,
+/// keys for zooming and panning, tooltips, and a frame while the view has the focus. GUI thread only.
 class TimeView : public QAbstractScrollArea {
     Q_OBJECT
 
@@ -22,7 +22,7 @@ public:
     /// The effect of the wheel over the rows without a modifier; Ctrl selects the other effect.
     enum class Wheel : std::uint8_t {
         Zooms,
-        Scrolls, ///< as in Perfetto: the rows
+        Scrolls, ///< scrolls the rows, as in Perfetto
     };
     void setWheel(Wheel wheel) { wheel_ = wheel; }
 
@@ -31,38 +31,38 @@ signals:
     void wheelTurned();
 
 protected:
-    /// `names` and `ruler` are the width of the names and the height of the ruler. `themes` must outlive the view.
+    /// `names` is the width of the names, `ruler` the height of the ruler. `themes` must outlive the view.
     TimeView(ThemeManager& themes, int names, int ruler, QWidget* parent);
-    /// The range to show and to change; must outlive the view.
+    /// The range that the view shows and changes; it must outlive the view.
     void setRange(VisibleRange& range);
 
-    /// Where the rows are drawn, in the viewport.
+    /// The rectangle in the viewport where the rows are drawn.
     [[nodiscard]] QRect plot() const;
     [[nodiscard]] TimeScale scale() const;
     /// The size of a text in the labels' font.
     [[nodiscard]] QSizeF textSize(const QString& text) const;
-    /// Marks the kept picture as changed, by a new version, so that it is painted again.
+    /// Marks the kept picture as changed, with a new version, so that it is painted again.
     void invalidate();
-    /// The same except for the names of rows: only the range has changed.
+    /// As above, except for the names of rows, because only the range has changed.
     void invalidateTime();
-    /// Zooms at the pointer, or in the middle.
+    /// Zooms at the pointer, or at the middle.
     void zoom(double factor);
     /// By pixels, as the pointer moves.
     void drag(const QPointF& by);
-    /// Runs a command that zooms or moves in time alone; false for others.
+    /// Runs a command that only zooms or pans; returns false for other commands.
     bool runInTime(Command command);
-    /// After a pause, the next change of the range is a separate step for undoing.
+    /// After a pause, the next change of the range can be undone separately.
     void endGestureSoon() { gesture_end_.start(); }
-    /// To be drawn last.
+    /// Call it last when painting.
     void paintFocus(QPainter& painter) const;
 
     [[nodiscard]] virtual QFont labelFont() const { return font(); }
-    /// The height of the view, or the rows, may have changed.
+    /// Called when the height of the view, or the rows, may have changed.
     virtual void relayout() = 0;
-    /// Rich text; empty for none.
+    /// Rich text; empty if there is no tooltip.
     [[nodiscard]] virtual QString toolTipAt(const QPointF& position) const = 0;
     virtual void pointerLeft() = 0;
-    /// Higher rows (1) or lower ones (−1).
+    /// Makes rows higher (1) or lower (−1).
     virtual void changeRowHeight(int /*direction*/) {}
 
     void resizeEvent(QResizeEvent* event) override;

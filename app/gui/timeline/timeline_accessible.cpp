@@ -41,7 +41,7 @@ QString cellColumnName(int column) {
     }
 }
 
-/// The longest bubble of a line in the current step; none if it has none.
+/// The longest bubble of a line in the current step; empty if there is none.
 ItemRef longestBubbleOf(const Session& session, int current, int line) {
     if (!session.hasSteps()) return {};
     const int step = session.stepOn(line, current);
@@ -84,7 +84,7 @@ QString cellText(const Session& session, int current, int line, int column) {
     }
 }
 
-/// A cell of a row. Exists as long as its timeline's interface.
+/// A cell of a row. Exists as long as its timeline's accessibility interface.
 class CellAccess : public QAccessibleInterface, public QAccessibleTableCellInterface {
 public:
     CellAccess(TimelineView& view, int row, int column) : view_(view), row_(row), column_(column) {}
@@ -110,7 +110,7 @@ public:
         }
     }
     void setText(QAccessible::Text, const QString&) override {}
-    /// The name, or the row's part of the plot. Empty if it is scrolled out of sight.
+    /// The name, or the row's part of the plot. Empty if it is scrolled out of view.
     [[nodiscard]] QRect rect() const override {
         QRect inside = view_.rowRect(row_);
         if (inside.isEmpty()) return {};
@@ -174,7 +174,7 @@ private:
     int column_;
 };
 
-/// The timeline as a table: a row for each of its rows, with the figures of the current step.
+/// The timeline as a table: one table row per timeline row, with the figures for the current step.
 class TimelineAccess : public QAccessibleWidget, public QAccessibleTableInterface {
 public:
     explicit TimelineAccess(TimelineView& view) : QAccessibleWidget(&view, QAccessible::Table), view_(view) {}
@@ -278,7 +278,7 @@ private:
     }
 
     TimelineView& view_;
-    mutable std::map<int, QAccessible::Id> cells_; ///< those that were requested, by row and column
+    mutable std::map<int, QAccessible::Id> cells_; ///< cells that were requested, by row and column
 };
 
 QAccessibleInterface* makeAccess(const QString& type, QObject* object) {
@@ -295,7 +295,8 @@ void installTimelineAccess(TimelineView& view) {
         return true;
     }();
     static_cast<void>(installed);
-    // If a screen reader runs, the constructors of the base classes may have created an interface of their own type.
+    // If a screen reader is running, the constructors of the base classes may have created an interface of a different
+    // type.
     QAccessibleInterface* made = QAccessible::queryAccessibleInterface(&view);
     if (made != nullptr && dynamic_cast<TimelineAccess*>(made) == nullptr)
         QAccessible::deleteAccessibleInterface(QAccessible::uniqueId(made));
@@ -308,7 +309,7 @@ void announceRows(TimelineView& view) {
 }
 
 void announceSelection(TimelineView& view) {
-    // An interface of another type does not know the ids of our rows.
+    // An interface of a different type does not know the ids of our rows.
     if (dynamic_cast<TimelineAccess*>(QAccessible::queryAccessibleInterface(&view)) == nullptr) return;
     QAccessibleValueChangeEvent value(&view, selectionText(view));
     QAccessible::updateAccessibility(&value);

@@ -26,7 +26,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kSnapReach = 8; ///< pixels within which edges attract the pointer
+constexpr double kSnapReach = 8; ///< distance in pixels within which edges attract the pointer
 
 QString toolTipText(const Session& session, const ItemRef& item) {
     const ItemDescription text = describe(session, item);
@@ -47,7 +47,7 @@ void TimelineView::setHover(const ItemRef& item) {
     if (item == hover_) return;
     const QRegion changed = QRegion(outlineOf(hover_)) + outlineOf(item);
     hover_ = item;
-    viewport()->update(changed); // the whole picture of a large window takes milliseconds to copy
+    viewport()->update(changed); // copying the whole picture of a large window takes milliseconds
     emit hovered(item);
 }
 
@@ -70,7 +70,7 @@ QString TimelineView::toolTipAt(const QPointF& position) const {
     return shares.isEmpty() ? text : QStringLiteral("<p>%1</p>").arg(shares.toHtmlEscaped()) + text;
 }
 
-/// The name of what happened in a lane without taking time; empty if nothing did there.
+/// The name of an instant event in a lane; empty if there is none.
 QString TimelineView::instantAt(const QPointF& position) const {
     constexpr double kReach = 3; // pixels
     const auto place = rows_.rawAt(contentY(position));
@@ -86,7 +86,7 @@ QString TimelineView::instantAt(const QPointF& position) const {
     return fromUtf8(std::string(trace.text(trace.instants()[*at].name)));
 }
 
-/// The content of the pixel column under the pointer, if it stands for more than one op or bubble.
+/// The content of the pixel column under the pointer, if it combines several ops or bubbles.
 QString TimelineView::sharesAt(const QPointF& position, const ItemRef& item) const {
     constexpr double kOwnShape = 3; // device pixels, as in row_shapes.cpp
     if (!state_.session() || !plot().contains(position.toPoint())) return {};
@@ -115,7 +115,7 @@ QString TimelineView::sharesAt(const QPointF& position, const ItemRef& item) con
     return parts.isEmpty() ? QString() : tr("In this pixel, %1: %2").arg(shortTime(time.length()), parts);
 }
 
-/// The part of the step before or after that the same replica ran.
+/// Goes to the next or previous step that the same replica ran.
 void TimelineView::turnStep(int direction) {
     if (!state_.pipeline()) return;
     const auto& steps = state_.session()->report.selection.steps();
@@ -129,7 +129,7 @@ void TimelineView::turnStep(int direction) {
             timelines, [&](std::size_t place) { return state_.session()->run.steps[place].replica == now.replica; });
         return state_.showStep(static_cast<int>(same == timelines.end() ? timelines.front() : *same));
     }
-    state_.showStep(state_.step() + direction); // a run that is not analysed
+    state_.showStep(state_.step() + direction); // the run has not been analysed
 }
 
 void TimelineView::setSelecting(bool on) {
@@ -169,7 +169,7 @@ void TimelineView::measureTo(const QPointF& position) {
     state_.measure({std::min(*measure_from_, to), std::max(*measure_from_, to)}, tracksBetween(position));
 }
 
-/// The tracks from where the drag began to here; none if it began elsewhere: all rows are meant.
+/// The tracks between the start of the drag and this position; none if the drag began elsewhere, which means all rows.
 std::vector<TrackId> TimelineView::tracksBetween(const QPointF& position) const {
     std::vector<TrackId> tracks;
     if (!rows_.rawAt(contentY(press_position_))) return tracks;
@@ -220,7 +220,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 bool TimelineView::selectStepAt(const QPointF& position) {
     if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth || !state_.pipeline()) return false;
     const TimeNs time = scale().time(position.x() - kHeaderWidth);
-    // If there are several replicas, the one that is shown.
+    // If there are several replicas, the current one.
     const int replica = state_.session()->step(std::max(0, state_.step())).replica;
     int found = -1;
     for (int step = 0; step < state_.session()->stepCount(); ++step) {
@@ -247,7 +247,7 @@ bool TimelineView::foldAt(const QPointF& position) {
     }
     const int line = rows_.lineAt(row);
     if (state_.session()->raw.of(line).empty()) return false;
-    // A name above tracks alone reaches across the row.
+    // Without a pipeline, a name above tracks extends across the row.
     const bool on_name = !state_.pipeline() && contentY(position) < rows_.rowTop(row) + rows_.rowHeight();
     if (position.x() >= kHeaderWidth && !on_name) return false;
     if (const RawLane* lane = stackAt(position)) {
@@ -276,7 +276,7 @@ void TimelineView::setFlat(TrackId track, bool flat) {
     state_.setRows(std::move(rows));
 }
 
-/// The menu of the item under the pointer, or of the row whose name is there. The menu key opens the menu of the
+/// The menu for the item under the pointer, or for the row whose name is there. The menu key opens the menu of the
 /// selection.
 void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
@@ -318,7 +318,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
 namespace {
 
 constexpr double kReferenceStep = 0.1; ///< step of the blend between observed and reference
-constexpr double kRangePadding = 0.02; ///< around a selected time range
+constexpr double kRangePadding = 0.02; ///< fraction added around a selected time range
 
 } // namespace
 
@@ -423,7 +423,7 @@ void TimelineView::focusSelection() {
     const TimeNs begin = range.begin + range.length() / 2 - now.length() / 2;
     state_.range().show({begin, begin + now.length()});
     emit state_.rankRequested(item.rank);
-    // If the item is centred already, or as far as the limits of the trace allow, the second press zooms to it.
+    // If the item is already centred, or as far as the limits of the trace allow, the second press zooms to it.
     if (state_.range().range() == now) state_.zoomTo(item);
 }
 
@@ -472,7 +472,7 @@ void TimelineView::showSlice(const ItemRef& item) {
     }
 }
 
-/// Moves as little as needed to show a part of the rows.
+/// Scrolls as little as needed to show a part of the rows.
 void TimelineView::scrollTo(int top, int bottom) {
     const int sticky = rows_.stickyHeight();
     const int height = plot().height() - captionRoom();
@@ -504,7 +504,7 @@ void TimelineView::unfold(bool all) {
     state_.setRows(std::move(rows));
 }
 
-/// The line of the selection, else the topmost visible one; −1 if there is none.
+/// The line of the selection, or the topmost visible one; −1 if there is none.
 int TimelineView::focusedLine() const {
     if (const ItemRef& item = state_.selection()) {
         const int line = state_.session()->lanes.lineOf(item);

@@ -21,8 +21,8 @@ struct TimelineText {
     Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
 };
 
-constexpr int kNameLeft = 16;           ///< left edge of a rank's name, right of the fold marker
-constexpr double kStepScaleLimit = 1.6; ///< in longer views (in steps) times count from the first step
+constexpr int kNameLeft = 16;           ///< left edge of a rank's name, to the right of the fold marker
+constexpr double kStepScaleLimit = 1.6; ///< in views longer than this many steps, times count from the first step
 
 } // namespace
 
@@ -57,7 +57,7 @@ void TimelinePainter::paintBase() {
 }
 
 std::vector<StepSpan> stepSpans(const TimelineFrame& frame) {
-    // Steps are sorted by number, the replicas of one adjacent.
+    // Steps are sorted by number, so replicas of a step are adjacent.
     std::vector<StepSpan> spans;
     for (int step = 0; step < frame.session.stepCount(); ++step) {
         StepSpan span{frame.session.step(step).index, frame.session.window(step), step == frame.step};
@@ -131,7 +131,7 @@ void TimelinePainter::paintNames() {
     p_.restore();
 }
 
-/// Whether every row has room for the word "bubble" next to its name: all rows are written alike.
+/// True if every row has space for the word "bubble" next to its name, because all rows use the same form.
 bool TimelinePainter::fitsBubbleWords() const {
     const RowLayout& rows = f_.geometry.rows;
     int widest = 0;
@@ -172,7 +172,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area, bool words) {
     p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter,
                 words ? TimelineText::tr("bubble %1").arg(percent(bubble)) : percent(bubble));
     if (!tall) return;
-    // The bubble's share as a bar, as the caption states it.
+    // The bubble's share as a bar, equal to that in the caption.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
     p_.fillRect(bar, f_.theme.line);
     const int idle = static_cast<int>(std::lround(bar.width() * std::clamp(bubble, 0.0, 1.0)));
@@ -206,7 +206,7 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
         drawOutline(p_, itemRect(f_.geometry, item), colour, width, dashed);
     };
     if (selection.kind == ItemKind::Bubble) {
-        // Also marks the other bubbles of the position, which the table counts together with the selected one.
+        // Also marks the other bubbles at the same position, which the table counts together with the selected one.
         const auto& all = f_.session.analysis(selection.step).bubbles[static_cast<std::size_t>(selection.rank)];
         const Position position = f_.session.bubble(selection).position;
         for (std::size_t i = 0; i < all.size(); ++i) {
@@ -240,7 +240,7 @@ void TimelinePainter::paintHighlight(const Highlight& highlight) {
 
 namespace {
 
-constexpr int kGroupNameLeft = 16; ///< right of the fold marker
+constexpr int kGroupNameLeft = 16; ///< to the right of the fold marker
 constexpr int kPinWidth = 3;
 
 } // namespace
@@ -263,7 +263,7 @@ void TimelinePainter::paintGroups() {
             drawFold(p_, f_.theme, !rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
         p_.setPen(f_.theme.text);
         QRect name = area.adjusted(kGroupNameLeft, 0, -8, -1);
-        if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // right of it is the group's strip
+        if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // the group's strip is to the right
         p_.drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
                     QFontMetrics(bold_).elidedText(groupName(rows.row(row), *f_.group), Qt::ElideRight, name.width()));
     }
@@ -292,7 +292,7 @@ void TimelinePainter::paintLineNames() {
     p_.restore();
 }
 
-/// A bar at the edge marks pinned rows; a line marks their end.
+/// A bar at the edge marks pinned rows, and a line marks their end.
 void TimelinePainter::paintPins() {
     const RowLayout& rows = f_.geometry.rows;
     p_.save();

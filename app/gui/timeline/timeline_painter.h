@@ -26,22 +26,22 @@ struct TimelineFrame {
     const Session& session;
     const GeometryInput& geometry;
     QRect plot;   ///< right of the header, below the ruler
-    int step = 0; ///< the current one, as an index in Run::steps
+    int step = 0; ///< the current step, as an index in Run::steps
     QFont font;
-    std::optional<MeshAxis> group{}; ///< along which rows are grouped
-    bool names = true;               ///< whether to paint the names of rows; else they are already painted
+    std::optional<MeshAxis> group{}; ///< axis along which rows are grouped
+    bool names = true;               ///< true if the names of rows must be painted; otherwise they already have been
     const std::vector<bool>* marked_names = nullptr; ///< see ViewState::markedNames(); null if nothing is marked
-    bool pinned = false;                             ///< whether this is the part with the pinned rows, drawn on top
-    int caption_top = 0;                             ///< below the ruler: the top for captions about the whole
+    bool pinned = false;                             ///< true for the part with the pinned rows, which is drawn on top
+    int caption_top = 0;                             ///< below the ruler: top of the captions about the whole view
     PixelCanvas* pixels = nullptr;                   ///< pixels of the image being painted; null for vector formats
-    LabelCache* labels = nullptr;                    ///< for `font` …
-    LabelCache* smaller = nullptr; ///< … and for smallFont(font); without them texts stay texts, for vector formats
+    LabelCache* labels = nullptr;                    ///< for text in `font` …
+    LabelCache* smaller = nullptr; ///< … and in smallFont(font); null for vector formats, where texts stay texts
 
-    /// Pictures have no triangles to click on.
+    /// True if there are triangles to click on, which pictures do not have.
     [[nodiscard]] bool controls() const { return pixels != nullptr; }
 };
 
-/// A visible step; replicas of one have one span.
+/// A visible step; the replicas of a step have one span.
 struct StepSpan {
     int number = 0;
     TimeRange window;
@@ -51,15 +51,15 @@ struct StepSpan {
 
 inline constexpr double kTickRoom = 96; ///< pixels between labelled ticks
 
-/// For secondary texts.
+/// The font for secondary texts.
 [[nodiscard]] QFont smallFont(QFont font);
 
-/// Draws the shapes from geometry.h. No antialiasing: edges are on device pixels.
+/// Draws the shapes from geometry.h. No antialiasing, because edges are on device pixels.
 class TimelinePainter {
 public:
     TimelinePainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// All but selection and hover.
+    /// Paints everything except selection and hover.
     void paintBase();
     void paintOverlay(const ItemRef& selection, const ItemRef& hover, const std::vector<Highlight>& highlights);
 
@@ -82,8 +82,8 @@ private:
     QFont bold_;
 };
 
-/// The origin of the ruler's times: the begin of the current step in views not much longer than a step, otherwise that
-/// of the first step.
+/// The origin of the ruler's times: the start of the current step if the view is not much longer than a step, otherwise
+/// the start of the first step.
 [[nodiscard]] TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible);
 [[nodiscard]] bool countsInStep(const Session& session, int step, const TimeRange& visible);
 

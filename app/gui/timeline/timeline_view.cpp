@@ -28,7 +28,7 @@ constexpr int kMinScroll = 12; ///< pixels per notch of the wheel over the names
 
 TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* parent)
     : TimeView(themes, kHeaderWidth, kRulerHeight, parent), state_(state) {
-    installTimelineAccess(*this); // before a name is announced, which creates the interface
+    installTimelineAccess(*this); // must precede the announcement of a name, which creates the interface
     setObjectName(QStringLiteral("timeline"));
     setAccessibleName(tr("Timeline"));
     setRange(state_.range());
@@ -53,11 +53,11 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::selectionChanged, this, [this] { announceSelection(*this); });
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
-    connect(&state_, &ViewState::flowsChanged, this, &TimelineView::relayout); // their captions need room
+    connect(&state_, &ViewState::flowsChanged, this, &TimelineView::relayout); // captions need space
     connect(&state_, &ViewState::measuredChanged, this, [this] {
         if (const bool some = state_.measured().length() > TimeNs{0}; some != measures_) {
             measures_ = some;
-            relayout(); // its caption needs room
+            relayout(); // the caption needs space
         }
         viewport()->update();
     });
@@ -143,7 +143,7 @@ RowExtras TimelineView::extras() const {
             if (!hides(lanes[lane]))
                 shown.push_back({static_cast<int>(lane), choice.flattens(lanes[lane].track) ? 1 : lanes[lane].depth});
         }
-        // Without ops there is nothing to see of a line that is folded.
+        // If a folded line has no ops, it has nothing to show.
         const bool counts = counters_ && choice.counters && (session.hasSteps() || choice.unfolds(line));
         extras.counters.push_back(counts ? static_cast<int>(counters_->of(line).size()) : 0);
     }
@@ -156,7 +156,7 @@ void TimelineView::showCounters(bool on) {
     state_.setRows(std::move(rows));
 }
 
-/// Applies the rows that ViewState has chosen.
+/// Applies the rows chosen in ViewState.
 void TimelineView::showRows() {
     if (state_.rows().counters && !counters_ && state_.session() && !counter_job_.running()) {
         counter_job_.start(
@@ -179,7 +179,7 @@ void TimelineView::setUnfolded(int line, bool unfolded) {
 }
 
 void TimelineView::setRowHeight(int height) {
-    // The row in the middle stays there.
+    // The row in the middle stays in place.
     const int row = rows_.rowAt(verticalScrollBar()->value() + plot().height() / 2);
     RowChoice rows = state_.rows();
     rows.height = height;
@@ -187,13 +187,13 @@ void TimelineView::setRowHeight(int height) {
     if (row >= 0) verticalScrollBar()->setValue(rows_.rowTop(row) + rows_.heightOf(row) / 2 - plot().height() / 2);
 }
 
-/// Captions at the bottom that the kept part draws.
+/// The number of captions at the bottom that the kept part draws.
 int TimelineView::baseCaptions() const {
     const bool path = state_.pipeline() && state_.shows(FlowOverlay::CriticalPath);
     return (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (path ? 1 : 0);
 }
 
-/// Room below the last row for captions at the bottom.
+/// Space below the last row for captions at the bottom.
 int TimelineView::captionRoom() const {
     return (baseCaptions() + (measures_ ? 1 : 0)) * captionPitch(font());
 }
@@ -230,14 +230,14 @@ QPointF TimelineView::centreOf(const ItemRef& item) const {
     return rectOf(item).center();
 }
 
-/// With its outline; empty if it is out of sight.
+/// The item's rectangle with its outline; empty if the item is not visible.
 QRect TimelineView::outlineOf(const ItemRef& item) const {
-    constexpr int kOutline = 3; // pixels beyond the item, more than any pen
+    constexpr int kOutline = 3; // pixels around the item, more than the width of any pen
     const QRectF rect = rectOf(item);
     return rect.isEmpty() ? QRect() : rect.toAlignedRect().adjusted(-kOutline, -kOutline, kOutline, kOutline);
 }
 
-/// Whether rows are scrolled below the pinned ones, which are then drawn again on top.
+/// True if rows are scrolled below the pinned ones, which are then drawn again on top.
 bool TimelineView::pinsCover() const {
     return rows_.stickyHeight() > 0 && verticalScrollBar()->value() > 0;
 }
@@ -263,7 +263,7 @@ TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const
 
 TimelineView::Kept::Kept() : names({0, kRulerHeight}, kHeaderWidth) {}
 
-/// Draws the part that stays the same until the view changes.
+/// Draws the part that does not change until the view does.
 void TimelineView::showBase(QPainter& painter, Part part, bool whole, Kept& kept) {
     const int height = part == Part::Pinned ? kRulerHeight + rows_.stickyHeight() : viewport()->height();
     const QSize size(viewport()->width(), height);
@@ -275,7 +275,8 @@ void TimelineView::showBase(QPainter& painter, Part part, bool whole, Kept& kept
     });
 }
 
-/// `image` is what the painter paints on; null for vector formats. `names`: whether to paint them.
+/// `image` is the image that the painter paints on; null for vector formats. `names` is true if the names must be
+/// painted.
 void TimelineView::drawBase(QPainter& painter, Part part, QImage* image, bool names) {
     GeometryInput input = geometryOf(part);
     if (image != nullptr) input.columns = &columns_;
@@ -283,7 +284,7 @@ void TimelineView::drawBase(QPainter& painter, Part part, QImage* image, bool na
     frame.names = names;
     std::optional<PixelCanvas> pixels;
     if (image != nullptr) frame.pixels = &pixels.emplace(*image, frame.plot, devicePixelRatioF());
-    // Images look like the screen; vector formats keep texts as texts.
+    // Images look like the screen; in vector formats texts stay texts.
     if (painter.paintEngine()->type() == QPaintEngine::Raster) {
         labels_.setFont(font());
         small_labels_.setFont(smallFont(font()));
@@ -344,7 +345,7 @@ void TimelineView::draw(QPainter& painter) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
-    // Files show all of it.
+    // Files show everything.
     const bool bubble = state_.selection().kind == ItemKind::Bubble && state_.selection().step == state_.step();
     if ((bubble || state_.shows(FlowOverlay::CriticalPath)) && state_.session()->lacksDiagnosis(state_.step())) {
         (void)state_.session()->diagnosis(state_.step());

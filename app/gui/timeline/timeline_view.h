@@ -21,9 +21,9 @@ namespace bubblescope::gui {
 class NoteStore;
 struct TimelineFrame;
 
-/// The Gantt view of a run: a widget of the viewport's size, independent of the trace's length. Reads and changes
-/// ViewState. The painted base is kept until something it depends on changes, so that hovering and selecting only
-/// redraw the overlay.
+/// The Gantt view of a run: a widget of the viewport's size, whatever the length of the trace. Reads and changes
+/// ViewState. The painted base is kept until something that it depends on changes, so that hovering and selecting
+/// redraw only the overlay.
 class TimelineView : public TimeView {
     Q_OBJECT
 
@@ -34,30 +34,30 @@ public:
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
-    /// The notes to draw and edit; must outlive the view. None by default.
+    /// The notes to draw and edit, which must outlive the view. None by default.
     void setNoteStore(NoteStore* note_store);
 
     void run(Command command);
     /// The item under a point of the viewport.
     [[nodiscard]] ItemRef itemAt(const QPointF& position) const;
-    /// Whether the raw lanes of a line are shown.
+    /// True if the raw lanes of a line are shown.
     [[nodiscard]] bool unfolded(int line) const { return state_.rows().unfolds(line); }
     void setUnfolded(int line, bool unfolded);
-    /// Shows counters on each line once they are computed. Not in compact rows.
+    /// Shows counters on each line once they have been computed. Not in compact rows.
     void showCounters(bool on);
-    /// Whether dragging over the ops selects a time range rather than moving the view.
+    /// If on, dragging over the ops selects a time range instead of panning the view.
     void setSelecting(bool on);
     [[nodiscard]] bool selecting() const { return selecting_; }
     [[nodiscard]] bool showsCounters() const { return state_.rows().counters; }
     /// Height of the op band in logical pixels; 0 = automatic. Low values make rows compact.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
-    /// That the view needs to show all rows and the ruler.
+    /// The height that the view needs to show all rows and the ruler.
     [[nodiscard]] int heightOfAll() const;
     [[nodiscard]] ViewState& state() const { return state_; }
-    /// The visible rows, from top to bottom.
+    /// The visible rows from top to bottom.
     [[nodiscard]] std::vector<int> rowsInSight() const;
-    /// The visible part of a row, with its name, in viewport coordinates.
+    /// The visible part of a row including its name, in viewport coordinates.
     [[nodiscard]] QRect rowRect(int row) const;
     /// Draws the visible part, without the effects of the mouse: for image files.
     void draw(QPainter& painter);
@@ -68,11 +68,11 @@ signals:
     void hovered(const bubblescope::gui::ItemRef& item);
     void idealRequested();
     void searchRequested();
-    /// The next (+1) or previous (−1) result of the search.
+    /// Requests the next (+1) or previous (−1) search result.
     void hitRequested(int direction);
-    /// The user wants a menu for the item at a point of the screen.
+    /// The user asks for a menu for the item at a point of the screen.
     void menuRequested(const bubblescope::gui::ItemRef& item, const QPoint& where);
-    /// A time range was selected by dragging; it is ViewState::measured().
+    /// A time range was selected by dragging; it is now ViewState::measured().
     void timeRangeChosen();
     void selectingChanged(bool on);
     void filterRequested();
@@ -100,7 +100,7 @@ private:
     [[nodiscard]] int contentY(const QPointF& position) const;
     [[nodiscard]] int baseCaptions() const;
     [[nodiscard]] int captionRoom() const;
-    /// The parts that are drawn separately: the pinned rows, and all that scrolls.
+    /// The parts that are drawn separately: the pinned rows, and everything that scrolls.
     enum class Part : std::uint8_t { Scrolled, Pinned };
     [[nodiscard]] bool pinsCover() const;
     [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
@@ -156,8 +156,8 @@ private:
     std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;
     Kept base_;
-    Kept pinned_;                    ///< as above for pinned rows, if rows are scrolled below them
-    bool measures_ = false;          ///< whether a time range is measured, as of the layout
+    Kept pinned_;                    ///< as above for the pinned rows, if other rows are scrolled below them
+    bool measures_ = false;          ///< true if a time range was measured at the last layout
     std::optional<StepFlows> flows_; ///< flows of the step requested last
     ColumnCache columns_;
     std::uint64_t drawn_version_ = 0;

@@ -1,11 +1,11 @@
-"""Shows and explains pipeline bubbles of training runs.
+"""Shows and explains the pipeline bubbles of training runs.
 
     import bubblescope as bs
     run = bs.load("capture/")
     print(run.summary)
     pandas.DataFrame.from_arrow(run.ops())
 
-Times are integer nanoseconds; their columns and keys have names that end in _ns.
+Times are integer nanoseconds; names of their columns and keys end in _ns.
 """
 
 from ._answers import Answer

@@ -6,17 +6,18 @@ import html
 import json
 from typing import Any
 
-# More ops than that make a drawing that browsers cannot show.
+# Browsers cannot show drawings with more ops than this.
 MOST_DRAWN = 20_000
 
 
 def escaped(text: str) -> str:
-    """Text as a notebook shows it."""
+    """Text escaped for display in a notebook."""
     return f"<pre>{html.escape(text)}</pre>"
 
 
 class Answer(dict):  # type: ignore[type-arg]
-    """The JSON output of a command, as a dict. str() gives its text. Keys that end in _ns are nanoseconds."""
+    """The JSON output of a command as a dict. str() returns its text form. Values of keys that end in _ns are
+    nanoseconds."""
 
     def __init__(self, answer: "tuple[str, str]") -> None:
         super().__init__(json.loads(answer[0]))

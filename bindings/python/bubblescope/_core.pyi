@@ -1,4 +1,4 @@
-"""Types of the compiled part of the package."""
+"""Types of the package's compiled part."""
 
 from typing import Any, Callable, Optional, Union, overload
 

@@ -14,39 +14,39 @@ Size = Union[int, str]  # integer bytes, or "80GiB"
 
 
 class SizeKeywords(TypedDict, total=False):
-    pp: int  # pipeline ranks
+    pp: int  # number of pipeline ranks
     microbatches: int  # per step
-    vpp: int  # chunks a rank (1; 2 of families that need two)
+    vpp: int  # chunks per rank (1; 2 for families that need two)
 
 
 class OrderKeywords(SizeKeywords, total=False):
-    schedule_file: Path  # JSON, or PyTorch's CSV, instead of a name
-    flavor: str  # the framework whose order is meant, where frameworks differ
+    schedule_file: Path  # JSON or PyTorch's CSV, instead of a name
+    flavor: str  # the framework whose variant to use, where frameworks differ
     group_size: int  # micro-batches per group
-    memory_limit: int  # activations a rank may hold, in forward ops of one chunk
-    activation_sizes: Sequence[int]  # activations that a forward keeps, and that its input and weight gradients free
+    memory_limit: int  # limit of held activations per rank, in forward ops of one chunk
+    activation_sizes: Sequence[int] # activations that a forward allocates, and that its input and weight gradients free
     sequence_slices: int  # per sequence
 
 
 class TimeKeywords(TypedDict, total=False):
     op_costs: Path  # cost model of a layer's operators
-    pair_cuts: str  # how it interleaves a pair ("paddle")
+    pair_cuts: str  # the way in which a framework interleaves a pair ("paddle")
     stage_times: Path  # op times per stage, JSON or CSV
     forward: Time  # duration of one forward op (1 ms)
     backward: Time  # duration of one whole backward op (twice the forward)
     input_grad: Time
     weight_grad: Time
-    overlapped: Time  # duration of an overlapped forward and backward (their sum)
+    overlapped: Time  # duration of an overlapped forward-backward pair (their sum)
     comm: Time  # latency of a transfer between ranks (0)
     loss: Time  # extra time of the last stage (0)
 
 
 class TransferKeywords(TypedDict, total=False):
     activation_bytes: Size  # size of the tensor that a stage sends to the next stage
-    gradient_bytes: Size  # size of the gradient that it sends back (the same size)
+    gradient_bytes: Size  # size of the gradient that it sends back (same as the activation)
     bandwidth: str  # "50GB/s" (unlimited)
     links: Path  # links with a different latency or bandwidth, JSON or CSV
-    comm_streams: str  # which transfers queue: "unlimited", "direction", "link", "rank"
+    comm_streams: str  # transfers that queue: "unlimited", "direction", "link", "rank"
     sends: str  # "async", "blocking", "paired", "batched"
     comm_overlap: bool  # False: transfers block the sending rank
 
@@ -65,17 +65,17 @@ class SimulateKeywords(ScheduleKeywords, MemoryKeywords, total=False):
 
 
 class ValidateKeywords(MemoryKeywords, total=False):
-    memory_limit: int  # activations a rank may hold
+    memory_limit: int  # limit of held activations per rank
     sends: str  # "async", "blocking", "paired", "batched"
 
 
 class LoadKeywords(OrderKeywords, MemoryKeywords, total=False):
-    schedule: str  # the schedule that the trace should show; sizes may be left open
+    schedule: str  # the schedule that the trace should contain; sizes may be omitted
     rules: Union[Path, Sequence[Path]]  # files with further rules for op names and lanes
-    rank_of: Union[str, Sequence[str]]  # "PATTERN=RANK": rank of files and processes by name
+    rank_of: Union[str, Sequence[str]]  # "PATTERN=RANK": rank of files and processes, by name
     mesh: str  # parallel sizes of the job, "pp=4,dp=2,tp=2"
-    mesh_order: str  # numbering of its ranks
-    steps: Union[int, str, Sequence[Union[int, str]]]  # only these: 3, "5-9", "809/0"
+    mesh_order: str  # order in which its ranks are numbered
+    steps: Union[int, str, Sequence[Union[int, str]]]  # only these steps: 3, "5-9", "809/0"
     replicas: Union[int, Sequence[int]]  # only these data-parallel replicas
     ranks: Union[int, Sequence[int]]  # pipeline ranks to show in tables and documents
     clocks: str  # "auto", "align", "off"
@@ -83,35 +83,35 @@ class LoadKeywords(OrderKeywords, MemoryKeywords, total=False):
 
 
 class ModelKeywords(TypedDict, total=False):
-    layers: Union[str, Sequence[int]]  # layers per stage, or a framework's layout
-    input_share: float  # percentage of a whole backward that computes input gradients (50)
-    max_error: float  # raise if the replay error exceeds this percentage
+    layers: Union[str, Sequence[int]]  # layers per stage, or a layout in a framework's notation
+    input_share: float  # input gradients' percentage of a whole backward (50)
+    max_error: float  # raise an error if the replay error exceeds this percentage
 
 
 class AdviseKeywords(ModelKeywords, MemoryKeywords, total=False):
-    search_time: Time  # time to search for an order (10 s); 0: no search
+    search_time: Time  # time limit of the search for an order (10 s); 0: no search
 
 
 class DiffKeywords(TypedDict, total=False):
-    alpha: float  # probability that equal runs show any change (0.05)
-    least: float  # smallest share of a reported change (0.005)
+    alpha: float  # probability that runs without a change show one (0.05)
+    least: float  # smallest relative change to report (0.005)
 
 
 class SearchKeywords(SizeKeywords, TimeKeywords, TransferKeywords, total=False):
-    memory_limit: Union[int, Sequence[int]]  # activations; one for all ranks, or one per rank
+    memory_limit: Union[int, Sequence[int]]  # limit of held activations; one for all ranks, or one per rank
     memory_model: Path  # tensor sizes of the model's layers, JSON
     memory_budget: Union[Size, Sequence[Size]]  # one for all ranks, or one per rank
     placement: str  # "any", "loop", "v"
     op_times: Path  # times of single ops, JSON or CSV
-    second: Path  # stage times of a second model in the opposite direction; with fewer stages it runs as copies
-    second_microbatches: int  # micro-batches of each copy (together as many as the first model has)
+    second: Path  # stage times of a second model in the opposite direction; with fewer stages, it runs as copies
+    second_microbatches: int  # micro-batches of each copy (by default as many in total as the first model has)
     overlap_pairs: bool  # allow overlapped pairs of a forward and a backward
     split_backward: str  # "auto", "on", "off"
-    noise: str  # op times vary by up to this share, "5%"
+    noise: str  # relative variation of op times, "5%"
     time_limit: Time  # time limit of the search (10 s)
-    rounds: int  # at most; makes the result reproducible
+    rounds: int  # maximum number of rounds; makes the result reproducible
     seed: int
-    threads: int  # (all cores)
+    threads: int  # number of threads (all cores)
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -123,7 +123,7 @@ def keywords_of(kind: type) -> "dict[str, Any]":
 
 
 def takes(kind: type) -> Callable[[Function], Function]:
-    """Checks the names of keywords, and shows them to help() and editors."""
+    """Checks the names of keywords, and makes them visible to help() and editors."""
     known = keywords_of(kind)
 
     def wrap(function: Function) -> Function:

@@ -1,4 +1,4 @@
-"""The command line that comes with the wheel."""
+"""Runs the command line that comes with the wheel."""
 
 import os
 import sys

@@ -15,7 +15,7 @@ __all__ = ["Run", "Step", "load", "diff"]
 
 
 class Step:
-    """One step of a run, on one replica. Notebooks draw it.
+    """One step of a run, on one replica. Notebooks show it as a drawing.
 
     Attributes:
         index: its number in the run.
@@ -45,7 +45,8 @@ class Step:
 
 
 class Run:
-    """A loaded trace with its recognised pipeline and diagnosis. Immutable. Notebooks draw its typical step.
+    """A loaded trace with its recognised pipeline and diagnosis. Immutable. Notebooks show a drawing of its typical
+    step.
 
     A trace without a pipeline has only `document`, `summary`, slices() and the tables of its devices; everything else raises
     InputError with the reason."""
@@ -68,12 +69,14 @@ class Run:
 
     @property
     def summary(self) -> Answer:
-        """The result, the largest cost, and what to do, as printed by `bubblescope analyze --summary --json`."""
+        """The outcome, the largest cost, and what to do about it, as printed by `bubblescope analyze --summary
+        --json`."""
         return Answer(self._handle.summary())
 
     @property
     def findings(self) -> "list[dict[str, Any]]":
-        """The findings that deserve attention, the most expensive for a step first: the document's "anomalies"."""
+        """The findings that deserve attention, starting with the one that costs a step most: the document's
+        "anomalies"."""
         return self.document["anomalies"] if self._handle.has_pipeline else []
 
     def ops(self) -> _core.Table:
@@ -101,12 +104,12 @@ class Run:
         return self._handle.table("transfers")
 
     def table(self, name: str) -> _core.Table:
-        """A table by name, also "findings"; without a pipeline "devices", "streams" and "kernels"."""
+        """A table by name, including "findings"; for a trace without a pipeline, "devices", "streams" and "kernels"."""
         return self._handle.table(name)
 
     def slices(self, category: Optional[str] = None) -> _core.Table:
-        """The raw slices: rank, process, thread, category, name, start_ns, duration_ns. With `category`, only slices
-        of that category in `bubblescope info`, such as "kernel"."""
+        """The unprocessed slices: rank, process, thread, category, name, start_ns, duration_ns. With `category`, only
+        slices of this category, such as "kernel"; `bubblescope info` lists the categories."""
         return self._handle.slices(category)
 
     def query(self, sql: str) -> _core.Table:
@@ -131,7 +134,7 @@ class Run:
 
     @takes(DiffKeywords)
     def diff(self, after: "Run", **options: Any) -> Answer:
-        """See diff(); this run is the first."""
+        """See diff(); this run is the first of the two."""
         return Answer(_core.diff(self._handle, after._handle, options))
 
     def to_html(self) -> str:
@@ -156,7 +159,7 @@ class Run:
 
 @takes(LoadKeywords)
 def load(*paths: Path, progress: Optional[Callable[[int, int], Any]] = None, **options: Any) -> Run:
-    """Loads traces, files or folders of them, finds their pipeline and diagnoses it, as `bubblescope analyze` does.
+    """Loads traces, files or folders of them, detects their pipeline and diagnoses it, as `bubblescope analyze` does.
 
     Other Python threads keep running. `progress` is called with the bytes read and the total (0 if unknown); an exception in
     it, or Ctrl+C, stops loading.

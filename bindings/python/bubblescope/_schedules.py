@@ -33,11 +33,11 @@ class Schedule(dict):  # type: ignore[type-arg]
         return json.loads(self._order.json())["ranks"]
 
     def to_json(self) -> str:
-        """As printed by `bubblescope schedule --json`: a file for --schedule-file."""
+        """The output of `bubblescope schedule --json`, which can be used as a --schedule-file."""
         return self._order.json()
 
     def to_csv(self) -> str:
-        """As PyTorch's schedule file."""
+        """The schedule in PyTorch's file format."""
         return self._order.csv()
 
     def simulate(self, **options: Any) -> "Simulation":
@@ -112,7 +112,8 @@ def _scheduled(of: "Union[str, Schedule, None]", options: "dict[str, Any]") -> "
 def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
     """Creates a schedule: a family's order for pp ranks and microbatches, or the order of a schedule_file.
 
-    Times are integer nanoseconds, a datetime.timedelta, or a string with a unit, "1.5ms"; sizes are bytes or "32MiB".
+    Times are integer nanoseconds, a datetime.timedelta, or a string with a unit such as "1.5ms"; sizes are bytes or
+    "32MiB".
     """
     order = _core.order(_scheduled(name, options))
     return Schedule(json.loads(order.json()), order)
@@ -120,21 +121,22 @@ def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
 
 @takes(SimulateKeywords)
 def simulate(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Simulation:
-    """Simulates a schedule, given by name or from schedule(), on op times: makespan, bubbles, memory."""
+    """Simulates a schedule, given by name or from schedule(), with op times: makespan, bubbles, memory."""
     return Simulation(_core.simulate(_scheduled(of, options)))
 
 
 @takes(ScheduleKeywords)
 def formula(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Answer:
-    """The closed-form bubbles of a schedule, by rank and position."""
+    """The bubbles of a schedule in closed form, by rank and position."""
     return Answer(_core.formula(_scheduled(of, options)))
 
 
 @takes(ValidateKeywords)
 def validate(order: "Union[str, os.PathLike[str], Schedule, dict[str, Any]]", /, **options: Any) -> Answer:
-    """Checks a schedule, its document or a schedule file for missing ops, dependencies, deadlocks and memory use.
+    """Checks a schedule, its document or a schedule file for missing ops, broken dependencies, deadlocks and memory
+    use.
 
-    If there are problems, the answer's "valid" is False and "problems" lists them; only an argument that is not a
+    If there are problems, the result's "valid" is False and "problems" lists them; only an argument that is not a
     schedule raises an error."""
     if isinstance(order, Schedule):
         checked: "Union[str, _core.Order]" = order._order
@@ -148,10 +150,10 @@ def validate(order: "Union[str, os.PathLike[str], Schedule, dict[str, Any]]", /,
 @takes(SearchKeywords)
 def search(*, recorded: "Optional[Run]" = None, progress: Optional[Callable[[int, int], Any]] = None,
            **options: Any) -> SearchResult:
-    """Searches for the order with the shortest step for given sizes, times and memory, with a lower bound.
+    """Searches for the order with the shortest step for given sizes, times and memory, and reports a lower bound.
 
-    `recorded` provides sizes, placement, mean times and memory use instead of the options. `progress` is called with the
-    completed rounds and 0; an exception in it, or Ctrl+C, stops the search.
+    `recorded` provides sizes, placement, mean times and memory use in place of the options. `progress` is called with
+    the number of completed rounds and 0; an exception in it, or Ctrl+C, stops the search.
     """
     found = _core.search(options, recorded._handle if recorded is not None else None, progress)
     return SearchResult(*found)

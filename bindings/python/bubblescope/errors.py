@@ -4,7 +4,7 @@ __all__ = ["Error", "UsageError", "InputError", "RunError", "Cancelled"]
 
 
 class Error(Exception):
-    """An error of Bubblescope.
+    """An error reported by Bubblescope.
 
     Attributes:
         message: what happened.

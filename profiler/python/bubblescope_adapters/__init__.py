@@ -1,4 +1,4 @@
-"""Names the ops of frameworks in the capture of a job without any change to the job.
+"""Names the ops of frameworks in the capture of an unmodified job.
 
 Each adapter wraps the functions of one framework that run ops, transfers and steps. An adapter is applied as a whole or
 not at all, and never fails the job: an error becomes one line in the capture's log."""
@@ -9,7 +9,7 @@ from . import events
 
 
 class Unknown(Exception):
-    """The adapter does not support this framework or version; the text states why."""
+    """The adapter does not support this framework or version; the message says why."""
 
 
 class Changes:
@@ -19,7 +19,8 @@ class Changes:
         self._changes = []
 
     def replace(self, owner, name, make):
-        """`make` gets the present value. An absent attribute is an Unknown version of the framework."""
+        """`make` is called with the current value. If the attribute is missing, the framework's version
+        is Unknown."""
         try:
             before = getattr(owner, name)
         except AttributeError:

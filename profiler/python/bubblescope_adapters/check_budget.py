@@ -1,28 +1,29 @@
-"""The time that checks in bubbles may take from the job: decides for which planned checks a step keeps inputs."""
+"""The time that checks in bubbles may take from the job. It decides for which planned checks a step keeps
+inputs."""
 
-_SAVED_STEPS = 32  # whose shares can be saved
-_BEGIN_STEPS = 8  # whose shares have to be saved before a step has checks
+_SAVED_STEPS = 32  # maximum number of steps whose shares are saved
+_BEGIN_STEPS = 8  # number of steps whose shares must be saved before a step has checks
 _MOST_PAUSE = 16 # maximum number of steps for which a check that found no bubble is paused
 
 
 class Budget:
-    """A step earns a share of its time. Work of the rank's own thread for checks uses it up, and so does a check that
-    is still running when the rank continues. Units checked longest ago come first; while the savings do not pay for the
-    first of them, no later one is kept. Times are in nanoseconds."""
+    """Each step earns a share of its time. The share is spent on the rank's own work for checks, and on checks that are
+    still running when the rank continues. The units that were checked longest ago come first; while the savings do not
+    cover the first of them, no later one is kept. Times are in nanoseconds."""
 
     def __init__(self, share):
         self._share = share
         self._saved = self._earned = self._needed = 0
-        self._began = None  # the step
-        self._mean = {}  # by kind and chunk: what keeping for one check takes; absent = not known yet
+        self._began = None  # start of the step
+        self._mean = {}  # time to keep data for one check, by kind and chunk; absent = not known yet
         self._turn = 0
-        self._turns = {}  # by unit: its last check
-        self._pauses = {}  # by what is planned: (steps it is left alone for, the step until which it is)
+        self._turns = {}  # the last check of each unit
+        self._pauses = {}  # for each planned check: (length of the pause in steps, the step at which it ends)
         self._step = 0
-        self.chosen = 0  # in all
+        self.chosen = 0  # total number
 
     def begin_step(self, now, spent):
-        """`spent`: since the last call."""
+        """`spent` is the time spent since the last call."""
         earned = 0 if self._began is None else int((now - self._began) * self._share)
         self._began, self._earned = now, earned
         self._step += 1
@@ -30,11 +31,11 @@ class Budget:
         self._saved = min(max(self._saved + earned - spent, -most), most)
 
     def can_begin(self):
-        """Whether the savings are worth a step with checks."""
+        """True if the savings suffice for a step with checks."""
         return self._share > 0 and self._saved >= max(_BEGIN_STEPS * self._earned, self._needed)
 
     def choose(self, planned):
-        """Each (kind, micro-batch, chunk, layer) that the savings pay for."""
+        """Each (kind, micro-batch, chunk, layer) that the savings cover."""
         left, unknown, chosen, self._needed = self._saved, 0, [], 0
         for what in self._in_turn(planned) if self._share > 0 else []:
             mean = self._mean.get(what[0::2][:2])
@@ -50,7 +51,7 @@ class Budget:
         return chosen
 
     def _in_turn(self, planned):
-        """Each unit once, then each again."""
+        """Each unit once, then all again."""
         times, order = {}, []
         for what in planned:
             if self._pauses.get(what, (0, 0))[1] <= self._step:
@@ -71,7 +72,8 @@ class Budget:
         self._pauses.pop(what, None)
 
     def missed(self, what):
-        """Its data was kept, but no bubble was long enough: it is left out for twice as many steps as the last time."""
+        """No bubble was long enough for a check whose data was kept: it is paused for twice as many steps as the last
+        time."""
         pause = min(2 * self._pauses.get(what, (1, 0))[0], _MOST_PAUSE)
         self._pauses[what] = pause, self._step + pause
 
@@ -81,14 +83,15 @@ class Budget:
 
 
 class Waits:
-    """Estimates how long a rank waits at each place of a step: a part of the shortest of the last few waits."""
+    """Estimates how long a rank waits at each place in a step, as a fraction of the shortest of the last few
+    waits."""
 
     _LAST, _FEWEST = 8, 4
     _USED = 0.8
 
     def __init__(self):
         self._lengths = {}
-        self._place = (0, 0)  # ops before it, waits since then
+        self._place = (0, 0)  # number of ops before the place, and of waits since then
         self._since = None
 
     def begin_step(self):
@@ -99,14 +102,14 @@ class Waits:
         self._place, self._since = (self._place[0] + 1, 0), now
 
     def end(self, now):
-        """When the wait that begins now is expected to end at the earliest; `now` if that is not known."""
+        """Earliest expected end of the wait that begins now; `now` if unknown."""
         lengths = self._lengths.get(self._place, ())
         if self._since is None or len(lengths) < self._FEWEST:
             return now
         return self._since + int(min(lengths) * self._USED)
 
     def longest(self):
-        """The longest usable wait of all places."""
+        """The longest usable wait at any place."""
         return max([int(min(last) * self._USED) for last in self._lengths.values()], default=0)
 
     def over(self, now):

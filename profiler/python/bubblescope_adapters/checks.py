@@ -1,4 +1,5 @@
-"""Checks in the bubbles of the functions that a framework's adapter wraps, if the job is recorded with checks."""
+"""Checks in the bubbles of the functions that a framework's adapter wraps, used if the job is recorded with
+checks."""
 
 import sys
 
@@ -11,7 +12,7 @@ class Checks:
 
     def __init__(self):
         self._settings = events.checks()
-        self._of = None  # the schedule whose checks `running` is
+        self._of = None  # the schedule to which `running` belongs
         self.running = None  # a BubbleChecks, or None
 
     @property
@@ -19,8 +20,8 @@ class Checks:
         return self._settings is not None
 
     def around(self, op_of, ranges):
-        """For Changes.replace(): the calls that `ranges` names are ops of checks too. `op_of` gets the call's arguments
-        and returns kind, stage and micro-batch, or None for a call that is not an op."""
+        """For Changes.replace(): the calls that `ranges` names also become ops of the checks. `op_of` takes the call's
+        arguments and returns kind, stage and micro-batch, or None if the call is not an op."""
         if not self.wanted:
             return ranges
 
@@ -66,7 +67,7 @@ class Checks:
             self._safely(self.running.end_step)
 
     def fill(self, wait):
-        """Calls `wait`, during which the rank has nothing to do."""
+        """Calls `wait`, during which the rank is idle."""
         running = self.running
         if running is None:
             return wait()

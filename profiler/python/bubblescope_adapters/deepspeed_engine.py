@@ -1,6 +1,7 @@
 """DeepSpeed's pipeline engine: the instructions of its stream are the ops and transfers.
 
-An instruction names a buffer, not a micro-batch: each kind processes the micro-batches of a step in their order."""
+An instruction names a buffer, not a micro-batch, but each kind of instruction processes the micro-batches of a step
+in order."""
 
 import importlib
 
@@ -21,7 +22,7 @@ OTHERS = {"OptimizerStep": b"Optimizer", "ReduceGrads": b"REDUCE_GRAD", "ReduceT
 
 
 def identity(_):
-    # The package itself is not finished while it loads this module.
+    # The package itself is not fully loaded yet when it loads this module.
     return "DeepSpeed", importlib.import_module("deepspeed.git_version_info").version
 
 
@@ -69,7 +70,8 @@ def _named(function, label):
 
 
 def _values(engine, loss):
-    """The arguments of StepValues.state() after the step. Every stage has the loss; the last one states it."""
+    """The arguments of StepValues.state() after the step. Every stage has the loss; the last one reports
+    it."""
     known = {}
     if engine.is_first_stage():
         inputs = first_tensor([batch for batch in engine.pipe_buffers.get("inputs", []) if batch is not None])

@@ -1,8 +1,8 @@
-"""The events that adapters write into the capture: ranges on the calling thread, marks of steps, and statements made
-once.
+"""The events that adapters write into the capture: ranges on the calling thread, step marks, and properties that are
+written once.
 
-The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op: use them with the
-capture library itself. In a process that is not recorded they do nothing."""
+The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op, so they call the
+capture library directly. In a process that is not recorded, they do nothing."""
 
 import ctypes
 import gc
@@ -23,8 +23,8 @@ def _load():
     if not path or not os.environ.get("BUBBLESCOPE_CAPTURE_DIR"):
         return None, None
     try:
-        # The first keeps the interpreter's lock, which is faster and safe for functions that never wait; the second
-        # releases it.
+        # The first library object keeps the interpreter's lock, which is faster and safe for functions that never
+        # wait; the second releases it.
         return ctypes.PyDLL(path), ctypes.CDLL(path)
     except OSError:
         return None, None
@@ -40,8 +40,8 @@ def _function(library, name, *types, result=None):
 
 
 def _native(library):
-    """push, push_bytes and pop as functions of our own module, which Python calls in a third of the time of ctypes;
-    None if it is missing or was built for another Python."""
+    """push, push_bytes and pop from our own extension module, which takes a third of the time of ctypes; None if
+    the module is missing or was built for another Python."""
     path = os.path.join(os.path.dirname(__file__), "native_ranges.abi3.so")
     if library is None or sys.implementation.name != "cpython" or "t" in sys.abiflags or not os.path.isfile(path):
         return None
@@ -82,8 +82,8 @@ def records_own_ranges():
 
 
 def checks():
-    """The margin (a fraction) and the bytes (None without a limit) of checks in bubbles, and the fraction of a step's
-    time that they may take from the job; None without checks."""
+    """The margin of checks in bubbles (a fraction), their limit in bytes (None without a limit), and the fraction of
+    a step's time that they may take from the job; None without checks."""
     margin, memory, cost = ctypes.c_double(), ctypes.c_int64(), ctypes.c_double()
     if not _checks(ctypes.byref(margin), ctypes.byref(memory), ctypes.byref(cost)):
         return None
@@ -91,25 +91,25 @@ def checks():
 
 
 def event_address():
-    """Address of the function that takes the records of checks."""
+    """Address of the function that receives the records of checks."""
     return ctypes.cast(_patient.bubblescope_event, ctypes.c_void_p).value
 
 
 def state(name, value):
-    """States a property of the job: see the manual's page on recording frameworks for the names."""
+    """Writes a property of the job; the manual's page on recording frameworks lists the names."""
     _state(str(name).encode(), str(value).encode())
 
 
 def step_values(step, loss=None, tokens=None, samples=None, sequence_length=None):
-    """States the framework's values of a finished step: None if a value is not known. Each rank states its own part;
-    counts are those of the rank's replica."""
+    """Writes the framework's values for a finished step; None for unknown values. Each rank writes its own values;
+    counts cover the rank's replica."""
     counts = [-1 if count is None else int(count) for count in (tokens, samples, sequence_length)]
     if loss is not None or max(counts) >= 0:
         _step_values(step, loss is not None, 0.0 if loss is None else float(loss), *counts)
 
 
 def message(text):
-    """One line in the trace and in the capture's log."""
+    """Writes one line to the trace and to the capture's log."""
     if _patient is not None:
         return _message(str(text).encode())
     try:
@@ -121,36 +121,37 @@ def message(text):
 
 
 def release_cupti(tool):
-    """Leaves CUPTI, which one tool at a time may hold, to a profiler that the job starts itself."""
+    """Releases CUPTI, which only one tool at a time may use, for a profiler that the job starts
+    itself."""
     _release_cupti(tool.encode())
 
 
 class Steps:
-    """The steps of a process. Ops are written only inside a step, and each op once: if one framework calls another,
-    only the outer one writes."""
+    """The steps of a process. Ops are written only inside a step, and each op only once: if one framework calls
+    another, only the outer one writes."""
 
     def __init__(self):
-        self.active = False  # inside of a step that trains
-        self.inside = 0  # ops around the current one
+        self.active = False  # inside a training step
+        self.inside = 0  # number of ops around the current one
         self.number = -1
         self._stated = None
         self._optimizing = False
 
     def begin(self):
-        self.end_optimizer()  # one that raised
+        self.end_optimizer()  # an optimizer step that raised an exception
         self.number += 1
         mark(b"step %d" % self.number)
         self.inside = 0
         self.active = True
 
     def pause(self):
-        """Later ops belong to no step: an evaluation."""
+        """Later ops belong to no step, because they are part of an evaluation."""
         self.end_optimizer()
         mark(b"evaluation")
         self.active = False
 
     def state_once(self, key, describe):
-        """`describe` returns a dictionary of statements; it is called when `key` changes."""
+        """`describe` returns a dictionary of properties; it is called when `key` changes."""
         if key == self._stated:
             return
         self._stated = key
@@ -176,8 +177,8 @@ steps = Steps()
 
 
 def longest_list(module):
-    """The number of layers in a stage's PyTorch module: the entries of its longest list of modules that are not inside
-    of such an entry; None if it has none."""
+    """Number of layers in a stage's PyTorch module: the length of its longest list of modules, ignoring lists inside
+    entries of other lists. None if it has no list."""
     nn = sys.modules["torch.nn"]
     lists = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
     level, most = [module], 0
@@ -188,7 +189,8 @@ def longest_list(module):
 
 
 def stage_layers(stages):
-    """"0:4,7:4" of (stage, module): the value of "layers" for state(); None if a stage has no list of layers."""
+    """The value of "layers" for state(), such as "0:4,7:4", from (stage, module) pairs; None if a stage has no
+    list of layers."""
     counts = [(stage, longest_list(module)) for stage, module in stages]
     if any(count is None for _, count in counts):
         return None
@@ -196,7 +198,7 @@ def stage_layers(stages):
 
 
 class Range:
-    """An op around all calls inside: other ops there are part of it."""
+    """An op around all calls inside it: other ops there are part of it."""
 
     __slots__ = ("_name",)
 
@@ -214,8 +216,8 @@ class Range:
 
 
 def range_around(name_of):
-    """For Changes.replace(): calls of the function become ranges. `name_of` gets the call's arguments and returns the
-    name in bytes, or None for a call that is not an op. It must be quick."""
+    """For Changes.replace(): calls of the function become ranges. `name_of` takes the call's arguments and returns
+    the name in bytes, or None if the call is not an op. It must be quick."""
 
     def make(function):
         def call(*args, **kwargs):
@@ -241,7 +243,7 @@ def range_around(name_of):
 
 
 def evaluation(function):
-    """For Changes.replace(): ops inside a call of the function belong to no step."""
+    """For Changes.replace(): ops inside a call of the function do not belong to a step."""
 
     def call(*args, **kwargs):
         steps.pause()
@@ -251,7 +253,7 @@ def evaluation(function):
 
 
 class _Names(dict):
-    """The name in bytes of (spelling, stage, micro-batch), as in names["%dF%d", 2, 3]. The same names recur in every
+    """Names in bytes, by (spelling, stage, micro-batch), as in names["%dF%d", 2, 3]. The same names recur in every
     step."""
 
     _MOST = 1 << 16
@@ -267,7 +269,7 @@ names = _Names()
 
 
 def _watch_optimizers():
-    """Steps of PyTorch's optimizers become ops, regardless of the caller."""
+    """Writes steps of PyTorch's optimizers as ops, regardless of the caller."""
     optimizer = sys.modules.get("torch.optim.optimizer")
     if optimizer is None:
         return
@@ -276,8 +278,8 @@ def _watch_optimizers():
 
 
 def _on_collection(phase, about):
-    # Collections of young objects are short, and there are hundreds per second; at the interpreter's end no work waits
-    # for them.
+    # Collections of young objects are short, and there are hundreds per second. When the interpreter is finalizing,
+    # they delay no work.
     if about["generation"] < 2 or sys.is_finalizing():
         return
     if phase == "start":
@@ -287,7 +289,8 @@ def _on_collection(phase, about):
 
 
 def _watch_collections():
-    """Full garbage collections become ranges: a rank that stops for one delays all others."""
+    """Writes full garbage collections as ranges, because a rank that pauses for one delays all
+    others."""
     gc.callbacks.append(_on_collection)
 
 
@@ -303,7 +306,7 @@ def _with_wait(function):
 
 
 def _watch_data_loaders():
-    """Waits for the next batch of PyTorch's data loaders become ranges."""
+    """Writes waits for the next batch of PyTorch's data loaders as ranges."""
     loaders = sys.modules.get("torch.utils.data.dataloader")
     iterator = getattr(loaders, "_BaseDataLoaderIter", None)
     if iterator is None or not hasattr(iterator, "__next__"):
@@ -312,7 +315,7 @@ def _watch_data_loaders():
 
 
 def watch_host():
-    """Records the host's other activities from now on."""
+    """Starts recording the host's other activities."""
     _watch_optimizers()
     _watch_collections()
     _watch_data_loaders()

@@ -1,15 +1,15 @@
-"""Ops and transfers of schedules that pass tensors from call to call: Megatron-core's, and PaddlePaddle's, which follow
-them.
+"""Ops and transfers of schedules that pass tensors between function calls: those of Megatron-core, and those of
+PaddlePaddle, which are modelled on them.
 
-A send is identified by its tensor, which a forward or a backward step returned. A receive cannot be identified
-directly: receives come in the order in which the schedule uses them."""
+A send is identified by its tensor, which a forward or backward step returned. A receive has no such mark, but
+receives come in the order in which the schedule uses them."""
 
 from . import events
 from .events import names, steps
 
 
 def first(tensors):
-    """The tensor that a step takes or returns, or the first of several."""
+    """The tensor that a step takes or returns; the first if there are several."""
     if isinstance(tensors, dict):
         tensors = list(tensors.values())
     return first(tensors[0]) if isinstance(tensors, (list, tuple)) and tensors else tensors
@@ -29,12 +29,13 @@ class InFlight:
         self.rank = 0
         self.size = 1
         self.last = 0  # stage
-        self.outputs = {}  # id of a forward's output, or of the gradient that a backward made: (stage, micro-batch)
+        self.outputs = {}  # (stage, micro-batch) by id of a forward's output or of the gradient from a backward
         self._receives_forward = iter(())
         self._receives_backward = iter(())
 
     def begin(self, rank, size, chunks, forward, backward):
-        """`forward` and `backward`: (micro-batch, chunk) of this rank's ops, in the schedule's order."""
+        """`forward` and `backward` list the (micro-batch, chunk) of this rank's ops in the schedule's
+        order."""
         self.rank, self.size = rank, size
         self.outputs = {}
         self.last = size * chunks - 1
@@ -42,7 +43,8 @@ class InFlight:
         self._receives_backward = self._behind(backward, self.last)
 
     def _behind(self, order, end):
-        """The ops of an order that wait for a tensor: all but those of the stage at the pipeline's end."""
+        """The ops of an order that wait for a tensor: all except those of the stage at the pipeline's
+        end."""
         labels = [(chunk * self.size + self.rank, microbatch) for microbatch, chunk in order]
         return iter([label for label in labels if label[0] != end])
 
@@ -50,7 +52,7 @@ class InFlight:
         self.outputs[id(first(tensors))] = label
 
     def sent(self, tensors, spelling):
-        """[(name, bytes)] of a send; [] if there is none, or its tensor is not known."""
+        """[(name, bytes)] of a send; [] if there is no send or its tensor is unknown."""
         label = None if tensors is None else self.outputs.get(id(first(tensors)))
         return [] if label is None else [(names[(spelling,) + label], _bytes(tensors))]
 
@@ -59,9 +61,9 @@ class InFlight:
         return None if label is None else names[(spelling,) + label]
 
     def exchange(self, fill):
-        """For Changes.replace(): a function that sends to both neighbours and receives from them, with the keywords of
-        Megatron-core. It returns both received tensors and requests, and waits for these unless an argument turns that
-        off. `fill` calls a function that waits: checks may run meanwhile."""
+        """For Changes.replace(): a function that sends to both neighbours and receives from them, with the keyword
+        arguments of Megatron-core. It returns both received tensors and the requests, and waits for the requests
+        unless an argument disables that. `fill` calls a function that waits, so that checks may run meanwhile."""
 
         def make(function):
             def call(*args, **kwargs):
@@ -93,7 +95,7 @@ class InFlight:
 
 
 def _show_waits(result, forward, backward, fill):
-    """The requests are a dictionary with the received tensors as keys, or a list whose entries are waited for
+    """The requests are either a dictionary keyed by received tensor, or a list whose entries are waited for
     together."""
     if len(result) != 3 or not result[2]:
         return result

@@ -1,10 +1,10 @@
-"""Layers of a PyTorch model that are run again: finds the modules, keeps data of a first execution, and repeats it
+"""Repeats layers of a PyTorch model: finds the modules, keeps the data of a first execution, and runs it again
 without changing the job.
 
-A forward is repeated without gradients, a backward from its forward on, with separate gradients that are not added to
-the weights; both with the random numbers, the precision and the mode of the first execution. Parameters and buffers
-stay as they are: a layer that changes them, or anything else of its modules, is left out, and so is one whose
-repetitions differ from each other, or that communicates. If only its backward cannot be repeated, only that is left
+A forward is repeated without gradients. A backward is repeated together with its forward, with separate gradients
+that are not added to the weights. Both use the random numbers, precision and mode of the first execution. Parameters
+and buffers stay unchanged: a layer is left out if it changes them or other state of its modules, if its repetitions
+differ from each other, or if it communicates. If only its backward cannot be repeated, only the backward is left
 out."""
 
 import random
@@ -23,7 +23,8 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Size, torch.d
 
 
 class CannotRepeat(Exception):
-    """The reason why a layer is left out, as the end of a sentence that begins with its name."""
+    """The reason why a layer is left out, as the end of a sentence that begins with the layer's
+    name."""
 
 
 def _splits(module):
@@ -31,7 +32,7 @@ def _splits(module):
 
 
 def split(module, name=""):
-    """(name, module) of the layers of a stage: the entries of its lists of modules, and the modules next to the
+    """(name, module) of a stage's layers: the entries of its lists of modules, and the modules next to these
     lists."""
     children = [(name + "." + key if name else key, child) for key, child in module.named_children()]
     if isinstance(module, _CONTAINERS) and children:
@@ -45,7 +46,7 @@ def split(module, name=""):
 
 
 def _tensors(value, found):
-    """Adds the tensors inside of a value, in its order. Raises if it contains an object that may change unnoticed."""
+    """Adds the tensors inside a value, in order. Raises if it contains an object that may change unnoticed."""
     if isinstance(value, torch.Tensor):
         found.append(value)
     elif isinstance(value, (tuple, list)):
@@ -60,7 +61,7 @@ def _tensors(value, found):
 
 
 def _mapped(value, change):
-    """The value with `change(tensor)` in place of each of its tensors, in the order of _tensors()."""
+    """The value with each of its tensors replaced by `change(tensor)`, in the order of _tensors()."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, (tuple, list)):
@@ -72,7 +73,7 @@ def _mapped(value, change):
 
 
 def digest(tensors):
-    """One digest of all tensors together."""
+    """One digest over all tensors."""
     digests = [aadiff.digest(tensor) for tensor in tensors]
     if len(digests) == 1:
         return digests[0]
@@ -80,8 +81,8 @@ def digest(tensors):
 
 
 def difference(first, again):
-    """The first two tensors that differ and what their elements are, as Session.difference() takes them; None where
-    their sizes differ."""
+    """The first two tensors that differ and the type of their elements, as arguments of Session.difference(); None
+    if their sizes differ."""
     known = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
     for one, other in zip(first, again):
         if one.nbytes == other.nbytes and aadiff.digest(one) != aadiff.digest(other):
@@ -94,7 +95,7 @@ OUTPUT, INPUT_GRADIENT, WEIGHT_GRADIENT = "output", "input gradient", "weight gr
 
 
 class Kept:
-    """One execution of a layer: its inputs, its outputs as they were, and the state that it began with."""
+    """One execution of a layer: its inputs, its original outputs, and the state at its start."""
 
     def __init__(self, layer, args, kwargs):
         self.layer = layer
@@ -105,7 +106,7 @@ class Kept:
         self.autocast = (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"))
         self.training = layer.module.training
         self.weights = sum([weight._version for weight in layer.weights])
-        self.results = []  # tensors with their versions, once there
+        self.results = []  # tensors with their versions, once computed
         self.bytes = sum([tensor.nbytes for tensor in inputs])
 
     def done(self, result):
@@ -114,11 +115,11 @@ class Kept:
         self.bytes += sum([tensor.nbytes for tensor, _ in self.results])
 
     def _let_go(self):
-        """Releases the graph to which the inputs belong."""
+        """Releases the autograd graph that the inputs belong to."""
         self.inputs = [(tensor.detach(), version, needs) for tensor, version, needs in self.inputs]
 
     def unchanged(self):
-        """Whether inputs, results, weights and mode are still those of the execution."""
+        """True if inputs, results, weights and mode are unchanged since the execution."""
         return (
             self.training == self.layer.module.training
             and self.weights == sum([weight._version for weight in self.layer.weights])
@@ -127,10 +128,10 @@ class Kept:
         )
 
     def release(self):
-        """Its data is not needed any more."""
+        """Call it when the data is no longer needed."""
 
     def has(self, kind):
-        """Whether all tensors exist with which a repetition of kind F, B, I or W is compared."""
+        """True if all tensors needed to compare a repetition of kind F, B, I or W are there."""
         return kind == "F" and bool(self.results)
 
     def first(self, kind):
@@ -139,8 +140,9 @@ class Kept:
 
 
 class _Spare:
-    """Reused memory for copies of gradients. A gradient is copied and not kept itself: PyTorch would then allocate
-    other memory for the next one, and the system takes many times as long to provide its pages as the copy takes."""
+    """Reused memory for copies of gradients. Gradients are copied instead of kept, because PyTorch would otherwise
+    allocate new memory for the next one, and getting its pages from the system takes many times as long as the
+    copy."""
 
     def __init__(self):
         self._free = {}  # by type and shape
@@ -163,11 +165,11 @@ class _Spare:
 
 
 spare = _Spare()
-_repeating = threading.local()  # .here: the thread computes gradients again, which are not the job's
+_repeating = threading.local()  # .here is set while the thread computes repeated gradients, which are not the job's
 
 
 class KeptGradients(Kept):
-    """One execution of a layer whose backward is repeated: the gradients that it receives, and those that it
+    """One execution of a layer whose backward is repeated: the gradients that it receives and those that it
     returns."""
 
     def __init__(self, layer, args, kwargs):
@@ -183,11 +185,11 @@ class KeptGradients(Kept):
         self.wanted = frozenset() # kinds of ops to re-execute
         self._listeners = []
         self._copies = []
-        self._whole = True  # whether each gradient could be copied
+        self._whole = True  # true if every gradient could be copied
 
     def taps(self, args, kwargs):
-        """The arguments, with aliases of the tensors that need a gradient, so that the layer's own part of it can be
-        seen."""
+        """The arguments, with tensors that need a gradient replaced by aliases, which separate the layer's part of
+        the gradient."""
         places = iter(range(len(self.to_inputs)))
 
         def tap(tensor):
@@ -210,7 +212,7 @@ class KeptGradients(Kept):
         self._let_go()
 
     def listen(self):
-        """Until unlisten() the weights' gradients are those of this execution."""
+        """Collects the weights' gradients of this execution until unlisten()."""
         for place, weight in enumerate(self.trained):
             self._listeners.append(weight.register_hook(self._notes(self.to_weights, place)))
 
@@ -237,13 +239,13 @@ class KeptGradients(Kept):
         return note
 
     def release(self):
-        """Its data is not needed any more."""
+        """Call it when the data is no longer needed."""
         self.unlisten()
         copies, self._copies = self._copies, []
         spare.give_back(copies)
 
     def gives(self, kind):
-        """Whether there is anything to compare of this kind."""
+        """True if there are tensors of this kind to compare."""
         return kind == "B" or bool(self.to_inputs if kind == "I" else self.to_weights)
 
     def has(self, kind):
@@ -254,7 +256,8 @@ class KeptGradients(Kept):
 
 
 def _named(kind, to_inputs, to_weights):
-    """The gradients that a kind of backward returns; tensors without a gradient are left out."""
+    """The gradients that a kind of backward returns, by name; tensors without a gradient are
+    skipped."""
     gradients = {INPUT_GRADIENT: to_inputs if kind != "W" else [], WEIGHT_GRADIENT: to_weights if kind != "I" else []}
     given = {name: [one for one in list if one is not None] for name, list in gradients.items()}
     return {name: list for name, list in given.items() if list}
@@ -265,29 +268,29 @@ def digests(results):
 
 
 class Layer:
-    """A module of a stage, by its number there."""
+    """A module of a stage, with its number in the stage."""
 
     def __init__(self, name, module, stage, number):
         self.name, self.module, self.stage, self.number = name, module, stage, number
         self.weights = list(module.parameters()) + list(module.buffers())
-        self.random = True  # until a trial shows that it draws no numbers
-        self.gradients = False  # whether only an execution with gradients gives the same bits
-        self.kept_bytes = 0  # of an execution, at most
-        self.spent = 0  # nanoseconds of the job's thread for what is kept
-        self.shown = set()  # kinds of ops that can be repeated, as a trial has shown
-        self.left_out = set()  # those that cannot
-        self._trials = {}  # by kind
+        self.random = True  # assumed until a trial shows that it draws no random numbers
+        self.gradients = False  # true if only an execution with gradients gives the same bits
+        self.kept_bytes = 0  # maximum of an execution
+        self.spent = 0  # nanoseconds spent on the job's thread to keep data
+        self.shown = set()  # kinds of ops that a trial has shown to be repeatable
+        self.left_out = set()  # kinds of ops that are not repeatable
+        self._trials = {}  # number of trials by kind
         self._watchers = []
         self._forward = module.forward
         _can_be_repeated(module)
 
     def is_open(self, kind):
-        """Whether it is not known yet if the kind can be repeated."""
+        """True if it is not yet known whether the kind can be repeated."""
         return kind not in self.shown and kind not in self.left_out
 
     def watch(self, kept, keep):
-        """Keeps the next execution as a `kept`, Kept or KeptGradients: `keep(one)` is called when it has begun, or with
-        an exception, and returns it if it should be kept."""
+        """Keeps the next execution as a `kept`, which is Kept or KeptGradients. `keep(one)` is called once the
+        execution has begun, or with an exception, and returns `one` if it should be kept."""
         self._watchers.append((kept, keep))
         self.module.__dict__["forward"] = self._watched
 
@@ -321,7 +324,7 @@ class Layer:
         return result
 
     def repeat(self, kept, kind):
-        """The results that the layer computes from the kept data: tensors by name."""
+        """The results of repeating the layer on the kept data: tensors by name."""
         if kept.random is None:
             return self._run(kept, kind)
         before = torch.get_rng_state()
@@ -337,7 +340,7 @@ class Layer:
         return {OUTPUT: [tensor.detach() for tensor in self._run_forward(kept, self.gradients)[0]]}
 
     def _run_forward(self, kept, with_gradients):
-        """The outputs, and those of the inputs that get gradients."""
+        """The outputs, and the inputs that get gradients."""
         leaves = []
 
         def leaf(tensor):
@@ -366,7 +369,8 @@ class Layer:
         return _named(kind, given[: len(inputs)], given[len(inputs) :])
 
     def try_out(self, kept, kind):
-        """Repeats an execution twice to see whether the kind can be checked. Raises CannotRepeat where it cannot."""
+        """Repeats an execution twice to find out whether the kind can be checked. Raises CannotRepeat if it
+        cannot."""
         state = _State(self.module)
         host = _HostRandom()
         before = torch.get_rng_state()
@@ -402,7 +406,7 @@ class Layer:
         self._trials[kind] = self._trials.get(kind, 0) + 1
         if self._trials[kind] >= 4:
             raise CannotRepeat("computes something else when it is run again on the same inputs")
-        self.gradients = self._trials.get("F", 0) >= 2  # some kernels are others without gradients
+        self.gradients = self._trials.get("F", 0) >= 2  # some layers use different kernels without gradients
 
 
 def _can_be_repeated(module):
@@ -423,7 +427,8 @@ def _can_be_repeated(module):
 
 
 class _NoCommunication(TorchDispatchMode):
-    """If a layer communicated in a trial, it and the other ranks would wait for each other forever."""
+    """Prevents communication in a trial, in which the layer and the other ranks would wait for each
+    other forever."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if function.namespace in ("c10d", "_c10d_functional", "_dtensor"):
@@ -432,7 +437,8 @@ class _NoCommunication(TorchDispatchMode):
 
 
 class _HostRandom:
-    """The generators of Python and NumPy, so that a trial does not use up random numbers of the job."""
+    """Saves the random generators of Python and NumPy, so that a trial does not use up the job's random
+    numbers."""
 
     def __init__(self):
         self._python = random.getstate()
@@ -441,7 +447,7 @@ class _HostRandom:
         self._state = self._numpy.get_state() if self._numpy is not None else None
 
     def restore(self):
-        """Returns the generators that were used since; empty if none were."""
+        """Restores the generators and returns those that were used since; empty if none were."""
         drew = ""
         if random.getstate() != self._python:
             random.setstate(self._python)
@@ -455,7 +461,7 @@ class _HostRandom:
 
 
 class _State:
-    """The state of a layer's modules besides parameters, to detect whether an execution changes it."""
+    """The state of a layer's modules other than parameters, used to detect changes by an execution."""
 
     def __init__(self, module):
         self._modules = list(module.modules())
@@ -499,7 +505,7 @@ class _State:
         return type(now[0]) is type(then[0]) and isinstance(now[0], _PLAIN) and now[0] == then[0]
 
     def restore(self):
-        """Restores everything that can be restored; returns the changed parts, empty if nothing had changed."""
+        """Restores everything possible and returns the parts that had changed; empty if there were none."""
         self.compare()
         with torch.no_grad():
             for inner, name, buffer, version, copy in self._buffers:

@@ -1,9 +1,9 @@
-"""Megatron-core: forward_step and backward_step are the ops of all its schedules, P2PCommunicator carries the
-transfers.
+"""Megatron-core: forward_step and backward_step are the ops of all its schedules, and P2PCommunicator does
+the transfers.
 
-A backward step has no number: it is identified by the output from which it starts. A receive has no number either:
-receives come in the order in which the schedule uses them. The output of the last stage's forward step is the loss,
-divided among the micro-batches."""
+A backward step has no micro-batch number, so it is identified by the output from which it starts. A receive has no
+number either, but receives come in the order in which the schedule uses them. The output of the last stage's
+forward step is the loss, divided among the micro-batches."""
 
 import importlib
 import sys
@@ -24,20 +24,20 @@ _FORWARD_BACKWARD = {
 
 
 def identity(_):
-    # The package itself is not finished while it loads this module.
+    # The package itself is not fully loaded yet when it loads this module.
     return "megatron-core", importlib.import_module("megatron.core.package_info").__version__
 
 
 class _Pipeline(InFlight):
     """The transfers under way in the current step, and the losses of the last stage's micro-batches, each with its
-    number of tokens, as tensors."""
+    token count, as tensors."""
 
     def __init__(self):
         super().__init__()
         self.losses = []
 
     def begin_step(self, rank, size, order):
-        """`order`: (micro-batch, chunk) of each forward; backwards take the chunks from the last one on."""
+        """`order` lists the (micro-batch, chunk) of each forward; backwards use the chunks in reverse."""
         chunks = 1 + max((chunk for _, chunk in order), default=0)
         self.begin(rank, size, chunks, order, [(microbatch, chunks - 1 - chunk) for microbatch, chunk in order])
         self.losses = []
@@ -58,7 +58,7 @@ def prepare(schedules, changes, framework, version):
 
 
 def _label_of_forward(*_, current_microbatch=None, vp_stage=None, **__):
-    """Stage and micro-batch; None for a call of another kind."""
+    """Stage and micro-batch; None for other calls."""
     if current_microbatch is None:
         return None
     return (vp_stage or 0) * pipeline.size + pipeline.rank, current_microbatch
@@ -96,7 +96,7 @@ def _forward(function):
 
 def _keep_loss(output, tokens):
     try:
-        pipeline.losses.append((output.detach(), tokens))  # the schedule lets go of what the output holds
+        pipeline.losses.append((output.detach(), tokens))  # the schedule frees the data of the output
     except Exception:  # noqa: BLE001: an output of another kind
         pass
 
@@ -144,7 +144,7 @@ def _stages(models):
 
 
 def _values(config, kwargs):
-    """The arguments of StepValues.state() after the step, for the values that this rank has."""
+    """The arguments of StepValues.state() after the step, as far as this rank has the values."""
     known = {}
     if pipeline.rank == 0:
         known["samples"] = kwargs["num_microbatches"] * kwargs["micro_batch_size"]
@@ -161,8 +161,8 @@ def _values(config, kwargs):
 
 
 def _finalized(config):
-    """While a step runs, the reduction of its gradients is an op. Returns a function that restores the
-    configuration."""
+    """While a step runs, the reduction of its gradients is written as an op. Returns a function that
+    restores the configuration."""
     before = getattr(config, "finalize_model_grads_func", None)
     if before is None:
         return lambda: None
@@ -215,7 +215,7 @@ def _step(schedules, watch, checks, values, framework, version, known):
         called = function.__name__
 
         def begin(kwargs):
-            """The function to call when the step is over; None for a step without names."""
+            """The function to call at the end of the step; None for a step without names."""
             if kwargs.get("forward_only"):
                 steps.pause()
                 return None

@@ -1,35 +1,36 @@
-"""The state of all ranks of a job on one machine, so that a check does not use a core that another rank needs.
+"""The state of all ranks of a job on one machine, so that a check does not occupy a core that another rank
+needs.
 
-Each process states it in a page of memory of its own, which the others find among its open files. It has no name in the
-file system, and disappears with the process. If the pages of the other ranks cannot be opened, a rank assumes that it
-is alone."""
+Each process publishes its state in its own page of memory, which the other processes find among its open files. The
+page has no name in the file system and disappears with the process. If a rank cannot open the other ranks' pages, it
+assumes that it is alone."""
 
 import mmap
 import os
 
 _NAME = "bubblescope_neighbour"
-_COMPUTING, _CHECKING = 0, 1  # bytes of the page: how many threads do so
+_COMPUTING, _CHECKING = 0, 1  # bytes of the page, each the number of threads in that state
 
 
 class Neighbours:
     def __init__(self, threads):
-        """`threads`: number of threads that compute in this process."""
+        """`threads` is the number of threads that compute in this process."""
         self._threads = min(max(threads, 1), 255)
         self._cores = len(os.sched_getaffinity(0))
         self._others = []
-        self.crowded = False  # whether there are more threads than cores, so that the others need to know who waits
+        self.crowded = False # true if there are more threads than cores, so that others need to know which threads wait
         self._own = None
         try:
             file = os.memfd_create(_NAME)
             os.ftruncate(file, mmap.PAGESIZE)
             self._own = mmap.mmap(file, mmap.PAGESIZE)
         except (OSError, AttributeError):
-            self._own = bytearray(2)  # nobody else sees it
+            self._own = bytearray(2)  # not visible to other processes
         self.waits(False)
 
     def find(self):
-        """Finds the pages of the other processes that this one's parent has started. To be called after they created
-        their pages."""
+        """Finds the pages of the other processes started by the same parent. Call it after these have created their
+        pages."""
         self._others = [page for page in map(self._page, self._siblings()) if page is not None]
         self.crowded = (len(self._others) + 1) * self._threads > self._cores
 
@@ -37,7 +38,7 @@ class Neighbours:
         self._own[_COMPUTING] = 0 if now else self._threads
 
     def begin_check(self):
-        """Whether a core is free for a check. If so, call end_check() after it."""
+        """Returns True if a core is free for a check. In that case call end_check() afterwards."""
         self._own[_CHECKING] = self._threads
         busy = sum([page[_COMPUTING] + page[_CHECKING] for page in self._others])
         if not self._others or busy + self._threads <= self._cores:

@@ -1,8 +1,7 @@
-"""PaddlePaddle's pipelines of the dynamic graph: their forward and backward steps are the ops, the exchanges of their
-p2p helper the transfers.
+"""PaddlePaddle's dynamic-graph pipelines: their forward and backward steps are the ops, and the exchanges of their
+p2p helper are the transfers.
 
-A step of a chunk does not get the number of its micro-batch: each chunk processes the micro-batches of a step in their
-order."""
+The step of a chunk has no micro-batch number, but each chunk processes the micro-batches of a step in order."""
 
 import importlib
 
@@ -27,7 +26,7 @@ def identity(_):
 
 
 class _Step(InFlight):
-    """The step that runs."""
+    """The step in progress."""
 
     def __init__(self):
         super().__init__()
@@ -50,7 +49,7 @@ class _Step(InFlight):
         return order
 
     def label(self, letter, pipeline):
-        """Stage and micro-batch of the next step of the chunk at which the schedule is."""
+        """Stage and micro-batch of the next step of the schedule's current chunk."""
         stage = (pipeline._virtual_pp_rank or 0) * self.size + self.rank
         number = self._counts.get((letter, stage), 0)
         self._counts[letter, stage] = number + 1
@@ -75,7 +74,7 @@ def prepare(module, changes, framework, version):
 
 
 def _op(letter, made):
-    """`made` returns the part of the result that goes to a neighbour."""
+    """`made` returns the part of the result that is sent to a neighbour."""
     spelling = "%d" + letter + "%d"
 
     def make(function):
@@ -99,7 +98,8 @@ def _op(letter, made):
 
 
 class _Values:
-    """Loss, tokens and samples, which the first stage states. It gets the loss from the last one at the end of a step."""
+    """Loss, tokens and samples, which the first stage reports. It receives the loss from the last stage at the end of a
+    step."""
 
     def __init__(self):
         self._values = StepValues()
@@ -123,8 +123,8 @@ class _Values:
         self._values.state_as(steps.number, lambda: known)
 
     def behind(self, function):
-        """For Changes.replace(): the function in which the first stage waits for the last one. The previous step's
-        values on the device can then be read without another wait."""
+        """For Changes.replace(): the function in which the first stage waits for the last. After it, the previous
+        step's values on the device can be read without another wait."""
 
         def call(self, *args, **kwargs):
             result = function(self, *args, **kwargs)
@@ -138,7 +138,7 @@ class _Values:
 
 
 def _number(loss, apart):
-    """`apart`: the losses of micro-batches were already divided by their number."""
+    """`apart`: the losses of micro-batches were already divided by the number of micro-batches."""
     total = float(loss.sum().item())
     return total if apart else total / max(1, int(loss.size))
 
@@ -170,14 +170,14 @@ def _safely(function, *args):
 
 
 def _unknown(pipeline):
-    """Pipelines with other steps, such as DualPipeV's, and overlapped pairs."""
+    """Pipelines with other steps, such as DualPipeV, and overlapped pairs."""
     events.message("%s of PaddlePaddle is recorded without names of ops" % type(pipeline).__name__)
     return {}
 
 
 def _layers(pipeline):
-    """"0:4,2:4": the number of layers in each of this rank's stages, which are the modules of the model's most frequent
-    class."""
+    """The number of layers in each of this rank's stages, such as "0:4,2:4". Layers are the modules of the model's most
+    frequent class."""
     model = pipeline._layers
     classes = [_class_name(layer) for layer in model._layers_desc]
     most = max(set(classes), key=classes.count)

@@ -1,4 +1,4 @@
-"""Values that frameworks have of a step besides its times: its loss, tokens, samples and sequence length."""
+"""Values of a step that its framework provides, other than times: loss, tokens, samples and sequence length."""
 
 import sys
 
@@ -6,16 +6,17 @@ from . import events
 
 
 class StepValues:
-    """States them when a step is over. It never waits for a device: values are stated once they have arrived."""
+    """Writes the values when a step is over. It never waits for a device: values are written once they have
+    arrived."""
 
     def __init__(self):
-        self._waiting = []  # (step, a loss on its way to the host, an event that shows its arrival)
+        self._waiting = []  # (step, loss being copied to the host, event that signals its arrival)
         self._failed = False
 
     def state(self, step, losses=(), inputs=(), added=False, **counts):
-        """`losses`: those of the micro-batches, numbers or tensors; the step's loss is their mean, or their sum if they
-        are `added`. `inputs`: tensors that together hold the step's input on this rank, see sizes(). `counts`: as
-        events.step_values() takes them."""
+        """`losses` are those of the micro-batches, as numbers or tensors; the step's loss is their mean, or their sum
+        if `added`. `inputs` are the tensors that together hold the step's input on this rank, see sizes(). `counts` are
+        the counts that events.step_values() takes."""
         if self._failed:
             return
         try:
@@ -28,7 +29,7 @@ class StepValues:
             events.message("loss and tokens are not recorded: %s: %s" % (type(problem).__name__, problem))
 
     def state_as(self, step, describe):
-        """`describe` returns the arguments of state() by name."""
+        """`describe` returns the arguments of state() as a dictionary."""
         try:
             known = describe()
         except Exception:  # noqa: BLE001: a call of another kind than is known
@@ -58,11 +59,11 @@ class StepValues:
             events.step_values(step, loss=host.item())
 
 
-_tensors = {} # by the frameworks that are loaded: their classes
+_tensors = {} # tensor classes by loaded framework
 
 
 def _is_tensor(value):
-    """Whether it is a tensor of PyTorch or PaddlePaddle."""
+    """True if it is a tensor of PyTorch or PaddlePaddle."""
     there = "torch" in sys.modules, "paddle" in sys.modules
     classes = _tensors.get(there)
     if classes is None:
@@ -73,11 +74,12 @@ def _is_tensor(value):
     return isinstance(value, classes)
 
 
-_sizes = {}  # by shapes and types, which are the same in most steps
+_sizes = {}  # results by shapes and types, which are the same in most steps
 
 
 def sizes(inputs):
-    """The number of samples and, for texts (whole numbers, one row per sample), of tokens and the longest sequence."""
+    """The number of samples and, for text (integers, one row per sample), the number of tokens and the longest
+    sequence."""
     shapes = tuple([(tuple(one.shape), one.dtype) for one in inputs if _is_tensor(one) and len(one.shape) > 0])
     found = _sizes.get(shapes)
     if found is None:

@@ -1,4 +1,5 @@
-"""torch.distributed.pipelining: its stages' methods are the ops, its batches of sends and receives the transfers."""
+"""torch.distributed.pipelining: the methods of its stages are the ops, and its batches of sends and receives are the
+transfers."""
 
 import sys
 
@@ -67,7 +68,7 @@ def prepare(schedules, changes, framework, version):
     changes.replace(schedules, "_wait_batch_p2p", _wait(checks))
     changes.replace(schedules, "record_function", _pairs)
     changes.replace(schedules._PipelineScheduleRuntime, "register_custom_function", _custom)
-    losses = []  # of the step that runs, once all are computed
+    losses = []  # losses of the current step, once all are computed
     if hasattr(schedules._PipelineSchedule, "_update_losses"):
         changes.replace(schedules._PipelineSchedule, "_update_losses", _keep_losses(losses))
     watch = [events.watch_host]
@@ -76,7 +77,8 @@ def prepare(schedules, changes, framework, version):
 
 
 def _is_whole(loss=None, full_backward=True, last_backward=False, **_):
-    """From the arguments of backward_one_chunk() after the micro-batch: whether the backward is whole."""
+    """True if a backward is whole, judged by the arguments of backward_one_chunk() after the
+    micro-batch."""
     return full_backward
 
 
@@ -99,8 +101,8 @@ def _pipeline(schedule):
 
 
 def _order(schedule):
-    """The order of all ranks' ops, as schedule files have it; None for schedules with one stage per rank, which have
-    names (and state an order of 1F1B that they do not run)."""
+    """The order of all ranks' ops in the format of schedule files. None for schedules with one stage per rank: these
+    have names, and they report a 1F1B order that they do not run."""
     if not hasattr(schedule, "_stages"):
         return None
     order = getattr(schedule, "pipeline_order", None) or getattr(schedule, "pipeline_order_with_comms", None)
@@ -113,7 +115,7 @@ def _order(schedule):
 
 
 class _Label:
-    """The content of a batch of tensors. It is taken by the first batch that is issued with it."""
+    """The content of a batch of tensors. The first batch issued with the label takes it."""
 
     __slots__ = ("name", "bytes", "sends")
 
@@ -124,16 +126,16 @@ class _Label:
 
 
 class _Works(list):
-    """The result of `_batch_p2p`, with the receives that a wait for it completes."""
+    """The result of `_batch_p2p`, with the receives that complete when it is waited for."""
 
     receives = ()
     sends = 0
-    divided = ()  # the works of receives, and those of sends, where each tensor has one
+    divided = ()  # the works of receives and of sends, if each tensor has its own work
 
 
 class _WaitedFor:
-    """Open ranges of sends. A batch of sends and receives is waited for as soon as it is issued; until then nothing else may
-    have a range."""
+    """Open ranges of sends. A batch of sends and receives is waited for as soon as it is issued; no other range may be
+    opened until then."""
 
     def __init__(self):
         self._works = None
@@ -171,8 +173,8 @@ def _labelled(spelling):
 
 
 def _issue(function):
-    """A send lasts as long as issuing it, in a batch with receives as long as the wait for all of them; a receive as long as
-    the wait for it, since only that shows its arrival."""
+    """A send covers the call that issues it or, in a batch with receives, the wait for the whole batch. A receive
+    covers the wait for it, because only that shows when the data arrived."""
 
     def call(ops, *args, **kwargs):
         if not steps.active:
@@ -215,7 +217,8 @@ def _wait(checks):
             if not receives:
                 return function(work, *args, **kwargs)
             work.receives = ()
-            # Receives first: waiting in the order of issue would show the end of the slower of the two.
+            # Waits for receives first: in the order of issue, all would seem to end with the slower of
+            # the two.
             first, then = work.divided or (work, ())
             for label in receives:
                 events.push_bytes(label.name, label.bytes)
@@ -235,7 +238,8 @@ def _wait(checks):
 
 
 class _Pair(Range):
-    """An overlapped pair of a forward and a backward: the range that the schedule itself opens for its profiler."""
+    """An overlapped pair of a forward and a backward, written as the range that the schedule itself opens for
+    PyTorch's profiler."""
 
     __slots__ = ("_scope",)
 
@@ -265,7 +269,8 @@ def _pairs(function):
 
 
 def _custom(function):
-    """A schedule may run an action by a function of the job, which may not call the stage's methods."""
+    """A schedule may run an action with a function of the job, which need not call the stage's
+    methods."""
 
     def call(self, kind, custom, *args, **kwargs):
         def run(action, *rest, **more):
@@ -309,7 +314,7 @@ def _step(watch, checks, values, losses, framework, version):
                 waited_for.close()
                 checks.end()
             if trains:
-                # Losses that are not divided by the number of micro-batches are parts of the step's loss.
+                # Losses that are not divided by the number of micro-batches add up to the step's loss.
                 added = not getattr(self, "scale_grads", True)
                 values.state(steps.number, losses, _inputs(self, args, kwargs), added)
             del losses[:]
@@ -321,7 +326,8 @@ def _step(watch, checks, values, losses, framework, version):
 
 
 def _inputs(schedule, args, kwargs):
-    """On the rank of the first stage: the tensors that hold the step's input, whole or of each micro-batch."""
+    """On the rank of the first stage: the tensors that hold the step's input, either whole or per
+    micro-batch."""
     if not any([stage.is_first for stage in _stages(schedule)]):
         return []
     if kwargs.get("arg_mbs"):
@@ -350,9 +356,9 @@ def _description(schedule, framework, version):
 
 
 def _other_axes(stage):
-    """The axes of the mesh in which the pipeline's group is one. The ranks of such a group are always evenly spaced,
-    which numbers the groups. Tensor parallelism shows in the parameters and has to be the fastest axis, as in
-    torchtitan; what is left is data parallelism."""
+    """The axes of a device mesh in which the pipeline's process group is one axis. The ranks of such a group are
+    always evenly spaced, so the groups can be numbered. Tensor parallelism is detected from the parameters and must
+    be the fastest axis, as in torchtitan; the remaining factor is data parallelism."""
     distributed = sys.modules["torch.distributed"]
     ranks = sorted(distributed.get_process_group_ranks(stage.group))
     count = len(ranks)

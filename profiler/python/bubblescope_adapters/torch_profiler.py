@@ -1,4 +1,4 @@
-"""PyTorch's profiler, started by the job itself, receives CUPTI when it is about to record kernels."""
+"""Releases CUPTI when PyTorch's profiler, started by the job itself, is about to record kernels."""
 
 from . import events
 
@@ -8,7 +8,7 @@ NAMES_OPS = False
 def prepare(module):
     before = getattr(module, "_prepare_profiler", None)
     if before is None:
-        return # a version that has none gets CUPTI's error that it is in use
+        return # without this attribute the profiler gets CUPTI's error that CUPTI is in use
 
     def prepare_profiler(config, activities, *args, **kwargs):
         if any(getattr(activity, "name", "") == "CUDA" for activity in activities or ()):

@@ -4,30 +4,29 @@
 
 namespace bubblescope::runtime {
 
-// Causal self-attention of all heads of all sequences in one kernel, where scores and weights never reach memory (Dao
-// et al., "FlashAttention", 2022). Numbers are stored as Bf16; products of 16-bit numbers are summed in float, and
+// Causal self-attention of all heads of all sequences in one kernel that never writes scores and weights to memory (Dao
+// et al., "FlashAttention", 2022). Numbers are stored as Bf16. Products of 16-bit numbers are summed in float, and
 // weights are rounded to Bf16 before they are multiplied. All sums have a fixed order.
 //
-// Its implementation (runtime/backend/cuda/attention.cu) works on tiles of rows, and is not one of the forms of
-// forms.h.
+// Its implementation (runtime/backend/cuda/attention.cu) works on tiles of rows and does not use the forms of forms.h.
 
-/// The rows of one kind, such as the queries, for all heads and sequences. A token's rows of the heads are adjacent.
-/// Addresses and distances are multiples of 16 bytes.
+/// The rows of one kind, such as the queries, for all heads and sequences. The rows of a token's heads are adjacent.
+/// Addresses and strides are multiples of 16 bytes.
 template <class T>
 struct HeadRows {
     T* data = nullptr;         ///< the first row of the first head of the first sequence
-    std::int64_t row = 0;      ///< numbers between the rows of two tokens
-    std::int64_t sequence = 0; ///< numbers between the first rows of two sequences
+    std::int64_t row = 0;      ///< numbers between the rows of consecutive tokens
+    std::int64_t sequence = 0; ///< numbers between the first rows of consecutive sequences
 };
 
-/// Query q of a sequence sees its first seen − rows + q + 1 keys.
+/// Query q of a sequence attends to its first seen − rows + q + 1 keys.
 struct AttentionSizes {
     int sequences = 1;
     int heads = 1;
-    int width = 16;        ///< of a head: see fusedWidth()
-    std::int64_t rows = 0; ///< queries of a sequence
-    std::int64_t seen = 0; ///< keys and values of a sequence; at least `rows`
-    float scale = 1.0F;    ///< of the scores
+    int width = 16;        ///< width of a head: see fusedWidth()
+    std::int64_t rows = 0; ///< queries per sequence
+    std::int64_t seen = 0; ///< keys and values per sequence; at least `rows`
+    float scale = 1.0F;    ///< scale of the scores
 
     [[nodiscard]] std::int64_t pairs() const { return static_cast<std::int64_t>(sequences) * heads; }
 };
@@ -43,11 +42,12 @@ struct FusedAttention {
     HeadRows<const Bf16> keys;
     HeadRows<const Bf16> values;
     HeadRows<Bf16> output;
-    float* logs = nullptr; ///< of the sum of each query's weights before division: by sequence, head and query
+    float* logs = nullptr; ///< log of the sum of each query's weights before division, by sequence, head and query
 };
 
-/// The gradients of queries, keys and values. Those of keys and values are overwritten, as those of the queries are.
-/// Exactly one of their two storages is given: Float if the gradients of several slices are summed.
+/// The gradients of queries, keys and values. Like those of the queries, the gradients of keys and values are
+/// overwritten. Exactly one of the two storages for these is given: Float if the gradients of several slices are
+/// summed.
 struct FusedAttentionGradient {
     AttentionSizes sizes;
     HeadRows<const Bf16> queries;
@@ -56,7 +56,7 @@ struct FusedAttentionGradient {
     HeadRows<const Bf16> output;
     HeadRows<const Bf16> output_grad;
     const float* logs = nullptr;
-    float* along = nullptr; ///< room for as many numbers as `logs` has
+    float* along = nullptr; ///< scratch memory of the size of `logs`
     HeadRows<Bf16> queries_grad;
     HeadRows<Bf16> keys_grad;
     HeadRows<Bf16> values_grad;

@@ -4,10 +4,10 @@
 
 namespace bubblescope::runtime {
 
-// Functions that GPUs provide and CPU libraries compute one number at a time, in plain arithmetic here, so that loops
-// over them are vectorised. Results only depend on the argument.
+// Elementary functions in plain arithmetic, so that loops over them are vectorised; CPU libraries compute them one
+// number at a time. Results depend only on the argument.
 
-/// e^x, to 2 units in the last place, of an x up to 88; 0 below -87.3. NaN stays NaN.
+/// e^x, accurate to 2 units in the last place for x up to 88; 0 below -87.3. NaN stays NaN.
 BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
 #ifdef __CUDA_ARCH__
     return expf(x);
@@ -31,8 +31,8 @@ BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
 }
 
 #ifdef __CUDA_ARCH__
-/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch, because CUDA's tanhf has one and takes several times as long. The
-/// errors that PTX states for the two instructions, plus rounding, amount to 2e-6 of a result above 1e-6, and an
+/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch: CUDA's tanhf has one, which makes it several times as slow. The
+/// errors that PTX specifies for the two instructions, plus rounding, amount to 2e-6 of a result above 1e-6, and to an
 /// absolute error of 5e-7. At the extremes the result becomes 0 and 2. NaN stays NaN.
 __device__ inline float fastOnePlusTanh(float x) {
     float power = 0;
@@ -43,8 +43,8 @@ __device__ inline float fastOnePlusTanh(float x) {
 }
 #endif
 
-/// tanh x; NaN stays NaN. On a host to 5 units in the last place. On a GPU the absolute error is below 1e-6, even for
-/// small results: use it where the result is added to 1, as in GELU and its derivative.
+/// tanh x; NaN stays NaN. On a host it is accurate to 5 units in the last place. On a GPU the absolute error is below
+/// 1e-6 even for small results, so use it only where the result is added to 1, as in GELU and its derivative.
 BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
 #ifdef __CUDA_ARCH__
     return fastOnePlusTanh(x) - 1.0F;
@@ -68,7 +68,7 @@ BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
 #endif
 }
 
-/// 1 + tanh x. On a host the sum of both; on a GPU the error is below 2e-6 of a result above 1e-6.
+/// 1 + tanh x. On a host it is the sum of the two; on a GPU the error is below 2e-6 of a result above 1e-6.
 BUBBLESCOPE_PORTABLE inline float onePlusTanh(float x) {
 #ifdef __CUDA_ARCH__
     return fastOnePlusTanh(x);

@@ -5,11 +5,11 @@
 
 namespace bubblescope::runtime {
 
-/// The tokens of a piece, computed on the device from the text, so that training copies nothing from the host. Equals
-/// TextData::sequences().
+/// The tokens of a piece. They are computed on the device from the text, so that training copies nothing from the host.
+/// Equals TextData::sequences().
 struct TokensKernel {
     using Form = EachForm;
-    using Varies = void; // step and micro-batch do
+    using Varies = void; // because step and micro-batch vary
     int* tokens;
     int* targets;
     const unsigned char* text;
@@ -82,7 +82,7 @@ struct TokenTableGradientKernel {
     }
 };
 
-/// The gradient of the position table; zero at positions of other slices.
+/// The gradient of the position table; zero at the positions of other slices.
 template <class T>
 struct PositionTableGradientKernel {
     using Form = GridForm;

@@ -6,13 +6,14 @@
 
 namespace bubblescope::runtime {
 
-// A kernel is a small value with pointers and sizes that defines the computation of one element. A form defines how the
-// elements are distributed; there are five. A GPU assigns each element to a thread (runtime/backend/cuda/kernels.cu), a
-// CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp). Sums of floats never use atomics: their
-// order only depends on the form and the processor. The elements of a kernel are independent of each other.
+// A kernel is a small value object with pointers and sizes that defines the computation of one element. A form defines
+// how the elements are distributed; there are five. A GPU assigns each element to a thread
+// (runtime/backend/cuda/kernels.cu), a CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp).
+// Sums of floats never use atomics, so their order depends only on the form and the type of processor. The elements of
+// a kernel are independent of each other.
 
-/// Whether a kernel's arguments differ in each op of a kind, so that it cannot be part of a recurring batch: it then
-/// has using Varies = void;
+/// True if a kernel's arguments differ for each op of a kind, so that it cannot be part of a recurring batch. Such a
+/// kernel declares using Varies = void;
 template <class Kernel, class = void>
 constexpr bool kVaries = false;
 template <class Kernel>
@@ -21,13 +22,13 @@ constexpr bool kVaries<Kernel, typename Kernel::Varies> = true;
 /// Elements of a sequence. A kernel K has
 ///   std::int64_t count() const;
 ///   void operator()(std::int64_t i) const;
-/// If element i concerns only place i of some arrays, it may name these:
+/// If element i uses only index i of some arrays, the kernel may name these arrays:
 ///   template <class Visitor> void visitArrays(Visitor& visitor);    calls visitor.read(array), .write() or .change()
 /// A GPU then moves kAtOnce numbers of each array at a time.
 struct EachForm {};
 inline constexpr int kAtOnce = 8;
 
-/// Whether a kernel names its arrays.
+/// True if a kernel names its arrays.
 struct AnyVisitor;
 template <class Kernel, class = void>
 constexpr bool kNamesArrays = false;
@@ -38,14 +39,14 @@ constexpr bool kNamesArrays<Kernel, decltype(std::declval<Kernel&>().visitArrays
 ///   std::int64_t rows() const;
 ///   std::int64_t columns() const;
 ///   void operator()(std::int64_t row, std::int64_t column) const;
-/// It may name its arrays as in EachForm, if element (row, column) concerns only place row · columns() + column
-/// of these, place `column` of others, which are named with visitor.readOfColumn(array), and place `row` of others,
-/// named with visitor.readOfRow(array). An array that is nullptr instead of many zeros is named with
+/// It may name its arrays as in EachForm if element (row, column) uses only index row · columns() + column of these.
+/// Arrays used only at index `column` are named with visitor.readOfColumn(array), and arrays used only at index `row`
+/// with visitor.readOfRow(array). An array that may be nullptr, which stands for zeros, is named with
 /// visitor.readIfAny(array).
 struct GridForm {};
 
-/// Sums over each row in several passes, where a pass may use the totals of earlier ones, then a write of each element.
-/// A kernel K has
+/// Sums over each row in several passes, each of which may use the totals of earlier passes, then a write of each
+/// element. A kernel K has
 ///   std::int64_t rows() const;
 ///   std::int64_t terms(std::int64_t row) const;    number of terms of a sum
 ///   std::int64_t columns() const;                  number of elements written
@@ -63,15 +64,15 @@ struct GridForm {};
 struct RowForm {};
 inline constexpr int kLanes = 256;
 
-/// How a GPU distributes a row: it belongs to `lanes` threads, where lane l has the terms i with i / run % lanes = l. A
-/// lane adds its terms in ascending order, a warp adds the sums of its lanes in a butterfly, and the sums of the warps
-/// are added in order. All this only depends on the kernel's type and the length of its rows.
+/// The distribution of a row over GPU threads: it belongs to `lanes` threads, where lane l has the terms i with i / run
+/// % lanes = l. A lane adds its terms in ascending order, a warp adds the sums of its lanes in a butterfly, and the
+/// sums of the warps are added in order. All this depends only on the kernel's type and the length of its rows.
 struct RowLanes {
     int lanes;
     int run;
 };
 inline constexpr int kWarp = 32;
-inline constexpr int kRowWarps = 4; ///< for a row that is too long for one warp
+inline constexpr int kRowWarps = 4; ///< warps for a row that is too long for one warp
 inline constexpr int kRowRuns = 4;  ///< maximum number of runs of kAtOnce terms that a lane keeps in registers
 
 template <class Kernel>
@@ -96,13 +97,13 @@ RowLanes rowLanes(const Kernel& kernel) {
 ///   static Part combine(Part, Part);               commutative
 ///   Part part(std::int64_t row, std::int64_t column) const;
 ///   void finish(std::int64_t column, Part) const;
-/// and names the arrays of part() as in GridForm: a lane has kAtOnce columns.
+/// A kernel names the arrays of part() as in GridForm: a lane has kAtOnce columns.
 struct ColumnForm {};
 inline constexpr int kColumnLanes = 256;
 inline constexpr int kColumnWarpLanes = 16;
 
-/// Adds the rows of a matrix that belong to the same entry of a table, in row order. On a GPU a block owns an entry and
-/// some columns, and looks at every row once. A kernel K has
+/// Adds the rows of a matrix that belong to the same entry of a table, in row order. On a GPU each block handles one
+/// entry and some columns, and visits every row once. A kernel K has
 ///   std::int64_t entries() const;
 ///   std::int64_t columns() const;
 ///   std::int64_t rows() const;

@@ -54,7 +54,7 @@ struct NormaliseKernel {
     }
 };
 
-/// Normalisation and y = x̂ ∘ gain + bias in one kernel, bit-identical to one after the other.
+/// Normalisation and y = x̂ ∘ gain + bias in one kernel; the result is bit-identical to that of two separate kernels.
 template <class T>
 struct NormaliseAndScaleKernel : NormaliseKernel<T> {
     using State = typename NormaliseKernel<T>::State;
@@ -102,7 +102,8 @@ struct ScaleKernel {
     }
 };
 
-/// The gradient of the input, plus the gradient of the branch around the normalisation: input_grad = beside + …
+/// The gradient of the input, plus the gradient of the residual branch around the normalisation: input_grad = beside +
+/// …
 template <class T>
 struct NormGradientKernel {
     using Form = RowForm;
@@ -115,7 +116,7 @@ struct NormGradientKernel {
     std::int64_t tokens;
     std::int64_t width;
 
-    /// For the gradient times gain: its mean, and the mean of its product with x̂.
+    /// Sums for two means: of the gradient times gain, and of its product with x̂.
     struct Part {
         float mean;
         float along;

@@ -8,10 +8,10 @@
 
 namespace bubblescope::runtime {
 
-// T is float or Bf16, the storage of activations. All arithmetic is in float. Activations are row-major (a row per
-// token), weights column-major, as on the host.
+// T is float or Bf16, the storage of activations. All arithmetic is in float. Activations are row-major (one row per
+// token), weights are column-major, as on the host.
 
-/// values[i] = scale · a number in [-1, 1) of the sequence `base`. The values form runs whose starts in the sequence
+/// values[i] = scale · a number in [-1, 1) from the sequence `base`. The values form runs whose starts in the sequence
 /// are `stride` apart.
 struct UniformKernel {
     using Form = EachForm;
@@ -93,7 +93,7 @@ struct AddWithBiasKernel {
     }
 };
 
-/// to[row, to_column + c] += from[row, from_column + c] for `count` columns of matrices of different widths.
+/// to[row, to_column + c] += from[row, from_column + c] for `count` columns of two matrices of different widths.
 template <class T>
 struct AddColumnsKernel {
     using Form = GridForm;
@@ -138,7 +138,7 @@ struct GeluKernel {
     }
 };
 
-/// grad[i] *= the derivative at before[i].
+/// grad[i] *= the derivative of GELU at before[i].
 template <class T>
 struct GeluGradientKernel {
     using Form = EachForm;
@@ -161,11 +161,12 @@ struct GeluGradientKernel {
     }
 };
 
-/// One AdamW step (Loshchilov and Hutter 2019) on a run of values with equal decay; updates the rounded copy too.
+/// One AdamW step (Loshchilov and Hutter 2019) on a run of values with equal weight decay. Also updates the rounded
+/// copy.
 template <class T>
 struct AdamWKernel {
     using Form = EachForm;
-    using Varies = void; // the bias corrections do
+    using Varies = void; // because the bias corrections vary
     float* values;
     T* rounded; ///< rounded copy of the values; the values themselves if T is float
     const float* gradient_sum;
@@ -177,7 +178,7 @@ struct AdamWKernel {
     float beta2;
     float keep;  ///< 1 − learning rate · weight decay, or 1
     float rate;  ///< learning rate with the bias correction of the first moment
-    float scale; ///< bias correction of the root of the second moment
+    float scale; ///< bias correction of the square root of the second moment
     float epsilon;
 
     [[nodiscard]] std::int64_t count() const { return size; }
@@ -201,7 +202,7 @@ struct AdamWKernel {
     }
 };
 
-// Injected faults in device memory.
+// Faults injected into device memory.
 
 /// Flips one bit of one number; bit 0 is the lowest.
 template <class T>
@@ -217,7 +218,7 @@ struct FlipKernel {
     }
 };
 
-/// Flips the lowest bit of about half of the numbers, like another order of additions would.
+/// Flips the lowest bit of about half of the numbers, similar to a different order of additions.
 template <class T>
 struct DisturbKernel {
     using Form = EachForm;

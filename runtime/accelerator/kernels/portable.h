@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-// Code for GPUs and the host. nvcc compiles these headers too, so they keep to C++17 and include only each other and
-// C++17 headers.
+// Code for GPUs and the host. These headers are also compiled by nvcc, so they use only C++17 and include only each
+// other and C++17 headers.
 
 #ifdef __CUDACC__
 #define BUBBLESCOPE_PORTABLE __host__ __device__
@@ -46,9 +46,9 @@ BUBBLESCOPE_PORTABLE inline void store(float& to, float x) {
 
 BUBBLESCOPE_PORTABLE inline void store(Bf16& to, float x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    std::uint32_t pair = 0; // the instruction for two numbers is several times as fast as that for one
+    std::uint32_t pair = 0; // the instruction that converts two numbers is several times as fast as that for one
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0F), "f"(x));
-    to.bits = static_cast<std::uint16_t>(pair); // as below, except for the other bits of NaN
+    to.bits = static_cast<std::uint16_t>(pair); // same result as below, except for the other bits of NaN
 #else
     std::uint32_t bits = bitsOf(x);
     if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {
@@ -60,7 +60,7 @@ BUBBLESCOPE_PORTABLE inline void store(Bf16& to, float x) {
 #endif
 }
 
-/// Adds to an integer that other threads add to: the sum does not depend on their order.
+/// Adds to an integer that other threads also add to. The sum does not depend on the order of the additions.
 BUBBLESCOPE_PORTABLE inline void addAtomically(std::uint64_t* to, std::uint64_t value) {
 #ifdef __CUDA_ARCH__
     static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t), "atomicAdd() takes this type");

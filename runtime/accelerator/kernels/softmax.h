@@ -14,8 +14,8 @@ BUBBLESCOPE_PORTABLE inline float larger(float a, float b) {
     return a > b ? a : b;
 }
 
-/// Softmax with a causal mask. Rows are the queries of one head after the other, columns all tokens up to the last one
-/// of the slice; query q sees the first past + q + 1 of them. The other columns become 0.
+/// Softmax with a causal mask. Rows are the queries of one head after another. Columns are all tokens up to the last
+/// one of the slice; query q attends to the first past + q + 1 of them. The other columns are set to 0.
 template <class T>
 struct CausalSoftmaxKernel {
     using Form = RowForm;
@@ -34,7 +34,7 @@ struct CausalSoftmaxKernel {
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return heads * queries; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return keys; }
-    /// The number of tokens that the row's query sees.
+    /// The number of tokens that the row's query attends to.
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t terms(std::int64_t row) const {
         return keys - queries + row % queries + 1;
     }
@@ -59,7 +59,7 @@ struct CausalSoftmaxKernel {
     BUBBLESCOPE_PORTABLE void finish(std::int64_t /*row*/, const State& /*state*/) const {}
 };
 
-/// The gradient of the scores before scaling, in place of the weights. Masked columns have weight 0, so their gradient
+/// Replaces the weights with the gradient of the scores before scaling. Masked columns have weight 0, so their gradient
 /// is 0.
 template <class T>
 struct CausalSoftmaxGradientKernel {
@@ -93,8 +93,8 @@ struct CausalSoftmaxGradientKernel {
     BUBBLESCOPE_PORTABLE void finish(std::int64_t /*row*/, const State& /*state*/) const {}
 };
 
-/// Cross-entropy of a softmax over the columns: the loss of each row, and the gradient of `share` times the sum of
-/// losses.
+/// Cross-entropy of a softmax over the columns: computes the loss of each row, and the gradient of the sum of losses
+/// times `share`.
 template <class T>
 struct CrossEntropyKernel {
     using Form = RowForm;
@@ -139,7 +139,7 @@ struct CrossEntropyKernel {
     }
 };
 
-/// The sum of a piece's losses times `share`, in double precision. Has one row.
+/// The sum of a piece's losses times `share`, in double precision. The form has one row.
 struct LossKernel {
     using Form = RowForm;
     using Varies = void; // because each micro-batch has its own loss

@@ -20,7 +20,7 @@
 namespace bubblescope::runtime::cpu {
 namespace {
 
-// The forms of runtime/accelerator/kernels/forms.h as loops. The compiler may assume that elements of a kernel are
+// The forms of runtime/accelerator/kernels/forms.h as loops. The compiler may assume that a kernel's elements are
 // independent, and sums are split into kSums interleaved parts, so that both are vectorised.
 
 constexpr std::size_t kSums = 8;
@@ -106,7 +106,8 @@ void run(const Kernel& kernel, ColumnForm /*form*/) {
     }
 }
 
-/// Processes row after row. Terms of an entry are summed before the sum is added to its previous content, as on a GPU.
+/// Processes row after row. Terms of an entry are summed before the sum is added to the entry's previous content, as on
+/// a GPU.
 template <class Kernel>
 void run(const Kernel& kernel, TableForm /*form*/) {
     const std::int64_t columns = kernel.columns();

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-// The only file that uses Eigen, on one thread. Results only depend on values and shapes, so runs can be compared bit
+// The only file that uses Eigen, with one thread. Results depend only on values and shapes, so runs can be compared bit
 // by bit.
 
 namespace bubblescope::runtime::cpu {
@@ -58,7 +58,7 @@ void multiplyFloats(const Gemm& gemm) {
     }
 }
 
-/// A matrix of a batch as stored in memory, converted to float.
+/// One matrix of a batch as stored in memory, converted to float.
 std::vector<float> inFloat(const GemmMatrix& matrix, int batch, std::int64_t rows, std::int64_t columns) {
     const std::int64_t lines = matrix.transposed ? rows : columns;
     const std::int64_t length = matrix.transposed ? columns : rows;

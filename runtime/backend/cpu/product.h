@@ -4,7 +4,7 @@
 
 namespace bubblescope::runtime::cpu {
 
-/// Computes on the calling thread. Factors in float are not rounded: their result is in float.
+/// Computes the product on the calling thread. Float factors are not rounded, and their result must be float.
 void multiply(const Gemm& gemm);
 
 } // namespace bubblescope::runtime::cpu

@@ -3,7 +3,7 @@
 #include "runtime/backend/cuda/attention_tiles.h"
 
 // Fused attention as in FlashAttention-2 (Dao 2023): scores are computed tile by tile and never reach memory. Sums are
-// in the order of rows, so equal sizes give equal bits.
+// in row order, so equal sizes give equal bits.
 
 namespace bubblescope::runtime {
 namespace {
@@ -17,14 +17,14 @@ using QueriesDivision = Division<(kWidth > 64 ? 1 : 2), 32>;
 template <int kWidth>
 using KeysDivision = Division<1, 16>;
 
-/// Visits the rows from `begin` to `end`: calls take(tiles, row, first) for `kStep` rows at a time, which are those
-/// from `row` on in the tiles and from `first` on in the sequence. The first tiles have been fetched.
+/// Visits the rows from `begin` to `end`: calls take(tiles, row, first) for `kStep` rows at a time, which start at
+/// `row` in the tiles and at `first` in the sequence. The first tiles must have been fetched.
 template <int kWidth, int kStep, class Tiles, class Fetch, class Take>
 __device__ void passBy(Tiles (&tiles)[2], int begin, int end, const Fetch& fetch, const Take& take) {
     int now = 0;
     for (int first = begin; first < end; first += kPassing<kWidth>) {
         awaitCopies();
-        __syncthreads(); // the tiles are there, and those before them have been read
+        __syncthreads(); // the tiles have arrived, and the previous ones have been read
         if (first + kPassing<kWidth> < end) fetch(tiles[1 - now], first + kPassing<kWidth>);
         for (int row = 0; row < kPassing<kWidth>; row += kStep)
             take(tiles[now], row, first + row);
@@ -32,14 +32,14 @@ __device__ void passBy(Tiles (&tiles)[2], int begin, int end, const Fetch& fetch
     }
 }
 
-/// Keys and values that pass by a block of queries.
+/// Keys and values that a block of queries processes in turn.
 template <int kWidth>
 struct KeyTiles {
     TileOfRows<kWidth> keys;
     TileOfRows<kWidth> values;
 };
 
-/// Fetches those of a head from `first` on.
+/// Fetches the rows of a head, starting at `first`.
 template <class Attention>
 struct FetchKeys {
     const Attention& attention;
@@ -68,14 +68,14 @@ __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention atte
     const int end = smaller(static_cast<int>(sizes.seen), past + own.block + Divided::kBlockRows);
     const FetchKeys<FusedAttention> fetch{attention, headOf(attention.keys, sizes, own.pair),
                                           headOf(attention.values, sizes, own.pair), end, place};
-    fetch(shared[0], 0); // while the block's own rows are read
+    fetch(shared[0], 0); // while the block's own rows are being read
     unsigned queries[kStrips][kWidth / 16][4];
     takeLeft<kWidth>(queries, attention.queries, sizes, own, place);
 
     float sums[kStrips][kWidth / 8][4];
     clear(sums);
-    float largest[2 * kStrips]; // scores, not scaled: the scale is positive
-    float total[2 * kStrips];   // of the lane's columns
+    float largest[2 * kStrips]; // maximum of the unscaled scores, because the scale is positive
+    float total[2 * kStrips];   // sum over the lane's columns
     BUBBLESCOPE_UNROLL
     for (int eight = 0; eight < 2 * kStrips; ++eight) {
         largest[eight] = lowestFloat();
@@ -132,7 +132,8 @@ __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention atte
     writeRows<kWidth>(attention.output, sizes, own, sums, place, [&](int eight) { return inverse[eight]; });
 }
 
-/// The gradient of the queries; also the product of each row's output with its gradient, which the keys need.
+/// The gradient of the queries; also computes the product of each row's output with its gradient, which the gradient of
+/// the keys needs.
 template <int kWidth>
 __global__ void __launch_bounds__(kTileThreads) queriesGradientKernel(FusedAttentionGradient attention) {
     using Divided = QueriesDivision<kWidth>;
@@ -146,13 +147,13 @@ __global__ void __launch_bounds__(kTileThreads) queriesGradientKernel(FusedAtten
     const int end = smaller(static_cast<int>(sizes.seen), past + own.block + Divided::kBlockRows);
     const FetchKeys<FusedAttentionGradient> fetch{attention, headOf(attention.keys, sizes, own.pair),
                                                   headOf(attention.values, sizes, own.pair), end, place};
-    fetch(shared[0], 0); // while the block's own rows are read
+    fetch(shared[0], 0); // while the block's own rows are being read
     unsigned queries[kStrips][kWidth / 16][4];
     unsigned grads[kStrips][kWidth / 16][4];
     takeLeft<kWidth>(grads, attention.output_grad, sizes, own, place);
-    takeLeft<kWidth>(queries, attention.output, sizes, own, place); // for a moment
+    takeLeft<kWidth>(queries, attention.output, sizes, own, place); // used only here
     float along[2 * kStrips];
-    float logs[2 * kStrips]; // to base 2
+    float logs[2 * kStrips]; // in base 2
     BUBBLESCOPE_UNROLL
     for (int eight = 0; eight < 2 * kStrips; ++eight) {
         along[eight] = 0.0F;
@@ -204,13 +205,13 @@ __global__ void __launch_bounds__(kTileThreads) queriesGradientKernel(FusedAtten
     writeRows<kWidth>(attention.queries_grad, sizes, own, sums, place, [&](int) { return sizes.scale; });
 }
 
-/// The data of two neighbouring queries for the keys' gradient.
+/// The data of two neighbouring queries for the gradient of the keys.
 struct alignas(16) TwoQueries {
     float logs[2];
     float along[2];
 };
 
-/// The gradients of keys and values: a block has keys, and the queries that see them pass by.
+/// The gradients of keys and values: each block holds keys, and processes the queries that attend to them in turn.
 template <int kWidth, class T>
 __global__ void __launch_bounds__(kTileThreads)
     keysGradientKernel(FusedAttentionGradient attention, HeadRows<T> keys_grad, HeadRows<T> values_grad) {
@@ -227,7 +228,7 @@ __global__ void __launch_bounds__(kTileThreads)
     const OwnRows own(Divided{}, sizes, sizes.seen, false, place);
     const int past = static_cast<int>(sizes.seen - sizes.rows);
     const int end = static_cast<int>(sizes.rows);
-    // The first query that sees a key of the block, in whole tiles.
+    // The first query that attends to a key of the block, rounded down to whole tiles.
     const int begin = own.block > past ? (own.block - past) / kPassing<kWidth> * kPassing<kWidth> : 0;
     const Bf16* const queries = headOf(attention.queries, sizes, own.pair);
     const Bf16* const grads = headOf(attention.output_grad, sizes, own.pair);
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(kTileThreads)
         copyAhead<4>(&to.logs[place.thread % 2], logs + query, query < end);
         copyAhead<4>(&to.along[place.thread % 2], along + query, query < end);
     };
-    fetch(shared[0], begin); // while the block's own rows are read
+    fetch(shared[0], begin); // while the block's own rows are being read
     unsigned keys[kStrips][kWidth / 16][4];
     unsigned values[kStrips][kWidth / 16][4];
     takeLeft<kWidth>(keys, attention.keys, sizes, own, place);
@@ -262,7 +263,7 @@ __global__ void __launch_bounds__(kTileThreads)
         multiplyRows<kWidth>(weights_grad, values, rowOf(now.grads, row), place);
         if (hidden + Divided::kWarpRows > 1)
             hide(weights, place, [&](int own_row, int column) { return own_row + hidden <= column; });
-        // Queries beyond the end are zeros, and so are their gradients: they add nothing.
+        // Queries beyond the end are zero, and so are their gradients, so they add nothing.
         BUBBLESCOPE_UNROLL
         for (int n = 0; n < kStep / 8; ++n) {
             const TwoQueries& two = now.numbers[row / 2 + n * 4 + place.t];
@@ -295,7 +296,7 @@ void startTiles(void (*kernel)(Parameters...), std::int64_t blocks, cudaStream_t
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-/// The blocks of a launch for this many rows of each sequence.
+/// The blocks of a launch for this many rows per sequence.
 template <class OfKernel>
 std::int64_t blocksOf(const AttentionSizes& sizes, std::int64_t rows) {
     return sizes.pairs() * ((rows + OfKernel::kBlockRows - 1) / OfKernel::kBlockRows);

@@ -6,16 +6,17 @@
 
 #include <cuda_runtime_api.h>
 
-// Each of the four warps of a block has 16 rows of one head, or twice as many: two strips. The rows on the other side
-// are processed in tiles in shared memory; a warp takes some of them at a time. It multiplies 16 x 16 by 16 x 8
-// numbers at once. In such a product a lane has these places (PTX, matrix fragments of mma.m16n8k16), where g is lane /
-// 4 and t is lane % 4, and a word holds two neighbours:
+// Each of a block's four warps has 16 or 32 rows of one head: one or two strips. The rows on the other side are
+// processed in tiles in shared memory; a warp takes some of them at a time. It multiplies 16 x 16 by 16 x 8 numbers at
+// once. In such a product a lane holds the following elements (PTX, matrix fragments of mma.m16n8k16), where g is lane
+// / 4, t is lane % 4, and a word holds two neighbouring numbers:
 //
 //     left factor     words: (g, 2t) (g + 8, 2t) (g, 2t + 8) (g + 8, 2t + 8)    by row and inner index
 //     right factor    words: (2t, g) (2t + 8, g)                                by inner index and column
 //     product         floats: (g, 2t) (g, 2t + 1) (g + 8, 2t) (g + 8, 2t + 1)
 //
-// So two adjacent products, rounded, are the left factor of another one, and scores never leave their lane.
+// The results of two adjacent products, once rounded, are therefore the left factor of another product, and scores
+// never leave their lane.
 
 namespace bubblescope::runtime::tiles {
 
@@ -23,15 +24,16 @@ constexpr unsigned kWholeWarp = 0xFFFFFFFFU;
 constexpr int kTileWarps = 4;
 constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kStripRows = 16;
-constexpr float kLogOfE = 1.4426950408889634F; // to base 2, because powers of two cost less than those of e
+constexpr float kLogOfE = 1.4426950408889634F; // in base 2, because powers of two are cheaper than powers of e
 
 /// The number of rows processed at a time: as many as fit into shared memory and registers.
 template <int kWidth>
 constexpr int kPassing = kWidth > 64 ? 32 : 64;
 
-/// How a kernel divides its work: the strips of a warp, and the rows of the other side that a warp takes at a time.
-/// Data read from shared memory is multiplied with every strip, so two of them read half as much; if registers have no
-/// room for them, or for more rows at a time, there are fewer. Chosen by what was fastest on an H200.
+/// The division of a kernel's work: the number of strips per warp, and the rows of the other side that a warp takes at
+/// a time. Data read from shared memory is multiplied with every strip, so two strips halve the reads; if registers
+/// cannot hold two strips, or more rows at a time, there are fewer. The values are the fastest ones measured on an
+/// H200.
 template <int kStripsOfWarp, int kPassingStep>
 struct Division {
     static constexpr int kStrips = kStripsOfWarp;
@@ -40,7 +42,7 @@ struct Division {
     static constexpr int kStep = kPassingStep;
 };
 
-// Words of a row in shared memory are followed by four unused ones, so that the lanes of a warp read different banks.
+// Each row in shared memory is followed by four unused words, so that the lanes of a warp read from different banks.
 constexpr int kGap = 4;
 
 /// Rows of a tile as stored in memory: pairs of features.
@@ -50,7 +52,7 @@ struct alignas(16) TileOfRows {
     unsigned pairs[kPassing<kWidth> * kStride];
 };
 
-/// Two 16-bit numbers: read and written at once, whatever the type of the memory.
+/// Two 16-bit numbers that are read and written together, whatever the type of the memory.
 using TwoNumbers = unsigned __attribute__((may_alias));
 
 __device__ inline unsigned wordAt(const Bf16* from) {
@@ -72,7 +74,8 @@ __device__ inline unsigned pairOf(float low, float high) {
 #endif
 }
 
-/// 2^x, which is rounded to 16 bits afterwards: on GPUs the hardware's, within 2^-22 of it, and 0 if negligible.
+/// 2^x, which is rounded to 16 bits afterwards. GPUs use the hardware instruction, with an error within 2^-22, and
+/// return 0 for negligible results.
 __device__ inline float powerOfTwo(float x) {
 #ifdef __CUDA_ARCH__
     float power = 0;
@@ -83,7 +86,7 @@ __device__ inline float powerOfTwo(float x) {
 #endif
 }
 
-/// sum += left · right, for the places of the lane.
+/// sum += left · right, for the elements that the lane holds.
 __device__ inline void addProduct(float (&sum)[4], const unsigned (&left)[4], unsigned right, unsigned right_below) {
 #ifdef __CUDACC__
 #if __CUDA_ARCH__ >= 800
@@ -107,13 +110,13 @@ __device__ inline float sumOfRow(float value) {
     return value + fromNeighbour(value, 2);
 }
 
-/// Ignores NaN, which reaches the result through the sum of weights.
+/// Ignores NaN, which reaches the result through the sum of weights anyway.
 __device__ inline float largestOfRow(float value) {
     value = fmaxf(fromNeighbour(value, 1), value);
     return fmaxf(fromNeighbour(value, 2), value);
 }
 
-/// The place of a thread among the rows and features of its block.
+/// The rows and features of its block that a thread handles.
 struct TilePlace {
     int thread;
     int warp;
@@ -130,15 +133,15 @@ __device__ T* headOf(const HeadRows<T>& rows, const AttentionSizes& sizes, std::
     return rows.data + pair / sizes.heads * rows.sequence + pair % sizes.heads * sizes.width;
 }
 
-/// The rows of a block, and which of them belong to a warp. Rows of a sequence are counted by an int.
+/// The rows of a block, and which of them belong to a warp. Rows of a sequence are counted with an int.
 struct OwnRows {
     int pair;   ///< sequence and head
     int block;  ///< first row of the block
-    int first;  ///< of the warp
-    int inside; ///< number of existing rows from there on
+    int first;  ///< first row of the warp
+    int inside; ///< number of existing rows from `first` on
 
-    /// For `count` rows of a sequence. Blocks with most work, which are those of the last queries and of the first
-    /// keys, come first, for every head, so that no long one is left to the end of the launch.
+    /// For `count` rows of a sequence. For every head, the blocks with the most work come first (the last queries or
+    /// the first keys), so that no long block is left for the end of the launch.
     template <class OfKernel>
     __device__ OwnRows(OfKernel /*division*/, const AttentionSizes& sizes, std::int64_t count, bool last_first,
                        const TilePlace& place) {
@@ -151,7 +154,7 @@ struct OwnRows {
     }
 };
 
-/// The left factor of a warp: its rows, and zeros past the last row.
+/// The left factor of a warp: its rows, with zeros after the last row.
 template <int kWidth, int kStrips>
 __device__ void takeLeft(unsigned (&left)[kStrips][kWidth / 16][4], const HeadRows<const Bf16>& rows,
                          const AttentionSizes& sizes, const OwnRows& own, const TilePlace& place) {
@@ -167,13 +170,13 @@ __device__ void takeLeft(unsigned (&left)[kStrips][kWidth / 16][4], const HeadRo
     }
 }
 
-/// Copies some bytes to shared memory, or clears them there, while the thread continues: see awaitCopies().
+/// Starts to copy bytes to shared memory, or clears them there, while the thread continues: see awaitCopies().
 template <int kBytes>
 __device__ void copyAhead(void* to, const void* from, bool inside) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
     const int bytes = inside ? kBytes : 0;
-    if constexpr (kBytes == 16) { // bypasses the first-level cache: no other block of the processor reads the same data
+    if constexpr (kBytes == 16) { // bypasses the first-level cache: other blocks on the processor read other data
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(kBytes), "r"(bytes)
@@ -194,7 +197,7 @@ __device__ inline void awaitCopies() {
 #endif
 }
 
-/// Fills a tile with the rows of a head from `first` on, and with zeros from `end` on.
+/// Fills a tile with the rows of a head starting at `first`, and with zeros starting at `end`.
 template <int kWidth>
 __device__ void fill(TileOfRows<kWidth>& tile, const HeadRows<const Bf16>& rows, const Bf16* head, int first, int end,
                      const TilePlace& place) {
@@ -222,8 +225,8 @@ __device__ void clear(float (&sums)[kStrips][kCount][4]) {
 }
 
 #ifdef __CUDACC__
-/// Four matrices of 8 x 8 numbers in shared memory; the lanes 8i to 8i + 7 name the rows of matrix i. A lane gets the
-/// words (g, 2t) of each; transposed, the numbers (2t, g) and (2t + 1, g).
+/// Four matrices of 8 x 8 numbers in shared memory; lanes 8i to 8i + 7 pass the rows of matrix i. A lane receives the
+/// words (g, 2t) of each matrix or, if transposed, the numbers (2t, g) and (2t + 1, g).
 __device__ inline void readMatrices(unsigned (&words)[4], const unsigned* row) {
     const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -241,8 +244,8 @@ __device__ inline void readTurnedMatrices(unsigned (&words)[4], const unsigned* 
 }
 #endif
 
-/// The words of two adjacent right factors, whose columns are rows of `tile` from `column` on, at the inner indices
-/// from `inner` on. The part that depends on the lane is separate; the compiler knows the rest.
+/// The words of two adjacent right factors. Their columns are rows of `tile`, starting at `column`, and their inner
+/// indices start at `inner`. The part that depends on the lane is separate; the compiler knows the rest.
 template <int kWidth>
 __device__ void takeRight(unsigned (&words)[4], const unsigned* tile, int column, int inner, const TilePlace& place) {
     constexpr int kStride = TileOfRows<kWidth>::kStride;
@@ -256,7 +259,7 @@ __device__ void takeRight(unsigned (&words)[4], const unsigned* tile, int column
 #endif
 }
 
-/// As above, with features from `column` on as columns, and rows of the tile as inner indices.
+/// As above, but the columns are features, starting at `column`, and the inner indices are rows of the tile.
 template <int kWidth>
 __device__ void takeTurnedRight(unsigned (&words)[4], const unsigned* tile, int column, int inner,
                                 const TilePlace& place) {
@@ -347,7 +350,7 @@ __device__ inline void put(float* to, float low, float high) {
     to[1] = high;
 }
 
-/// Writes a warp's rows of sums, each times the factor of its index among the lane's rows.
+/// Writes a warp's rows of sums, each multiplied by the factor for its index among the lane's rows.
 template <int kWidth, int kStrips, class T, class Factor>
 __device__ void writeRows(const HeadRows<T>& rows, const AttentionSizes& sizes, const OwnRows& own,
                           const float (&sums)[kStrips][kWidth / 8][4], const TilePlace& place, const Factor& factor) {

@@ -15,7 +15,7 @@ inline void checkCuda(cudaError_t result, const char* what) {
     throw std::runtime_error(std::string("CUDA cannot ") + what + ": " + cudaGetErrorString(result));
 }
 
-/// The CUDA stream of a stream of the CUDA device.
+/// The CUDA stream behind a stream of the CUDA device.
 [[nodiscard]] cudaStream_t cudaStreamOf(Accelerator::Stream stream);
 
 } // namespace bubblescope::runtime

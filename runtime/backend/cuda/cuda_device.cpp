@@ -36,7 +36,7 @@ cudaEvent_t cuda(Accelerator::Event event) {
     return static_cast<CudaEvent*>(event)->event;
 }
 
-/// Interrupts the recording of a graph for an operation that cannot be part of one.
+/// Pauses the recording of a graph for an operation that cannot be part of one.
 class OutsideGraph {
 public:
     explicit OutsideGraph(Accelerator::Stream stream) : graphs_(static_cast<CudaStream*>(stream)->graphs) {
@@ -44,7 +44,7 @@ public:
     }
     OutsideGraph(const OutsideGraph&) = delete;
     OutsideGraph& operator=(const OutsideGraph&) = delete;
-    /// To be called if the operation succeeded.
+    /// Call it if the operation succeeded.
     void resume() {
         if (graphs_) graphs_->resume();
     }
@@ -55,7 +55,7 @@ private:
 
 class CudaDevice final : public Accelerator {
 public:
-    /// `share`: the processors for its streams; null = all.
+    /// `share` holds the processors for the device's streams; null = all processors.
     CudaDevice(int index, int capability, bool graphs, std::shared_ptr<ProcessorShare> share = nullptr)
         : index_(index), capability_(capability), fuses_attention_(capability >= kFusedCapability), graphs_(graphs),
           share_(std::move(share)) {
@@ -74,7 +74,7 @@ public:
         checkCuda(cudaGetDeviceProperties(&properties, index_), "query its properties");
         std::string text = "GPU";
         for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
-            // Groups of 4, 2, 2, 2 and 6 bytes, as in the driver's tools.
+            // Groups of 4, 2, 2, 2 and 6 bytes, as printed by the driver's tools.
             if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
             constexpr std::string_view kDigits = "0123456789abcdef";
             const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
@@ -103,7 +103,7 @@ public:
         return devices;
     }
     void leaveRoomFor(int blocks) override {
-        // Transfers are small next to products: at most a quarter of the processors is theirs.
+        // Transfers are small compared with products, so they get at most a quarter of the processors.
         products_.useProcessors(processors_ - std::min(blocks, processors_ / 4));
     }
 
@@ -288,7 +288,7 @@ private:
         }
     }
 
-    /// Throws if kernels do not run on a stream.
+    /// Throws an exception if kernels do not run on a stream.
     void tryStream() {
         void* const stamp = CudaDevice::allocate(sizeof(std::uint64_t));
         Stream stream = nullptr;
@@ -315,7 +315,8 @@ private:
 };
 
 /// The number of hardware queues that streams share. Work after a held stream in the same queue waits with it, and
-/// several ranks with three streams each need more than the default of 8. CUDA reads the variable when it starts.
+/// several ranks with three streams each need more than the default of 8 queues. CUDA reads the variable when it
+/// starts.
 void askForQueues() {
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }

@@ -15,8 +15,8 @@ struct GpuInfo {
     int capability = 0; ///< 90 for compute capability 9.0
     int processors = 0;
     std::int64_t memory = 0; ///< bytes
-    /// Dense bf16 products with float sums in operations per second, from the vendor's datasheet; nothing for other
-    /// GPUs.
+    /// Peak rate of dense bf16 products with float sums in operations per second, from the vendor's datasheet; nothing
+    /// for GPUs that are not listed.
     std::optional<double> peak_flops;
 };
 
@@ -25,7 +25,7 @@ struct GpuInfo {
 
 /// Error: Run, with CUDA's message, if there is no such GPU.
 [[nodiscard]] Result<GpuInfo> gpuInfo(int index);
-/// `graphs`: batches of work become CUDA graphs.
+/// `graphs`: turn batches of work into CUDA graphs.
 [[nodiscard]] Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs = false);
 
 } // namespace bubblescope::runtime

@@ -11,8 +11,8 @@
 #include <cuda.h>
 #endif
 
-// The driver's functions are found at run time and declared here, so that the program starts with an older driver or
-// without one, and so that tests can replace it.
+// The driver's functions are looked up at run time and declared here, so that the program starts with an older driver
+// or without one, and so that tests can replace them.
 
 namespace bubblescope::runtime {
 namespace {
@@ -82,7 +82,8 @@ Result<GreenCalls> findGreenCalls(const DriverFunctions& driver) {
     return calls;
 }
 
-/// The largest number of processors that the driver can divide into that many shares, without dividing them.
+/// The largest number of processors per share with which the driver could divide them into that many shares; does not
+/// divide them.
 std::optional<unsigned> largestShare(const GreenCalls& calls, const DeviceResource& all, unsigned shares) {
     for (unsigned each = all.processors / shares; each > 0; --each) {
         unsigned groups = 0;
@@ -109,7 +110,7 @@ void* ProcessorShare::makeStream(int priority) const {
 }
 
 DriverFunctions loadedDriver() {
-    // Loaded by CUDA's runtime already, so this only finds it.
+    // CUDA's runtime has already loaded it, so this only finds it.
     void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     return [driver](const char* name) { return driver == nullptr ? nullptr : ::dlsym(driver, name); };
 }

@@ -15,7 +15,7 @@ __global__ void eachKernel(Kernel kernel, std::int64_t count) {
         kernel(i);
 }
 
-/// As eachKernel, with kAtOnce elements for each thread.
+/// Like eachKernel, with kAtOnce elements per thread.
 template <class Kernel>
 __global__ void neighboursKernel(Kernel kernel, std::int64_t count) {
     const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x * kAtOnce;
@@ -36,7 +36,7 @@ __global__ void neighboursKernel(Kernel kernel, std::int64_t count) {
     }
 }
 
-/// A block has whole rows: no thread divides.
+/// A block handles whole rows, so no thread has to divide.
 template <class Kernel>
 __global__ void gridKernel(Kernel kernel, std::int64_t rows, std::int64_t columns) {
     for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
@@ -45,8 +45,8 @@ __global__ void gridKernel(Kernel kernel, std::int64_t rows, std::int64_t column
     }
 }
 
-/// As gridKernel. A warp has kAtOnce neighbouring columns per lane, of every kGridRows'th row from its own on and
-/// kRowsOfLane of them, so that data of columns is read only once.
+/// Like gridKernel, but each lane of a warp has kAtOnce neighbouring columns of kRowsOfLane rows that are kGridRows
+/// apart, so that per-column data is read only once.
 constexpr int kGridRows = 8;
 constexpr int kRowsOfLane = 4;
 template <class Kernel>
@@ -70,14 +70,14 @@ __global__ void __launch_bounds__(kWarp* kGridRows)
     }
 }
 
-/// A block has an entry and some of its columns, one for each thread. It looks at all rows once, kLanes at a time, and
-/// lists those of the entry in their order.
+/// A block handles one entry and some of its columns, one per thread. It visits all rows once, kLanes at a time, and
+/// lists those of the entry in order.
 template <class Kernel>
 __global__ void __launch_bounds__(kLanes) tableKernel(Kernel kernel, std::int64_t tiles) {
     __shared__ int listed[kLanes];
     __shared__ int counts[kLanes / kWarp];
     const int lane = static_cast<int>(threadIdx.x);
-    const unsigned below = (1U << (lane % kWarp)) - 1; // lanes of the warp before this one
+    const unsigned below = (1U << (lane % kWarp)) - 1; // lanes of the warp with a smaller number
     const std::int64_t entry = blockIdx.x / tiles;
     const std::int64_t column = blockIdx.x % tiles * kLanes + lane;
     const bool inside = column < kernel.columns();
@@ -118,7 +118,7 @@ __device__ Part fromLane(const Part& part, int distance) {
     return other;
 }
 
-/// A butterfly reduction in each of a block's warps, then over the warps.
+/// A butterfly reduction within each warp of a block, then over the warps.
 template <int kWarps, class Kernel>
 __device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part part) {
     using Part = typename Kernel::Part;
@@ -137,7 +137,7 @@ __device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part pa
     return total;
 }
 
-/// One block per row, whose elements are read in each pass.
+/// One block per row; each pass reads the row's elements.
 template <class Kernel>
 __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
     const auto row = static_cast<std::int64_t>(blockIdx.x);
@@ -158,13 +158,13 @@ __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
 
 constexpr int kHeldRowThreads = kRowWarps * kWarp;
 
-/// A lane's part of a row: runs of kAtOnce elements, in registers.
+/// A lane's part of a row: runs of kAtOnce elements, held in registers.
 struct HeldRow {
     std::int64_t row;
     std::int64_t columns;
     int lane;
     int lanes;
-    bool wide; ///< whether memory is accessed 16 bytes at a time
+    bool wide; ///< true if memory is accessed 16 bytes at a time
     NeighboursRoom runs[kRowRuns];
 
     __device__ HeldRow(std::int64_t at, std::int64_t width, int place, int places, bool by_16_bytes)
@@ -172,7 +172,7 @@ struct HeldRow {
 
     [[nodiscard]] __device__ std::int64_t column(int run) const { return (run * lanes + lane) * kAtOnce; }
 
-    /// Calls use(run) for the runs of the lane.
+    /// Calls use(run) for the lane's runs.
     template <class Use>
     __device__ void forRuns(const Use& use) const {
         BUBBLESCOPE_UNROLL
@@ -209,16 +209,16 @@ struct HeldRow {
     }
 };
 
-/// As rowKernel, with kWarps warps for a row, which read it once: see rowLanes().
+/// Like rowKernel, with kWarps warps per row, which read the row once: see rowLanes().
 template <int kWarps, class Kernel>
 __global__ void __launch_bounds__(kHeldRowThreads) heldRowKernel(Kernel kernel, bool wide) {
     constexpr int kRowLanes = kWarps * kWarp;
     const auto thread = static_cast<int>(threadIdx.x);
     const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * (kRowWarps / kWarps);
     HeldRow held(first_row + thread / kRowLanes, kernel.columns(), thread % kRowLanes, kRowLanes, wide);
-    if (held.row >= kernel.rows()) return; // with all lanes of the row
+    if (held.row >= kernel.rows()) return; // true for all lanes of the row
 
-    // Decided once, not for each load, so that all loads are under way together.
+    // Decided once instead of for each load, so that all loads are in flight together.
     if (wide) {
         held.fetch(kernel, true);
     } else {
@@ -232,13 +232,13 @@ __global__ void __launch_bounds__(kHeldRowThreads) heldRowKernel(Kernel kernel, 
     if (held.lane == 0) kernel.finish(held.row, state);
 }
 
-// A block of a ColumnForm has 16 columns: few, so that there are blocks for many processors, but even with 16-bit
-// numbers they fill the 32 bytes per row that are the smallest unit of a cache.
+// A block of a ColumnForm has 16 columns. This is few enough to give blocks to many processors, and even with 16-bit
+// numbers fills the 32 bytes per row that are a cache's smallest unit.
 constexpr int kStripLanes = kWarp / kColumnWarpLanes;
 constexpr int kStrip = kStripLanes * kAtOnce;
 constexpr int kColumnThreads = kColumnLanes * kStripLanes;
 
-/// Adds kRows rows, kColumnLanes apart, to a lane's sums of kAtOnce columns. All loads are under way together.
+/// Adds kRows rows, kColumnLanes apart, to a lane's sums of kAtOnce columns. All loads are in flight together.
 template <int kRows, class Kernel>
 __device__ void addRows(const Kernel& kernel, typename Kernel::Part (&sums)[kAtOnce], std::int64_t row,
                         std::int64_t column, bool wide) {

@@ -8,14 +8,14 @@
 namespace bubblescope::runtime {
 
 // Execution of the forms of runtime/accelerator/kernels/forms.h on a GPU. Launch errors are left for
-// cudaGetLastError(). Compiled by nvcc too.
+// cudaGetLastError(). Also compiled by nvcc.
 
 #define BUBBLESCOPE_LAUNCH(Kernel) void launchOnGpu(const Kernel& kernel, cudaStream_t stream);
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
-/// Loads the code of all kernels into the current context. Loading at the first launch would wait for whatever runs on
-/// the GPU then, such as a transfer whose peer has not arrived.
+/// Loads the code of all kernels into the current context. Loading at the first launch would wait for the work that is
+/// running on the GPU, such as a transfer whose peer has not arrived.
 [[nodiscard]] cudaError_t loadKernels();
 
 /// Writes the GPU's nanosecond timer.
@@ -23,10 +23,10 @@ void stampOnGpu(std::uint64_t* at, cudaStream_t stream);
 /// Keeps one thread polling that timer until `length` ns after the time in `since`.
 void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t stream);
 
-// Fused attention on a GPU of compute capability 8.0 or newer: one launch forward, two launches backward, whatever the
-// number of heads and sequences.
+// Fused attention on a GPU of compute capability 8.0 or newer: one launch for the forward and two for the backward,
+// regardless of the number of heads and sequences.
 
-/// The minimum compute capability with instructions to multiply 16-bit numbers that have the exponent of a float.
+/// The minimum compute capability with instructions that multiply bf16 numbers.
 constexpr int kFusedCapability = 80;
 
 void attendOnGpu(const FusedAttention& attention, cudaStream_t stream);
@@ -34,7 +34,7 @@ void attendOnGpu(const FusedAttention& attention, cudaStream_t stream);
 void queriesGradientOnGpu(const FusedAttentionGradient& attention, cudaStream_t stream);
 void keysGradientOnGpu(const FusedAttentionGradient& attention, cudaStream_t stream);
 
-/// Loads the code, as loadKernels() does.
+/// Loads the code of fused attention, like loadKernels().
 [[nodiscard]] cudaError_t loadAttention();
 
 } // namespace bubblescope::runtime

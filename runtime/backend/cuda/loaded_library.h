@@ -13,14 +13,14 @@ namespace bubblescope::runtime {
 class LoadedLibrary {
 public:
     /// Searches the path in the environment variable `variable`, the loader's paths, and the toolkit's location at
-    /// build time. Throws with `title`, the common name of the library.
+    /// build time. Throws an exception that names `title`, the common name of the library, if it is not found.
     LoadedLibrary(const char* title, const std::string& file, const char* variable) : title_(title) {
         std::vector<std::string> places;
         if (const char* const chosen = std::getenv(variable)) places.emplace_back(chosen);
         places.push_back(file);
         places.push_back(std::string(BUBBLESCOPE_CUDA_LIBRARIES "/") + file);
         for (const std::string& place : places) {
-            // RTLD_LOCAL: other code of this process may use another version.
+            // RTLD_LOCAL, because other code in this process may use another version.
             handle_ = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
             if (handle_ != nullptr) return;
         }

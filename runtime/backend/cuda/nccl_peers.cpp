@@ -17,11 +17,11 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// The functions of NCCL that are used. The library is loaded when ranks on GPUs are first connected and not linked:
-/// the program must start on machines without it.
+/// The functions of NCCL that are used here. The library is not linked but loaded when ranks on GPUs are first
+/// connected, because the program must start on machines without it.
 class NcclLibrary {
 public:
-    /// Throws if the library is not found. Loads it once per process.
+    /// Throws an exception if the library is not found. Loads it once per process.
     [[nodiscard]] static const NcclLibrary& get();
 
     decltype(&::ncclGetVersion) getVersion;
@@ -36,7 +36,7 @@ public:
     decltype(&::ncclSend) send;
     decltype(&::ncclRecv) receive;
 
-    /// Throws with NCCL's message. A call that is in progress is not an error.
+    /// Throws an exception with NCCL's message. A call that is still in progress is not an error.
     void check(ncclResult_t result, const char* what, ncclComm_t comm = nullptr) const;
 
 private:
@@ -72,16 +72,17 @@ void NcclLibrary::check(ncclResult_t result, const char* what, ncclComm_t comm) 
 }
 
 /// A receive occupies its blocks on the GPU until the message arrives. The blocks of all of a rank's links together
-/// must leave most of the GPU's processors to the computation.
+/// must leave most of the GPU's processors to computation.
 constexpr int kMaxBlocks = 2;
 
-/// Sends one byte each way that the communicator will be used, which loads NCCL's kernels and connects the peers.
+/// Sends one byte in each direction in which the communicator will be used, which loads NCCL's kernels and connects the
+/// peers.
 void exchangeFirst(const NcclLibrary& nccl, ncclComm_t comm, int rank, int size, bool one_way) {
     void* memory = nullptr;
     cudaStream_t stream = nullptr;
     checkCuda(cudaMalloc(&memory, static_cast<std::size_t>(size) + 1), "allocate memory");
     checkCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
-    auto* const bytes = static_cast<char*>(memory); // one to send, then one from each member
+    auto* const bytes = static_cast<char*>(memory); // one to send, followed by one from each member
     nccl.check(nccl.groupStart(), "begin a group");
     for (int peer = 0; peer < size; ++peer) {
         if (peer == rank) continue;
@@ -95,8 +96,8 @@ void exchangeFirst(const NcclLibrary& nccl, ncclComm_t comm, int rank, int size,
     checkCuda(cudaFree(memory), "free memory");
 }
 
-/// A communicator that a separate thread is joining: calls of a blocking communicator need no thread each, unlike those
-/// of a non-blocking one, but the first ones wait for the peers.
+/// A communicator that a separate thread is joining. Unlike a non-blocking communicator, a blocking one needs no thread
+/// for each call, but its first calls wait for the peers.
 class Joining {
 public:
     Joining(const NcclLibrary& nccl, const ncclUniqueId& id, int rank, int size, bool one_way)
@@ -122,7 +123,7 @@ public:
         error_ = std::move(error);
         over_ = true;
     }
-    /// The communicator, once; nullptr while it is being joined. Throws if that failed.
+    /// Returns the communicator once; nullptr while it is being joined. Throws an exception if joining failed.
     [[nodiscard]] ncclComm_t take() {
         const std::lock_guard lock(mutex_);
         if (over_ && comm_ == nullptr) throw std::runtime_error(error_);
@@ -135,7 +136,7 @@ public:
     }
 
 private:
-    /// From here on abandon() ends whatever the joining thread waits for.
+    /// From here on abandon() ends any wait of the joining thread.
     void keep(ncclComm_t comm) {
         const std::lock_guard lock(mutex_);
         comm_ = comm;
@@ -161,7 +162,7 @@ class NcclComm final : public PeerComm {
 public:
     NcclComm(const NcclLibrary& nccl, const ncclUniqueId& id, int rank, int size, bool one_way)
         : nccl_(nccl), joining_(std::make_shared<Joining>(nccl, id, rank, size, one_way)) {
-        // Detached: a peer that never comes keeps the thread, which must not keep the run.
+        // Detached: a peer that never arrives may keep the thread waiting, but must not keep the run waiting.
         std::thread([joining = joining_] { joining->run(); }).detach();
     }
     ~NcclComm() override { NcclComm::abort(); }
@@ -188,7 +189,7 @@ public:
         return state == ncclSuccess;
     }
 
-    // Even after a successful run: nothing is in progress then, and an orderly shutdown would need all peers.
+    // Used even after a successful run: nothing is in progress then, and an orderly shutdown would need all peers.
     void abort() noexcept override {
         if (joining_) joining_->abandon();
         joining_.reset();
@@ -197,7 +198,7 @@ public:
 
 private:
     const NcclLibrary& nccl_;
-    std::shared_ptr<Joining> joining_; ///< until it has joined
+    std::shared_ptr<Joining> joining_; ///< set until the communicator has been joined
     ncclComm_t comm_ = nullptr;
 };
 

@@ -8,12 +8,12 @@
 
 namespace bubblescope::runtime {
 
-// Access to kAtOnce neighbouring numbers of each array that a kernel names (see EachForm): they are moved between
-// memory and a thread's registers 16 bytes at a time, and the kernel computes in the registers. If an array is not
-// aligned for that, its numbers are moved one by one; the arithmetic is the same code either way, so the results are
-// bit-identical.
+// Access to kAtOnce neighbouring numbers of each array that a kernel names (see EachForm). They are moved between
+// memory and a thread's registers 16 bytes at a time, and the kernel computes on the registers. If an array is not
+// aligned for that, its numbers are moved one by one. The arithmetic uses the same code in both cases, so the results
+// are bit-identical.
 
-/// Whether all arrays can be accessed 16 bytes at a time.
+/// True if all arrays can be accessed 16 bytes at a time.
 struct ArraysAligned {
     bool all = true;
 
@@ -52,8 +52,8 @@ struct alignas(16) Neighbours {
     T values[kAtOnce];
 };
 
-/// As above as words, which is how they are moved: where different loads meet, the compiler would otherwise split every
-/// word into its 16-bit numbers.
+/// As above, but as words, which is how the numbers are moved: the compiler would otherwise split every word into its
+/// 16-bit numbers where different loads meet.
 template <class T>
 struct NeighboursWords {
     struct __attribute__((may_alias, aligned(16))) Access {
@@ -63,7 +63,7 @@ struct NeighboursWords {
     Access accesses[kAccesses];
 };
 
-/// The numbers from `from` on; 0 instead of those from number `count` on, which are not accessed.
+/// The numbers starting at `from`; numbers at or beyond `count` are 0 and are not accessed.
 template <class T>
 __device__ NeighboursWords<T> fetchNeighbours(const T* from, bool wide, int count = kAtOnce) {
     using Words = NeighboursWords<T>;
@@ -82,7 +82,7 @@ __device__ NeighboursWords<T> fetchNeighbours(const T* from, bool wide, int coun
     return result;
 }
 
-/// Room for neighbours of several arrays, which the compiler keeps in registers.
+/// Space for the neighbours in several arrays, which the compiler keeps in registers.
 struct NeighboursRoom {
     static constexpr int kArrays = 5;
     alignas(16) unsigned char bytes[kArrays][sizeof(Neighbours<float>)];
@@ -97,9 +97,9 @@ struct NeighboursRoom {
     }
 };
 
-/// Passes over a kernel's arrays: visitors of some of them take these functions for the others.
+/// Does nothing with a kernel's arrays: visitors that handle only some arrays inherit these functions for the others.
 struct PassOverArrays {
-    int used = 0; ///< place in the room
+    int used = 0; ///< next free place in the room
 
     template <class T>
     __device__ void read(T*& /*array*/) {
@@ -125,7 +125,7 @@ struct PassOverArrays {
     __device__ void readOfRow(T*& /*array*/) {}
 };
 
-/// Fills a room with the elements that a kernel reads, from place `at` of its arrays on.
+/// Fills a room with the elements that a kernel reads, starting at index `at` of its arrays.
 struct FetchElements : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t at;
@@ -151,7 +151,7 @@ struct FetchElements : PassOverArrays {
     }
 };
 
-/// Fills a room with the data that a kernel reads from columns, from `column` on.
+/// Fills a room with the per-column data that a kernel reads, starting at `column`.
 struct FetchColumns : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t column;
@@ -166,7 +166,7 @@ struct FetchColumns : PassOverArrays {
     }
 };
 
-/// Points a kernel's arrays to a room, so that place 0 is the room's first.
+/// Points a kernel's arrays to a room, so that index 0 is the room's first element.
 struct PointToRoom {
     NeighboursRoom& room;
     std::int64_t row = 0;
@@ -224,7 +224,7 @@ struct PutElements : PassOverArrays {
     }
 };
 
-/// The kernel with its arrays visited.
+/// A copy of the kernel with its arrays visited.
 template <class Kernel, class Visitor>
 __device__ Kernel visited(Kernel kernel, Visitor visitor) {
     kernel.visitArrays(visitor);

@@ -71,7 +71,7 @@ void OpGraphs::launch() {
     cudaGraphExec_t* const known = made_.find(key, calls_.arguments());
     if (known == nullptr) {
         cudaGraphExec_t& oldest = made_.add(key, calls_.arguments());
-        if (oldest != nullptr) (void)cudaGraphExecDestroy(oldest); // if it is queued, it still runs
+        if (oldest != nullptr) (void)cudaGraphExecDestroy(oldest); // if it is queued, it will still run
         oldest = nullptr;
         for (const auto& call : calls_.calls())
             call();
@@ -86,7 +86,7 @@ void OpGraphs::launch() {
 }
 
 cudaGraph_t OpGraphs::capture() {
-    // Memory may be allocated meanwhile, without an effect on the stream.
+    // Memory may be allocated during the capture, without an effect on the stream.
     checkCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "capture a graph");
     capturing_ = true;
     for (const auto& call : calls_.calls())

@@ -11,15 +11,15 @@
 
 namespace bubblescope::runtime {
 
-/// Turns batches of a stream's work into CUDA graphs, so that the many kernels of an op are submitted in one launch.
-/// The calls of a batch are kept until it ends. If the same calls were made before under its key, with the same
-/// addresses, their graph is launched; it is created when they occur for the second time. Calls that occur for the
-/// first time may never recur, as in steps with unique checks, so they are made one by one.
+/// Turns batches of work on a stream into CUDA graphs, so that the many kernels of an op are submitted in one launch.
+/// The calls of a batch are kept until it ends. If the same calls with the same addresses were made before under the
+/// same key, their graph is launched; it is created when they occur for the second time. Calls that occur for the first
+/// time are made one by one, because they may never recur, as in steps with unique checks.
 ///
 /// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
-/// between pause() and resume(), which splits the batch into several graphs. So does work whose arguments differ each
-/// time. Between begin() and end() only the thread that called begin() may use the stream; failures, such as calls of
-/// other threads, are exceptions.
+/// between pause() and resume(), which split the batch into several graphs. The same applies to work whose arguments
+/// differ each time. Between begin() and end() only the thread that called begin() may use the stream; failures, such
+/// as calls from other threads, are reported as exceptions.
 class OpGraphs {
 public:
     explicit OpGraphs(cudaStream_t stream) : stream_(stream) {}
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    /// Graphs per key: usually as many as a step has micro-batches, whose activations have different addresses.
+    /// Graphs per key: usually one for each micro-batch of a step, because their activations have different addresses.
     static constexpr std::size_t kGraphs = 64;
 
     /// Throws if another thread is recording a batch.

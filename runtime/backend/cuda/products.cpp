@@ -160,7 +160,7 @@ cublasLtMatmulAlgo_t Products::choose(const Gemm& gemm, const Setup& setup) cons
         aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, gemm.b, gemm.in);
         aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, gemm.result, gemm.out);
         aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, gemm.result, gemm.out);
-        // Sums within one block; otherwise parts that are added in a fixed order through the workspace.
+        // Prefers sums within one block; otherwise uses parts that are added in a fixed order through the workspace.
         for (const std::uint32_t reductions :
              {std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE}, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}}) {
             if (found > 0) break;
@@ -194,7 +194,7 @@ Products::Plans::~Plans() = default;
 std::unique_ptr<Products::Setup> Products::plan(const Gemm& gemm, const Key& key) {
     auto setup = std::make_unique<Setup>(lt_, gemm);
     setup->algorithm = algorithmFor(gemm, key, *setup);
-    // Set only now, because the algorithm, and so the result, must be the same as without transfers.
+    // Set only now, because the algorithm, and thus the result, must be the same as without transfers.
     if (const int processors = processors_; processors > 0) setup->useProcessors(processors);
     return setup;
 }

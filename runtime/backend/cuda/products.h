@@ -13,7 +13,7 @@
 
 namespace bubblescope::runtime {
 
-/// The functions of cuBLASLt that are used. The library is loaded when a GPU is first used and not linked, because
+/// The functions of cuBLASLt that are used here. The library is not linked but loaded when a GPU is first used, because
 /// loading takes 70 ms and 250 MB of memory, and the program must start on machines without it.
 class CublasLt {
 public:
@@ -44,8 +44,8 @@ private:
 };
 
 /// Matrix products on one GPU, bit-identical for equal shapes. The algorithm is chosen once per shape, among those that
-/// only need a fixed workspace and do not split sums between blocks; neither adding the product to its result nor the
-/// number of processors that it may use influences the choice.
+/// need only a fixed workspace and do not split sums between blocks. The choice does not depend on whether the product
+/// is added to its result, nor on the number of processors that it may use.
 class Products {
     class Setup;
     using Key =
@@ -61,8 +61,8 @@ public:
     Products& operator=(const Products&) = delete;
     ~Products();
 
-    /// The descriptions of products of one stream, by shape. Used by one thread at a time, so that ranks do not wait
-    /// for each other.
+    /// The cuBLASLt descriptions of products on one stream, by shape. Used by one thread at a time, so that ranks do
+    /// not wait for each other.
     class Plans {
     public:
         Plans();
@@ -75,9 +75,9 @@ public:
         std::map<Key, std::unique_ptr<Setup>> made_;
     };
 
-    /// The number of the GPU's processors that products occupy; by default all. Call it before the first product.
+    /// The number of the GPU's processors that products may occupy; all by default. Call it before the first product.
     void useProcessors(int processors) { processors_ = processors; }
-    /// `workspace`: kWorkspace bytes that only this stream uses. Thread-safe for different streams.
+    /// `workspace` has kWorkspace bytes that only this stream uses. Thread-safe for different streams.
     void multiply(const Gemm& gemm, Plans& plans, void* workspace, cudaStream_t stream);
 
 private:

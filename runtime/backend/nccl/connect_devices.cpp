@@ -25,21 +25,21 @@
 namespace bubblescope::runtime {
 
 /// Tensors between the devices of processes, over a PeerLibrary. A transfer is queued on a stream of its link, where it
-/// waits for the computation of the tensor; the receiver's compute stream waits for the transfer. The order of queueing
-/// follows from the plan of links, so no rank asks a peer before queueing.
+/// waits until the tensor has been computed; the receiver's compute stream waits for the transfer. The plan of links
+/// determines the order of queueing, so no rank has to ask a peer before it queues.
 ///
-/// A sent tensor keeps its memory until the transfer is done: no computation of a rank waits for a transfer to a peer.
-/// Because receives are queued at least up to the needed one, transfers cannot block a valid schedule.
+/// A sent tensor keeps its memory until the transfer is done, so no computation of a rank waits for a transfer to a
+/// peer. Because receives are queued at least up to the one needed, transfers cannot block a valid schedule.
 class DeviceDataChannel final : public DataChannel {
 public:
-    /// `ids` has one result of PeerLibrary::makeId() per link. Starts connecting; see connected().
+    /// `ids` has one result of PeerLibrary::makeId() per link. Starts to connect; see connected().
     DeviceDataChannel(LinkContext context, std::vector<PeerLink> links, std::vector<std::string> ids, Rank self);
     /// Stages that hold received tensors must have been destroyed.
     ~DeviceDataChannel() override;
 
-    /// True once all links of this rank are connected; must be called until then, before any other function.
+    /// True once all links of this rank are connected. Call it repeatedly until then, before any other function.
     [[nodiscard]] bool connected();
-    /// The link for which connected() waits: "the link from rank 0 to rank 1".
+    /// The link that connected() is waiting for: "the link from rank 0 to rank 1".
     [[nodiscard]] std::string waitsFor() const;
 
     void expect(std::span<const Expected> messages) override;
@@ -81,7 +81,7 @@ std::string nameOf(const PeerLink& link) {
     return fmt::format("the link between ranks {}", ranks);
 }
 
-/// Calls `work()`, which uses the library. Rethrows its exceptions with the link's name in front.
+/// Calls `work()`, which uses the library. Rethrows its exceptions with the link's name prepended.
 template <class Work>
 auto namingItsLink(const NcclChannel& end, const Work& work) {
     try {
@@ -100,12 +100,12 @@ DeviceDataChannel::DeviceDataChannel(LinkContext context, std::vector<PeerLink> 
 }
 
 DeviceDataChannel::~DeviceDataChannel() {
-    // Received tensors are in the links' memory, which a run that has ended early may still read.
+    // Received tensors are in the links' memory, which a run that has ended early may still be reading.
     try {
         context_.queue->bindThread();
         context_.queue->finish();
     } catch (const std::exception&) {
-        // The device has failed; nothing runs on it any more.
+        // The device has failed, so no work is running on it.
     }
     context_.queue->forgetOps();
     for (const auto& end : ends_)
@@ -114,7 +114,7 @@ DeviceDataChannel::~DeviceDataChannel() {
 }
 
 void DeviceDataChannel::joinNext() {
-    // Sequentially, in an order that all ranks share, so that no two wait for each other.
+    // Connects one link at a time, in an order shared by all ranks, so that no two ranks wait for each other.
     while (next_ < links_.size() && !std::ranges::count(links_[next_].members, self_))
         ++next_;
     if (next_ == links_.size()) return;
@@ -200,7 +200,7 @@ void DeviceDataChannel::abort() {
 
 namespace {
 
-/// Enough to keep a GPU busy while the host is delayed.
+/// Enough to keep a GPU busy if the host is delayed.
 constexpr std::size_t kOpsAhead = 16;
 
 struct JoinLimit {
@@ -208,7 +208,7 @@ struct JoinLimit {
     TimeNs timeout{0};
 };
 
-/// The root makes the ids of all links: they must come from a process that lives until all have connected.
+/// The root creates the ids of all links: they must come from a process that lives until all have connected.
 Result<std::vector<std::string>> idsOf(std::size_t links, PeerLibrary& library, ProcessTeam& team) {
     std::string all;
     Status made;
@@ -226,8 +226,8 @@ Result<std::vector<std::string>> idsOf(std::size_t links, PeerLibrary& library, 
     return ids;
 }
 
-/// The result of a rank's attempt to connect. A rank that fails makes the others wait, so its error explains more than
-/// their timeouts.
+/// The result of a rank's attempt to connect. If a rank fails, the others time out waiting for it, so its error
+/// explains more than theirs.
 struct Outcome {
     std::string error; ///< empty = connected
     bool timeout = false;
@@ -259,8 +259,8 @@ Outcome waitUntilConnected(DeviceDataChannel& data, const JoinLimit& limit, Rank
     return {};
 }
 
-/// Connects all links. All processes of the team, each of which is one rank, call it together. Error: Run, equal on all
-/// processes, if one of them could not connect.
+/// Connects all links. All processes of the team, each of which is one rank, call it together. Error: Run, the same on
+/// all processes, if one of them could not connect.
 Result<std::unique_ptr<DataChannel>> joinByLinks(const LinkContext& context, std::vector<PeerLink> links,
                                                  const JoinLimit& limit, ProcessTeam& team) {
     BUBBLESCOPE_ASSIGN(std::vector<std::string> ids, idsOf(links.size(), *context.library, team));
@@ -286,7 +286,7 @@ std::function<ArrayShape(const MessageKey&)> shapesOf(const PeerJob& job, Storag
             task.shard.size = job.mesh.tensor_ranks;
             return {flatLayout(job.model, task, alignment).size, 1, Storage::Float};
         }
-        const bool part = key.content == Content::Part; // `sequence` then counts sums
+        const bool part = key.content == Content::Part; // `sequence` then numbers sums
         const int slice = part ? 0 : key.sequence;
         const int length = job.model.sequence * (slice + 1) / slices - job.model.sequence * slice / slices;
         return {std::int64_t{job.model.batch} * length, std::int64_t{job.model.width},

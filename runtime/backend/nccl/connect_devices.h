@@ -7,9 +7,9 @@
 
 namespace bubblescope::runtime {
 
-/// Connects the devices of all processes of a team, each of which is one rank, by communicators of this library: see
-/// planLinks(). Errors: Usage if the slices of a sequence differ in length and ranks share stages; Run, equal on all
-/// processes, if one of them could not connect.
+/// Connects the devices of all processes of a team through communicators of this library, with one rank per process:
+/// see planLinks(). Errors: Usage if the slices of a sequence differ in length and ranks share stages; Run if a process
+/// could not connect. All processes return the same error.
 [[nodiscard]] DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library);
 
 } // namespace bubblescope::runtime

@@ -11,7 +11,7 @@ namespace {
 /// Number of receives that are queued before their messages are requested.
 constexpr std::size_t kAhead = 2;
 
-/// Makes a group end even if an exception is thrown.
+/// Ends a group even if an exception is thrown.
 class Group {
 public:
     explicit Group(PeerLibrary& library) : library_(library) { library_.beginGroup(); }
@@ -49,7 +49,7 @@ void NcclChannel::releaseTensors() noexcept {
     try {
         device().finish(stream_);
     } catch (const std::exception&) {
-        // The device has failed; nothing runs on it any more.
+        // The device has failed, so no work is running on it.
     }
     for (const Outgoing& out : outgoing_)
         device().destroy(out.done);

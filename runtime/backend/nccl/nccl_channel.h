@@ -14,7 +14,7 @@
 
 namespace bubblescope::runtime {
 
-/// The shape of the array of a message, which its receiver must know in advance.
+/// The shape of the array in a message, which the receiver must know in advance.
 struct ArrayShape {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
@@ -23,7 +23,7 @@ struct ArrayShape {
     [[nodiscard]] std::int64_t bytes() const { return rows * columns * bytesOf(storage); }
 };
 
-/// State that all channels of a rank share.
+/// State shared by all channels of a rank.
 struct LinkContext {
     std::shared_ptr<PeerLibrary> library;
     std::shared_ptr<RankQueue> queue;
@@ -31,8 +31,8 @@ struct LinkContext {
     bool paced = false; ///< records arrivals on the device, so that a latency can be added
 };
 
-/// A rank's end of one link: a communicator, its stream, and the messages to transfer. No call waits; each starts what
-/// can be started. Not thread-safe. Failures are exceptions.
+/// A rank's end of one link: a communicator, its stream, and the messages to transfer. No call waits; each call starts
+/// all transfers that can be started. Not thread-safe. Failures are reported as exceptions.
 class NcclChannel {
 public:
     NcclChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
@@ -48,11 +48,11 @@ public:
     /// A message that has arrived or whose transfer is queued; nothing if there is none yet.
     [[nodiscard]] virtual std::optional<Tensor> take(Rank from, const MessageKey& key);
     virtual void progress() = 0;
-    /// Whether anything is pending that needs progress().
+    /// True if a pending transfer needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
     void abort() noexcept { comm_->abort(); }
     /// Waits for the stream and releases all tensors. Call it on all ends before the first is destroyed: a tensor that
-    /// one end sends may be in another's memory, because ops pass on their inputs.
+    /// one end sends may be in another end's memory, because ops pass on their inputs.
     virtual void releaseTensors() noexcept;
 
 protected:
@@ -73,11 +73,11 @@ protected:
     /// Call it inside a group.
     void queueSend(const Tensor& tensor, Rank to);
     void queueReceive(const Incoming& incoming, Rank from);
-    /// Call it when the communicator is ready: records the arrival of the transfer.
+    /// Call it when the communicator is ready. Records the arrival of the transfer.
     [[nodiscard]] Tensor landed(Incoming incoming);
-    /// Call it when the communicator is ready: keeps a sent tensor until its transfer is done.
+    /// Call it when the communicator is ready. Keeps a sent tensor until its transfer is done.
     void sent(Tensor tensor);
-    /// Returns tensors whose transfers are done to the rank's thread, because this may be another thread.
+    /// Returns tensors whose transfers are done to the rank's thread; the caller may be another thread.
     void releaseSent();
     [[nodiscard]] bool sending() const { return !outgoing_.empty(); }
 
@@ -102,11 +102,11 @@ public:
 private:
     std::size_t given_ = 0; ///< number of messages so far
     std::deque<Tensor> waiting_;
-    std::optional<Tensor> issued_; ///< being submitted to the communicator
+    std::optional<Tensor> issued_; ///< currently being submitted to the communicator
 };
 
-/// Receives in the sender's order: some messages in advance, and always up to the requested one, so that a message that
-/// the rank needs is never blocked by one that it does not need yet.
+/// Receives in the sender's order: a few messages in advance, and always up to the requested one, so that a message
+/// that the rank needs is never blocked by one that it does not need yet.
 class ReceiveChannel final : public NcclChannel {
 public:
     ReceiveChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
@@ -128,7 +128,7 @@ private:
     std::optional<Incoming> issued_;
 };
 
-/// Exchanges all messages of a step at once, when this rank has everything that it sends.
+/// Exchanges all messages of a step at once, as soon as this rank has everything that it sends.
 class ExchangeChannel final : public NcclChannel {
 public:
     ExchangeChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);

@@ -16,34 +16,35 @@ public:
     PeerComm& operator=(const PeerComm&) = delete;
     virtual ~PeerComm() = default;
 
-    /// Queue a transfer to or from another member on the stream; only within a group of the library, on one stream at a
-    /// time, and only when the communicator is ready. The n-th send from one member to another matches the n-th receive
-    /// there, which must have the same size.
+    /// Queue a transfer to or from another member on the stream. Call them only within a group of the library, on one
+    /// stream at a time, and only when the communicator is ready. The n-th send from one member to another matches the
+    /// n-th receive there, which must have the same size.
     virtual void send(const void* from, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
     virtual void receive(void* to, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
 
-    /// Whether the last call has been carried out, so that another one, or other work for its stream, may follow.
-    /// Throws, with the library's message, once the communicator has failed here or at a peer.
+    /// True if the last call has been carried out, so that another call, or other work on its stream, may follow.
+    /// Throws, with the library's message, if the communicator has failed here or at a peer.
     [[nodiscard]] virtual bool ready() = 0;
 
-    /// Ends all pending transfers here, without asking the peers; streams that wait for them continue.
+    /// Ends all pending transfers here without involving the peers; streams that wait for them continue.
     virtual void abort() noexcept = 0;
 };
 
-/// The part of NCCL that is used: transfers between devices of several processes, queued on streams. Calls return at
-/// once; their work is done when PeerComm::ready() returns true. Tests replace it by an emulation with the same rules.
-/// Failures are exceptions.
+/// The NCCL functions used here: transfers between devices of several processes, queued on streams. Calls return
+/// immediately; their work is done when PeerComm::ready() returns true. Tests replace it with an emulation that follows
+/// the same rules. Failures are exceptions.
 class PeerLibrary {
 public:
     virtual ~PeerLibrary() = default;
 
     /// The common name of the library, with its version.
     [[nodiscard]] virtual std::string name() const = 0;
-    /// A new id for a communicator, made by one process and passed to all members.
+    /// A new id for a communicator, created by one process and passed to all members.
     [[nodiscard]] virtual std::string makeId() = 0;
-    /// Starts joining a communicator of `size` members, each with a different `rank`. It is ready when all have joined
-    /// and a first message has gone each way that will be used: from member 0 to member 1 if `one_way`, otherwise
-    /// between any two. So no later transfer loads code or sets up a connection while another one waits on the device.
+    /// Starts joining a communicator of `size` members, each with a different `rank`. The communicator is ready when
+    /// all have joined and a first message has been sent in each direction that will be used: from member 0 to member 1
+    /// if `one_way`, otherwise between any two members. Later transfers therefore never load code or set up a
+    /// connection while another one waits on the device.
     [[nodiscard]] virtual std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) = 0;
     /// The maximum number of blocks that a transfer occupies on the device until both ends have arrived.
     [[nodiscard]] virtual int blocksOfTransfer() const = 0;

@@ -20,26 +20,27 @@
 
 namespace bubblescope::runtime {
 
-/// Messages to one rank that were not taken yet. Thread-safe: any thread puts, the rank's thread takes.
+/// Messages to one rank that have not been taken yet. Thread-safe: any thread may put messages; only the rank's thread
+/// takes them.
 class Mailbox {
 public:
     /// Never waits. After abort() the message is discarded.
     void put(Rank from, const MessageKey& key, Message message);
 
-    /// Waits for the message; nothing when the run was aborted.
+    /// Waits for the message; returns nothing if the run was aborted.
     [[nodiscard]] std::optional<Taken> take(Rank from, const MessageKey& key);
 
     /// The time at which the message was sent, if it has arrived.
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key);
-    /// Whether the message has arrived and satisfies `is`.
+    /// True if the message has arrived and satisfies `is`.
     [[nodiscard]] bool arrived(Rank from, const MessageKey& key, const std::function<bool(const Message&)>& is);
 
     // Mail and messages have separate queues.
     void put(Mail mail);
-    /// The oldest mail; if there is none and `waits` is set, waits for some until the run is aborted.
+    /// The oldest mail. If there is none and `waits` is set, waits for mail until the run is aborted.
     [[nodiscard]] std::optional<Mail> takeMail(bool waits);
 
-    /// Wakes the waiting rank; later calls take nothing.
+    /// Wakes the waiting rank. Later calls return nothing.
     void abort();
 
 private:
@@ -52,15 +53,16 @@ private:
     bool aborted_ = false;
 };
 
-/// A reusable barrier for all ranks: each passes the time on its device clock and gets the latest of all. Thread-safe.
+/// A reusable barrier for all ranks: each passes the time on its device clock and receives the latest time of all.
+/// Thread-safe.
 class StepBarrier {
 public:
     explicit StepBarrier(int ranks) : ranks_(ranks) {}
 
-    /// Waits for all ranks; nothing when the run was aborted.
+    /// Waits for all ranks; returns nothing if the run was aborted.
     [[nodiscard]] std::optional<TimeNs> arriveAndWait(TimeNs time);
 
-    /// Wakes the waiting ranks; later calls do not wait.
+    /// Wakes the waiting ranks. Later calls do not wait.
     void abort();
 
 private:
@@ -69,8 +71,8 @@ private:
     int ranks_;
     int arrived_ = 0;
     std::uint64_t round_ = 0;
-    TimeNs latest_{TimeNs::min()}; ///< among the ranks that arrived in this round
-    TimeNs result_{0};             ///< of the previous round
+    TimeNs latest_{TimeNs::min()}; ///< latest time of the ranks that have arrived in this round
+    TimeNs result_{0};             ///< result of the previous round
     bool aborted_ = false;
 };
 
@@ -78,8 +80,8 @@ private:
 /// copied.
 class InProcessTransports {
 public:
-    /// With a timeout a thread checks periodically whether a rank hangs. `clock` must outlive the transport. `cores`:
-    /// how many the ranks share; 0 = those that the system lets this process use.
+    /// With a timeout, a thread checks periodically whether a rank hangs. `clock` must outlive the transport. `cores`
+    /// is the number of cores that the ranks share; 0 = those that the system lets this process use.
     InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout, int cores = 0);
     InProcessTransports(const InProcessTransports&) = delete;
     InProcessTransports& operator=(const InProcessTransports&) = delete;
@@ -96,7 +98,7 @@ private:
 
     HostClock& clock_;
     int cores_;
-    std::atomic<int> busy_{0};      ///< ranks, see Activity
+    std::atomic<int> busy_{0};      ///< number of busy ranks, see Activity
     std::deque<Mailbox> mailboxes_; ///< by rank
     StepBarrier barrier_;
     RunEnd end_;
@@ -106,7 +108,7 @@ private:
     std::mutex watch_mutex_;
     std::condition_variable watch_wake_;
     bool watch_stops_ = false;
-    std::thread watcher_; ///< last: it uses the members above
+    std::thread watcher_; ///< last, because it uses the members above
 };
 
 } // namespace bubblescope::runtime

@@ -15,12 +15,12 @@ static_assert(std::is_trivially_copyable_v<ControlMessage>);
 constexpr int kControlBytes = sizeof(ControlMessage);
 constexpr int kControlTag = 1;
 
-/// Precedes the numbers of a tensor. All processes of a job run the same program on machines of the same kind.
+/// Precedes the values of a tensor. All processes of a job run the same program on machines of the same kind.
 struct Header {
     std::int64_t sent = 0;
     std::int64_t rows = 0;
     std::int64_t columns = 0;
-    std::int64_t checked = 0; ///< whether the digests are valid
+    std::int64_t checked = 0; ///< true if the digests are valid
     MessageDigests digests;
 };
 
@@ -39,7 +39,7 @@ int byteCount(std::size_t bytes) {
     return static_cast<int>(bytes);
 }
 
-/// The other process may be gone: MPI must not be waited for, and must keep the memory that it may still use.
+/// The other process may have ended, so MPI must not be waited for, and must keep the memory that it may still use.
 template <class Buffer>
 void abandon(MPI_Request& request, Buffer buffer) {
     int complete = 0;
@@ -227,7 +227,7 @@ void MpiDataChannel::moveMail() {
         return complete != 0;
     };
     mail_out_.remove_if([&](MovingMail& mail) { return gone(mail, "send a message"); });
-    while (!mail_in_.empty() && gone(mail_in_.front(), "receive a message")) { // in order
+    while (!mail_in_.empty() && gone(mail_in_.front(), "receive a message")) { // in order of arrival
         MovingMail& first = mail_in_.front();
         Mail mail{first.from, std::move(first.bytes), {}};
         if (mail.bytes.size() < sizeof mail.times) throw std::length_error("a message without times");
@@ -255,8 +255,8 @@ std::optional<DataChannel::Arrived> MpiDataChannel::take(Rank from, const Messag
     const Label label = labelOf(from, key);
     const auto found = arrived_.find(label);
     if (found == arrived_.end()) return std::nullopt;
-    // A message that was faster than its receive is not waited for again. It is near the front: messages come as
-    // expected.
+    // A message that was probed before its receive was posted must not be expected again. It is near the front, because
+    // messages arrive in the expected order.
     if (const auto place = std::ranges::find(expected_, label); place != expected_.end()) expected_.erase(place);
     Arrived arrived{std::move(found->second.tensor), found->second.sent, found->second.digests};
     arrived_.erase(found);

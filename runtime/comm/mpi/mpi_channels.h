@@ -23,7 +23,7 @@
 
 namespace bubblescope::runtime {
 
-/// A duplicate of a communicator that returns its errors.
+/// A duplicate of a communicator that returns errors instead of aborting.
 class MpiComm {
 public:
     explicit MpiComm(MPI_Comm of) {
@@ -37,7 +37,7 @@ public:
     }
 
     [[nodiscard]] MPI_Comm get() const { return comm_; }
-    /// Call it when all processes are about to destroy it, because freeing a communicator involves all of them.
+    /// Call it when all processes are about to destroy the communicator, because freeing it involves all of them.
     void freeAtEnd() { free_ = true; }
 
 private:
@@ -54,7 +54,7 @@ public:
 
     [[nodiscard]] std::int64_t tagOf(const MessageKey& key) const {
         if (key.content == Content::Part) return partsFrom() + key.sequence;
-        // The gradient sum of a stage has no micro-batch, but one comes from each pipeline's copy.
+        // The gradient sum of a stage has no micro-batch, but there is one from the copy in each pipeline.
         const bool sum = key.content == Content::GradientSum;
         const int microbatch = sum ? key.producer.value % routes_ : key.microbatch.value;
         const std::int64_t piece = static_cast<std::int64_t>(microbatch) * slices_ + key.sequence;
@@ -62,7 +62,7 @@ public:
         return place * microbatches_ * slices_ + piece;
     }
 
-    /// The tag of mail, which is identified by its order.
+    /// The tag of mail; mail is identified by its order.
     [[nodiscard]] std::int64_t mailTag() const { return partsFrom() + kPartsUnderWay; }
     /// All tags are below this.
     [[nodiscard]] std::int64_t end() const { return mailTag() + 1; }
@@ -79,10 +79,10 @@ private:
     int routes_;
 };
 
-/// Control messages over MPI, small enough for MPI to send them without waiting for the receiver.
+/// Control messages over MPI. They are small enough for MPI to send them without waiting for the receiver.
 class MpiControlChannel final : public ControlChannel {
 public:
-    /// On a duplicate of `of`, which all its processes make together.
+    /// Uses a duplicate of `of`, which all its processes must create together.
     explicit MpiControlChannel(MPI_Comm of);
     ~MpiControlChannel() override;
 
@@ -102,23 +102,23 @@ private:
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-/// Tensors over MPI, from and to host memory. Buffers are kept until MPI has finished with them, and then reused. A
-/// receive is posted in advance if an earlier message of the same kind has shown the size, so from the second step on;
-/// before that a message is probed for. Only the next few receives are posted at a time, because each keeps a buffer
-/// until its message arrives. Times are not translated.
+/// Sends tensors over MPI, from and to host memory. Buffers are kept until MPI has finished with them, and then reused.
+/// A receive is posted in advance if an earlier message of the same kind has shown the size, that is, from the second
+/// step on; before that, messages are probed for. Only the next few receives are posted at a time, because each
+/// occupies a buffer until its message arrives. Times are not translated.
 class MpiDataChannel final : public DataChannel {
 public:
-    /// On a duplicate of `of`, which all its processes make together.
+    /// Uses a duplicate of `of`, which all its processes must create together.
     MpiDataChannel(MPI_Comm of, const TagPlan& tags);
     ~MpiDataChannel() override;
 
-    /// Posts receives for messages of known size: the first ones at once, the others when those have arrived.
+    /// Posts receives for messages of known size: the first ones immediately, the others when those have arrived.
     void expect(std::span<const Expected> messages) override;
     void send(Rank to, const MessageKey& key, Message message) override;
     void progress() override;
     [[nodiscard]] std::optional<Arrived> take(Rank from, const MessageKey& key) override;
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) const override;
-    /// An incoming message needs progress too, but the rank that waits for it calls progress().
+    /// Incoming messages need progress too, but the rank that waits for one calls progress().
     [[nodiscard]] bool busy() const override { return !sends_.empty() || !mail_out_.empty() || !mail_in_.empty(); }
     void closeTogether() override { comm_.freeAtEnd(); }
     [[nodiscard]] bool carriesMail() const override { return true; }
@@ -138,7 +138,7 @@ private:
         Buffer buffer;
     };
 
-    /// The times follow the bytes, so that the bytes need no copy.
+    /// The times follow the bytes, so that the bytes need not be copied.
     struct MovingMail {
         MPI_Request request = MPI_REQUEST_NULL;
         Rank from;
@@ -157,12 +157,12 @@ private:
     TagPlan tags_;
     std::list<Send> sends_;
     std::deque<Label> expected_;         ///< not posted yet
-    std::map<Label, Incoming> incoming_; ///< posted or found, not complete
+    std::map<Label, Incoming> incoming_; ///< posted or probed, not complete
     std::map<Label, Message> arrived_;
-    std::map<Label, std::size_t> sizes_; ///< of earlier messages with the same label
+    std::map<Label, std::size_t> sizes_; ///< sizes of earlier messages with the same label
     std::vector<Buffer> free_;
     std::list<MovingMail> mail_out_;
-    std::list<MovingMail> mail_in_; ///< found, not complete
+    std::list<MovingMail> mail_in_; ///< probed, not complete
     std::deque<Mail> mail_here_;
 };
 
@@ -170,16 +170,16 @@ struct MpiTransportConfig {
     TagPlan tags;
     HostClock& clock;
     TimeNs timeout{0}; ///< see Watchdog
-    /// Ranks with equal names share a clock. Empty = the system's, see systemClockName().
+    /// Ranks with equal names share a clock. Empty = the system's name, see systemClockName().
     std::string clock_name;
     std::shared_ptr<ActivityBoard> board{}; ///< see ProcessTransportConfig
 };
 
-/// Error: Run, if MPI allows calls from only one thread of a process.
+/// Error: Run, if MPI allows only one thread of a process to call it.
 [[nodiscard]] Status checkMpiThreads();
 
 /// The transport between the processes of an MPI job, which carries tensors and control messages. All processes of the
-/// communicator open it together. Error: Run if MPI does not have a required feature.
+/// communicator open it together. Error: Run if MPI lacks a required feature.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config);
 
 } // namespace bubblescope::runtime

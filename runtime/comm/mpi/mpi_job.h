@@ -10,15 +10,15 @@
 
 namespace bubblescope::runtime {
 
-// The interface of a run to MPI, without MPI's headers. In a build without MPI these return Usage errors.
+// A run's interface to MPI, without MPI's headers. In a build without MPI these functions return Usage errors.
 
-/// The transport between the processes of this MPI job, which open it together.
+/// Opens the transport between the processes of this MPI job, which must all call it.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiJobTransport(const Schedule& schedule,
                                                                             const DataPlan& plan, HostClock& clock,
                                                                             TimeNs timeout,
                                                                             std::shared_ptr<ActivityBoard> board);
 
-/// Only the control channel of this MPI job.
+/// Opens only the control channel of this MPI job.
 [[nodiscard]] Result<std::unique_ptr<ControlChannel>> openMpiJobControl();
 
 } // namespace bubblescope::runtime
