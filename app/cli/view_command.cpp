@@ -51,8 +51,8 @@ CommandResult open(const ViewArguments& options) {
 void addViewCommand(Command app, Action& action) {
     const Command command = app.addCommand("view", "Open traces in the desktop app");
     const auto options = std::make_shared<ViewArguments>();
-    command.examples({"view my-run", "view before after"});
-    command.addOption("FILES", options->files, "Trace files or folders");
+    command.examples({"view my-run", "view ssh://node1/home/me/my-run"});
+    command.addOption("FILES", options->files, "Trace files or folders; ssh://HOST/PATH for those of another machine");
     addNameOptions(command, options->recognise);
     command.onParsed([&action, options] { action = [options] { return open(*options); }; });
 }

@@ -77,6 +77,8 @@ void MenuBuilder::buildFile() {
         ->setObjectName(QStringLiteral("openFiles"));
     file->addAction(tr("Open &directory…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), &window_,
                     &MainWindow::chooseDirectory);
+    file->addAction(tr("Open over SS&H…"), &window_, [&window = window_] { window.openRemote(); })
+        ->setObjectName(QStringLiteral("openRemote"));
     addLive(*file);
     QMenu* recent = file->addMenu(tr("Open &recent"));
     QObject::connect(recent, &QMenu::aboutToShow, &window_,

@@ -20,6 +20,7 @@
 #include "app/gui/panels/unopened_panel.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/preferences_dialog.h"
+#include "app/gui/remote/remote_dialog.h"
 #include "app/gui/status_line.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/trace_exports.h"
@@ -338,6 +339,16 @@ void MainWindow::chooseRanks() {
         tabs_.reopen(taught);
     });
     dialog->open();
+}
+
+void MainWindow::openRemote(const QString& address) {
+    auto* const dialog = new RemoteDialog(preferences_.remember(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &RemoteDialog::fetched, this, &MainWindow::open);
+    if (address.isEmpty())
+        dialog->show();
+    else
+        dialog->openAddress(address);
 }
 
 void MainWindow::openPreferences() {

@@ -66,6 +66,8 @@ public:
     /// Actions of the menus and the welcome page that ask for more input, such as files.
     void chooseFiles();
     void chooseDirectory();
+    /// Traces on another machine; asks where, unless `address` says it.
+    void openRemote(const QString& address = {});
     /// Offers open tabs, recent runs, files and folders.
     void chooseComparison();
     void chooseRanks();

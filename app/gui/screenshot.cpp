@@ -6,6 +6,7 @@
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
 #include "app/gui/manual_window.h"
+#include "app/gui/remote/remote_trace.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/source/existing_results.h"
 
@@ -131,7 +132,14 @@ Status showAsAsked(MainWindow& window, const Options& options) {
 void openAsAsked(MainWindow& window, const Options& options) {
     if (options.live) return window.watch(*options.live);
     if (!options.demo.isEmpty()) return window.openDemo(options.demo);
-    window.open(options.files);
+    QStringList local;
+    for (const QString& file : options.files) {
+        if (RemoteAddress::matches(file))
+            window.openRemote(file);
+        else
+            local << file;
+    }
+    if (!local.isEmpty() || options.files.isEmpty()) window.open(local);
 }
 
 int takeScreenshot(MainWindow& window, const Options& options) {

@@ -199,7 +199,7 @@ private slots:
             return QStringLiteral("missing");
         };
         QCOMPARE(labelAt(300), QStringLiteral("30.0 ms · closed form 30.0 ms"));
-        QCOMPARE(labelAt(100), QStringLiteral("30.0 ms\nclosed form 30.0 ms"));
+        QCOMPARE(labelAt(150), QStringLiteral("30.0 ms\nclosed form 30.0 ms"));
         QCOMPARE(labelAt(60), QStringLiteral("30.0 ms"));
         QCOMPARE(labelAt(30), QString());
     }
