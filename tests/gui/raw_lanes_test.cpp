@@ -12,8 +12,12 @@
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
+#include <QAction>
+#include <QApplication>
+#include <QContextMenuEvent>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QSignalSpy>
 #include <QTest>
 #include <QThreadPool>
@@ -69,6 +73,47 @@ class RawLanesTest : public QObject {
     Q_OBJECT
 
 private slots:
+    /// A pinned track is shown once more at the top, whether its rank is unfolded or not, and stays there.
+    void tracksCanBePinned() {
+        RawSetup s;
+        const SessionPtr session = s.state.session();
+        const int last = static_cast<int>(session->lanes.lineCount()) - 1;
+        const RawLane& lane = session->raw.of(last).front();
+        const int before = s.view.rows().contentHeight();
+        RowChoice rows = s.state.rows();
+        rows.setTrackPinned(lane.track, true);
+        s.state.setRows(rows);
+        const RowLayout& layout = s.view.rows();
+        QCOMPARE(layout.row(0).tracks_of, last);
+        QCOMPARE(layout.rawCount(0), 1);
+        QCOMPARE(layout.rowOf(last), layout.rowCount() - 1); // still in its place
+        QCOMPARE(layout.rawCount(layout.rowOf(last)), 0);    // and folded
+        QVERIFY(layout.stickyHeight() >= RowLayout::kGroupHeight + RowLayout::kRawHeight);
+        // A slice in the pinned copy can be hit, and is drawn there.
+        const GeometryInput input = inputFor(*session, layout, session->window(0));
+        const auto shapes = buildRawShapes(input);
+        QVERIFY(!shapes.empty());
+        QCOMPARE(shapes.front().top, static_cast<double>(layout.rawTop(0, 0)));
+        const auto drawn = std::ranges::find_if(shapes.front().slices, [](const SliceShape& shape) {
+            return shape.slice != kNoId && shape.rect.width() > 4;
+        });
+        QVERIFY(drawn != shapes.front().slices.end());
+        const QPointF at = drawn->rect.center();
+        const ItemRef hit = rawHitTest(input, at.x(), at.y());
+        QCOMPARE(hit.kind, ItemKind::Slice);
+        QCOMPARE(session->lanes.lineOf(hit), last);
+        // The track's menu unpins it.
+        const QPoint name(20, kRulerHeight + layout.rawTop(0, 0) + 4);
+        QContextMenuEvent event(QContextMenuEvent::Mouse, name, s.view.viewport()->mapToGlobal(name));
+        QApplication::sendEvent(s.view.viewport(), &event);
+        auto* menu = s.view.findChild<QMenu*>(QStringLiteral("rowMenu"));
+        QVERIFY(menu != nullptr);
+        menu->findChild<QAction*>(QStringLiteral("pinTrack"))->trigger();
+        menu->close();
+        QVERIFY(s.state.rows().pinned_tracks.empty());
+        QCOMPARE(s.view.rows().contentHeight(), before);
+    }
+
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void everyRankHasItsOwnLanes() {

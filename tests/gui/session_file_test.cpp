@@ -39,6 +39,7 @@ SavedSession sampleSaved(const fs::path& folder) {
     rows.counters = true;
     rows.height = 54;
     rows.flat = {3, 9};
+    rows.pinned_tracks = {4, 8};
     one.taught.rules = rulesDocument({"mine", {{"vor {microbatch}", OpKind::Forward}}, RankSource::File, true});
     SavedTrace other;
     other.files = {"/traces/z.nsys-rep"};

@@ -75,6 +75,10 @@ bool RowChoice::flattens(TrackId track) const {
     return std::ranges::binary_search(flat, static_cast<int>(track));
 }
 
+bool RowChoice::pinsTrack(TrackId track) const {
+    return std::ranges::binary_search(pinned_tracks, static_cast<int>(track));
+}
+
 void RowChoice::setPinned(int line, bool on) {
     std::erase(pinned, line);
     if (on) pinned.push_back(line);
@@ -96,6 +100,10 @@ void RowChoice::setUnfolded(int line, bool on) {
 
 void RowChoice::setFlat(TrackId track, bool on) {
     setIn(flat, static_cast<int>(track), on);
+}
+
+void RowChoice::setTrackPinned(TrackId track, bool on) {
+    setIn(pinned_tracks, static_cast<int>(track), on);
 }
 
 void RowChoice::setFolded(int coordinate, bool on) {

@@ -42,11 +42,12 @@ struct RowChoice {
     std::vector<int> pinned; ///< at the top, in this order
     std::string filter;      ///< text for parseRowFilter(); an invalid one hides nothing
     RowOrder order = RowOrder::Rank;
-    std::vector<int> by_hand;      ///< lines from top to bottom; lines that are missing here follow
-    std::optional<MeshAxis> group; ///< if set, rows are grouped by this coordinate, each group below a header
-    std::vector<int> folded;       ///< coordinates of the collapsed groups
-    std::vector<int> unfolded;     ///< lines whose threads and streams are shown, ascending
-    std::vector<int> flat;         ///< tracks whose stacks take one row instead of one row per depth, ascending
+    std::vector<int> by_hand;       ///< lines from top to bottom; lines that are missing here follow
+    std::optional<MeshAxis> group;  ///< if set, rows are grouped by this coordinate, each group below a header
+    std::vector<int> folded;        ///< coordinates of the collapsed groups
+    std::vector<int> unfolded;      ///< lines whose threads and streams are shown, ascending
+    std::vector<int> flat;          ///< tracks whose stacks take one row instead of one row per depth, ascending
+    std::vector<int> pinned_tracks; ///< shown once more at the top, ascending
     std::array<bool, kLaneGroupCount> hidden{};
     bool counters = false;
     int height = 0; ///< height of the op band; 0 = automatic
@@ -55,9 +56,11 @@ struct RowChoice {
     [[nodiscard]] bool pins(int line) const;
     [[nodiscard]] bool unfolds(int line) const;
     [[nodiscard]] bool flattens(TrackId track) const;
+    [[nodiscard]] bool pinsTrack(TrackId track) const;
     void setPinned(int line, bool on);
     void setUnfolded(int line, bool on);
     void setFlat(TrackId track, bool on);
+    void setTrackPinned(TrackId track, bool on);
     void setFolded(int coordinate, bool on);
 
     friend bool operator==(const RowChoice&, const RowChoice&) = default;
@@ -90,7 +93,7 @@ struct RowFacts {
     double bubble = 0; ///< idle fraction of the step
 };
 
-/// A row of the timeline: a line, or the header of a group.
+/// A row of the timeline: a line, or the header of a group or of a line's pinned tracks.
 struct PlannedRow {
     int line = -1;  ///< −1 for a header
     int group = -1; ///< coordinate along RowChoice::group; −1 for pinned rows and without groups
@@ -98,6 +101,7 @@ struct PlannedRow {
     bool folded = false;
     bool pinned = false;
     std::vector<int> members = {}; ///< for a folded header: the lines of the group
+    int tracks_of = -1;            ///< for a header of pinned tracks: their line
 
     [[nodiscard]] bool header() const { return line < 0; }
     friend bool operator==(const PlannedRow&, const PlannedRow&) = default;

@@ -142,6 +142,8 @@ RowChoice rowsIn(const Place& place) {
         rows.setUnfolded(line, true);
     for (const int track : numbersIn(place.at("flat")))
         rows.setFlat(static_cast<TrackId>(track), true);
+    for (const int track : numbersIn(place.at("pinned_tracks")))
+        rows.setTrackPinned(static_cast<TrackId>(track), true);
     for (const Place& hidden : place.at("hidden").list())
         rows.hidden[hidden.choice(kLaneGroupNames)] = true;
     rows.counters = place.at("counters").flag();
@@ -193,6 +195,7 @@ SessionJson toJson(const RowChoice& rows) {
                      {"folded", rows.folded}, {"unfolded", rows.unfolded},      {"counters", rows.counters},
                      {"height", rows.height}, {"hidden", SessionJson::array()}, {"flat", rows.flat}};
     json["order"] = kRowOrderNames[static_cast<std::size_t>(rows.order)];
+    json["pinned_tracks"] = rows.pinned_tracks;
     if (rows.group) json["group"] = kMeshAxisNames[static_cast<std::size_t>(*rows.group)];
     for (std::size_t group = 0; group < kLaneGroupCount; ++group) {
         if (rows.hidden[group]) json["hidden"].push_back(kLaneGroupNames[group]);

@@ -47,15 +47,14 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
         layOps(lanes, rows, view_height);
     else
         layLineNames();
-    placeRawLanes();
+    raw_tops_ = topsOf(extras_.raw_lanes);
+    pinned_tops_ = topsOf(extras_.pinned_lanes);
     tops_.push_back(0);
     int pinned = 0;
     for (int row = 0; row < rowCount(); ++row) {
         const int counters = counterCount(row);
-        tops_.push_back(tops_.back() + (isHeader(row)
-                                            ? kGroupHeight
-                                            : row_height_ + rawHeight(row) +
-                                                  (counters > 0 ? counters * kCounterPitch + kLaneMargin : 0)));
+        tops_.push_back(tops_.back() + headHeight(row) + rawHeight(row) +
+                        (counters > 0 ? counters * kCounterPitch + kLaneMargin : 0));
         if (plan_[static_cast<std::size_t>(row)].pinned) pinned = tops_.back();
     }
     if (pinned <= view_height - kMinFreeHeight) sticky_ = pinned;
@@ -88,22 +87,28 @@ int RowLayout::rowOf(int line) const {
     return line >= 0 && at < row_of_line_.size() ? row_of_line_[at] : -1;
 }
 
-void RowLayout::placeRawLanes() {
-    raw_tops_.resize(extras_.raw_lanes.size());
-    for (std::size_t line = 0; line < raw_tops_.size(); ++line) {
-        raw_tops_[line].push_back(0);
-        for (const RowExtras::RawShown& lane : extras_.raw_lanes[line])
-            raw_tops_[line].push_back(raw_tops_[line].back() + kRawPitch + (lane.rows - 1) * kDepthPitch);
+RowLayout::Tops RowLayout::topsOf(const std::vector<std::vector<RowExtras::RawShown>>& lines) {
+    Tops tops(lines.size());
+    for (std::size_t line = 0; line < tops.size(); ++line) {
+        tops[line].push_back(0);
+        for (const RowExtras::RawShown& lane : lines[line])
+            tops[line].push_back(tops[line].back() + kRawPitch + (lane.rows - 1) * kDepthPitch);
     }
+    return tops;
+}
+
+/// Requires raw lanes.
+const std::vector<int>& RowLayout::rawTops(int row) const {
+    return (isHeader(row) ? pinned_tops_ : raw_tops_)[static_cast<std::size_t>(rawLineAt(row))];
 }
 
 int RowLayout::rawHeight(int row) const {
-    return rawCount(row) > 0 ? raw_tops_[static_cast<std::size_t>(lineAt(row))].back() + kLaneMargin : 0;
+    return rawCount(row) > 0 ? rawTops(row).back() + kLaneMargin : 0;
 }
 
 int RowLayout::rawTop(int row, int lane, int depth) const {
-    const int within = lane == 0 ? 0 : raw_tops_[static_cast<std::size_t>(lineAt(row))][static_cast<std::size_t>(lane)];
-    return rowTop(row) + row_height_ + within + depth * kDepthPitch;
+    const int within = lane == 0 ? 0 : rawTops(row)[static_cast<std::size_t>(lane)];
+    return rowTop(row) + headHeight(row) + within + depth * kDepthPitch;
 }
 
 int RowLayout::counterCount(int row) const {
@@ -156,9 +161,10 @@ int RowLayout::otherHeight(int direction) const {
 
 const std::vector<RowExtras::RawShown>& RowLayout::rawShown(int row) const {
     static const std::vector<RowExtras::RawShown> none;
-    if (row < 0 || row >= rowCount() || isHeader(row)) return none;
-    const auto at = static_cast<std::size_t>(lineAt(row));
-    return at < extras_.raw_lanes.size() ? extras_.raw_lanes[at] : none;
+    if (row < 0 || row >= rowCount() || rawLineAt(row) < 0) return none;
+    const auto& lines = isHeader(row) ? extras_.pinned_lanes : extras_.raw_lanes;
+    const auto at = static_cast<std::size_t>(rawLineAt(row));
+    return at < lines.size() ? lines[at] : none;
 }
 
 int RowLayout::rowAt(int y) const {
@@ -179,7 +185,7 @@ std::optional<LaneBand> RowLayout::bandAt(int y) const {
 std::optional<RowLayout::RawPlace> RowLayout::rawAt(int y) const {
     const int row = rowAt(y);
     if (rawCount(row) == 0 || y < rawTop(row, 0)) return std::nullopt;
-    const std::vector<int>& tops = raw_tops_[static_cast<std::size_t>(lineAt(row))];
+    const std::vector<int>& tops = rawTops(row);
     const auto lane = static_cast<int>(std::ranges::upper_bound(tops, y - rawTop(row, 0)) - tops.begin()) - 1;
     if (lane >= rawCount(row)) return std::nullopt;
     const int depth = (y - rawTop(row, lane)) / kDepthPitch;

@@ -34,12 +34,13 @@ struct RowExtras {
         int lane = 0; ///< its index among the line's raw lanes
         int rows = 1; ///< one for each depth of its stacks, or one for all depths
     };
-    bool reference = false;                         ///< true if there is a band for the reference below the ops
-    std::vector<std::vector<RawShown>> raw_lanes{}; ///< per line; lines without an entry are folded
-    std::vector<int> counters{};                    ///< number of counters per line; not in compact rows
-    int height = 0;                                 ///< requested height of the op band; 0 = automatic
-    bool transfers = true;                          ///< true if there are bands for transfers
-    std::optional<std::vector<PlannedRow>> rows{};  ///< if empty, all lines in order
+    bool reference = false;                            ///< true if there is a band for the reference below the ops
+    std::vector<std::vector<RawShown>> raw_lanes{};    ///< per line; lines without an entry are folded
+    std::vector<std::vector<RawShown>> pinned_lanes{}; ///< per line: lanes that PlannedRow::tracks_of shows
+    std::vector<int> counters{};                       ///< number of counters per line; not in compact rows
+    int height = 0;                                    ///< requested height of the op band; 0 = automatic
+    bool transfers = true;                             ///< true if there are bands for transfers
+    std::optional<std::vector<PlannedRow>> rows{};     ///< if empty, all lines in order
 };
 
 /// Positions of rows and lanes, in logical pixels from the top of the first row. Rows grow to fill the view, up to a
@@ -69,6 +70,10 @@ public:
     [[nodiscard]] bool isHeader(int row) const { return plan_[static_cast<std::size_t>(row)].header(); }
     /// −1 for a header.
     [[nodiscard]] int lineAt(int row) const { return plan_[static_cast<std::size_t>(row)].line; }
+    /// The line whose raw lanes a row shows: also of a header of pinned tracks.
+    [[nodiscard]] int rawLineAt(int row) const {
+        return this->row(row).tracks_of >= 0 ? this->row(row).tracks_of : lineAt(row);
+    }
     /// The row of a line; −1 if it is not shown.
     [[nodiscard]] int rowOf(int line) const;
     /// Height of the pinned rows; 0 if there are too many to stay in place.
@@ -111,8 +116,10 @@ public:
 
 private:
     [[nodiscard]] const std::vector<RowExtras::RawShown>& rawShown(int row) const;
+    [[nodiscard]] const std::vector<int>& rawTops(int row) const;
     [[nodiscard]] int rawHeight(int row) const;
-    void placeRawLanes();
+    /// Of what is above the raw lanes of a row.
+    [[nodiscard]] int headHeight(int row) const { return isHeader(row) ? kGroupHeight : row_height_; }
     void layOps(const Lanes& lanes, int rows, int view_height);
     void layCompactRows(int height);
     void layLineNames();
@@ -126,8 +133,11 @@ private:
     std::vector<LaneBand> bands_;
     LaneBand reference_;
     RowExtras extras_;
-    std::vector<std::vector<int>> raw_tops_; ///< by line: tops of its raw lanes and their end, below the ops
-    std::vector<int> tops_;                  ///< top of each row, and the end of the last one
+    using Tops = std::vector<std::vector<int>>;
+    [[nodiscard]] static Tops topsOf(const std::vector<std::vector<RowExtras::RawShown>>& lines);
+    Tops raw_tops_;         ///< by line: of its raw lanes and their end, from the bottom of the ops
+    Tops pinned_tops_;      ///< the same way of its pinned tracks
+    std::vector<int> tops_; ///< top of each row, and the end of the last one
 };
 
 /// A rectangle to draw, in logical pixels of the plot (x from the plot's left edge, y from the top of the visible

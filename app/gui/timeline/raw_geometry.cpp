@@ -129,10 +129,11 @@ constexpr int kMaxInset = 3; ///< levels
 
 class RawRows::Reader {
 public:
-    Reader(const GeometryInput& input, int line, const RawLane& lane, int depth, int rows, double top)
+    /// `key`: of the line among those that are kept.
+    Reader(const GeometryInput& input, int key, const RawLane& lane, int depth, int rows, double top)
         : in_(&input), row_(input.session.raw.row(lane, depth, rows)), top_(top),
           own_(lane.toLaneTime(input.scale.range)),
-          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track, rows > 1 ? depth : SliceRow::kAll)
+          columns_(input.columns != nullptr ? &input.columns->of(key, lane.track, rows > 1 ? depth : SliceRow::kAll)
                                             : nullptr) {}
 
     /// Reads the trace for the row's pixels, and appends them to `out` unless the row shows slices. Any thread.
@@ -189,12 +190,13 @@ RawRows::RawRows(const GeometryInput& input) {
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
-            const int line = input.rows.lineAt(row);
+            const int line = input.rows.rawLineAt(row);
+            const int key = input.rows.isHeader(row) ? -1 - line : line; // a pinned track is read beside its original
             const int rows = input.rows.rawRows(row, lane);
             for (int depth = 0; depth < rows; ++depth) {
                 const double top = input.rows.rawTop(row, lane, depth) - input.scroll_y;
                 if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
-                lanes_.emplace_back(input, line, input.session.raw.of(line)[place], depth, rows, top);
+                lanes_.emplace_back(input, key, input.session.raw.of(line)[place], depth, rows, top);
             }
         }
         ends_.push_back(lanes_.size());
@@ -241,7 +243,7 @@ std::vector<LaneShapes> buildRawShapes(const GeometryInput& input) {
 ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack) {
     const auto place = input.rows.rawAt(static_cast<int>(std::floor(y)) + input.scroll_y);
     if (!place || !input.session.raw.any()) return {};
-    const int line = input.rows.lineAt(place->row);
+    const int line = input.rows.rawLineAt(place->row);
     const RawLane& lane =
         input.session.raw.of(line)[static_cast<std::size_t>(input.rows.rawLane(place->row, place->lane))];
     const TimeNs reach = input.scale.perPixel(slack);
@@ -289,8 +291,8 @@ std::vector<LanePlace> lanesInSight(const GeometryInput& input) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
             const double height = (input.rows.rawRows(row, lane) - 1) * RowLayout::kDepthPitch + RowLayout::kRawHeight;
             if (top >= input.height || top + height <= 0) continue;
-            const RawLane& of =
-                input.session.raw.of(input.rows.lineAt(row))[static_cast<std::size_t>(input.rows.rawLane(row, lane))];
+            const RawLane& of = input.session.raw.of(
+                input.rows.rawLineAt(row))[static_cast<std::size_t>(input.rows.rawLane(row, lane))];
             out.push_back({of, {of.toLaneTime(input.scale.range), input.scale.width}, top, height});
         }
     }

@@ -97,7 +97,7 @@ std::vector<RowPainter::Lines> RowPainter::divided() const {
     for (int row = rows.rowAt(f_.geometry.scroll_y); row >= 0 && row < rows.rowCount(); ++row) {
         const int top = rows.rowTop(row) - f_.geometry.scroll_y;
         if (top >= height) break;
-        if (rows.isHeader(row)) continue;
+        if (rows.isHeader(row) && rows.rawCount(row) == 0) continue;
         addUntil(top);
         out.push_back({done, std::min(height, top + rows.heightOf(row)), row});
         done = out.back().end;

@@ -248,24 +248,27 @@ constexpr int kPinWidth = 3;
 /// Group headers, across names and plot.
 void TimelinePainter::paintGroups() {
     const RowLayout& rows = f_.geometry.rows;
-    if (!f_.group) return;
     p_.save();
     p_.setClipRect(QRect(0, kRulerHeight, f_.plot.right() + 1, f_.plot.height()));
     p_.setFont(bold_);
     for (int row = 0; row < rows.rowCount(); ++row) {
         if (!rows.isHeader(row)) continue;
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
-        const QRect area(0, top, f_.plot.right() + 1, rows.heightOf(row));
+        const bool of_tracks = rows.row(row).tracks_of >= 0;
+        if (!of_tracks && !f_.group) continue;
+        const QRect area(0, top, f_.plot.right() + 1, RowLayout::kGroupHeight);
         if (area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
         p_.fillRect(area, f_.theme.header);
         p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
-        if (f_.controls())
+        if (f_.controls() && !of_tracks)
             drawFold(p_, f_.theme, !rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
         p_.setPen(f_.theme.text);
         QRect name = area.adjusted(kGroupNameLeft, 0, -8, -1);
         if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // the group's strip is to the right
+        const QString text =
+            of_tracks ? lineName(f_.session, rows.row(row).tracks_of) : groupName(rows.row(row), *f_.group);
         p_.drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
-                    QFontMetrics(bold_).elidedText(groupName(rows.row(row), *f_.group), Qt::ElideRight, name.width()));
+                    QFontMetrics(bold_).elidedText(text, Qt::ElideRight, name.width()));
     }
     p_.restore();
 }

@@ -136,9 +136,16 @@ RowExtras TimelineView::extras() const {
         return choice.hides(lane.device ? LaneGroup::Kernels : LaneGroup::Threads) ||
                (filter.ok() && !filter.value().acceptsTrack(lane.name()));
     };
+    std::vector<PlannedRow> pinned;
     for (int line = 0; line < static_cast<int>(session.lanes.lineCount()); ++line) {
         auto& shown = extras.raw_lanes.emplace_back();
+        auto& above = extras.pinned_lanes.emplace_back();
         const auto& lanes = session.raw.of(line);
+        for (std::size_t lane = 0; !choice.pinned_tracks.empty() && lane < lanes.size(); ++lane) {
+            if (choice.pinsTrack(lanes[lane].track))
+                above.push_back({static_cast<int>(lane), choice.flattens(lanes[lane].track) ? 1 : lanes[lane].depth});
+        }
+        if (!above.empty()) pinned.push_back({.pinned = true, .tracks_of = line});
         for (std::size_t lane = 0; choice.unfolds(line) && lane < lanes.size(); ++lane) {
             if (!hides(lanes[lane]))
                 shown.push_back({static_cast<int>(lane), choice.flattens(lanes[lane].track) ? 1 : lanes[lane].depth});
@@ -147,6 +154,7 @@ RowExtras TimelineView::extras() const {
         const bool counts = counters_ && choice.counters && (session.hasSteps() || choice.unfolds(line));
         extras.counters.push_back(counts ? static_cast<int>(counters_->of(line).size()) : 0);
     }
+    extras.rows->insert(extras.rows->begin(), pinned.begin(), pinned.end());
     return extras;
 }
 

@@ -16,6 +16,8 @@
 
 class QImage;
 
+class QMenu;
+
 namespace bubblescope::gui {
 
 class NoteStore;
@@ -146,6 +148,8 @@ private:
     [[nodiscard]] QString instantAt(const QPointF& position) const;
     [[nodiscard]] std::vector<TrackId> tracksBetween(const QPointF& position) const;
     void setFlat(TrackId track, bool flat);
+    void pinTrack(TrackId track, bool on);
+    void addTrackEntries(QMenu& menu, const RawLane& lane);
     void unfold(bool all);
     [[nodiscard]] RowExtras extras() const;
 
