@@ -30,6 +30,18 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     const TimeNs period = report.period.period();
     const bool pays_more =
         report.period.periods > 0 && fractionOf(period - report.period.step, report.period.step) >= kLeastShareNamed;
+    const bool overlaps =
+        report.period.periods > 0 && fractionOf(report.period.step - period, report.period.step) >= kLeastShareNamed;
+    if (overlaps && step.form) {
+        return say("{}: {} from step to step. A step takes {}; the next one begins before it ends. Ranks idle {} of a "
+                   "step; the schedule requires {}.",
+                   schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));
+    }
+    if (overlaps) {
+        return say("{}: {} from step to step. A step takes {}; the next one begins before it ends. Ranks idle {} of a "
+                   "step.",
+                   schedule, formatTime(period), time, idle);
+    }
     if (pays_more && step.form) {
         return say("{}: {} from step to step. A step takes {} of it. Ranks idle {} of that; the schedule requires {}.",
                    schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));

@@ -48,8 +48,12 @@ std::vector<StepGap> gapsBetween(std::span<const StepTimeline> steps, const Step
         const NumberSpan& from = spans.at(last->index);
         const NumberSpan& to = spans.at(step.index);
         if (to.begin < from.begin) continue; // the numbers do not show which step ran first
-        gaps.push_back(
-            {last->longest, {from.end, std::max(from.end, to.begin)}, to.begin - from.begin, to.first, step.index});
+        gaps.push_back({last->longest,
+                        {from.end, std::max(from.end, to.begin)},
+                        to.begin - from.end,
+                        to.begin - from.begin,
+                        to.first,
+                        step.index});
     }
     return gaps;
 }
@@ -93,7 +97,7 @@ StepPeriod periodOf(std::span<const StepTimeline> steps, const StepSelection& se
     std::vector<TimeNs> between;
     TimeNs all{0};
     for (const StepGap& gap : gaps) {
-        between.push_back(gap.time.duration());
+        between.push_back(gap.between);
         all += gap.period;
     }
     out.between = median(std::move(between));

@@ -18,6 +18,7 @@ namespace bubblescope {
 struct StepGap {
     std::size_t timeline = 0; ///< the earlier step's longest timeline, as an index into the run's steps
     TimeInterval time;        ///< empty if the next step begins before this one ends
+    TimeNs between{0};        ///< as `time`; negative if the next step begins before this one ends
     TimeNs period{0};         ///< from begin to begin
     Rank next;                ///< the rank that begins the next step; 0 if the ops were dropped
     int next_index = 0;       ///< the next step's number
@@ -46,7 +47,7 @@ struct StepPeriod {
     std::size_t periods =
         0;             ///< number of measured periods; if no two steps are consecutive, this and all other fields are 0
     TimeNs step{0};    ///< the typical step
-    TimeNs between{0}; ///< median time between steps
+    TimeNs between{0}; ///< median time between steps; negative if they overlap
     TimeNs rare{0};    ///< time that long steps and long gaps add to the mean; negative if the mean is below the sum of
                        ///< the other two
     std::size_t long_steps = 0;           ///< see longSteps()

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace bubblescope {
@@ -42,6 +43,37 @@ std::vector<TimeNs> bubbles(const RunModel& model, const RunSimulation& simulati
     for (const TimeNs time : busy)
         result.push_back(count == 0 ? TimeNs{0} : (windows - time) / count);
     return result;
+}
+
+/// Per step, the time that its longest-running rank leaves: all ranks of the next step can begin that much before the
+/// end. Mean over steps and replicas.
+TimeNs meanOverlap(const RunModel& model, const RunSimulation& simulation) {
+    struct Window {
+        TimeNs begin = TimeNs::max();
+        TimeNs end = TimeNs::min();
+
+        void add(TimeNs from, TimeNs to) {
+            begin = std::min(begin, from);
+            end = std::max(end, to);
+        }
+    };
+    std::map<std::pair<std::int32_t, std::int32_t>, std::map<Rank, Window>> steps; // by step and replica
+    for (NodeId id = 0; id < model.graph().size(); ++id) {
+        const RunNode& node = model.graph().node(id);
+        if (isPipelineCompute(node.op) || isOuterNode(node.op))
+            steps[{node.step, node.replica}][node.rank].add(simulation.start(id), simulation.end(id));
+    }
+    TimeNs sum{0};
+    for (const auto& [place, ranks] : steps) {
+        Window all;
+        TimeNs longest{0};
+        for (const auto& [rank, window] : ranks) {
+            all.add(window.begin, window.end);
+            longest = std::max(longest, window.end - window.begin);
+        }
+        sum += all.end - all.begin - longest;
+    }
+    return steps.empty() ? sum : sum / static_cast<std::int64_t>(steps.size());
 }
 
 /// Standard error of a step's mean change.
@@ -119,6 +151,8 @@ Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_
     prediction.late =
         prediction.before - RunSimulation(before.graph(), withoutCause(before, Cause::LateStart)).meanStep();
     prediction.fit = {before.observed(), prediction.before};
+    prediction.overlap_before = meanOverlap(before, was);
+    prediction.overlap_after = meanOverlap(after, would_be);
     prediction.microbatches_before = before.microbatches;
     prediction.microbatches_after = after.microbatches;
     prediction.bar.spread = standardError(was.stepTimes(), would_be.stepTimes());

@@ -37,6 +37,10 @@ struct Prediction {
     TimeNs before{0};
     TimeNs after{0}; ///< the changed one
     TimeNs late{0};  ///< how much longer the unchanged one is than without late starts
+    /// How long before a step ends the next one could begin, mean over steps, if ranks wait for each other only where
+    /// the pipeline makes them: for the unchanged and the changed step.
+    TimeNs overlap_before{0};
+    TimeNs overlap_after{0};
     std::vector<RankBubble> ranks;
     /// If the pipeline was changed: the mean unexplained time between ops, and how much of the change is due to there
     /// being more or fewer ops.

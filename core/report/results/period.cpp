@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +42,7 @@ Section periodSection(const StepPeriod& period, Reader reader) {
     if (period.periods == 0) return {};
     if (reader == Reader::Programs) return periodData(period);
     const TimeNs more = period.period() - period.step;
-    if (fractionOf(more, period.step) < kDiffers) return {};
+    if (std::abs(fractionOf(more, period.step)) < kDiffers) return {};
     Section section;
     section.heading = "From step to step";
     section.note = "Mean time from the start of one step to the start of the next.";
@@ -49,7 +51,7 @@ Section periodSection(const StepPeriod& period, Reader reader) {
         table.row(part, time, Cell(fractionOf(time, period.period()), Look::Percent));
     };
     row("typical step", period.step);
-    row("between steps (median)", period.between);
+    row(period.between < TimeNs{0} ? "overlap with the next step (median)" : "between steps (median)", period.between);
     for (const BetweenSteps& of : period.activities)
         row(fmt::format("  {} on rank {} (mean)", hostActivityName(of.activity), of.rank.value), of.time);
     row(period.every ? fmt::format("long steps and gaps, every {} steps", *period.every) : "long steps and gaps",

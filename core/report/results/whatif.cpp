@@ -265,6 +265,12 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
                                        added > TimeNs{0} ? "More consecutive ops add" : "Fewer consecutive ops save",
                                        formatTime(std::max(added, -added))));
     }
+    const TimeNs overlap = prediction.overlap_after - prediction.overlap_before;
+    if (overlap > prediction.step / 100) {
+        document.paragraph("", fmt::format("Without a barrier between steps, the next one can begin {} before this one "
+                                           "ends: {} from step to step.",
+                                           formatTime(overlap), formatTime(prediction.predicted() - overlap)));
+    }
     document.paragraph("", barReason(prediction));
     addReplayError(document, prediction.check);
     if (prediction.late > prediction.before / 200) {
@@ -287,6 +293,8 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     document.data("gap_ns", prediction.gap);
     document.data("gaps_added_ns", prediction.gaps_added);
     document.data("late_starts_ns", prediction.late);
+    document.data("overlap_before_ns", prediction.overlap_before);
+    document.data("overlap_after_ns", prediction.overlap_after);
     document.data("microbatches_before", prediction.microbatches_before);
     document.data("microbatches_after", prediction.microbatches_after);
     Section bubbles;

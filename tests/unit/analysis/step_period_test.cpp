@@ -68,6 +68,15 @@ TEST(Period, IsTheMeanFromBeginToBegin) {
     EXPECT_EQ(period.long_steps, 0U);
 }
 
+TEST(Period, OfStepsThatOverlapIsShorterThanTheStep) {
+    const auto run = evenRun(8, -kForward);
+    const RunReport report = analyzeRun(run);
+    EXPECT_EQ(report.period.between, -kForward);
+    EXPECT_EQ(report.period.rare, TimeNs{0});
+    EXPECT_EQ(report.period.period(), run.steps[0].wall() - kForward);
+    EXPECT_TRUE(ofKind(report, AnomalyKind::TimeBetweenSteps).empty());
+}
+
 TEST(Period, OfOneStepIsUnknown) {
     EXPECT_EQ(analyzeRun(evenRun(1, kForward)).period.periods, 0U);
 }
