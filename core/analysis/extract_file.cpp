@@ -3,6 +3,7 @@
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/devices/device_summary.h"
+#include "core/analysis/devices/memory_curve.h"
 #include "core/analysis/period/host_activity.h"
 #include "core/base/time_intervals.h"
 #include "core/formats/file_identity.h"

@@ -282,8 +282,9 @@ TEST(AnalyzeCommand, ReportsDevicesWhereThereIsNoPipeline) {
         {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":8,"ts":50,"dur":50}]})");
     const auto result = runProgram({"analyze", trace.string()});
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_NE(result.out.find("Verdict: The device spends 60.0 % of its time computing. 40.0 % is exposed communication"),
-              std::string::npos)
+    EXPECT_NE(
+        result.out.find("Verdict: The device spends 60.0 % of its time computing. 40.0 % is exposed communication"),
+        std::string::npos)
         << result.out;
     const auto document = runProgram({"analyze", trace.string(), "--json"}).json();
     EXPECT_EQ(document["devices"][0]["exposed_communication_ns"], 40'000);

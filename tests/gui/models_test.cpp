@@ -137,7 +137,8 @@ private slots:
         QCOMPARE(kind(0, 1), FormComparison::Kind::Moved);
         QCOMPARE(kind(0, 2), FormComparison::Kind::NotInForm);
         QCOMPARE(itemLabels(*session, {ItemKind::Bubble, 0, 0, 1}), std::vector<QString>{QStringLiteral("5.00 ms")});
-        QCOMPARE(itemLabels(*session, {ItemKind::Bubble, 0, 0, 0}).front(), QStringLiteral("30.0 ms · closed form 30.0 ms"));
+        QCOMPARE(itemLabels(*session, {ItemKind::Bubble, 0, 0, 0}).front(),
+                 QStringLiteral("30.0 ms · closed form 30.0 ms"));
     }
 
     void detailsOfAnOp() {
