@@ -105,7 +105,7 @@ report::Section fileSection(const FileSummary& summary, std::uint32_t file, cons
                                  summary.flows, summary.instants, summary.counters));
         if (place) section.line(fmt::format("  place: {} (by {})", report::placeText(*place), places->source));
     } else {
-        section.line("  could not be used, see the problems");
+        section.line("  could not be used; see the problems");
     }
     Value::Object by_category;
     report::Table categories({}, {report::shown("category", Align::Left), report::shown("slices")});

@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {
         bubblescope::cli::printError(bubblescope::inputError(
             "", "not enough memory",
-            "reduce the request (fewer files, fewer steps, smaller sizes), or use a larger machine"));
+            "reduce the request (fewer files, fewer steps, smaller sizes), or use a machine with more memory"));
         return bubblescope::exitCode(bubblescope::ErrorKind::Input);
     } catch (const std::exception& error) {
         // Our code throws no exceptions, so this is a defect that deserves a report.

@@ -314,8 +314,8 @@ std::vector<Tool> mcpTools() {
     };
     return {
         {"open", "Open a trace",
-         "Read a trace: its schedule, sizes, step time, number of findings, and what is wrong with its files. Reads it "
-         "again if it is open.",
+         "Read a trace: its schedule, sizes, step time, number of findings, and problems of its files. Reads the trace "
+         "again if it is already open.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(openTrace)},
         {"answer", "What to know first",
          "The verdict on a run: whether its data and computation can be trusted, what costs most time, and what to do.",
@@ -342,8 +342,8 @@ std::vector<Tool> mcpTools() {
                   {"before", "after"}),
          on(compareTraces)},
         {"query", "Ask in SQL",
-         "Rows of one SELECT over slices, ops, transfers, bubbles, findings, steps and devices; `SELECT * FROM "
-         "finding` shows what there is.",
+         "Rows of one SELECT over slices, ops, transfers, bubbles, findings, steps and devices. `SELECT * FROM "
+         "finding` shows a table's columns.",
          objectOf({{"path", textArgument(kPathAbout)}, {"sql", textArgument("One SELECT of SQLite")}}, {"path", "sql"}),
          on(askInSql)},
         {"plan", "Plan a training run",

@@ -317,7 +317,8 @@ void addPartitionCommand(Command app, Action& action) {
                                          "A split in Megatron-core's syntax, E, t, m and L with | between stages")
                               .typeName("TEXT")
                               .excludes(per_rank);
-    command.addOption("--parts", options->parts, "A split as DeepSpeed lists it: where each stage begins, and the end")
+    command
+        .addOption("--parts", options->parts, "A split in DeepSpeed's form: the first layer of each stage, and the end")
         .typeName("LIST")
         .excludes(per_rank)
         .excludes(layout);

@@ -177,7 +177,7 @@ void addSearchCommand(Command app, Action& action) {
     const Option from =
         command
             .addOption("--from", options->request.from,
-                       "Take sizes, placement, mean times and memory use from a trace, instead of those options")
+                       "Take sizes, placement, mean times and memory use from a trace instead of from options")
             .typeName("TRACE");
     addTimeOptions(command, options->request.schedule);
     addTransferOptions(command, options->request.schedule);
@@ -228,7 +228,7 @@ void addSearchCommand(Command app, Action& action) {
         .positive()
         .needs(second);
     command.addFlag("--overlap-pairs", options->request.search.pairs,
-                    "Allow overlapped pairs of a forward and a backward, which take --overlapped");
+                    "Allow overlapped pairs of a forward and a backward, which take as long as --overlapped");
     command
         .addParsed("--split-backward", options->request.search.split, splitBackward,
                    "Split backwards into input and weight gradients: auto (if it helps), on or off (auto)")

@@ -257,8 +257,8 @@ void addSimulateCommand(Command app, Action& action) {
     addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
         .addOption("--times-of", options->times_of,
-                   "The times are per op, or per rank: for its whole part of the model, of which an op takes 1/v with "
-                   "v chunks (op; rank if schedules or chunks are compared)")
+                   "Meaning of the times: per op, or per rank for its whole part of the model, of which an op takes "
+                   "1/v with v chunks (op; rank if schedules or chunks are compared)")
         .typeName("op|rank")
         .oneOf({"op", "rank"})
         .group("Times (with a unit: 5ms, 800us, 0.5s)");
@@ -283,7 +283,7 @@ void addSimulateCommand(Command app, Action& action) {
     table("--markdown", options->markdown, "Write these rows as a Markdown table", ".md");
     command
         .addOutput("--figure", options->figure, OutputKind::File,
-                   "Draw bubble rate, makespan and memory, over the first option with several numbers: .svg or .pdf",
+                   "Draw bubble rate, makespan and memory over the first option that has several numbers: .svg or .pdf",
                    {".svg", ".pdf"})
         .typeName("FILE")
         .group("Tables and figures");

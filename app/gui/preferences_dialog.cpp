@@ -67,8 +67,8 @@ QWidget* PreferencesDialog::buildThresholds() {
 
 void PreferencesDialog::addTimes(QFormLayout& form) {
     Preferences& to = preferences_;
-    addChoice<int>(form, "preferUnit", tr("Unit of times"),
-                   {{0, tr("What fits each")},
+    addChoice<int>(form, "preferUnit", tr("Time unit"),
+                   {{0, tr("Automatic")},
                     {1, QStringLiteral("ns")},
                     {1'000, QStringLiteral("µs")},
                     {1'000'000, QStringLiteral("ms")},
@@ -81,7 +81,7 @@ void PreferencesDialog::addTimes(QFormLayout& form) {
     digits->setRange(TimeStyle::kFewestDigits, TimeStyle::kMostDigits);
     digits->setValue(timeStyle().digits);
     connect(digits, &QSpinBox::valueChanged, this, [&to](int count) { to.chooseTimeStyle({count, timeStyle().unit}); });
-    form.addRow(tr("Digits of times"), digits);
+    form.addRow(tr("Digits in times"), digits);
 }
 
 QWidget* PreferencesDialog::buildGeneral() {

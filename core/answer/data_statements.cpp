@@ -32,9 +32,8 @@ Sentence seeWhyItEnded() {
 }
 
 Sentence seeWhyItWasKilled() {
-    return say(
-        "Look in the job's log and the kernel's (dmesg): SIGKILL often means that memory ran out. Only the complete "
-        "steps before it are analysed.");
+    return say("Check the job's log and the kernel log (dmesg): SIGKILL often means that memory ran out. Only the "
+               "complete steps before that point are analysed.");
 }
 
 Sentence copyAgain() {

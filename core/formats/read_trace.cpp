@@ -242,7 +242,7 @@ Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadPr
 Error tooLarge(const std::string& where, std::uint64_t bytes) {
     const std::string size = formatBytes(static_cast<std::int64_t>(bytes));
     return inputError(where, fmt::format("exceeds the available memory: its {} does not fit", size),
-                      "open fewer files or only a part, or use a larger machine");
+                      "open fewer files, or only a part, or use a machine with more memory");
 }
 
 FilePart readPart(const InputFile& file, std::size_t order, JobControl& control) {

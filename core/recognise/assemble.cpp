@@ -105,7 +105,7 @@ Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& wh
             return inputError(where,
                               fmt::format("stage {} ran on ranks {} and {}", op.chunk_or_stage.value(), known->second,
                                           op.owner.value()),
-                              "the files contain several replicas of the pipeline; load those of one");
+                              "the files contain several replicas of the pipeline; load the files of one");
         }
     }
     std::int64_t expected = 0;

@@ -62,8 +62,8 @@ Result<NamePattern> NamePattern::parse(std::string_view text, const std::string&
             "patterns are text with {field}, [optional parts] and *; \\ before one of these makes it literal");
     };
     if (text.size() > kLongest)
-        return inputError(where, fmt::format("a pattern of {} characters", text.size()),
-                          fmt::format("patterns have at most {}; split it into several spellings", kLongest));
+        return inputError(where, fmt::format("the pattern has {} characters", text.size()),
+                          fmt::format("a pattern may have at most {}; split it into several patterns", kLongest));
     NamePattern pattern;
     pattern.text_ = text;
     std::vector<std::size_t> open;

@@ -152,7 +152,8 @@ namespace {
 QString senderText(const live::StreamReceiver::SenderNews& sender) {
     const QString reason =
         sender.reason.empty() ? LiveText::tr("it closed the connection") : translatedText(sender.reason);
-    const QString left = LiveText::tr("%Ln of its streams did not end", nullptr, static_cast<int>(sender.streams));
+    const QString left =
+        LiveText::tr("%Ln of the sender's streams did not end", nullptr, static_cast<int>(sender.streams));
     return LiveText::tr("Sender %1 (%2) disconnected: %3; %4")
         .arg(fromUtf8(sender.name), fromUtf8(sender.address), reason, left);
 }

@@ -200,7 +200,7 @@ std::optional<AttributedBubble> attributionOf(const Session& session, const Item
 QString causeText(const Session& session, int step, const AttributedBubble& blamed) {
     if (!blamed.cause) {
         return blamed.usual >= blamed.end - blamed.start
-                   ? FlowText::tr("The schedule: with typical op times, its order waits here as long")
+                   ? FlowText::tr("The schedule: with typical op times, its order has the same wait here")
                    : FlowText::tr("Nothing on its wait chain took longer than usual");
     }
     const StepDiagnosis& diagnosis = *session.knownDiagnosis(step);

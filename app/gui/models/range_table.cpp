@@ -211,7 +211,7 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
         return QVariant::fromValue<int>((index.column() == NameColumn ? Qt::AlignLeft : Qt::AlignRight) |
                                         Qt::AlignVCenter);
     if (role == Qt::ToolTipRole && row.beside && index.column() == ShareColumn)
-        return tr("Runs beside ops and bubbles, so it has no share of its own");
+        return tr("Runs alongside ops and bubbles, so it has no share of its own");
     if (role != Qt::DisplayRole && !sorts) return {};
     if (row.count == 0 && index.column() != NameColumn && index.column() != TotalColumn &&
         index.column() != ShareColumn)

@@ -31,7 +31,7 @@ QString changeText(const Suggestion& suggestion) {
     }
     if (change.vpp) parts << AdviceTable::tr("%Ln chunk(s) per rank", nullptr, *change.vpp);
     if (change.microbatches) parts << AdviceTable::tr("%1 micro-batches").arg(*change.microbatches);
-    if (change.split > 1) parts << AdviceTable::tr("micro-batches split in %1").arg(change.split);
+    if (change.split > 1) parts << AdviceTable::tr("micro-batches split into %1").arg(change.split);
     if (!change.layers.empty()) {
         QStringList layers;
         for (const int count : change.layers)
@@ -47,14 +47,14 @@ QString changeText(const Suggestion& suggestion) {
 /// The drawbacks of a change, and the ranks affected.
 QString catchText(const Suggestion& suggestion, const HeldMemory& present, int chunks) {
     QStringList parts;
-    if (suggestion.memory.copies > 1) parts << AdviceTable::tr("holds the model twice");
+    if (suggestion.memory.copies > 1) parts << AdviceTable::tr("holds two copies of the model");
     if (suggestion.memory.activations > present.activations)
         parts << AdviceTable::tr("%1 × the activations")
                      .arg(ratioText(suggestion.memory.activations / present.activations));
     if (suggestion.change.vpp.value_or(chunks) > chunks) parts << AdviceTable::tr("more transfers");
     if (suggestion.change.split > 1) parts << AdviceTable::tr("smaller, less efficient kernels");
     if (suggestion.frameworks.empty()) {
-        parts << AdviceTable::tr("no framework has it");
+        parts << AdviceTable::tr("not supported by any framework");
     } else {
         QStringList names;
         for (const std::string& name : suggestion.frameworks)
@@ -69,7 +69,7 @@ QString catchText(const Suggestion& suggestion, const HeldMemory& present, int c
 AdviceTable::AdviceTable(QWidget* parent) : QTableWidget(0, ColumnCount, parent) {
     setObjectName(QStringLiteral("whatIfAdvices"));
     setAccessibleName(tr("What would help most"));
-    setHorizontalHeaderLabels({tr("Change"), tr("Step"), tr("Gain"), tr("Catch")});
+    setHorizontalHeaderLabels({tr("Change"), tr("Step"), tr("Gain"), tr("Drawback")});
     setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*this);
     horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);

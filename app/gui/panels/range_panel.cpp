@@ -30,7 +30,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     for (const QString& text : {tr("By kind"), tr("By op"), tr("By rank"), tr("By stage"), tr("By kernel or function")})
         groups_->addItem(text);
     ranks_->setObjectName(QStringLiteral("rangeRanks"));
-    ranks_->setAccessibleName(tr("Ranks that count"));
+    ranks_->setAccessibleName(tr("Ranks included"));
     title_->setObjectName(QStringLiteral("rangeTitle"));
     title_->setWordWrap(true); // otherwise it would be cut off in a narrow panel
     title_->setTextFormat(Qt::PlainText);

@@ -79,7 +79,7 @@ void ReplicaPanel::showStudy(const Studied& studied) {
 /// difference.
 void ReplicaPanel::showHeadline(const Studied& studied, int workers) {
     const StragglerStudy& study = studied.study;
-    QStringList text{tr("A step takes %1; with no late starts %2, and with equal op times as well %3 (S = %4).")
+    QStringList text{tr("A step takes %1: %2 without late starts, and %3 if op times were also equal (S = %4).")
                          .arg(shortTime(studied.step), shortTime(study.fit.simulated), shortTime(study.ideal),
                               factor(study.slowdown))};
     const auto blame = [&](const QString& who, double share, const char* symbol) {

@@ -85,7 +85,7 @@ constexpr std::array kCommands{
                 QT_TRANSLATE_NOOP("TimelineCommands", "Move the ideal step towards the observed one")},
     CommandInfo{Command::ReferenceFurther,
                 {Qt::CTRL | Qt::Key_Right},
-                QT_TRANSLATE_NOOP("TimelineCommands", "Move the ideal step back to its place")},
+                QT_TRANSLATE_NOOP("TimelineCommands", "Move the ideal step back to its original place")},
     CommandInfo{Command::Transfers, {Qt::Key_T}, QT_TRANSLATE_NOOP("TimelineCommands", "Show all transfers as arrows")},
     CommandInfo{Command::CriticalPath,
                 {Qt::Key_P},

@@ -56,7 +56,7 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
     switch (*activity) {
     case HostActivity::DataLoading:
         return say("Load the next batch while the step runs: more loader workers, prefetching, faster storage.");
-    case HostActivity::Evaluation: return say("Evaluate less often, on fewer samples, or in a job of its own.");
+    case HostActivity::Evaluation: return say("Evaluate less often, on fewer samples, or in a separate job.");
     case HostActivity::Checkpoint: return say("Write checkpoints asynchronously, sharded over ranks, or less often.");
     case HostActivity::GarbageCollection:
         return say("Disable automatic collection (gc.disable()), and collect on all ranks in the same step.");
@@ -220,7 +220,7 @@ TimeNs inSteps(const Anomaly& anomaly) {
 /// The rank responsible for half of the extra time of long steps.
 struct LongStepCause {
     std::optional<Rank> rank;
-    Sentence what = say("no rank computes longer or starts late in them");
+    Sentence what = say("no rank computes longer or starts late in these steps");
 };
 
 LongStepCause causeOf(const AnomalyInput& input, const std::vector<std::size_t>& timelines, TimeNs longer) {
@@ -231,14 +231,14 @@ LongStepCause causeOf(const AnomalyInput& input, const std::vector<std::size_t>&
         const TimeNs more = growth(input, timelines, r, [](const RankAccount& rank) { return rank.busy; });
         if (more <= most || 2 * more < longer) continue;
         most = more;
-        cause = {Rank{r}, say("rank {} computes longer in them", r)};
+        cause = {Rank{r}, say("rank {} computes longer in these steps", r)};
     }
     // Ranks after one that starts late wait for it.
     for (std::size_t r = 0; r < ranks && !cause.rank; ++r) {
         const TimeNs more = growth(input, timelines, r, [](const RankAccount& rank) {
             return rank.executed[static_cast<std::size_t>(Position::BeforeWarmup)];
         });
-        if (2 * more >= longer) cause = {Rank{r}, say("rank {} starts late in them", r)};
+        if (2 * more >= longer) cause = {Rank{r}, say("rank {} starts late in these steps", r)};
     }
     return cause;
 }
