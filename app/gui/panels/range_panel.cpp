@@ -71,6 +71,9 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     });
     connect(ranks_, &QComboBox::currentIndexChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::measuredChanged, fill_, &FillWhenVisible::markStale);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (state_.measured().length() == TimeNs{0}) fill_->markStale();
+    });
     connect(groups_, &QComboBox::currentIndexChanged, fill_, &FillWhenVisible::markStale);
     connect(table_, &QTableView::activated, this, &RangePanel::go);
     connect(table_, &QTableView::clicked, this, &RangePanel::go);
@@ -101,34 +104,45 @@ void RangePanel::fill() {
     const SessionPtr& session = state_.session();
     const bool steps = session && session->hasSteps();
     const bool measured = session && state_.measured().length() > TimeNs{0};
-    const bool any = measured || (session && !steps);
     // Without a pipeline there are only slices.
     groups_->setVisible(steps || !session);
     ranks_->setVisible(steps);
     const RangeGroup group = steps ? static_cast<RangeGroup>(groups_->currentIndex()) : RangeGroup::Kernel;
     table_->setColumnHidden(RangeTableModel::SelfColumn, group != RangeGroup::Kernel);
     zoom_->setEnabled(measured);
-    save_->setEnabled(any);
-    if (!any) {
+    save_->setEnabled(session != nullptr);
+    if (!session) {
         job_.cancel();
         model_->show({}, TimeNs{0}, groups_->currentText());
-        title_->setText(tr("Drag on the ruler, or hold Shift and drag over the ops, to select a time range"));
+        title_->clear();
         emit filled();
         return;
     }
-    const TimeRange range = measured ? state_.measured() : session->lanes.extent();
+    // Until a range is selected: the step, or everything.
+    const TimeRange range = measured ? state_.measured()
+                            : steps  ? session->window(state_.step())
+                                     : session->lanes.extent();
     job_.start([session, range, group, tracks = measured ? state_.measuredTracks() : std::vector<TrackId>(),
                 only = chosenLine()](
                    JobControl& control) { return rangeTable(*session, range, group, tracks, control.stop, only); },
                [this, range, group](RangeTable table) { show(std::move(table), range, group); });
 }
 
+QString RangePanel::titleOf(const TimeRange& range) const {
+    const Session& session = *state_.session();
+    if (range == state_.measured())
+        return tr("%1 from %2 on").arg(exactTime(range.length()), placeInTime(session, range.begin));
+    if (session.hasSteps())
+        return tr("Step %1, %2; drag on the ruler, or hold Shift and drag over the ops, for another time range")
+            .arg(session.step(state_.step()).index)
+            .arg(shortTime(range.length()));
+    return session.isBeginning() ? tr("Beginning, %1").arg(shortTime(range.length()))
+                                 : tr("Whole trace, %1").arg(shortTime(range.length()));
+}
+
 void RangePanel::show(RangeTable table, const TimeRange& range, RangeGroup group) {
     const Session& session = *state_.session();
-    const bool whole = range == session.lanes.extent();
-    QString title = !whole ? tr("%1 from %2 on").arg(exactTime(range.length()), placeInTime(session, range.begin))
-                    : session.isBeginning() ? tr("Beginning, %1").arg(shortTime(range.length()))
-                                            : tr("Whole trace, %1").arg(shortTime(range.length()));
+    QString title = titleOf(range);
     const bool kernels = group == RangeGroup::Kernel;
     const auto lanes = static_cast<std::int64_t>(kernels        ? table.lanes
                                                  : chosenLine() ? std::size_t{1}

@@ -39,6 +39,7 @@ private:
     [[nodiscard]] std::optional<int> chosenLine() const;
     void fill();
     void show(RangeTable table, const TimeRange& range, RangeGroup group);
+    [[nodiscard]] QString titleOf(const TimeRange& range) const;
     void go(const QModelIndex& index);
 
     ViewState& state_;

@@ -340,7 +340,7 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
             shown = tr("%1, replica %2").arg(shown).arg(*anomaly.replica);
     }
     if (!anomalies.empty() && anomalies.front().cost > TimeNs{0})
-        shown = tr("%1: %2").arg(shown, shortTime(anomalies.front().cost));
+        shown = tr("%1: %2").arg(shortTime(anomalies.front().cost), shown); // what is cut off is the end
     if (anomalies.size() > 1) shown = tr("%1; %2 more").arg(shown).arg(anomalies.size() - 1);
     finding_ = shown;
     set(figures_[FindingFigure], tr("Finding"), shown, messages.join(QStringLiteral("\n\n")));

@@ -174,7 +174,7 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
     for (const int row : named) {
         const int top = kRulerHeight + rows.rowTop(row) + rows.reference().top - f_.geometry.scroll_y;
         p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.reference().height), Qt::AlignRight | Qt::AlignVCenter,
-                    QFontMetrics(small_).elidedText(name, Qt::ElideRight, kHeaderWidth - 16));
+                    QFontMetrics(small_).elidedText(name, Qt::ElideMiddle, kHeaderWidth - 16));
     }
     p_.restore();
 }

@@ -4,6 +4,8 @@
 #include "app/gui/manual_window.h"
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/bars.h"
+#include "app/gui/panels/details_panel.h"
+#include "app/gui/panels/search_bar.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/thresholds_table.h"
 #include "tests/gui/tasks/desk.h"
@@ -25,8 +27,8 @@
 #include <QUrl>
 
 // Tasks of the trial with users that make and handle things; numbers are those of the trial. Others are tested
-// elsewhere: 10 in trace_session_test, 11 in live_run_test, 19 in focus_order_test and real_input_test, 20 in
-// fits_test.
+// elsewhere: 10 in trace_session_test, 11 in live_run_test. 19 and 20 are tested more widely in focus_order_test,
+// real_input_test and fits_test.
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -173,6 +175,44 @@ private slots:
         QVERIFY(strict.ok());
         QVERIFY(strict.value()->report.anomalies.size() < session->report.anomalies.size());
         AT_MOST(desk, 4);
+    }
+
+    /// 19. Without a mouse: to another step, to an op and its details, to an op by its name.
+    void theKeyboardSuffices() {
+        Desk desk;
+        desk.timeline().setFocus();
+        const int step = desk.state.step();
+        desk.press(desk.timeline(), Qt::Key_PageDown);
+        QCOMPARE(desk.state.step(), step + 1);
+        desk.press(desk.timeline(), Qt::Key_F, Qt::ControlModifier);
+        auto& bar = child<SearchBar>(desk.window, "searchBar");
+        QTRY_VERIFY(bar.isVisible());
+        desk.type(bar.line(), QStringLiteral("B3 rank=2 step=4"));
+        QTRY_VERIFY(bar.list().count() > 0);
+        desk.press(bar.line(), Qt::Key_Return);
+        QTRY_COMPARE(desk.state.selection().kind, ItemKind::Op);
+        QCOMPARE(desk.state.selection().rank, 2);
+        QTRY_VERIFY(child<DetailsPanel>(desk.window, "detailsPanel").title().startsWith(QLatin1String("B3")));
+        desk.press(bar.line(), Qt::Key_Escape);
+        QTRY_VERIFY(!bar.isVisible() && desk.timeline().hasFocus());
+        desk.press(desk.timeline(), Qt::Key_Up);
+        QCOMPARE(desk.state.selection().rank, 1);
+        AT_MOST(desk, 6);
+    }
+
+    /// 20. A small window, a laptop's and a large one: the timeline and the answer stay.
+    void windowsOfAllSizes() {
+        Desk desk;
+        for (const QSize& size : {QSize(1280, 720), QSize(1000, 700), QSize(3840, 2160)}) {
+            ++desk.actions;
+            desk.window.resize(size);
+            QCoreApplication::processEvents();
+            QCOMPARE(desk.window.size(), size);
+            QVERIFY(desk.timeline().height() > size.height() / 5);
+            QVERIFY(child<QWidget>(desk.window, "answerBar").isVisible());
+            QVERIFY(desk.timeline().rows().stickyHeight() == 0 && desk.timeline().rows().rowCount() == 4);
+        }
+        AT_MOST(desk, 3);
     }
 
     /// 21. A file is dropped on the window.
