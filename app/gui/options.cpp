@@ -136,7 +136,8 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
 } // namespace
 
 bool needsNoTrace(const QString& panel) {
-    return panel == kWelcomePanel || panel == kRunPanel || panel == kWatchPanel || panel == kKeysPanel;
+    return panel == kWelcomePanel || panel == kRunPanel || panel == kWatchPanel || panel == kKeysPanel ||
+           panel == kPreferencesPanel || panel == kRemotePanel;
 }
 
 std::optional<Options> parseOptions(const QStringList& arguments, QString& error) {
@@ -203,7 +204,7 @@ QString helpText() {
         "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
         "                         aadiff, compare, details, notes, problems, live, lab for\n"
         "                         the schedule lab, manual, range; for a picture also welcome, run,\n"
-        "                         watch and keys: the first page and dialogs\n"
+        "                         watch, keys, preferences and ssh: the first page and dialogs\n"
         "  --demo NAME            open a sample run: balanced, slow-last-stage or checked-zb-h1\n"
         "  --live FOLDER          watch a run that records into this folder; repeat for more\n"
         "  --listen ADDRESS       watch streams that hosts send here (bubblescope monitor --forward)\n"

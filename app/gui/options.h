@@ -21,6 +21,8 @@ inline constexpr QLatin1StringView kWelcomePanel{"welcome"};
 inline constexpr QLatin1StringView kRunPanel{"run"};
 inline constexpr QLatin1StringView kWatchPanel{"watch"};
 inline constexpr QLatin1StringView kKeysPanel{"keys"};
+inline constexpr QLatin1StringView kPreferencesPanel{"preferences"};
+inline constexpr QLatin1StringView kRemotePanel{"ssh"};
 [[nodiscard]] bool needsNoTrace(const QString& panel);
 
 /// The options of the command line.

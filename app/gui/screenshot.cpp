@@ -6,7 +6,8 @@
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
 #include "app/gui/manual_window.h"
-#include "app/gui/remote/remote_trace.h"
+#include "app/gui/preferences_dialog.h"
+#include "app/gui/remote/remote_dialog.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/source/existing_results.h"
 
@@ -84,6 +85,10 @@ QWidget& firstPageOrDialog(MainWindow& window, const Options& options) {
     QDialog* dialog = nullptr;
     if (options.panel == kRunPanel) {
         dialog = new RunDialog(window.themes(), QStringLiteral("my-run"), &window);
+    } else if (options.panel == kPreferencesPanel) {
+        dialog = new PreferencesDialog(window.preferences(), &window);
+    } else if (options.panel == kRemotePanel) {
+        dialog = new RemoteDialog(false, &window);
     } else if (options.panel == kKeysPanel) {
         dialog = new KeySheet(*window.menuBar(), &window);
     } else {

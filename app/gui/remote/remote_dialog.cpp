@@ -15,6 +15,9 @@
 #include <QStandardPaths>
 #include <QVBoxLayout>
 
+#include <algorithm>
+#include <initializer_list>
+
 namespace bubblescope::gui {
 
 namespace {
