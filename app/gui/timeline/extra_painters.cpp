@@ -340,7 +340,11 @@ void FlowPainter::paintPath(const Path& path, const QColor& colour) {
 }
 
 double FlowPainter::causeLeft(const Path& path) const {
-    const auto cause = std::ranges::find(path.stretches, true, &Stretch::cause);
+    auto cause = std::ranges::find(path.stretches, true, &Stretch::cause);
+    // It may be an op before the chain: then where the chain begins is next to it.
+    if (cause == path.stretches.end())
+        cause =
+            std::ranges::min_element(path.stretches, {}, [](const Stretch& stretch) { return stretch.range.begin; });
     if (cause == path.stretches.end()) return 0;
     return std::clamp(f_.geometry.scale.x(cause->range.begin), 0.0, static_cast<double>(f_.plot.width()));
 }
