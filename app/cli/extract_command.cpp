@@ -42,7 +42,10 @@ struct Input {
 Result<std::vector<Input>> inputsOf(const ExtractArguments& options) {
     std::vector<Input> inputs;
     for (const std::string& name : options.files) {
-        if (name == kStandardInput) return usageError("extract reads files, not standard input", "name the trace file");
+        if (name == kStandardInput) {
+            inputs.push_back({name, fs::path(options.out) / extractName("stdin")});
+            continue;
+        }
         BUBBLESCOPE_ASSIGN(const std::vector<InputFile> found, findTraceFiles({name}));
         std::error_code failed;
         const bool folder = fs::is_directory(name, failed);
@@ -65,6 +68,8 @@ Result<std::vector<Input>> inputsOf(const ExtractArguments& options) {
 std::string describe(const ExtractedFile& done) {
     if (!done.copied.empty()) return fmt::format("copied, since it {}", done.copied);
     const auto size = [](std::uint64_t bytes) { return formatBytes(static_cast<std::int64_t>(bytes)); };
+    if (done.bytes_before == 0)
+        return fmt::format("{}, {} of {} slices shown", size(done.bytes), done.slices, done.slices_before);
     return fmt::format("{} of {} ({:.2g} %), {} of {} slices shown", size(done.bytes), size(done.bytes_before),
                        100 * static_cast<double>(done.bytes) /
                            static_cast<double>(std::max<std::uint64_t>(1, done.bytes_before)),
@@ -80,8 +85,12 @@ Result<ExtractedFile> extractOne(const Input& input, const ExtractArguments& opt
                           fmt::format("cannot create the folder: {}", failed.message()));
     }
     JobControl control;
-    return watchWork(control, fmt::format("Extracting {}", input.file.filename().string()), WorkUnit::Bytes,
-                     [&] { return extractFile(input.file, input.out, known_of, control); });
+    const bool once = input.file == kStandardInput; // a copy would have to read it again
+    return watchWork(control, fmt::format("Extracting {}", once ? "standard input" : input.file.filename().string()),
+                     WorkUnit::Bytes, [&] {
+                         return once ? extractAnyFile(input.file, input.out, known_of, control)
+                                     : extractFile(input.file, input.out, known_of, control);
+                     });
 }
 
 CommandResult extract(const ExtractArguments& options) {
@@ -102,8 +111,9 @@ CommandResult extract(const ExtractArguments& options) {
             continue;
         }
         const ExtractedFile& file = done.value();
-        table.row(input.file.string(), input.out.string(), file.bytes_before, file.bytes, file.slices_before,
-                  file.slices, !file.copied.empty());
+        const bool sized = input.file != kStandardInput;
+        table.row(input.file.string(), input.out.string(), sized ? report::Value(file.bytes_before) : report::Value(),
+                  file.bytes, file.slices_before, file.slices, !file.copied.empty());
         document.line(fmt::format("{}: {}", input.out.string(), describe(file)));
     }
     document.add(std::move(table));
@@ -121,7 +131,8 @@ void addExtractCommand(Command app, Action& action) {
     options->force = &command.force();
     command.examples(
         {"extract trace-rank0.json.gz --out extracts", "extract traces --out extracts --rules rules.json"});
-    command.addOption("FILES", options->files, "Trace files or folders; one extract per file").required();
+    command.addOption("FILES", options->files, "Trace files or folders; one extract per file; - is standard input")
+        .required();
     command.addOption("--out", options->out, "Output folder; several processes may share it")
         .typeName("FOLDER")
         .required();

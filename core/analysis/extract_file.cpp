@@ -10,6 +10,7 @@
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
+#include "core/formats/source/file_bytes.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/recognise/extractors.h"
 #include "core/recognise/stated_values.h"
@@ -280,6 +281,7 @@ private:
 };
 
 std::uint64_t sizeOf(const std::filesystem::path& file) {
+    if (file == kStandardInput) return 0;
     std::error_code failed;
     const auto bytes = std::filesystem::file_size(file, failed);
     return failed ? 0 : bytes;
@@ -391,7 +393,9 @@ Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::
 Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                      const LoadOptions& known_of, JobControl& control) {
     BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, known_of.reading, control));
-    if (isExtract(*read.trace)) return inputError(file.string(), "is already an extract");
+    if (isExtract(*read.trace)) {
+        return inputError(file == kStandardInput ? "standard input" : file.string(), "is already an extract");
+    }
     return writeExtract(std::move(read), sizeOf(file), out, known_of, control);
 }
 

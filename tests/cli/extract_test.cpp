@@ -195,6 +195,28 @@ TEST(Extract, OfConvertedRanksAnswersAsTheyDo) {
     }
 }
 
+/// A pipe can be read only once, so its extract is never a copy, however small the trace is.
+TEST(Extract, OfStandardInputAnswersAsItDoes) {
+    const test::ScratchFolder scratch;
+    const fs::path raw = test::dataDir() / "traces/megatron_pp2.json";
+    const auto result = runProgram({"extract", "-", "--out", scratch.file("out"), "--json"}, raw.string());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto file = result.json()["files"][0];
+    EXPECT_EQ(file["path"], "-");
+    EXPECT_TRUE(file["bytes_before"].is_null());
+    EXPECT_EQ(file["copied"], false);
+    const fs::path extract = scratch.file("out") / extractName("stdin");
+    EXPECT_EQ(file["extract"], extract.string());
+    auto of_extract = runProgram({"analyze", extract.string(), "--json"}).json();
+    auto of_raw = runProgram({"analyze", "-", "--json"}, raw.string()).json();
+    EXPECT_EQ(of_extract["steps"], of_raw["steps"]);
+    EXPECT_EQ(of_extract["step_time_ns"], of_raw["step_time_ns"]);
+    EXPECT_EQ(of_extract["schedule"], of_raw["schedule"]);
+    const auto again = runProgram({"extract", "-", "--out", scratch.file("twice")}, extract.string());
+    EXPECT_EQ(again.exit_code, 3);
+    EXPECT_THAT(again.err, HasSubstr("standard input: is already an extract"));
+}
+
 TEST(Extract, DoesNotOverwriteUnasked) {
     const test::ScratchFolder scratch;
     const Words words{"extract", (test::dataDir() / "traces/megatron_pp2.json").string(), "--out", scratch.file("out")};
