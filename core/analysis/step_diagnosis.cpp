@@ -182,6 +182,7 @@ std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnos
     case RootCauseKind::Blocked: return fmt::format("rank {}: blocked by the peer", root_cause.rank.value);
     case RootCauseKind::ReplayedWork: return fmt::format("rank {}: replayed work", root_cause.rank.value);
     case RootCauseKind::LateStart: return fmt::format("rank {}: late starts", root_cause.rank.value);
+    case RootCauseKind::SlowRank: return fmt::format("rank {}: slow ops", root_cause.rank.value);
     }
     return {};
 }

@@ -1,5 +1,6 @@
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/anomalies/occurrence.h"
+#include "core/analysis/anomalies/thresholds.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/answer/answer.h"
 #include "core/base/field.h"
@@ -18,7 +19,8 @@
 namespace bubblescope {
 namespace {
 
-constexpr double kLeastShareNamed = 0.01; ///< fraction of a step
+/// Fraction of a step. As for findings, so that a run without findings has no cost to act on.
+constexpr double kLeastShareNamed = Thresholds{}.least_cost;
 /// A cause is reported in addition to findings if it costs this many times as much as the most expensive finding.
 constexpr double kCauseBeyondFindings = 1.5;
 
@@ -312,7 +314,7 @@ Answer answerOf(const Run& run, const RunReport& report) {
     addCause(answer, gains, run, report);
     Statement nothing;
     nothing.kind = "fine";
-    nothing.what = say("No loss above 1 % beyond the schedule's own bubble.");
+    nothing.what = say("No loss above {} % beyond the schedule's own bubble.", std::lround(100 * kLeastShareNamed));
     nothing.action = say("Nothing needs fixing; 'bubblescope advise' searches for a schedule with a smaller bubble.");
     settle(answer, std::move(nothing));
     return answer;

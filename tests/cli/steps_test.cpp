@@ -201,7 +201,7 @@ TEST(AnalyzeCommand, SaysItInThreeLines) {
     const auto text = runProgram({"analyze", trace, "--summary"});
     EXPECT_EQ(text.exit_code, 0) << text.err;
     EXPECT_TRUE(text.out.starts_with("Verdict: 1f1b, p = 4, m = 8, v = 1: a step takes 33.0 ms")) << text.out;
-    EXPECT_THAT(text.out, HasSubstr("\nCost:    No loss above 1 % beyond the schedule's own bubble."));
+    EXPECT_THAT(text.out, HasSubstr("\nCost:    No loss above 2 % beyond the schedule's own bubble."));
     EXPECT_THAT(text.out, HasSubstr("\nAction:  "));
     const auto document = runProgram({"analyze", trace, "--summary", "--json"}).json();
     EXPECT_EQ(document["schema_version"], 1);

@@ -11,10 +11,13 @@
 namespace bubblescope {
 namespace {
 
-StepAttribution attributionOf(const StepTimeline& step) {
+StepAttribution attributionOf(const StepTimeline& step, const UsualTimes& usual) {
     const ObservedStep observed(step);
     StepReplay replay(observed.graph);
-    return attributeWaits(step, observed, replay, UnitTimes(UsualTimes({&step, 1}), step, observed.graph));
+    return attributeWaits(step, observed, replay, UnitTimes(usual, step, observed.graph));
+}
+StepAttribution attributionOf(const StepTimeline& step) {
+    return attributionOf(step, UsualTimes({&step, 1}));
 }
 
 void expectWholePath(const CriticalPath& path, TimeNs wall, const std::string& where) {
@@ -202,6 +205,34 @@ TEST_F(Attribution, ASlowStageIsNamedWithWhatItCosts) {
     EXPECT_EQ(cause.chunk, Chunk{0});
     EXPECT_EQ(cause.excess, TimeNs{8 * (300 + 900)});
     expectCost(cause, step, run(order_));
+}
+
+// The stage is slow in this step only: one cause, not one per op. A single op of another rank keeps its own.
+TEST_F(Attribution, ARankWhoseOpsAreAllSlowIsOneCause) {
+    const StepTimeline on_time = run(order_);
+    auto known = std::make_shared<MeasuredTimes>();
+    for (const Op& op : order_.ranks[1])
+        known->setOp(Rank{1}, op, op.kind == OpKind::Forward ? TimeNs{2000} : TimeNs{4000});
+    auto with_op = std::make_shared<MeasuredTimes>(*known);
+    with_op->setOp(Rank{3}, order_.ranks[3].front(), TimeNs{1500});
+    const StepTimeline step = run(order_, with_op);
+    std::vector<StepTimeline> steps{on_time, on_time, on_time, step};
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        steps[i].index = static_cast<int>(i);
+    const StepAttribution attribution = attributionOf(step, UsualTimes(steps));
+    ASSERT_EQ(attribution.ranking.size(), 2U);
+    const RootCause& rank = attribution.ranking[0];
+    EXPECT_EQ(rank.kind, RootCauseKind::SlowRank);
+    EXPECT_EQ(rank.rank, Rank{1});
+    EXPECT_FALSE(rank.unit || rank.chunk);
+    EXPECT_EQ(rank.count, 16);
+    EXPECT_EQ(rank.excess, TimeNs{8 * (1000 + 2000)});
+    auto only_op = std::make_shared<MeasuredTimes>();
+    only_op->setOp(Rank{3}, order_.ranks[3].front(), TimeNs{1500});
+    expectCost(rank, step, run(order_, only_op));
+    EXPECT_EQ(attribution.ranking[1].kind, RootCauseKind::SlowOp);
+    EXPECT_EQ(attribution.ranking[1].rank, Rank{3});
+    expectCost(attribution.ranking[1], step, run(order_, known));
 }
 
 TEST_F(Attribution, ASlowLinkIsNamedWithItsDirection) {

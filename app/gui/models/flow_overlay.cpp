@@ -212,6 +212,7 @@ QString causeText(const Session& session, int step, const AttributedBubble& blam
     case RootCauseKind::SlowStage:
         text = FlowText::tr("%1 of rank %2: its stage takes %3 longer than the typical stage");
         break;
+    case RootCauseKind::SlowRank:
     case RootCauseKind::SlowOp: text = FlowText::tr("%1 of rank %2 took %3 longer than usual for its stage"); break;
     case RootCauseKind::SlowLink: text = FlowText::tr("The transfer to %1 of rank %2 took %3 longer than usual"); break;
     case RootCauseKind::InTransfer: text = FlowText::tr("%1 of rank %2 started %3 late, during transfers"); break;

@@ -27,6 +27,7 @@ std::string_view rootCauseKindName(RootCauseKind kind) {
     case RootCauseKind::Blocked: return "blocked";
     case RootCauseKind::ReplayedWork: return "replayed-work";
     case RootCauseKind::LateStart: return "late-start";
+    case RootCauseKind::SlowRank: return "slow-rank";
     }
     return "";
 }

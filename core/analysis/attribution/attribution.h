@@ -24,6 +24,7 @@ enum class RootCauseKind : std::uint8_t {
     Blocked,    ///< its rank was in a send, receive or wait, and no transfer was in progress
     ReplayedWork,
     LateStart, ///< nothing is recorded
+    SlowRank,  ///< nearly all ops of a rank took longer than usual on their stages; never the cause of a single bubble
 };
 
 [[nodiscard]] std::string_view

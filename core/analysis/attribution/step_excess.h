@@ -80,6 +80,7 @@ public:
     [[nodiscard]] TimeNs ofKind(RootCauseKind kind, std::size_t unit) const {
         switch (kind) {
         case RootCauseKind::SlowStage: return longerAt(unit).of_stage;
+        case RootCauseKind::SlowRank:
         case RootCauseKind::SlowOp: return longerAt(unit).of_op;
         case RootCauseKind::SlowLink: return slowTransferTo(unit);
         default: {

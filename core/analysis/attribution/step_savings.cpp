@@ -11,7 +11,7 @@ namespace bubblescope {
 namespace {
 
 constexpr bool isOfOps(RootCauseKind kind) {
-    return kind == RootCauseKind::SlowOp || kind == RootCauseKind::SlowStage;
+    return kind == RootCauseKind::SlowOp || kind == RootCauseKind::SlowStage || kind == RootCauseKind::SlowRank;
 }
 
 /// Visits a rank's units in the order in which it ran them.
@@ -86,7 +86,7 @@ TimeNs StepSavings::lengthWithout(const RootCause& root_cause, ListToFill<TimeNs
     return length;
 }
 
-/// Adds the excess of a slow op or stage to its ops' durations, `times` times.
+/// Adds the excess of a slow op, stage or rank to its ops' durations, `times` times.
 void StepSavings::addExcess(const RootCause& root_cause, int times, ListToFill<TimeNs>& durations) const {
     if (root_cause.unit) {
         const std::size_t unit = StepGraph::at(*root_cause.unit);
@@ -94,7 +94,7 @@ void StepSavings::addExcess(const RootCause& root_cause, int times, ListToFill<T
         return;
     }
     eachUnitOf(graph_, root_cause.rank, [&](UnitIndex unit) {
-        if (graph_.chunk[StepGraph::at(unit)] == root_cause.chunk)
+        if (!root_cause.chunk || graph_.chunk[StepGraph::at(unit)] == root_cause.chunk)
             durations[StepGraph::at(unit)] += times * excess_.ofKind(root_cause.kind, StepGraph::at(unit));
     });
 }

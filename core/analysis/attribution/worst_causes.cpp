@@ -33,6 +33,20 @@ struct CauseSum {
     }
 };
 
+/// How many ops of a rank are clearly slower than usual on their stages.
+struct SlowShare {
+    static constexpr std::size_t kFewestOps = 8;
+    std::size_t ops = 0;
+    std::size_t slow = 0;
+
+    void add(TimeNs longer, TimeNs typical) {
+        ++ops;
+        if (10 * longer > typical) ++slow;
+    }
+    /// With symmetric noise, half of the ops are slower than the median.
+    [[nodiscard]] bool nearlyAll() const { return ops >= kFewestOps && 5 * slow >= 4 * ops; }
+};
+
 using WaitedForOp = std::pair<double, UnitIndex>; ///< the waiting that it caused, and its unit
 
 void keepGreatest(std::vector<WaitedForOp>& worst, const WaitedForOp& op) {
@@ -56,20 +70,25 @@ public:
     CauseSums(const StepExcess& excess, const ExplainedWaits& waits, int vpp)
         : excess_(excess), waits_(waits), graph_(excess.graph()), ranks_(graph_.last.size()),
           chunks_(static_cast<std::size_t>(std::max(1, vpp))), stages_(ranks_ * chunks_), links_(ranks_ * 2),
-          starts_(ranks_) {}
+          starts_(ranks_), shares_(ranks_), slow_ranks_(ranks_) {}
 
     /// Keeps only the slow ops that may enter the ranking, worst first. Works in two halves by rank; the sums of a
     /// rank's stages are in the order of its units, which are mostly in one half.
     void addOps(std::size_t half) {
-        for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
-            const auto rank = StepGraph::at(graph_.rank[unit]);
-            if ((2 * rank < ranks_ ? 0U : 1U) != half) continue;
+        eachUnit(half, [&](std::size_t unit, std::size_t rank) {
+            shares_[rank].add(excess_.longerAt(unit).of_op, excess_.typical()[unit]);
+        });
+        eachUnit(half, [&](std::size_t unit, std::size_t rank) {
             const StepExcess::Longer longer = excess_.longerAt(unit);
             if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks_)
                 stages_[rank * chunks_ + chunk.index()].add(longer.of_stage, waits_.ofOp(unit));
+            if (shares_[rank].nearlyAll()) {
+                slow_ranks_[rank].add(longer.of_op, waits_.ofOp(unit));
+                return;
+            }
             const double waits = waits_.ofOp(unit) * static_cast<double>(longer.of_op.count());
             if (waits > 0) keepGreatest(slow_ops_[half], {waits, static_cast<UnitIndex>(unit)});
-        }
+        });
     }
     void addLinks() {
         const std::vector<Binding>& bindings = excess_.bindings();
@@ -116,6 +135,7 @@ public:
             addCandidate(all, links_[i], std::move(root_cause));
         }
         for (std::size_t rank = 0; rank < ranks_; ++rank) {
+            addCandidate(all, slow_ranks_[rank], rootCauseOf(RootCauseKind::SlowRank, rank));
             for (std::size_t i = 0; i < kDelayKinds.size(); ++i)
                 addCandidate(all, starts_[rank][i], rootCauseOf(kDelayKinds[i], rank));
         }
@@ -123,6 +143,14 @@ public:
     }
 
 private:
+    /// Visits the units of the ranks in the first or second half, with their ranks.
+    template <class Visit>
+    void eachUnit(std::size_t half, Visit visit) const {
+        for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
+            const auto rank = StepGraph::at(graph_.rank[unit]);
+            if ((2 * rank < ranks_ ? 0U : 1U) == half) visit(unit, rank);
+        }
+    }
     static void addCandidate(std::vector<Candidate>& to, const CauseSum& sum, RootCause root_cause) {
         if (sum.waits < 1) return; // ignore rounding errors
         root_cause.count = sum.count;
@@ -139,6 +167,8 @@ private:
     std::vector<CauseSum> stages_;                                 ///< per rank and chunk
     std::vector<CauseSum> links_;                                  ///< per rank: to the next rank, and to any other
     std::vector<std::array<CauseSum, kDelayKinds.size()>> starts_; ///< per rank
+    std::vector<SlowShare> shares_;                                ///< per rank
+    std::vector<CauseSum> slow_ranks_;                             ///< per rank, if nearly all of its ops are slow
     std::array<std::vector<WaitedForOp>, 2> slow_ops_;
 };
 

@@ -20,8 +20,8 @@ constexpr double kExplains = 0.5; ///< a cause with this share of the loss expla
 void addHead(Section& document, const RunModel& model, const ModelFit& fit) {
     document.line(fmt::format("{}: {}, {}", model.where, sizesText(model.pp, model.microbatches, model.vpp),
                               model.selection.summary().text()));
-    document.paragraph("", fmt::format("A step takes {}. The replayed steps took {} on average; with every op starting "
-                                       "as early as possible, {} (launch delays: {}).",
+    document.paragraph("", fmt::format("A step takes {}. The replayed steps took {} on average; without any start "
+                                       "delays, {}. Start delays of all causes add {}.",
                                        formatTime(model.step_time), formatTime(fit.observed), formatTime(fit.simulated),
                                        formatPercent(fit.launchDelay())));
     addReplayCheck(document, model.check);
@@ -179,7 +179,7 @@ void addReplayError(Section& section, const ReplayCheck& check) {
         text = fmt::format("Leave-one-out error: {} on average, {} at most ({}) with the start delays of the other "
                            "steps; {} if ops and transfers are predicted as well.",
                            formatPercent(check.error()), formatPercent(check.worst()),
-                           pluralize(check.steps.size(), "step"), formatPercent(check.foresight()));
+                           pluralize(check.steps.size(), "replay"), formatPercent(check.foresight()));
     } else {
         text =
             fmt::format("Replayed without unexplained delays, the only step is {} off.", formatPercent(check.error()));

@@ -5,6 +5,7 @@
 #include "core/answer/answer.h"
 #include "tests/unit/analysis/simulated_run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,6 +110,32 @@ TEST(Answer, PutsAMismatchBeforeASlowRank) {
     EXPECT_EQ(answer.first().concern, Concern::Computation);
     EXPECT_EQ(answer.first().where.rank, Rank{2});
     EXPECT_TRUE(answer.isInDoubt());
+}
+
+/// Activations come from the previous stage, gradients from the next one.
+TEST(Answer, NamesTheSenderOfACorruptedTransfer) {
+    for (const auto& [kind, sender] : {std::pair{OpKind::Forward, Rank{1}}, std::pair{OpKind::Backward, Rank{3}}}) {
+        bubblescope::Run run = makeRun(k1F1B, kSteps);
+        CheckRecord check = mismatch(3);
+        check.kind = CheckKind::Transfer;
+        check.op.kind = kind;
+        check.verdict = Verdict::Open;
+        run.checks.checks.push_back(check);
+        const Answer answer = answerOfRun(std::move(run));
+        EXPECT_EQ(answer.first().where.rank, Rank{2});
+        EXPECT_EQ(answer.first().where.peer, sender);
+        EXPECT_THAT(answer.first().what.text(), HasSubstr(fmt::format(" Rank {} sent it:", sender.value)));
+    }
+}
+
+/// A cost that is too small for a finding is not one for the verdict either.
+TEST(Answer, NamesNoCostBelowTheLimitOfFindings) {
+    const auto with_transfers = [](TimeNs time) {
+        return makeRun(k1F1B, kSteps, [time](int, CostModel& costs) { costs.comm = time; });
+    };
+    // Transfers lengthen a step of 33 ms by 16 times their latency: 1.4 % and 3.7 %.
+    EXPECT_THAT(concerns(answerOfRun(with_transfers(TimeNs{30'000}))), ElementsAre(Concern::Fine));
+    EXPECT_THAT(concerns(answerOfRun(with_transfers(TimeNs{80'000}))), ElementsAre(Concern::Time));
 }
 
 TEST(Answer, StatesWhatTheActionWinsAsWhatIfPredictsIt) {
