@@ -79,6 +79,13 @@ private slots:
         QCOMPARE(translated(say("whatif --if \"compute=-20%\"")), QStringLiteral("whatif --if \"compute=-20%\""));
     }
 
+    void sentencesBeginWithACapitalUnlessWithAFile() {
+        QCOMPARE(sentence(QStringLiteral("rank 3: ended by SIGKILL.")), QStringLiteral("Rank 3: ended by SIGKILL."));
+        for (const QString& text :
+             {QStringLiteral("two/b0: rank 0 is here"), QStringLiteral("rank0.pftrace: rank 0 is here")})
+            QCOMPARE(sentence(text), text);
+    }
+
     void countersHaveUnits() {
         QCOMPARE(counterText(3 * 1024.0 * 1024 * 1024 / 2, QStringLiteral("Total Allocated")),
                  QStringLiteral("1.5 GiB"));

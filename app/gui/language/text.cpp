@@ -107,7 +107,11 @@ QString ratioText(double value) {
 }
 
 QString sentence(QString text) {
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    const QString first = text.section(QLatin1Char(' '), 0, 0);
+    const qsizetype dot = first.indexOf(QLatin1Char('.'));
+    const bool has_ending = dot > 0 && dot + 1 < first.size() && first[dot + 1].isLetter();
+    const bool is_path = has_ending || first.contains(QLatin1Char('/'));
+    if (!text.isEmpty() && !is_path) text[0] = text[0].toUpper();
     return text;
 }
 

@@ -40,7 +40,7 @@ void setTimeStyle(const TimeStyle& style);
 [[nodiscard]] QString percentDelta(double fraction);
 /// Three significant digits; large values have all digits before the point: "2.7", "7,532".
 [[nodiscard]] QString ratioText(double value);
-/// Capitalises the first letter, because core's sentences usually follow a colon.
+/// Capitalises the first letter, because core's sentences usually follow a colon. Leaves file names as they are.
 [[nodiscard]] QString sentence(QString text);
 [[nodiscard]] QString fromUtf8(const std::string& text);
 
