@@ -11,14 +11,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::report {
 namespace {
 
-std::string pacingText(const Run& run) {
-    if (!run.info->paced) return "Pacing: off; ops ran at full speed";
-    if (!std::ranges::all_of(run.steps, &StepTimeline::hasOps))
-        return "Pacing: on; ops last their nominal time on an emulated device clock";
+std::vector<std::string> pacingLines(const Run& run) {
+    if (!run.info->paced) return {"Pacing: off; ops ran at full speed"};
+    const std::string paced = "Pacing: on; ops last their nominal time on an emulated device clock";
+    if (!std::ranges::all_of(run.steps, &StepTimeline::hasOps)) return {paced};
     TimeNs latest{0};
     std::int64_t ops = 0;
     std::int64_t moved = 0;
@@ -32,9 +33,8 @@ std::string pacingText(const Run& run) {
             }
         }
     }
-    return fmt::format("Pacing: on; ops last their nominal time on an emulated device clock. The machine was up to {} "
-                       "late;\n  {} of {} ops were later than the tolerance of {} and are recorded with their real end",
-                       formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance));
+    return {paced, fmt::format("  at most {} late; {} of {} ops exceeded the tolerance of {} and have their real end",
+                               formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance))};
 }
 
 } // namespace
@@ -138,7 +138,10 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
     if (!how.alternatives.empty())
         line(fmt::format("  also explains the trace: {}", fmt::join(how.alternatives, ", ")));
     if (run.places) line(fmt::format("Mesh: {} (by {})", placeText(run.places->sizes), run.places->source));
-    if (run.info && run.info->source == "run") line(pacingText(run));
+    if (run.info && run.info->source == "run") {
+        for (const std::string& text : pacingLines(run))
+            line(text);
+    }
     if (run.info && !run.info->faults.empty()) line(fmt::format("Injected faults: {}", run.info->faults));
 }
 
