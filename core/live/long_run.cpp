@@ -100,11 +100,8 @@ private:
     }
 
     void take(ClosedStep closed) {
-        if (!closed.fault.empty()) {
-            const bool is_named = closed.fault.starts_with("step ");
-            faults_.add("incomplete-step", is_named ? Sentence(closed.fault) : say("step {}", closed.index),
-                        say("skipped steps with missing or duplicate ops"));
-        }
+        if (closed.fault)
+            faults_.add(closed.fault->kind, std::move(closed.fault->where), std::move(closed.fault->message));
         if (closed.timelines.empty()) return;
         if (!origin_) origin_ = closed.timelines.front().begin;
         for (StepTimeline& step : closed.timelines) { // times count from the first step's start

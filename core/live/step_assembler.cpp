@@ -213,14 +213,14 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         found.comm.append(std::move(records.comm));
     }
     if (found.ops.empty()) {
-        closed.fault = "no op was recorded";
+        closed.fault = incompleteStep(index, 0, say("no op was recorded"));
         return closed;
     }
     DiagnosticLog log;
     const Layout layout = layoutOf(info_, found);
     auto assembled = assembleSteps(std::move(found), layout, "the stream", log);
-    for (const Diagnostic& problem : log.entries()) {
-        if (problem.kind == "incomplete-step" && closed.fault.empty()) closed.fault = problem.where.text();
+    for (Diagnostic& problem : log.take()) {
+        if (opFaultOf(problem) && !closed.fault) closed.fault = std::move(problem);
     }
     if (!assembled.ok()) return closed;
     closed.timelines = std::move(assembled).value();

@@ -24,8 +24,9 @@ struct ClosedStep {
     int index = 0;
     /// One per replica that ran it completely, on the ranks' own clocks.
     std::vector<StepTimeline> timelines;
-    std::vector<std::size_t> missing;   ///< places with incomplete records of the step
-    std::string fault;                  ///< why a replica is not among `timelines`; empty if all are
+    std::vector<std::size_t> missing; ///< places with incomplete records of the step
+    /// Why a replica is not among `timelines`; nothing if all are.
+    std::optional<Diagnostic> fault;
     std::int64_t duplicates = 0;        ///< records received twice
     std::vector<CheckRecord> checks{};  ///< checks of the step that have arrived so far
     std::map<int, StepValues> values{}; ///< per replica, if a recorded job's framework reports them

@@ -1,5 +1,6 @@
 #include "core/recognise/assemble.h"
 
+#include "core/base/text.h"
 #include "core/recognise/op_counts.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/stage_ways.h"
@@ -12,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace bubblescope {
@@ -268,6 +270,30 @@ Status splitReplicas(FoundOps& found, const std::string& where) {
     return {};
 }
 
+Sentence opFault(Rank rank, const Op& op, bool twice) {
+    return twice ? say("rank {} ran {} twice", rank.value, opName(op))
+                 : say("rank {} is missing {}", rank.value, opName(op));
+}
+
+Diagnostic incompleteStep(std::int64_t step, std::int64_t replica, const Sentence& reason) {
+    const Sentence named = replica == 0 ? say("step {}", step) : say("step {}, replica {}", step, replica);
+    return {"incomplete-step", 1, say("{}: {}", named, reason), say("skipped steps with missing or duplicate ops")};
+}
+
+std::optional<OpFault> opFaultOf(const Diagnostic& problem) {
+    if (problem.kind != "incomplete-step") return std::nullopt;
+    OpFault fault;
+    const std::span<const Sentence> parts = problem.where.arguments();
+    if (parts.size() != 2 || parts[0].arguments().empty()) return fault;
+    fault.step = parseNumber<int>(parts[0].arguments()[0].text());
+    const Sentence& reason = parts[1];
+    fault.twice = reason.pattern() == opFault({}, {}, true).pattern();
+    if (!fault.twice && reason.pattern() != opFault({}, {}, false).pattern()) return fault;
+    fault.rank = Rank{parseNumber<std::int32_t>(reason.arguments()[0].text()).value_or(0)};
+    fault.op = parseOpName(reason.arguments()[1].text());
+    return fault;
+}
+
 namespace {
 
 std::uint8_t bit(OpKind kind) {
@@ -283,7 +309,7 @@ public:
     void add(Rank rank, const Op& op) {
         if (op.kind == OpKind::Optimizer) return;
         std::uint8_t& slot = seen_[index(rank, op)];
-        if ((slot & bit(op.kind)) != 0 && !fault_) fault_ = say("rank {} ran {} twice", rank.value, opName(op));
+        if ((slot & bit(op.kind)) != 0 && !fault_) fault_ = opFault(rank, op, true);
         slot |= bit(op.kind);
     }
 
@@ -353,7 +379,7 @@ private:
             const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
             if (!missing) return false;
             op.kind = *missing;
-            fault = say("rank {} is missing {}", rank.value, opName(op));
+            fault = opFault(rank, op, false);
             return true;
         });
         return fault;
@@ -373,10 +399,6 @@ private:
     std::vector<std::uint8_t> seen_;
     std::optional<Sentence> fault_;
 };
-
-Sentence nameStep(StepKey key) {
-    return key.second == 0 ? say("step {}", key.first) : say("step {}, replica {}", key.first, key.second);
-}
 
 StepTimeline emptyStep(const Layout& layout, StepKey key) {
     StepTimeline step;
@@ -541,9 +563,9 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
             complete.push_back(std::move(entry.first));
             continue;
         }
-        const Sentence text = say("{}: {}", nameStep(key), *fault);
-        log.add("incomplete-step", text, say("skipped steps with missing or duplicate ops"));
-        if (!first_fault) first_fault = text;
+        Diagnostic skipped = incompleteStep(key.first, key.second, *fault);
+        if (!first_fault) first_fault = skipped.where;
+        log.add(std::move(skipped.kind), std::move(skipped.where), std::move(skipped.message));
         all_twice = all_twice && entry.second.twice();
     }
     if (complete.empty()) {

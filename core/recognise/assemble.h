@@ -4,7 +4,9 @@
 #include "core/base/result.h"
 #include "core/recognise/found_ops.h"
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,20 @@ struct Layout {
 /// Infers p, m, v and the placement. `where` names the input. Errors: Input if ranks or stages are missing or a stage
 /// ran on several ranks (replicas of a data-parallel run loaded together).
 [[nodiscard]] Result<Layout> inferLayout(const FoundOps& found, const std::string& where);
+
+/// The op that makes a step unusable.
+struct OpFault {
+    std::optional<int> step;
+    std::optional<Rank> rank; ///< with `op`; nothing if whole micro-batches or all ops are missing
+    std::optional<Op> op;
+    bool twice = false; ///< it was recorded twice; otherwise it is missing
+};
+
+/// Reports a step that is skipped ("incomplete-step"), for a reason such as opFault().
+[[nodiscard]] Diagnostic incompleteStep(std::int64_t step, std::int64_t replica, const Sentence& reason);
+[[nodiscard]] Sentence opFault(Rank rank, const Op& op, bool twice);
+/// The fault that such a report names; nothing for other problems.
+[[nodiscard]] std::optional<OpFault> opFaultOf(const Diagnostic& problem);
 
 /// Assembles the complete steps, in order. A step is complete if every sequence slice of every micro-batch has, on
 /// every chunk of its pipeline, exactly one forward and either one whole backward or one backward for the input and one

@@ -1,6 +1,6 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/graph/validate.h"
-#include "core/recognise/name_pattern.h"
+#include "core/recognise/assemble.h"
 
 #include <algorithm>
 #include <iterator>
@@ -152,23 +152,13 @@ void reportDeparture(const AnomalyInput& input, std::size_t s, const Schedule& u
     }
 }
 
-/// Reports "step 3: rank 2 misses F3.1" or "… ran F3.1 twice"; assembleSteps() names the first of them.
-void reportIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
+void reportIncompleteSteps(const Diagnostic& problem, const OpFault& first, Anomalies& found) {
     Anomaly anomaly;
+    anomaly.kind = first.twice ? AnomalyKind::DuplicateOp : AnomalyKind::MissingOp;
     anomaly.severity = Severity::Serious;
-    std::string_view text = problem.where.text();
-    const std::size_t at = text.find(": rank ");
-    std::string_view head = text.substr(0, at);
-    if (takeWord(head, "step ")) {
-        if (const auto step = takeNumber(head)) anomaly.step = static_cast<int>(*step);
-    }
-    if (at != std::string_view::npos) {
-        text.remove_prefix(at + std::string_view(": rank ").size());
-        if (const auto rank = takeNumber(text)) anomaly.rank = Rank{static_cast<std::int32_t>(*rank)};
-    }
-    const bool twice = text.ends_with(" twice");
-    anomaly.kind = twice ? AnomalyKind::DuplicateOp : AnomalyKind::MissingOp;
-    if (takeWord(text, " misses ") || takeWord(text, " ran ")) anomaly.op = parseOpName(text.substr(0, text.find(' ')));
+    anomaly.step = first.step;
+    anomaly.rank = first.rank;
+    anomaly.op = first.op;
     anomaly.seen.cases = static_cast<std::int64_t>(problem.count);
     anomaly.evidence = {{"steps", static_cast<double>(problem.count)}};
     anomaly.message = problem.count == 1
@@ -218,7 +208,7 @@ bool findFaultsOfOrders(const AnomalyInput& input, Anomalies& found) {
 
 void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     for (const Diagnostic& problem : input.run.problems) {
-        if (problem.kind == "incomplete-step") reportIncompleteSteps(problem, found);
+        if (const auto fault = opFaultOf(problem)) reportIncompleteSteps(problem, *fault, found);
     }
     const bool first_is_usual = isOfOneWholeOrder(input) || findFaultsOfOrders(input, found);
     // The first step names the schedule. If it alone departs, that was reported as a departure from the other steps.

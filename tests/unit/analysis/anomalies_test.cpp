@@ -1,6 +1,7 @@
 // Kinds of findings that the campaign does not put in, thresholds, and cases without a finding.
 
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/recognise/assemble.h"
 #include "core/trace/trace_builder.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/analysis/simulated_run.h"
@@ -138,8 +139,9 @@ TEST(Anomalies, OpsTwiceOrBeforeWhatTheyNeed) {
 
 TEST(Anomalies, ProblemsOfTheTraceAreTold) {
     auto run = makeRun(k1F1B, 3);
-    run.problems.push_back({"incomplete-step", 2, say("step 7: rank 2 misses F3.0"), say("left out")});
-    run.problems.push_back({"incomplete-step", 1, say("step 9, replica 1: rank 1 ran B5.0 twice"), say("left out")});
+    const auto fault = [](Rank rank, const char* op, bool twice) { return opFault(rank, *parseOpName(op), twice); };
+    run.problems.push_back(incompleteStep(7, 0, fault(Rank{2}, "F3.0", false)));
+    run.problems.push_back(incompleteStep(9, 1, fault(Rank{1}, "B5.0", true)));
     run.problems.push_back({"truncated", 1, say("a.json, byte 100"), say("the JSON ends too early")});
     run.problems.push_back({"inferred", 1, say("a.json"), say("says nothing of lost records")});
     const RunReport report = analyzeRun(run);
