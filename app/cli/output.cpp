@@ -41,18 +41,6 @@ bool isChart(std::string_view line) {
     return line.starts_with("rank ") && line.find(" | ") != std::string_view::npos;
 }
 
-/// The first `width` characters of `line`; the last of them shows that the line was cut.
-std::string cutLine(std::string_view line, std::size_t width) {
-    if (report::characters(line) <= width) return std::string(line);
-    std::size_t shown = 0;
-    std::size_t end = 0;
-    for (; end < line.size(); ++end) {
-        const bool begins = (static_cast<unsigned char>(line[end]) & 0xC0U) != 0x80U;
-        if (begins && ++shown == width) break;
-    }
-    return std::string(line.substr(0, end)) + "…";
-}
-
 /// Cuts charts at the terminal's width, and adds a remark if something was cut.
 std::string fittingCharts(std::string_view text, std::optional<std::size_t> width) {
     if (!width) return std::string(text);
@@ -66,7 +54,7 @@ std::string fittingCharts(std::string_view text, std::optional<std::size_t> widt
             cut = false;
         }
         cut = cut || (chart && report::characters(line) > *width);
-        out += chart ? cutLine(line, *width) : std::string(line);
+        out += chart ? report::shortened(line, *width) : std::string(line);
         text.remove_prefix(line.size());
         if (text.starts_with('\n')) {
             out += '\n';

@@ -69,7 +69,7 @@ Result<Request> requestOf(const QueryArguments& options) {
         request.sql = std::move(words.back());
         words.pop_back();
         if (request.sql == kStandardInput) {
-            BUBBLESCOPE_ASSIGN(request.sql, readInputText("/dev/stdin", "a query"));
+            BUBBLESCOPE_ASSIGN(request.sql, readInputText(request.sql, "a query"));
         }
     }
     if (words.empty()) return usageError("which trace?", "name its files before the query");
@@ -103,16 +103,12 @@ Result<Loaded> load(const Request& request, const LoadOptions& known_of, const s
 // ---- Text ----
 
 /// Kernel names can be hundreds of characters long; CSV and JSON have them in full.
-std::string shortened(std::string_view text) {
+std::string cellText(std::string_view text) {
     constexpr std::size_t kMost = 80;
     std::string line(text);
     std::ranges::replace_if(
         line, [](char letter) { return letter == '\n' || letter == '\r' || letter == '\t'; }, ' ');
-    if (report::characters(line) <= kMost) return line;
-    std::size_t end = 0;
-    for (std::size_t shown = 0; shown < kMost; ++end)
-        shown += (static_cast<unsigned char>(line[end]) & 0xC0U) != 0x80U ? 1 : 0;
-    return line.substr(0, end - 1) + "…";
+    return report::shortened(line, kMost);
 }
 
 std::string words(const report::DataColumn& column, std::size_t row) {
@@ -124,8 +120,7 @@ std::string words(const report::DataColumn& column, std::size_t row) {
         constexpr double kLarge = 10'000;
         return value < kLarge && value > -kLarge ? fmt::format("{:.6g}", value) : fmt::format("{:.1f}", value);
     }
-    case report::ColumnType::Text:
-        return shortened(column.texts().text(static_cast<std::size_t>(column.int32s()[row])));
+    case report::ColumnType::Text: return cellText(column.texts().text(static_cast<std::size_t>(column.int32s()[row])));
     default: return {};
     }
 }

@@ -226,7 +226,16 @@ std::string toText(const Table& table) {
 }
 
 std::size_t characters(std::string_view text) {
-    return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+    return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return !continuesCodePoint(c); }));
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+    if (characters(text) <= most) return std::string(text);
+    std::size_t shown = 0;
+    std::size_t end = 0;
+    while (continuesCodePoint(text[end]) || ++shown < most)
+        ++end;
+    return std::string(text.substr(0, end)) + "…";
 }
 
 std::string wrapped(std::string_view head, std::string_view words, std::size_t width) {

@@ -35,6 +35,9 @@ inline constexpr std::array kStyles{kHeadingStyle, kSeriousStyle, kWarningStyle,
 /// Characters of UTF-8 text, not bytes.
 [[nodiscard]] std::size_t characters(std::string_view text);
 
+/// `text`, or if it is longer than `most` characters, its beginning with "…" as the last of them.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t most);
+
 /// `head`, then `text` wrapped at blanks into lines of at most `width` characters, all but the first indented by the
 /// length of `head`. Ends with a line end.
 [[nodiscard]] std::string wrapped(std::string_view head, std::string_view text, std::size_t width = kTextWidth);

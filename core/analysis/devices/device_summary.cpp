@@ -1,5 +1,9 @@
 #include "core/analysis/devices/device_summary.h"
 
+#include "core/base/visible.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -107,14 +111,11 @@ std::string shortKernelName(std::string_view name) {
         if (at > 0 && at < name.size()) name = name.substr(0, at);
     }
     if (name.size() <= kLongestName) return std::string(name);
-    const auto inside = [&](std::size_t at) {
-        return (static_cast<unsigned char>(name[at]) & 0xc0U) == 0x80U;
-    }; // UTF-8
     std::size_t head = kLongestName / 2;
-    while (head > 0 && inside(head))
+    while (head > 0 && continuesCodePoint(name[head]))
         --head;
     std::size_t tail = name.size() - (kLongestName - kLongestName / 2 - 1);
-    while (tail < name.size() && inside(tail))
+    while (tail < name.size() && continuesCodePoint(name[tail]))
         ++tail;
     return fmt::format("{}…{}", name.substr(0, head), name.substr(tail));
 }

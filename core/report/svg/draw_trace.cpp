@@ -1,5 +1,6 @@
 #include "core/report/svg/draw_trace.h"
 
+#include "core/base/visible.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/frame.h"
@@ -34,8 +35,7 @@ std::string fitted(std::string_view text, double size, double room) {
     std::string cut;
     const double dots = textWidth("…", size);
     for (std::size_t end = 1; end <= text.size(); ++end) {
-        const bool inside_letter = end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U;
-        if (inside_letter) continue;
+        if (end < text.size() && continuesCodePoint(text[end])) continue;
         if (textWidth(text.substr(0, end), size) + dots > room) break;
         cut = text.substr(0, end);
     }

@@ -193,6 +193,13 @@ TEST(Report, CsvCellsAreNoFormulas) {
     EXPECT_EQ(csvCell("two\nlines"), "two\\nlines") << "a row is a line";
 }
 
+TEST(Report, TextIsShortenedByCharacters) {
+    EXPECT_EQ(shortened("größer", 6), "größer");
+    EXPECT_EQ(shortened("größer", 5), "größ…");
+    EXPECT_EQ(shortened("größer", 3), "gr…") << "no character is cut in two";
+    EXPECT_EQ(shortened("größer", 1), "…");
+}
+
 DataTable mixedTable() {
     DataTable table({{"rank", ColumnType::Int32},
                      {"time_ns", ColumnType::Int64},
