@@ -41,33 +41,11 @@ void fields(Wire& wire, FoundComm& value) {
     wire.enumeration(payload, Payload::Gradient);
     wire.span(start, end);
 }
-/// A list for each track.
-inline void fields(WireWriter& wire, const FoundOpPieces& value) {
-    wire(std::uint64_t{value.lists().size()});
-    for (const FoundOpList& list : value.lists()) {
-        wire(std::uint64_t{list.size()});
-        for (const BareFoundOp& op : list)
-            wire(FoundOp{op, list.detailsOf(op)});
-    }
-}
-inline void fields(WireReader& wire, FoundOpPieces& value) {
-    std::uint64_t lists = 0;
-    wire(lists);
-    for (std::uint64_t i = 0; i < lists && !wire.failed(); ++i) {
-        std::vector<FoundOp> ops;
-        wire(ops);
-        value.append(FoundOpList(ops));
-    }
-}
-inline void fields(WireWriter& wire, const Pieces<FoundComm>& value) {
-    wire(std::vector<std::vector<FoundComm>>(value.lists().begin(), value.lists().end()));
-}
-inline void fields(WireReader& wire, Pieces<FoundComm>& value) {
-    std::vector<std::vector<FoundComm>> lists;
-    wire(lists);
-    for (std::vector<FoundComm>& list : lists)
-        value.append(std::move(list));
-}
+// A list for each track. Not inline: each user would instantiate all that they use.
+void fields(WireWriter& wire, const FoundOpPieces& value);
+void fields(WireReader& wire, FoundOpPieces& value);
+void fields(WireWriter& wire, const Pieces<FoundComm>& value);
+void fields(WireReader& wire, Pieces<FoundComm>& value);
 template <class Wire>
 void fields(Wire& wire, RunInfo& value) {
     auto& [source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, steps, placement, paced, pace_tolerance,

@@ -47,31 +47,17 @@ std::string_view AnnotationReader::known(std::string_view text) {
 }
 
 ArgView AnnotationReader::read(std::string_view message) {
-    FieldReader reader(message);
+    struct Texts {
+        AnnotationReader& reader;
+
+        std::string_view name(std::uint64_t number) const { return reader.known(reader.texts_.name(number)); }
+        std::string_view name(std::string_view text) const { return text; }
+        std::string_view text(std::uint64_t number) const { return reader.known(reader.texts_.text(number)); }
+        std::string_view text(std::string_view text) const { return text; }
+    };
     ArgView arg{{}, std::int64_t{0}};
-    bool nested = false;
     lost_ = false;
-    while (reader.next()) {
-        switch (reader.tag()) {
-        case annotation::kNameIid: arg.name = known(texts_.name(reader.uint64())); break;
-        case annotation::kName: arg.name = reader.bytes(); break;
-        case annotation::kBool: arg.value = reader.boolean(); break;
-        case annotation::kInt:
-        case annotation::kUint:
-        case annotation::kPointer: arg.value = reader.int64(); break;
-        case annotation::kDouble: arg.value = reader.real(); break;
-        case annotation::kString:
-        case annotation::kLegacyJson: arg.value = reader.bytes(); break;
-        case annotation::kStringIid: arg.value = known(texts_.text(reader.uint64())); break;
-        case annotation::kDictEntries:
-        case annotation::kArrayValues:
-            nested = true; // they are repeated one by one: the whole message is the value
-            reader.skip();
-            break;
-        default: reader.skip();
-        }
-    }
-    if (nested) {
+    if (!readAnnotation(message, Texts{*this}, arg)) {
         json_.clear();
         longest_ = kLongestJson + kJsonPerByte * message.size();
         addJson(message, 0);

@@ -228,30 +228,13 @@ void EventStream::addExtras(const Packet& packet, const PacketExtras& extras, Se
 }
 
 void EventStream::addInterned(std::string_view message, Sequence& sequence) {
-    FieldReader data(message);
-    while (data.next()) {
-        switch (data.tag()) {
-        case fields::interned::kCategories: addEntry(data.bytes(), sequence.categories); break;
-        case fields::interned::kNames: addEntry(data.bytes(), sequence.names); break;
-        case fields::interned::kArgNames: addEntry(data.bytes(), sequence.arg_names); break;
-        case fields::interned::kArgStrings: addEntry(data.bytes(), sequence.arg_texts); break;
-        default: data.skip();
-        }
-    }
-}
-
-void EventStream::addEntry(std::string_view message, Texts& texts) {
-    FieldReader entry(message);
-    std::uint64_t iid = 0;
-    std::string_view text;
-    while (entry.next()) {
-        switch (entry.tag()) {
-        case fields::interned::kIid: iid = entry.uint64(); break;
-        case fields::interned::kText: text = entry.bytes(); break;
-        default: entry.skip();
-        }
-    }
-    if (!setText(iid, keep(text), texts)) ++counts_.damaged;
+    eachInterned(message, [&](std::uint32_t kind, std::uint64_t number, std::string_view text) {
+        Texts& texts = kind == fields::interned::kCategories ? sequence.categories
+                       : kind == fields::interned::kNames    ? sequence.names
+                       : kind == fields::interned::kArgNames ? sequence.arg_names
+                                                             : sequence.arg_texts;
+        if (!setText(number, keep(text), texts)) ++counts_.damaged;
+    });
 }
 
 /// False, without keeping anything, if there is no room.
@@ -450,22 +433,16 @@ bool EventStream::addPlainArg(std::string_view message, const Sequence& sequence
 }
 
 void EventStream::addArg(std::string_view message, const Sequence& sequence) {
-    namespace annotation = fields::annotation;
-    FieldReader reader(message);
-    Arg& arg = event_.args.emplace_back(Arg{{}, std::int64_t{0}});
-    while (reader.next()) {
-        switch (reader.tag()) {
-        case annotation::kNameIid: arg.name = find(sequence.arg_names, reader.uint64()); break;
-        case annotation::kName: arg.name = keep(reader.bytes()); break;
-        case annotation::kBool: arg.value = reader.boolean(); break;
-        case annotation::kInt:
-        case annotation::kUint: arg.value = reader.int64(); break;
-        case annotation::kDouble: arg.value = reader.real(); break;
-        case annotation::kString: arg.value = keepLetters(reader.bytes()); break;
-        case annotation::kStringIid: arg.value = find(sequence.arg_texts, reader.uint64()); break;
-        default: reader.skip();
-        }
-    }
+    struct KeptTexts {
+        EventStream& stream;
+        const Sequence& sequence;
+
+        std::string_view name(std::uint64_t number) const { return stream.find(sequence.arg_names, number); }
+        std::string_view name(std::string_view text) const { return stream.keep(text); }
+        std::string_view text(std::uint64_t number) const { return stream.find(sequence.arg_texts, number); }
+        std::string_view text(std::string_view text) const { return stream.keepLetters(text); }
+    };
+    (void)readAnnotation(message, KeptTexts{*this, sequence}, event_.args.emplace_back(Arg{{}, std::int64_t{0}}));
 }
 
 /// A text for which Texts::isKnown() is true; an empty one if there is no room.

@@ -162,7 +162,6 @@ private:
     void use(const Packet& packet, const PacketBatch& batch);
     void addExtras(const Packet& packet, const PacketExtras& extras, Sequence& sequence);
     void addInterned(std::string_view message, Sequence& sequence);
-    void addEntry(std::string_view message, Texts& texts);
     [[nodiscard]] bool setText(std::uint64_t number, std::string_view text, Texts& texts);
     void begin(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
     void keepPending(std::string_view bytes, std::size_t next);

@@ -72,6 +72,57 @@ struct TrackEvent {
 /// Throws protozero::exception if the bytes are not a TrackEvent.
 void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out);
 
+/// Calls `use` with the kind, the number and the text of each entry of a sequence's table (fields::interned). Throws
+/// protozero::exception on malformed input.
+template <class Use>
+void eachInterned(std::string_view message, const Use& use) {
+    namespace interned = fields::interned;
+    for (FieldReader data(message); data.next();) {
+        const std::uint32_t kind = data.tag();
+        if (kind > interned::kArgNames && kind != interned::kArgStrings) {
+            data.skip();
+            continue;
+        }
+        std::uint64_t number = 0;
+        std::string_view text;
+        for (FieldReader entry(data.bytes()); entry.next();) {
+            switch (entry.tag()) {
+            case interned::kIid: number = entry.uint64(); break;
+            case interned::kText: text = entry.bytes(); break;
+            default: entry.skip();
+            }
+        }
+        use(kind, number, text);
+    }
+}
+
+/// Reads a DebugAnnotation with a single value into `arg`. False for a list or a dictionary, whose content is left out.
+/// `texts` has name() and text(), each for a number of the sequence's tables and for what the message spells out.
+/// Throws protozero::exception on malformed input.
+template <class Texts, class Arg>
+bool readAnnotation(std::string_view message, Texts&& texts, Arg& arg) {
+    namespace annotation = fields::annotation;
+    bool single = true;
+    for (FieldReader reader(message); reader.next();) {
+        switch (reader.tag()) {
+        case annotation::kNameIid: arg.name = texts.name(reader.uint64()); break;
+        case annotation::kName: arg.name = texts.name(reader.bytes()); break;
+        case annotation::kBool: arg.value = reader.boolean(); break;
+        case annotation::kInt:
+        case annotation::kUint:
+        case annotation::kPointer: arg.value = reader.int64(); break;
+        case annotation::kDouble: arg.value = reader.real(); break;
+        case annotation::kString:
+        case annotation::kLegacyJson: arg.value = texts.text(reader.bytes()); break;
+        case annotation::kStringIid: arg.value = texts.text(reader.uint64()); break;
+        case annotation::kDictEntries:
+        case annotation::kArrayValues: single = false; [[fallthrough]];
+        default: reader.skip();
+        }
+    }
+    return single;
+}
+
 /// The fields of a TracePacket that few packets have. Texts are views of the file's bytes.
 struct PacketExtras {
     bool dropped_before = false;

@@ -2,61 +2,26 @@
 
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
+#include "core/formats/perfetto/packet.h"
 
 #include <memory>
 #include <string_view>
 
 namespace bubblescope::perfetto {
-namespace {
-
-struct Entry {
-    std::uint64_t iid = 0;
-    std::string_view text;
-};
-
-Entry entryOf(std::string_view message) {
-    FieldReader reader(message);
-    Entry entry;
-    while (reader.next()) {
-        switch (reader.tag()) {
-        case fields::interned::kIid: entry.iid = reader.uint64(); break;
-        case fields::interned::kText: entry.text = reader.bytes(); break;
-        default: reader.skip();
-        }
-    }
-    return entry;
-}
-
-} // namespace
-
 void SequenceState::clear() {
     *this = SequenceState{};
     usable_ = true;
 }
 
 void SequenceState::addInterned(std::string_view message, TraceBuilder& builder) {
-    FieldReader data(message);
-    const auto intern = [&](NumberTable<StringId>& table) {
-        const Entry entry = entryOf(data.bytes());
-        table.set(entry.iid, builder.intern(entry.text));
-    };
-    while (data.next()) {
-        switch (data.tag()) {
-        case fields::interned::kCategories: intern(categories_); break;
-        case fields::interned::kNames: intern(names_); break;
-        case fields::interned::kArgNames: {
-            const Entry entry = entryOf(data.bytes());
-            textsFor(arg_texts_->name(entry.iid), entry.text).setName(entry.iid, entry.text);
-            break;
+    eachInterned(message, [&](std::uint32_t kind, std::uint64_t number, std::string_view text) {
+        switch (kind) {
+        case fields::interned::kCategories: categories_.set(number, builder.intern(text)); break;
+        case fields::interned::kNames: names_.set(number, builder.intern(text)); break;
+        case fields::interned::kArgNames: textsFor(arg_texts_->name(number), text).setName(number, text); break;
+        default: textsFor(arg_texts_->text(number), text).setText(number, text);
         }
-        case fields::interned::kArgStrings: {
-            const Entry entry = entryOf(data.bytes());
-            textsFor(arg_texts_->text(entry.iid), entry.text).setText(entry.iid, entry.text);
-            break;
-        }
-        default: data.skip();
-        }
-    }
+    });
 }
 
 /// Returns the texts so that one of them can be changed from `before` to `after`. Args that stay in the file keep
