@@ -1,4 +1,4 @@
-#include "core/lowering/send_budget.h"
+#include "core/lowering/torch_passes.h"
 
 #include "core/base/field.h"
 #include "core/schedule/action_check.h"

@@ -1,8 +1,7 @@
 #include "core/lowering/torch_lowering.h"
 
 #include "core/base/field.h"
-#include "core/lowering/send_budget.h"
-#include "core/lowering/weight_actions.h"
+#include "core/lowering/torch_passes.h"
 
 #include <fmt/format.h>
 

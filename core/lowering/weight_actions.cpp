@@ -1,4 +1,4 @@
-#include "core/lowering/weight_actions.h"
+#include "core/lowering/torch_passes.h"
 
 #include "core/base/field.h"
 

@@ -4,8 +4,7 @@
 #include "core/base/text.h"
 #include "core/query/functions.h"
 #include "core/query/result_columns.h"
-#include "core/query/run_tables.h"
-#include "core/query/trace_tables.h"
+#include "core/query/tables.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

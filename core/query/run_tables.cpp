@@ -1,4 +1,4 @@
-#include "core/query/run_tables.h"
+#include "core/query/tables.h"
 
 #include "core/analysis/devices/device_summary.h"
 #include "core/recognise/raw_trace.h"

@@ -1,4 +1,4 @@
-#include "core/query/trace_tables.h"
+#include "core/query/tables.h"
 
 #include "core/query/trace_table.h"
 

@@ -1,4 +1,4 @@
-#include "core/report/results/checks.h"
+#include "core/report/results/analysis_parts.h"
 
 #include "core/aadiff/mismatch.h"
 #include "core/base/field.h"

@@ -1,4 +1,4 @@
-#include "core/report/results/diagnosis.h"
+#include "core/report/results/analysis_parts.h"
 
 #include "core/analysis/accounting/accounting.h"
 #include "core/base/median.h"

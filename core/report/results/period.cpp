@@ -1,4 +1,4 @@
-#include "core/report/results/period.h"
+#include "core/report/results/analysis_parts.h"
 
 #include "core/base/text.h"
 
