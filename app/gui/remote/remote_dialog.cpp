@@ -62,8 +62,10 @@ RemoteDialog::RemoteDialog(bool remember, QWidget* parent)
     start_->setObjectName(QStringLiteral("remoteOpen"));
     start_->setDefault(true);
     auto* column = new QVBoxLayout(this);
-    for (QWidget* widget : std::initializer_list<QWidget*>{intro, address_, status_, progress_, buttons})
+    for (QWidget* widget : std::initializer_list<QWidget*>{intro, address_, status_, progress_})
         column->addWidget(widget);
+    column->addStretch(1);
+    column->addWidget(buttons);
     connect(start_, &QPushButton::clicked, this, &RemoteDialog::start);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(this, &QDialog::rejected, &trace_, &RemoteTrace::cancel);

@@ -7,6 +7,7 @@
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/search_bar.h"
 #include "app/gui/panels/summary_bar.h"
+#include "app/gui/panels/teach_panel.h"
 #include "app/gui/panels/thresholds_table.h"
 #include "tests/gui/tasks/desk.h"
 
@@ -25,6 +26,8 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QTemporaryDir>
+#include <QToolBar>
+#include <QToolButton>
 #include <QUrl>
 
 // Tasks of the trial with users that make and handle things; numbers are those of the trial. Others are tested
@@ -275,6 +278,37 @@ private slots:
         desk.click(bar, bar.tabRect(0).center());
         QCOMPARE(desk.window.currentTab(), 0);
         AT_MOST(desk, 1);
+    }
+
+    /// 10, with other traces open: teaching is open where it was opened.
+    void teachingStaysWithItsTrace() {
+        Desk desk({dataFile("traces/kineto_amd.json")});
+        auto& teach = *desk.window.findChild<TeachPanel*>();
+        desk.click(child<QToolButton>(desk.window, "teachNames"));
+        QVERIFY(teach.isVisible());
+        desk.open({dataFile("traces/chrome_flows.json")});
+        QVERIFY(!teach.isVisible());
+        desk.window.showTab(0);
+        QTRY_VERIFY(teach.isVisible());
+        desk.window.showTab(1);
+        QTRY_VERIFY(!teach.isVisible());
+    }
+
+    /// Buttons have words, and what was found says what it costs, before it is cut off.
+    void buttonsAndFindingsAreReadable() {
+        Desk desk;
+        int buttons = 0;
+        for (const QToolButton* button : child<QToolBar>(desk.window, "toolBar").findChildren<QToolButton*>()) {
+            if (button->defaultAction() == nullptr) continue;
+            ++buttons;
+            QCOMPARE(button->toolButtonStyle(), Qt::ToolButtonTextBesideIcon);
+            QVERIFY(!button->text().isEmpty() && !button->text().contains(QLatin1Char('&')));
+        }
+        QVERIFY(buttons >= 10);
+        const TimeNs cost = desk.state.session()->report.anomalies.front().cost;
+        QVERIFY(cost > TimeNs{0});
+        const QString summary = child<SummaryBar>(desk.window, "summaryBar").text();
+        QVERIFY2(summary.contains(QStringLiteral("Finding %1: ").arg(shortTime(cost))), qPrintable(summary));
     }
 
     /// 26. The usual arrangement of the panels.
