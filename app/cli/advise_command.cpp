@@ -66,8 +66,8 @@ CommandResult adviseOn(const AdviseArguments& options) {
 } // namespace
 
 void addAdviseCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "advise", "Find a schedule, number of chunks or split of layers that would shorten a trace's step");
+    const Command command =
+        app.addCommand("advise", "Find schedules, chunks or splits of layers that would shorten a trace's step");
     const auto options = std::make_shared<AdviseArguments>();
     command.examples({"advise my-run", "advise my-run --layers 9,9,9,5 --orders found"});
     addRunModelOptions(command, options->run);
