@@ -147,6 +147,7 @@ QSet<QString> errorTexts() {
         QStringLiteral("std::string(kNotesShape)"),
         QStringLiteral("std::string(conversionAdvice(where, bytes.text()))"),
         QStringLiteral("std::string(kXPlaneAdvice)"),
+        QStringLiteral("hint.toStdString()"),
         QStringLiteral("error_output.section(QLatin1Char('\\n'), 1).toStdString()"),
     };
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES));
