@@ -10,15 +10,21 @@
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 namespace bubblescope::cli {
 
-EndInTime::EndInTime(const StopSignals& signals)
-    : over_(::eventfd(0, EFD_CLOEXEC)), watcher_([this, descriptor = signals.descriptor()] { watch(descriptor); }) {}
+EndInTime::EndInTime(const StopSignals& signals) : over_(::eventfd(0, EFD_CLOEXEC)) {
+    try {
+        watcher_ = std::thread([this, descriptor = signals.descriptor()] { watch(descriptor); });
+    } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch)
+        // The program still ends, but only when what blocks it is done.
+    }
+}
 
 EndInTime::~EndInTime() {
     ::eventfd_write(over_.get(), 1);
-    watcher_.join();
+    if (watcher_.joinable()) watcher_.join();
 }
 
 void EndInTime::watch(int signals) const {

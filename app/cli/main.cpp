@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/no_memory.h"
 #include "app/cli/output.h"
 #include "core/base/field.h"
 #include "runtime/comm/process_transport.h"
@@ -10,12 +11,14 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -121,6 +124,22 @@ int run(int argc, char** argv) {
     return execute(action, session, line);
 }
 
+int reportNoMemory() noexcept {
+    printNoMemory();
+    return exitCode(ErrorKind::Input);
+}
+
+/// Also reports memory that was missing where a function must not throw, such as the move of a container.
+[[noreturn]] void terminate() noexcept {
+    try {
+        if (std::current_exception() != nullptr) throw;
+    } catch (const std::bad_alloc&) {
+        std::_Exit(reportNoMemory());
+    } catch (...) { // NOLINT(bugprone-empty-catch): a defect
+    }
+    std::abort();
+}
+
 } // namespace
 } // namespace bubblescope::cli
 
@@ -128,13 +147,15 @@ int main(int argc, char** argv) {
     // Writing beyond a shell's file size limit should be an error like a full disk, not end the process without a
     // message. The signal is not ignored, because the jobs that `record` starts would inherit that.
     std::signal(SIGXFSZ, [](int) {}); // NOLINT(cert-err33-c)
+    std::set_terminate(bubblescope::cli::terminate);
     try {
         return bubblescope::cli::run(argc, argv);
     } catch (const std::bad_alloc&) {
-        bubblescope::cli::printError(bubblescope::inputError(
-            "", "not enough memory",
-            "reduce the request (fewer files, fewer steps, smaller sizes), or use a machine with more memory"));
-        return bubblescope::exitCode(bubblescope::ErrorKind::Input);
+        return bubblescope::cli::reportNoMemory();
+    } catch (const std::system_error& error) { // of std::thread; our own code reports the system's errors as results
+        fmt::print(stderr, "bubblescope: cannot start a thread: {}\n  -> raise the limit of processes (ulimit -u)\n",
+                   error.code().message());
+        return 4;
     } catch (const std::exception& error) {
         // Our code throws no exceptions, so this is a defect that deserves a report.
         fmt::print(stderr, "bubblescope: stopped unexpectedly: {}\n", error.what());

@@ -110,6 +110,8 @@ private:
     /// Returns true when there is nothing left to watch.
     bool turn(int stop) {
         const bool more = follower_.read(analyzer_, monitorNow());
+        for (const std::string& problem : follower_.problems())
+            if (unreadable_.insert(problem).second) printError(problem);
         if (receiver_) receiver_->poll(analyzer_, monitorNow());
         captured_.look(analyzer_, monitorNow());
         if (receiver_ && receiver_->storeProblem() != reported_) {
@@ -274,6 +276,7 @@ private:
     TimeNs patience_;
     LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;
+    std::set<std::string> unreadable_; ///< reported problems of files
     std::optional<live::StreamReceiver> receiver_;
     live::CapturedRun captured_;
     std::optional<live::MetricsEndpoint> metrics_;

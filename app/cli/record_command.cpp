@@ -3,6 +3,7 @@
 #include "app/cli/command.h"
 #include "app/cli/end_in_time.h"
 #include "app/cli/monitor_streams.h"
+#include "app/cli/no_memory.h"
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
 #include "core/formats/source/existing_results.h"
@@ -23,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -125,16 +127,20 @@ CommandResult record(const RecordArguments& options) {
     const profiler::JobEnd job = profiler::runJob(options.command, variables);
     StopSignals stop; // created before the threads that read the traces
     const EndInTime in_time(stop);
-    constexpr std::chrono::milliseconds kLateProcesses{500};
-    const profiler::ProcessWatcher::Report watched =
-        watcher.ok() ? watcher.value()->finish(kLateProcesses) : profiler::ProcessWatcher::Report{};
-    if (!job.why_not.empty()) {
-        printError(fmt::format("{}: cannot start: {}", options.command.front(), job.why_not));
-    } else if (isFirstOfJob()) {
-        reportOn(options, capture.dir, watched);
+    try {
+        constexpr std::chrono::milliseconds kLateProcesses{500};
+        const profiler::ProcessWatcher::Report watched =
+            watcher.ok() ? watcher.value()->finish(kLateProcesses) : profiler::ProcessWatcher::Report{};
+        if (!job.why_not.empty()) {
+            printError(fmt::format("{}: cannot start: {}", options.command.front(), job.why_not));
+        } else if (isFirstOfJob()) {
+            reportOn(options, capture.dir, watched);
+        }
+        if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
+        if (forward) sendRest(*forward, options.patience, job.asked_to_stop, stop);
+    } catch (const std::bad_alloc&) {
+        printNoMemory(); // but the job has ended, and its exit code is what counts
     }
-    if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
-    if (forward) sendRest(*forward, options.patience, job.asked_to_stop, stop);
     [[maybe_unused]] const bool asked = stop.came(); // a signal that was already handled must not end this process now
     return job.exit_code;
 }

@@ -7,14 +7,34 @@
 
 #include <array>
 #include <cstdio>
+#include <system_error>
 
 namespace bubblescope::cli {
 
-EndOnSignal::EndOnSignal() : over_(::eventfd(0, EFD_CLOEXEC)), watcher_([this] { watch(); }) {}
+namespace {
+
+/// From now on the signals have their default effect again, in the calling thread and those that it starts.
+void unblockSignals() {
+    sigset_t deadly;
+    ::sigemptyset(&deadly);
+    ::sigaddset(&deadly, SIGINT);
+    ::sigaddset(&deadly, SIGTERM);
+    ::pthread_sigmask(SIG_UNBLOCK, &deadly, nullptr);
+}
+
+} // namespace
+
+EndOnSignal::EndOnSignal() : over_(::eventfd(0, EFD_CLOEXEC)) {
+    try {
+        watcher_ = std::thread([this] { watch(); });
+    } catch (const std::system_error&) {
+        unblockSignals(); // a signal then ends the run at once
+    }
+}
 
 EndOnSignal::~EndOnSignal() {
     ::eventfd_write(over_.get(), 1);
-    watcher_.join();
+    if (watcher_.joinable()) watcher_.join();
 }
 
 void EndOnSignal::watch() {
@@ -25,12 +45,7 @@ void EndOnSignal::watch() {
     }
     ask_.request_stop();
     fmt::print(stderr, "bubblescope: the run ends with this step; press again to stop at once\n");
-    // From now on the signals have their default effect again.
-    sigset_t deadly;
-    ::sigemptyset(&deadly);
-    ::sigaddset(&deadly, SIGINT);
-    ::sigaddset(&deadly, SIGTERM);
-    ::pthread_sigmask(SIG_UNBLOCK, &deadly, nullptr);
+    unblockSignals();
     while (::poll(&waited[1], 1, -1) < 0) {
     }
 }

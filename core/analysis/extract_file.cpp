@@ -5,6 +5,8 @@
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/devices/memory_curve.h"
 #include "core/analysis/period/host_activity.h"
+#include "core/base/descriptor.h"
+#include "core/base/open_input.h"
 #include "core/base/time_intervals.h"
 #include "core/formats/file_identity.h"
 #include "core/formats/perfetto/capture_names.h"
@@ -18,9 +20,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
@@ -288,12 +293,17 @@ std::uint64_t sizeOf(const std::filesystem::path& file) {
 }
 
 Status copyFile(const std::filesystem::path& file, const std::filesystem::path& out) {
-    std::ifstream in(file, std::ios::binary);
+    BUBBLESCOPE_ASSIGN(const Descriptor in, openInput(file.string()));
     ReplacingFile copy(out);
     std::vector<char> piece(std::size_t{1} << 20);
-    while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0)
-        copy.write({piece.data(), static_cast<std::size_t>(in.gcount())});
-    return copy.commit();
+    while (true) {
+        const ssize_t count = ::read(in.get(), piece.data(), piece.size());
+        if (count == 0) return copy.commit();
+        if (count > 0)
+            copy.write({piece.data(), static_cast<std::size_t>(count)});
+        else if (errno != EINTR)
+            return inputError(file.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+    }
 }
 
 /// A file that was read, and the problems found. Converted traces contain several files.

@@ -376,8 +376,13 @@ Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, J
 
 Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options) {
     BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loadTrace(paths, control, options));
-    if (loaded.no_pipeline) return *std::move(loaded.no_pipeline);
-    return std::move(loaded.run);
+    if (!loaded.no_pipeline) return std::move(loaded.run);
+    Error error = *std::move(loaded.no_pipeline);
+    for (const Diagnostic& problem : loaded.run.problems) { // what is missing may be in a file that cannot be read
+        if (problem.kind == "unusable-file")
+            error.message += fmt::format("; {}: {}", problem.where.text(), problem.message.text());
+    }
+    return error;
 }
 
 Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& paths, JobControl& control) {

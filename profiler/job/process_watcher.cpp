@@ -76,8 +76,12 @@ Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start(std::filesystem::p
         ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
         ::listen(listener.get(), kBacklog) != 0)
         return failed(errno);
-    return std::unique_ptr<ProcessWatcher>(
-        new ProcessWatcher(std::move(dir), name, std::move(listener), std::move(stop)));
+    try {
+        return std::unique_ptr<ProcessWatcher>(
+            new ProcessWatcher(std::move(dir), name, std::move(listener), std::move(stop)));
+    } catch (const std::system_error& error) { // of the thread
+        return failed(error.code().value());
+    }
 }
 
 ProcessWatcher::ProcessWatcher(std::filesystem::path dir, std::string name, Descriptor listener, Descriptor stop)

@@ -50,12 +50,14 @@ void note(int signal, siginfo_t* info, void*) {
 /// While it exists, signals that are sent to this process but not to the child are forwarded to the child.
 class Forwarding {
 public:
+    /// Throws std::system_error if the thread cannot start: without it the job could not be stopped.
     Forwarding() {
         std::array<int, 2> ends{};
         if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
             from_ = Descriptor(ends[0]);
             to_ = Descriptor(ends[1]);
         }
+        thread_ = std::thread([this] { forward(); });
         the_pipe = to_.get();
         asked_to_stop = false;
         struct sigaction action {};
@@ -70,19 +72,15 @@ public:
     ~Forwarding() {
         for (std::size_t i = 0; i < kForwarded.size(); ++i)
             ::sigaction(kForwarded[i], &before_[i], nullptr);
-        const unsigned char end = 0;
-        [[maybe_unused]] const ssize_t written = ::write(to_.get(), &end, 1);
-        if (thread_.joinable()) thread_.join();
+        to_ = Descriptor(); // ends the thread
+        passOnTo(kNoChild);
+        thread_.join();
     }
 
     /// Signals that arrive before this call wait for it.
     void passOnTo(pid_t child) {
-        thread_ = std::thread([this, child] {
-            unsigned char signal = 0;
-            while (::read(from_.get(), &signal, 1) == 1 && signal != 0) {
-                if (!group_.got(signal) && !over_) ::kill(child, signal);
-            }
-        });
+        child_ = child;
+        child_.notify_one();
     }
 
     [[nodiscard]] static bool askedToStop() { return asked_to_stop; }
@@ -91,7 +89,20 @@ public:
     void childEnded() { over_ = true; }
 
 private:
+    static constexpr pid_t kUnknown = 0;
+    static constexpr pid_t kNoChild = -1;
+
+    void forward() {
+        unsigned char signal = 0;
+        while (::read(from_.get(), &signal, 1) == 1) {
+            child_.wait(kUnknown);
+            const pid_t child = child_;
+            if (child != kNoChild && !group_.got(signal) && !over_) ::kill(child, signal);
+        }
+    }
+
     std::atomic<bool> over_{false};
+    std::atomic<pid_t> child_{kUnknown};
     GroupWatch group_; ///< starts before the handlers are installed
     Descriptor from_;
     Descriptor to_;
