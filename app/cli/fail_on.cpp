@@ -55,7 +55,7 @@ void Budgets::add(Command command) {
         .group("Exit code");
     command
         .addParsed("--max-bubble", bubble_, bubbleShare,
-                   "Exit with 1 if ranks idle for more of a step than this, such as 20%")
+                   "Exit with 1 if ranks are idle for more than this share of a step, e.g. 20%")
         .typeName("PERCENT")
         .group("Exit code");
 }

@@ -202,7 +202,7 @@ std::string stepText(const StepRun& run, std::string_view order) {
 std::string explanationText(const OverlapStudy& study, std::string_view variant) {
     const StudyEntry& entry = study.of(variant);
     const PairStudy& pair = entry.pair;
-    std::string out = fmt::format("What limits {} ({})\n", variant, pair.variant.title);
+    std::string out = fmt::format("Limits of {} ({})\n", variant, pair.variant.title);
     out += exposuresText(pair, study.costs);
     out += stepText(entry.paddle_order, "1F1B warm-up");
     if (pair.cuts() > 0 && study.pp > 1) {

@@ -8,8 +8,9 @@ void addQueueOptions(Command command, QueueRequest& request) {
     const std::string group = "Sends, receives and weights";
     command
         .addOption("--communicators", request.communicators,
-                   "Communicators, on each of which a rank's transfers run one after another: one for all, one per "
-                   "direction (activations, gradients), edge (ordered pair of ranks) or pair; tag = none; or a file")
+                   "Communicators: one for everything; one per direction (activations, gradients), edge (ordered pair "
+                   "of ranks) or pair; none (tag); or as given in a file. On each, a rank's transfers run one after "
+                   "another")
         .typeName("KIND")
         .suggests({"one", "direction", "edge", "pair", "tag"})
         .group(group);

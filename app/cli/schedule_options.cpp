@@ -205,7 +205,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
     if (listed == Listed::InFullHelp) comm.rare();
     time(
         Field("loss"), [](ScheduleRequest& into, TimeNs t) { into.spec.loss = t; },
-        "Extra time of the loss: the last stage's forward and each half of its backward take this much longer (0)")
+        "Extra time for the loss: the last stage's forward and each half of its backward take this much longer (0)")
         .rare();
 }
 

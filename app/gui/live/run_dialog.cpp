@@ -202,7 +202,7 @@ void RunDialog::setOrder(const QString& file, const ScheduleSpec& spec) {
     for (QWidget* field :
          std::initializer_list<QWidget*>{schedule_.family, schedule_.flavor, pp_, microbatches_, vpp_}) {
         field->setEnabled(false);
-        field->setToolTip(tr("As in the order of the schedule lab"));
+        field->setToolTip(tr("Same order as in the schedule lab"));
     }
     check();
 }
