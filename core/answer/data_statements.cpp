@@ -75,6 +75,7 @@ const DoubtKind* findDoubt(std::string_view kind) {
         DoubtKind{"guessed-ranks", Severity::Warning, stateRanks},
         DoubtKind{"unknown-rank", Severity::Warning, stateRanks},
         DoubtKind{"rank-contradiction", Severity::Warning, stateRanks},
+        DoubtKind{"duplicate-rank", Severity::Warning, loadOneRun},
         DoubtKind{"step-marks", Severity::Notice, seeProblems},
         DoubtKind{"stray-check", Severity::Warning, seeProblems},
     };

@@ -1,6 +1,7 @@
 #include "core/recognise/rule_matches.h"
 
 #include "core/base/job.h"
+#include "core/base/time_intervals.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/raw_trace.h"
 #include "core/trace/processes.h"
@@ -362,6 +363,32 @@ bool divideByThread(std::vector<RuleMatch>& matches) {
     return true;
 }
 
+/// Files that state the same rank are parts of it, unless they contain most of its ops twice: then only the one with
+/// most ops is used. Returns the number of omitted files.
+std::int64_t dropCopies(std::vector<RuleMatch>& matches) {
+    using Times = std::vector<TimeInterval>;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::uint32_t, Times>> files; // by owner and replica
+    for (const RuleMatch& match : matches) {
+        if (match.kind && !match.on_device)
+            files[{match.owner, match.replica}][match.file].push_back({match.start, match.end});
+    }
+    std::set<std::uint32_t> copies;
+    for (const auto& [owner, times] : files) {
+        const auto most = std::ranges::max_element(times, {}, [](const auto& file) { return file.second.size(); });
+        const std::vector<TimeInterval> busy = unionOf(most->second);
+        for (const auto& [file, own] : times) {
+            if (file == most->first) continue;
+            const auto overlaps = [&](const TimeInterval& time) {
+                const auto at = std::ranges::upper_bound(busy, time.start, {}, &TimeInterval::end);
+                return at != busy.end() && at->start < time.end;
+            };
+            if (2 * std::ranges::count_if(own, overlaps) > std::ssize(own)) copies.insert(file);
+        }
+    }
+    std::erase_if(matches, [&](const RuleMatch& match) { return copies.contains(match.file); });
+    return std::ssize(copies);
+}
+
 /// Replicas with large numbers, such as those of processes, or negative ones are renumbered from 0 in their order,
 /// because memory grows with the largest number.
 void numberReplicas(std::vector<RuleMatch>& matches) {
@@ -423,6 +450,9 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     const RanksOf ranks = by_process ? numberProcesses(all.matches, files) : RanksOf::Files;
     const std::string where = files.front().path.string();
     const bool by_owner = by_process || rule.rank == RankSource::File;
+    if (const std::int64_t copies = ranks == RanksOf::Files && by_owner ? dropCopies(all.matches) : 0; copies > 0)
+        log.add("duplicate-rank", where, say("files contain a rank's ops a second time; using the longest file"),
+                copies);
     const bool by_device = by_owner && divideByDevice(all.matches);
     const bool by_thread = by_process && !by_device && divideByThread(all.matches);
     if (by_device) {

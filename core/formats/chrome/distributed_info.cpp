@@ -73,14 +73,13 @@ std::optional<std::int32_t> countIn(std::string_view object, std::string_view na
 
 } // namespace
 
-bool takeDistributedInfo(std::string_view object, TraceFile& file) {
+std::optional<std::int32_t> takeDistributedInfo(std::string_view object, TraceFile& file) {
+    const auto rank = countIn(object, "rank");
+    if (rank && file.rank && *file.rank != *rank) return rank; // another rank's, in a file of several
     file.world_size = countIn(object, "world_size");
     file.groups = processGroups(object);
-    const auto rank = countIn(object, "rank");
-    if (!rank) return true;
-    if (file.rank) return *file.rank == *rank;
-    file.rank = rank;
-    return true;
+    if (rank) file.rank = rank;
+    return rank;
 }
 
 } // namespace bubblescope::chrome

@@ -2,12 +2,14 @@
 
 #include "core/trace/trace.h"
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace bubblescope::chrome {
 
-/// Takes rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. False
-/// if it contradicts the file's earlier rank, which is kept.
-[[nodiscard]] bool takeDistributedInfo(std::string_view object, TraceFile& file);
+/// Takes rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. Keeps
+/// the file's earlier rank. Returns the rank that the object states.
+std::optional<std::int32_t> takeDistributedInfo(std::string_view object, TraceFile& file);
 
 } // namespace bubblescope::chrome

@@ -20,7 +20,8 @@ namespace bubblescope::chrome {
 /// A pid or tid: a number (possibly written as text) or a text.
 struct RowId {
     bool is_text = false;
-    std::int64_t number = 0; ///< for a text, its StringId
+    std::int64_t number = 0;    ///< for a text, its StringId
+    std::uint32_t document = 0; ///< in a file of several, see EventSink::stateRank()
 
     friend bool operator==(const RowId&, const RowId&) = default;
     friend auto operator<=>(const RowId&, const RowId&) = default;

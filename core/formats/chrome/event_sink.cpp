@@ -48,6 +48,7 @@ void EventSink::begin(const EventBatch& batch, bool goes_on) {
 
 RowId EventSink::rowId(RowId of_batch) const {
     if (of_batch.is_text) of_batch.number = text(static_cast<StringId>(of_batch.number));
+    of_batch.document = document_;
     return of_batch;
 }
 
@@ -244,6 +245,28 @@ void EventSink::async(const Event& event) {
     }
 }
 
+void EventSink::stateRank(std::int32_t rank) {
+    const auto known = std::ranges::find(document_ranks_, rank);
+    document_ = static_cast<std::uint32_t>(known - document_ranks_.begin());
+    if (known == document_ranks_.end()) document_ranks_.push_back(rank);
+    recent_rows_.fill({});
+}
+
+std::optional<std::int32_t> EventSink::rankOf(const RowId& process) const {
+    const auto labelled = process_ranks_.find(process);
+    if (labelled != process_ranks_.end()) return labelled->second;
+    return document_ranks_.size() > 1 ? std::optional(document_ranks_[process.document]) : std::nullopt;
+}
+
+void EventSink::reportRanksWithoutEvents() {
+    std::vector<bool> has_events(document_ranks_.size());
+    for (const auto& [row, track] : tracks_) {
+        if (row.first.document < has_events.size()) has_events[row.first.document] = true;
+    }
+    if (has_events.size() > 1 && std::ranges::find(has_events, false) != has_events.end())
+        log_.add("several-ranks", where_, say("the file contains several ranks; using the first"));
+}
+
 /// Assigns numbers to processes that a text identifies, because all later code distinguishes processes by number.
 std::int64_t EventSink::processNumber(RowId process) {
     constexpr std::int64_t kFirst = 2'000'000'000; // above those of operating systems, and fits into 32 bits
@@ -430,15 +453,15 @@ bool EventSink::resolvePointers(const JobControl& control) {
 }
 
 bool EventSink::finish(const LoadProgress& progress) {
+    reportRanksWithoutEvents();
     const auto nameProcess = [this](TrackId id, RowId process) {
         const auto known = process_names_.find(process);
         const StringId own = process.is_text ? static_cast<StringId>(process.number) : 0;
         const StringId name = known != process_names_.end() ? known->second : own;
         builder_.track(id).process_name = name;
-        const auto rank = process_ranks_.find(process);
-        if (rank != process_ranks_.end() && !labelOfProcess(builder_.text(name)))
-            builder_.track(id).process_name =
-                builder_.intern(fmt::format("{} [rank {}]", builder_.text(name), rank->second));
+        const auto rank = rankOf(process);
+        if (rank && !labelOfProcess(builder_.text(name)))
+            builder_.track(id).process_name = builder_.intern(fmt::format("{} [rank {}]", builder_.text(name), *rank));
         const auto order = process_orders_.find(process);
         if (order != process_orders_.end()) builder_.track(id).process_order = order->second;
     };

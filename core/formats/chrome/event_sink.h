@@ -42,6 +42,10 @@ public:
     /// and appends durations to names.
     void expectPaddle() { paddle_ = true; }
 
+    /// What follows is a document of this rank: several may have been written one after another into one file.
+    /// Processes of different ranks differ even if their numbers are equal.
+    void stateRank(std::int32_t rank);
+
     /// The devices are of a maker whose profiler writes overflowed durations.
     void expectOverflows() { streams_.expectOverflows(); }
 
@@ -75,6 +79,8 @@ private:
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }
     [[nodiscard]] RowId rowId(RowId of_batch) const;
     [[nodiscard]] std::int64_t processNumber(RowId process);
+    [[nodiscard]] std::optional<std::int32_t> rankOf(const RowId& process) const;
+    void reportRanksWithoutEvents();
     [[nodiscard]] TrackId trackFor(const Event& event);
     [[nodiscard]] TrackId asyncTrackFor(const Event& event);
     [[nodiscard]] ArgSetId argsOf(const Event& event);
@@ -127,6 +133,8 @@ private:
     std::map<RowId, std::int64_t> text_processes_; ///< their numbers
     std::map<RowId, std::int32_t> process_orders_;
     std::map<RowId, std::int32_t> process_ranks_; ///< ranks given by labels
+    std::vector<std::int32_t> document_ranks_;    ///< the rank of each document that states one
+    std::uint32_t document_ = 0;                  ///< index of the current document
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
         Row row; ///< as in the batch

@@ -348,8 +348,7 @@ void Reader::baseTime(std::string_view value) {
 
 void Reader::distributedInfo(std::string_view value) {
     kineto_ = true;
-    if (!takeDistributedInfo(value, builder_.file(builder_.currentFile())))
-        log_.add("several-ranks", here(), say("the file contains several ranks; using the first"));
+    if (const auto rank = takeDistributedInfo(value, builder_.file(builder_.currentFile()))) sink_.stateRank(*rank);
 }
 
 /// Each piece of a small text is parsed into the same batch.

@@ -103,5 +103,27 @@ TEST_F(RanksOfRows, AreStagesOfTheProcessGroupsInFiles) {
     expectTwoRanks("", 2);
 }
 
+std::string documentOf(int rank, const std::string& row) {
+    std::string events = stepOf(rank, row, "user_annotation");
+    events.pop_back();
+    return fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{},"world_size":2}},"traceEvents":[{}]}})",
+                       rank, events);
+}
+
+TEST_F(RanksOfRows, AreDocumentsOfAJoinedFile) {
+    // In containers all processes have the same number.
+    folder_.write("all.json", documentOf(1, R"("pid":1,"tid":1)") + "\n" + documentOf(0, R"("pid":1,"tid":1)"));
+    expectTwoRanks("several-processes");
+}
+
+TEST_F(RanksOfRows, AreOneForEachRankThoughAFileWasCopiedAndCut) {
+    folder_.write("rank0.json", documentOf(0, R"("pid":1,"tid":1)"));
+    folder_.write("rank1.json", documentOf(1, R"("pid":1,"tid":1)"));
+    std::string cut = documentOf(1, R"("pid":1,"tid":1)");
+    cut.resize(cut.rfind(R"(,{"ph")"));
+    folder_.write("rank1_copy.json", cut + "]}");
+    expectTwoRanks("duplicate-rank");
+}
+
 } // namespace
 } // namespace bubblescope
