@@ -31,7 +31,7 @@ void writeText(const QString& path, const QString& text, bool executable = false
     file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | (executable ? QFile::ExeOwner : QFile::Permissions()));
 }
 
-/// Of this machine; nobody listens there.
+/// A port of this machine on which nobody listens.
 int freePort() {
     sockaddr_in address{};
     address.sin_family = AF_INET;

@@ -452,7 +452,7 @@ private slots:
         bar->setValue(bar->maximum());
         QVERIFY(s.view.rowRect(3).bottom() < s.view.viewport()->height() - QFontMetrics(s.view.font()).height());
         s.state.measure({});
-        // For the selection: beside the time labels. Steps and the margin above the ops stay as they are.
+        // For the selection: in the line of the time labels. Steps and the margin above the ops stay as they are.
         bar->setValue(0);
         const QRect margin(kHeaderWidth + 6, kRulerHeight + 1, 120, 4);
         const QImage before = s.view.viewport()->grab(margin).toImage();

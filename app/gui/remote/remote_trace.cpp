@@ -35,16 +35,17 @@ QString quoted(const QString& word) {
 
 Result<RemoteAddress> RemoteAddress::parse(const QString& text) {
     const QUrl url(text, QUrl::TolerantMode);
-    const QString hint = RemoteTrace::tr("write ssh://HOST/PATH, such as ssh://user@node1/home/user/traces");
-    if (!matches(text) || !url.isValid() || url.host().isEmpty())
-        return usageError(RemoteTrace::tr("%1: not an address").arg(text).toStdString(), hint.toStdString());
     RemoteAddress address;
     address.target = url.userName().isEmpty() ? url.host() : url.userName() + QLatin1Char('@') + url.host();
     address.port = std::max(0, url.port());
     address.path = url.path(QUrl::FullyDecoded);
     if (address.path.startsWith(QLatin1String("/~/"))) address.path.remove(0, 3); // commands start there
-    if (address.path.isEmpty() || address.path == QLatin1String("/") || address.target.startsWith(QLatin1Char('-')))
-        return usageError(RemoteTrace::tr("%1: not an address").arg(text).toStdString(), hint.toStdString());
+    const bool has_path = !address.path.isEmpty() && address.path != QLatin1String("/");
+    if (!matches(text) || !url.isValid() || url.host().isEmpty() || !has_path ||
+        address.target.startsWith(QLatin1Char('-')))
+        return usageError(
+            RemoteTrace::tr("%1: not an address").arg(text).toStdString(),
+            RemoteTrace::tr("write ssh://HOST/PATH, such as ssh://user@node1/home/user/traces").toStdString());
     return address;
 }
 

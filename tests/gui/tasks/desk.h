@@ -18,8 +18,8 @@
 
 namespace bubblescope::gui {
 
-/// Ten steps of 1F1B in which rank 2 takes half as long again; files named "even" are the same without that. What
-/// exists is loaded as it is.
+/// Ten steps of 1F1B in which rank 2 takes half as long again; files named "even" are the same without that. Existing
+/// files are loaded as they are.
 [[nodiscard]] inline Result<LoadedTrace> loadForTask(const RunLoader::Paths& paths, JobControl& control,
                                                      const LoadOptions& options) {
     if (std::filesystem::exists(paths.front())) return loadTrace(paths, control, options);
