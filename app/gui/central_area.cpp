@@ -140,8 +140,9 @@ void CentralArea::connectSearch() {
 
 void CentralArea::connectTeaching() {
     connect(&from_.state, &ViewState::sessionChanged, teach_, [this] {
-        followTrace();
-        teach_->setSession(from_.state.session());
+        const bool was_open = !teach_->isHidden();
+        teach_->setSession(from_.state.session()); // hides it for another trace
+        followTrace(was_open);
     });
     connect(&from_.state, &ViewState::selectionChanged, teach_, [this] {
         const ItemRef item = from_.state.selection();
@@ -164,14 +165,14 @@ void CentralArea::connectTeaching() {
 }
 
 /// The teaching panel is open in the tabs where it was opened, and stays open when their trace is read again.
-void CentralArea::followTrace() {
+void CentralArea::followTrace(bool was_open) {
     const SessionPtr& session = from_.state.session();
     auto files = session ? session->run.files : std::vector<std::filesystem::path>();
     if (files == taught_files_) return;
-    if (teach_->isHidden()) {
-        teaching_.erase(taught_files_);
-    } else {
+    if (was_open) {
         teaching_.insert(taught_files_);
+    } else {
+        teaching_.erase(taught_files_);
     }
     taught_files_ = std::move(files);
     teach_->setVisible(teaching_.contains(taught_files_));

@@ -91,7 +91,7 @@ private:
     void showAnswer();
     void connectSearch();
     void connectTeaching();
-    void followTrace();
+    void followTrace(bool was_open);
     void teach(bool by_schedule);
     [[nodiscard]] QMenu* makeItemMenu(const ItemRef& item);
     [[nodiscard]] QWidget* makeWheelQuestion();
