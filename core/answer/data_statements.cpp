@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// Problems because of which the result may describe other data than the reader expects.
+/// Problems that may make the result describe other data than the reader expects.
 struct DoubtKind {
     std::string_view kind;
     Severity severity;

@@ -212,7 +212,7 @@ std::string withoutNumbers(const std::string& text) {
     return std::regex_replace(text, numbers, "#");
 }
 
-/// What a job did is the same with and without the recording.
+/// A job does the same with and without the recording.
 std::string faultOfJob(const Command& command, const Outcome& good, const Outcome& outcome) {
     const bool refused = outcome.out.empty() && (outcome.code == 3 || outcome.code == 4); // before the job began
     if (refused && std::string_view(command.program) == "bubblescope") return {};
@@ -259,7 +259,7 @@ std::string faultOfFailure(const Command& command, const Call& call, const Outco
     return {};
 }
 
-/// What is wrong with how it ended; empty if nothing is.
+/// The fault in how it ended; empty if there is none.
 std::string fault(const Command& command, const Call& call, const Outcome& good, const Outcome& outcome) {
     if (outcome.endless) return "does not end";
     if (outcome.signal != 0) return fmt::format("signal {}", outcome.signal);
@@ -271,7 +271,7 @@ std::string fault(const Command& command, const Call& call, const Outcome& good,
                                      : faultOfFailure(command, call, good, outcome);
 }
 
-/// The calls to try: the first from each place, of which `most`.
+/// The calls to try: the first from each of at most `most` places.
 std::vector<std::uint64_t> chosen(const CallCounts& counts, std::size_t most) {
     const std::size_t places = std::min<std::size_t>(counts.places, CallCounts::kPlaces);
     const std::size_t count = std::min(places, most);

@@ -151,13 +151,13 @@ void RemoteTrace::finishSsh(int code, QProcess::ExitStatus status) {
     readErrors();
     if (!running_) return;
     if (status == QProcess::NormalExit && code == 0) {
-        if (unpack_.state() == QProcess::NotRunning) return finishUnpacking(unpack_.exitCode()); // it gave up early
+        if (unpack_.state() == QProcess::NotRunning) return finishUnpacking(unpack_.exitCode()); // it ended early
         return unpack_.closeWriteChannel();
     }
     unpack_.kill();
     unpack_.waitForFinished(kPatienceMs);
     const bool is_lost = status != QProcess::NormalExit || code == kConnectionLost;
-    // What never connected will not do so in a second: a wrong name, a missing key.
+    // Retrying cannot help if it never connected: a wrong name, a missing key.
     if (is_lost && connected_ && attempts_ < kMostAttempts) {
         report(tr("The connection to %1 was lost; connecting again …").arg(address_.target));
         QTimer::singleShot(kPauseMs * attempts_, this, &RemoteTrace::connectOnce);

@@ -37,7 +37,7 @@ public:
     void cancel();
     [[nodiscard]] bool running() const { return running_; }
 
-    /// What the other machine runs. For tests.
+    /// The script that the other machine runs. For tests.
     [[nodiscard]] static QString script(const RemoteAddress& address);
 
 signals:

@@ -118,7 +118,7 @@ private:
     [[nodiscard]] const std::vector<RowExtras::RawShown>& rawShown(int row) const;
     [[nodiscard]] const std::vector<int>& rawTops(int row) const;
     [[nodiscard]] int rawHeight(int row) const;
-    /// Of what is above the raw lanes of a row.
+    /// Height of the part above the raw lanes of a row.
     [[nodiscard]] int headHeight(int row) const { return isHeader(row) ? kGroupHeight : row_height_; }
     void layOps(const Lanes& lanes, int rows, int view_height);
     void layCompactRows(int height);

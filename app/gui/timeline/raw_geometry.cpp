@@ -191,7 +191,7 @@ RawRows::RawRows(const GeometryInput& input) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
             const int line = input.rows.rawLineAt(row);
-            const int key = input.rows.isHeader(row) ? -1 - line : line; // a pinned track is read beside its original
+            const int key = input.rows.isHeader(row) ? -1 - line : line; // a pinned track also has its original
             const int rows = input.rows.rawRows(row, lane);
             for (int depth = 0; depth < rows; ++depth) {
                 const double top = input.rows.rawTop(row, lane, depth) - input.scroll_y;

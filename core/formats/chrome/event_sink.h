@@ -42,7 +42,7 @@ public:
     /// and appends durations to names.
     void expectPaddle() { paddle_ = true; }
 
-    /// What follows is a document of this rank: several may have been written one after another into one file.
+    /// The next document is of this rank: several may have been written one after another into one file.
     /// Processes of different ranks differ even if their numbers are equal.
     void stateRank(std::int32_t rank);
 
