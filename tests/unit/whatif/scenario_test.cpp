@@ -193,7 +193,8 @@ TEST(Scenario, PyTorchRunsTheFirstStagesBackwardInItsSecondHalf) {
     const RunModel model = runModel(run).value();
     for (const auto& [name, input, weight] : {std::tuple("zb-v/torch", 0ms, 2ms), std::tuple("zb-v", 1ms, 1ms)}) {
         const Scenario changed = scenario({std::string("schedule=") + name, "vpp=2"});
-        for (const TimelineOp& op : predictedStep(model, run.schedule, changed, {}, 0).value().ranks[0]) {
+        const StepTimeline predicted = predictedStep(model, run.schedule, changed, {}, 0).value();
+        for (const TimelineOp& op : predicted.ranks[0]) {
             if (op.op.chunk != Chunk{0}) continue;
             if (op.op.kind == OpKind::BackwardInput) {
                 EXPECT_EQ(op.duration(), input) << name;
