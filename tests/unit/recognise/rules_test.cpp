@@ -40,7 +40,7 @@ TEST(NamePatterns, SayWhatIsWrongWithThem) {
                                      {"a[b", "not closed"},
                                      {"a]b", "] without ["},
                                      {"a\\", "nothing follows"},
-                                     {std::string(2000, 'a'), "of 2000 characters"}}) {
+                                     {std::string(2000, 'a'), "has 2000 characters"}}) {
         const auto parsed = NamePattern::parse(text, "rules.json");
         ASSERT_FALSE(parsed.ok()) << text;
         EXPECT_THAT(parsed.error().text(), HasSubstr(what));
