@@ -344,7 +344,7 @@ void MainWindow::chooseRanks() {
 void MainWindow::openRemote(const QString& address) {
     auto* const dialog = new RemoteDialog(preferences_.remember(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &RemoteDialog::fetched, this, &MainWindow::open);
+    connect(dialog, &RemoteDialog::fetched, this, &MainWindow::openBeside);
     if (address.isEmpty())
         dialog->show();
     else

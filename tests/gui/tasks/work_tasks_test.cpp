@@ -286,7 +286,10 @@ private slots:
         auto& teach = *desk.window.findChild<TeachPanel*>();
         desk.click(child<QToolButton>(desk.window, "teachNames"));
         QVERIFY(teach.isVisible());
-        desk.open({dataFile("traces/chrome_flows.json")});
+        QSignalSpy loaded(&desk.window, &MainWindow::loaded);
+        desk.window.openBeside({dataFile("traces/chrome_flows.json")});
+        QVERIFY(loaded.wait(60000));
+        QCOMPARE(desk.window.tabCount(), 2);
         QVERIFY(!teach.isVisible());
         desk.window.showTab(0);
         QTRY_VERIFY(teach.isVisible());
