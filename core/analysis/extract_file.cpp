@@ -396,8 +396,11 @@ Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::
     if (std::string why = whyCopied(*read.trace); !why.empty()) return copyWhole(file, out, slices, std::move(why));
     const std::uint64_t bytes_before = sizeOf(file);
     BUBBLESCOPE_ASSIGN(ExtractedFile done, writeExtract(std::move(read), bytes_before, out, known_of, control));
-    if (done.bytes >= bytes_before) return copyWhole(file, out, slices, "is smaller than its extract");
-    return done;
+    if (done.bytes < bytes_before) return done;
+    auto copied = copyWhole(file, out, slices, "is smaller than its extract");
+    std::error_code ignored;
+    if (!copied.ok()) std::filesystem::remove(out, ignored); // a failed extraction leaves nothing
+    return copied;
 }
 
 Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,

@@ -60,11 +60,10 @@ const std::vector<Call>& calls() {
 
 struct Command {
     const char* name;
-    const char* program;          ///< in which calls fail
-    Words words;                  ///< IN and OUT are folders of files that it reads and writes
-    bool measures = false;        ///< its output contains times of this run
-    int job_code = -1;            ///< of the job that it starts; −1: it starts none
-    std::string_view spared = {}; ///< a call that is not tried
+    const char* program;   ///< in which calls fail
+    Words words;           ///< IN and OUT are folders of files that it reads and writes
+    bool measures = false; ///< its output contains times of this run
+    int job_code = -1;     ///< of the job that it starts; −1: it starts none
 };
 
 std::vector<Command> commands() {
@@ -79,9 +78,7 @@ std::vector<Command> commands() {
         {"ConvertToPerfetto", "bubblescope", {"convert", trace, "OUT/trace.pftrace"}},
         {"Extract", "bubblescope", {"extract", trace, "--out", "OUT/extracts"}},
         {"Record", "bubblescope", record, true, 42},
-        // Where a thread first uses the thread-local data of a library that was loaded late, the C library allocates
-        // it, and ends the process if that fails.
-        {"RecordedJob", "recorded_job", record, true, 42, "malloc"},
+        {"RecordedJob", "recorded_job", record, true, 42},
         {"Run",
          "bubblescope",
          {"run",   "--schedule", "1f1b",  "--pp",       "2", "--microbatches", "2",      "--forward",
@@ -271,6 +268,13 @@ std::string fault(const Command& command, const Call& call, const Outcome& good,
                                      : faultOfFailure(command, call, good, outcome);
 }
 
+/// The C library ends a process that has no memory for a thread's data or their destructors, and cannot be stopped from
+/// it. The table counts these apart.
+bool endedByCLibrary(const Outcome& outcome) {
+    return has(outcome.err, "cannot allocate memory for thread-local data") ||
+           has(outcome.err, "failed to register TLS destructor");
+}
+
 /// The calls to try: the first from each of at most `most` places.
 std::vector<std::uint64_t> chosen(const CallCounts& counts, std::size_t most) {
     const std::size_t places = std::min<std::size_t>(counts.places, CallCounts::kPlaces);
@@ -294,20 +298,25 @@ TEST_P(Injection, EndsWithTheTruth) {
     const Command command = commands()[GetParam()];
     Runner runner(command);
     for (const Call& call : calls()) {
-        if (command.spared == call.name) continue;
         Injected injected{call.name, command.program};
         const Outcome good = runner.run(injected);
         ASSERT_TRUE(good.code == std::max(command.job_code, 0)) << good.err;
         const std::vector<std::uint64_t> tried = chosen(runner.counts(), mostOf());
         const std::uint64_t all = runner.counts().calls;
+        if (std::string_view(call.name) == "malloc") ASSERT_GT(all, 0U) << "the library was not loaded";
         std::size_t runs = 0;
         std::size_t failed = 0;
+        std::size_t by_c_library = 0;
         for (const std::uint64_t at : tried) {
             for (const bool later_too : {false, true}) {
                 injected.at = at;
                 injected.later_too = later_too;
                 const Outcome outcome = runner.run(injected);
                 ++runs;
+                if (endedByCLibrary(outcome)) {
+                    ++by_c_library;
+                    continue;
+                }
                 const std::string wrong = fault(command, call, good, outcome);
                 if (wrong.empty()) continue;
                 ++failed;
@@ -316,7 +325,8 @@ TEST_P(Injection, EndsWithTheTruth) {
                               << outcome.err.substr(0, 600);
             }
         }
-        fmt::print("| {} | {} | {} calls | {} injected | {} wrong |\n", command.name, call.name, all, runs, failed);
+        fmt::print("| {} | {} | {} calls | {} injected | {} ended by the C library | {} wrong |\n", command.name,
+                   call.name, all, runs, by_c_library, failed);
     }
 }
 
