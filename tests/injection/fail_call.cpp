@@ -137,6 +137,7 @@ void begin() {
 
 #define NEXT(name) static const auto real = next(&name, #name)
 
+#pragma GCC visibility push(default) // they replace functions of other libraries
 extern "C" {
 
 int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(), void (*fini)(),
@@ -278,3 +279,4 @@ int renameat(int from_folder, const char* from, int to_folder, const char* to) {
 }
 
 } // extern "C"
+#pragma GCC visibility pop
