@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -131,8 +132,10 @@ int reportNoMemory() noexcept {
 
 /// Also reports memory that was missing where a function must not throw, such as the move of a container.
 [[noreturn]] void terminate() noexcept {
+    const bool no_memory = errno == ENOMEM; // the standard library's file system ends programs without an exception
     try {
         if (std::current_exception() != nullptr) throw;
+        if (no_memory) std::_Exit(reportNoMemory());
     } catch (const std::bad_alloc&) {
         std::_Exit(reportNoMemory());
     } catch (...) { // NOLINT(bugprone-empty-catch): a defect
