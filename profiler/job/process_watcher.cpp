@@ -86,7 +86,7 @@ Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start(std::filesystem::p
 
 ProcessWatcher::ProcessWatcher(std::filesystem::path dir, std::string name, Descriptor listener, Descriptor stop)
     : dir_(std::move(dir)), name_(std::move(name)), listener_(std::move(listener)), stop_(std::move(stop)),
-      thread_([this] { watch(); }) {}
+      thread_([this] { watchWhileMemoryLasts(); }) {}
 
 ProcessWatcher::~ProcessWatcher() {
     ::eventfd_write(stop_.get(), 1);
@@ -102,6 +102,7 @@ ProcessWatcher::Report ProcessWatcher::finish(std::chrono::milliseconds patience
         if (left.recorded) report.processes.push_back(std::move(left));
     }
     report.refused = refused_;
+    report.incomplete = incomplete_;
     report.running =
         static_cast<int>(std::ranges::count_if(watched_, [](const Watched& watched) { return !watched.done; }));
     return report;
@@ -248,6 +249,17 @@ void ProcessWatcher::settleEnded() {
         if (!watched.done && hasEnded(watched)) settle(watched);
     }
     std::erase_if(watched_, [](const Watched& watched) { return watched.done; });
+}
+
+/// An exception that left the thread would end the program, and leave the job alone.
+void ProcessWatcher::watchWhileMemoryLasts() noexcept {
+    try {
+        watch();
+    } catch (const std::bad_alloc&) {
+        incomplete_ = true;
+        connections_.clear();
+        listener_ = Descriptor();
+    }
 }
 
 void ProcessWatcher::watch() {

@@ -33,6 +33,7 @@ public:
         std::vector<LeftByProcess> processes; ///< processes that recorded something, or tried to
         int running = 0;                      ///< processes that still record
         std::int64_t refused = 0;             ///< rejected connections from other users
+        bool incomplete = false;              ///< memory ran out, and later processes were not watched
     };
     /// Call it once, when the job has ended. Waits at most `patience` for processes of the job that are still ending.
     [[nodiscard]] Report finish(std::chrono::milliseconds patience);
@@ -46,6 +47,7 @@ private:
     };
 
     ProcessWatcher(std::filesystem::path dir, std::string name, Descriptor listener, Descriptor stop);
+    void watchWhileMemoryLasts() noexcept;
     void watch();
     void accept();
     void receive(const Descriptor& connection, bool& over);
@@ -64,6 +66,7 @@ private:
     std::vector<Descriptor> connections_;
     bool crowded_ = false; ///< a connection is waiting because no descriptor was free
     std::atomic<std::int64_t> refused_{0};
+    bool incomplete_ = false; ///< read when the thread has ended
     std::unique_ptr<WatcherLink::Account> told_ = std::make_unique<WatcherLink::Account>(); ///< the last message
                                                                                             ///< received
     std::vector<Watched> watched_;
