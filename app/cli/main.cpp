@@ -127,7 +127,7 @@ int run(int argc, char** argv) {
 
 int reportNoMemory() noexcept {
     printNoMemory();
-    return exitCode(ErrorKind::Input);
+    return no_memory_exit_code;
 }
 
 /// Also reports memory that was missing where a function must not throw, such as the move of a container.

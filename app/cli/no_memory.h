@@ -1,10 +1,16 @@
 #pragma once
 
+#include "core/base/result.h"
+
 #include <unistd.h>
 
+#include <atomic>
 #include <string_view>
 
 namespace bubblescope::cli {
+
+/// The exit code of a program that ends without memory. Once the job of `record` has ended, it is the job's.
+inline std::atomic<int> no_memory_exit_code{exitCode(ErrorKind::Input)};
 
 /// Reports, without allocating, that there is not enough memory.
 inline void printNoMemory() noexcept {

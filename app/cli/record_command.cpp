@@ -126,6 +126,7 @@ CommandResult record(const RecordArguments& options) {
             fmt::print(stderr, "bubblescope: {} was '{}'; replaced for this recording\n", name, *before);
     }
     const profiler::JobEnd job = profiler::runJob(options.command, variables);
+    no_memory_exit_code = job.exit_code;
     StopSignals stop; // created before the threads that read the traces
     const EndInTime in_time(stop);
     try {
