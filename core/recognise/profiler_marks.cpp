@@ -138,8 +138,7 @@ bool tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log) {
         if (file.rank || file.format.empty() || files.size() < 2) continue;
         unknown = true;
         log.add("unknown-rank", file.path.string(),
-                file.process.empty() ? say("files do not name their rank; ranks follow the file order")
-                                     : say("processes do not name their rank; ranks follow the order of processes"));
+                say("files do not name their rank; ranks follow the order of files and processes"));
     }
     return unknown;
 }

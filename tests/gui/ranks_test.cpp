@@ -55,7 +55,7 @@ Result<LoadedTrace> loadFiles(const RunLoader::Paths& paths, JobControl&, const 
                      say("the file contains rank {}, but its name has rank {}; using the content", 0, 1)}};
     if (options.reading.ranks.empty())
         run.problems.push_back({"unknown-rank", 1, say("{}", paths.front().string()),
-                                say("files do not name their rank; ranks follow the file order")});
+                                say("files do not name their rank; ranks follow the order of files and processes")});
     return LoadedTrace{std::move(run), inputError("a.json", "no pipeline op found")};
 }
 

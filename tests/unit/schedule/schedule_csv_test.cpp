@@ -82,7 +82,7 @@ TEST(ScheduleCsv, TransfersMustAgreeWithTheOrder) {
     EXPECT_NE(says("0F0,0SEND_F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n").find("0SEND_F0 appears twice"),
               std::string::npos);
     EXPECT_NE(says("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1B0,1SEND_B0\n")
-                  .find("line 2, column 3: 1SEND_F0 belongs to no transfer"),
+                  .find("line 2, column 3: 1SEND_F0 does not belong to any transfer"),
               std::string::npos);
     EXPECT_NE(says("0F0,0SEND_F\n").find("'0SEND_F' is not an op"), std::string::npos);
 }
