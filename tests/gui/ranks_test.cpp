@@ -88,7 +88,7 @@ private slots:
         // The doubt is in the answer, and leads to the dialog.
         QLabel* doubt = nullptr;
         for (QLabel* label : w.window.findChild<AnswerBar*>()->findChildren<QLabel*>()) {
-            if (label->text().contains(QLatin1String("ranks follow the file order"))) doubt = label;
+            if (label->text().contains(QLatin1String("ranks follow the order of files"))) doubt = label;
         }
         QVERIFY(doubt != nullptr);
         QTest::mouseClick(doubt, Qt::LeftButton);
