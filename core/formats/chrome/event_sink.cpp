@@ -267,12 +267,20 @@ void EventSink::reportRanksWithoutEvents() {
         log_.add("several-ranks", where_, say("the file contains several ranks; using the first"));
 }
 
-/// Assigns numbers to processes that a text identifies, because all later code distinguishes processes by number.
+/// Assigns numbers to processes that a text identifies, because all later code distinguishes processes by number: the
+/// one at the end of the text, which programs that merge files keep there, unless another process of the same label has
+/// it.
 std::int64_t EventSink::processNumber(RowId process) {
     constexpr std::int64_t kFirst = 2'000'000'000; // above those of operating systems, and fits into 32 bits
     if (!process.is_text) return process.number;
-    return text_processes_.try_emplace(process, kFirst + static_cast<std::int64_t>(text_processes_.size()))
-        .first->second;
+    const auto [known, is_new] = text_processes_.try_emplace(process, 0);
+    if (!is_new) return known->second;
+    const std::string_view text = builder_.text(static_cast<StringId>(process.number));
+    const auto label = labelOfProcess(text);
+    const auto own = parseNumber<std::int32_t>(text.substr(text.find_last_not_of("0123456789") + 1));
+    const bool is_free = own && *own < kFirst && text_numbers_.emplace(label ? label->text : "", *own).second;
+    known->second = is_free ? *own : kFirst + static_cast<std::int64_t>(text_processes_.size()) - 1;
+    return known->second;
 }
 
 TrackId EventSink::trackFor(const Event& event) {

@@ -130,7 +130,8 @@ private:
     std::optional<SourceFiles> sources_; ///< of a file written by Bubblescope
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
-    std::map<RowId, std::int64_t> text_processes_; ///< their numbers
+    std::map<RowId, std::int64_t> text_processes_;                ///< their numbers
+    std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< those at the ends of texts, by label
     std::map<RowId, std::int32_t> process_orders_;
     std::map<RowId, std::int32_t> process_ranks_; ///< ranks given by labels
     std::vector<std::int32_t> document_ranks_;    ///< the rank of each document that states one
