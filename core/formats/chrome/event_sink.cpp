@@ -245,26 +245,50 @@ void EventSink::async(const Event& event) {
     }
 }
 
-void EventSink::stateRank(std::int32_t rank) {
-    const auto known = std::ranges::find(document_ranks_, rank);
-    document_ = static_cast<std::uint32_t>(known - document_ranks_.begin());
-    if (known == document_ranks_.end()) document_ranks_.push_back(rank);
+void EventSink::beginDocument() {
+    if (document_ranks_.empty()) return; // documents without ranks are parts of one trace
+    document_ = static_cast<std::uint32_t>(document_ranks_.size());
+    document_ranks_.emplace_back();
     recent_rows_.fill({});
+}
+
+void EventSink::stateRank(std::int32_t rank) {
+    const auto known = std::ranges::find(document_ranks_, std::optional(rank));
+    if (document_ranks_.empty()) document_ranks_.emplace_back();
+    if (!document_ranks_[document_]) document_ranks_[document_] = rank; // may come after the document's events
+    if (known != document_ranks_.end())
+        document_ = static_cast<std::uint32_t>(known - document_ranks_.begin());
+    else if (document_ranks_[document_] != rank) {
+        document_ = static_cast<std::uint32_t>(document_ranks_.size());
+        document_ranks_.emplace_back(rank);
+    }
+    recent_rows_.fill({});
+}
+
+bool EventSink::severalRanks() const {
+    std::set<std::int32_t> ranks;
+    for (const auto& rank : document_ranks_) {
+        if (rank) ranks.insert(*rank);
+    }
+    return ranks.size() > 1;
 }
 
 std::optional<std::int32_t> EventSink::rankOf(const RowId& process) const {
     const auto labelled = process_ranks_.find(process);
     if (labelled != process_ranks_.end()) return labelled->second;
-    return document_ranks_.size() > 1 ? std::optional(document_ranks_[process.document]) : std::nullopt;
+    return severalRanks() ? document_ranks_[process.document] : std::nullopt;
 }
 
 void EventSink::reportRanksWithoutEvents() {
-    std::vector<bool> has_events(document_ranks_.size());
-    for (const auto& [row, track] : tracks_) {
-        if (row.first.document < has_events.size()) has_events[row.first.document] = true;
+    if (!severalRanks()) return;
+    std::set<std::int32_t> ranks;
+    for (const auto& rank : document_ranks_) {
+        if (rank) ranks.insert(*rank);
     }
-    if (has_events.size() > 1 && std::ranges::find(has_events, false) != has_events.end())
-        log_.add("several-ranks", where_, say("the file contains several ranks; using the first"));
+    for (const auto& [row, track] : tracks_) {
+        if (const auto& rank = document_ranks_[row.first.document]) ranks.erase(*rank);
+    }
+    if (!ranks.empty()) log_.add("several-ranks", where_, say("the file contains several ranks; using the first"));
 }
 
 /// Assigns numbers to processes that a text identifies, because all later code distinguishes processes by number: the
