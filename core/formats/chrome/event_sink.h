@@ -42,8 +42,10 @@ public:
     /// and appends durations to names.
     void expectPaddle() { paddle_ = true; }
 
-    /// The next document is of this rank: several may have been written one after another into one file.
-    /// Processes of different ranks differ even if their numbers are equal.
+    /// Several documents may have been written one after another into one file. Once one of them has stated its rank,
+    /// processes of the following ones differ from its own even if their numbers are equal.
+    void beginDocument();
+    /// The rank of the current document, stated before or after its events.
     void stateRank(std::int32_t rank);
 
     /// The devices are of a maker whose profiler writes overflowed durations.
@@ -80,6 +82,7 @@ private:
     [[nodiscard]] RowId rowId(RowId of_batch) const;
     [[nodiscard]] std::int64_t processNumber(RowId process);
     [[nodiscard]] std::optional<std::int32_t> rankOf(const RowId& process) const;
+    [[nodiscard]] bool severalRanks() const;
     void reportRanksWithoutEvents();
     [[nodiscard]] TrackId trackFor(const Event& event);
     [[nodiscard]] TrackId asyncTrackFor(const Event& event);
@@ -133,9 +136,9 @@ private:
     std::map<RowId, std::int64_t> text_processes_;                ///< their numbers
     std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< those at the ends of texts, by label
     std::map<RowId, std::int32_t> process_orders_;
-    std::map<RowId, std::int32_t> process_ranks_; ///< ranks given by labels
-    std::vector<std::int32_t> document_ranks_;    ///< the rank of each document that states one
-    std::uint32_t document_ = 0;                  ///< index of the current document
+    std::map<RowId, std::int32_t> process_ranks_;             ///< ranks given by labels
+    std::vector<std::optional<std::int32_t>> document_ranks_; ///< as documents state them; empty if none did
+    std::uint32_t document_ = 0;                              ///< index of the current document
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
         Row row; ///< as in the batch

@@ -125,8 +125,10 @@ private:
 Status Reader::read() {
     skipByteOrderMark();
     End end = document();
-    while (end == End::Whole && anotherDocument())
+    while (end == End::Whole && anotherDocument()) {
+        sink_.beginDocument();
         end = document();
+    }
     if (end != End::Stopped) readRest();
     if (end == End::Stopped || progress_.stopRequested()) return cancelledError();
     BUBBLESCOPE_TRY(std::move(text_failed_));
@@ -399,6 +401,7 @@ Reader::End Reader::arrays() {
         if (accept(',')) continue;
         if (atEnd() || depth_ == kDeepest) return damaged();
         ++depth_;
+        if (peek() == '{') sink_.beginDocument();
         const End end = peek() == '[' ? events() : object();
         --depth_;
         if (end != End::Whole) return end;

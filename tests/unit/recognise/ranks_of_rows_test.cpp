@@ -103,17 +103,24 @@ TEST_F(RanksOfRows, AreStagesOfTheProcessGroupsInFiles) {
     expectTwoRanks("", 2);
 }
 
-std::string documentOf(int rank, const std::string& row) {
+std::string documentOf(int rank, const std::string& row, bool rank_first = true) {
     std::string events = stepOf(rank, row, "user_annotation");
     events.pop_back();
-    return fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{},"world_size":2}},"traceEvents":[{}]}})",
-                       rank, events);
+    const std::string info = fmt::format(R"("distributedInfo":{{"rank":{},"world_size":2}})", rank);
+    const std::string list = fmt::format(R"("traceEvents":[{}])", events);
+    return fmt::format(R"({{"schemaVersion":1,{},{}}})", rank_first ? info : list, rank_first ? list : info);
 }
 
 TEST_F(RanksOfRows, AreDocumentsOfAJoinedFile) {
     // In containers all processes have the same number.
-    folder_.write("all.json", documentOf(1, R"("pid":1,"tid":1)") + "\n" + documentOf(0, R"("pid":1,"tid":1)"));
-    expectTwoRanks("several-processes");
+    for (const bool rank_first : {true, false}) {
+        const std::string one = documentOf(1, R"("pid":1,"tid":1)", rank_first);
+        const std::string zero = documentOf(0, R"("pid":1,"tid":1)", rank_first);
+        folder_.write("all.json", one + "\n" + zero);
+        expectTwoRanks("several-processes");
+        folder_.write("all.json", "[" + one + "," + zero + "]");
+        expectTwoRanks("several-processes");
+    }
 }
 
 TEST_F(RanksOfRows, AreOneForEachRankThoughAFileWasCopiedAndCut) {
