@@ -253,12 +253,12 @@ void EventSink::beginDocument() {
 }
 
 void EventSink::stateRank(std::int32_t rank) {
-    const auto known = std::ranges::find(document_ranks_, std::optional(rank));
     if (document_ranks_.empty()) document_ranks_.emplace_back();
+    const auto known = std::ranges::find(document_ranks_, std::optional(rank)) - document_ranks_.begin();
     if (!document_ranks_[document_]) document_ranks_[document_] = rank; // may come after the document's events
-    if (known != document_ranks_.end())
-        document_ = static_cast<std::uint32_t>(known - document_ranks_.begin());
-    else if (document_ranks_[document_] != rank) {
+    if (known < std::ssize(document_ranks_)) {
+        document_ = static_cast<std::uint32_t>(known);
+    } else if (document_ranks_[document_] != rank) {
         document_ = static_cast<std::uint32_t>(document_ranks_.size());
         document_ranks_.emplace_back(rank);
     }
