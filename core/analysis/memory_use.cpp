@@ -2,7 +2,9 @@
 
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/devices/memory_curve.h"
+#include "core/analysis/statistics/robust.h"
 #include "core/base/time_intervals.h"
+#include "core/graph/validate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,21 +14,6 @@
 namespace bubblescope {
 namespace {
 
-/// Activations of a chunk are kept from its forward to the op that no longer needs them: its backward, or its weight
-/// gradient where that is separate.
-std::vector<int> heldAtMost(const Schedule& schedule) {
-    std::vector<int> most;
-    for (const std::vector<Op>& ops : schedule.ranks) {
-        int held = 0;
-        most.push_back(0);
-        for (const Op& op : ops) {
-            if (op.kind == OpKind::Forward) most.back() = std::max(most.back(), ++held);
-            if (op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight) --held;
-        }
-    }
-    return most;
-}
-
 /// The interval of each selected step on the reference's clock, by replica.
 std::map<int, std::vector<TimeInterval>> stepsOf(const Run& run, const StepSelection& selection) {
     std::map<int, std::vector<TimeInterval>> steps;
@@ -34,12 +21,6 @@ std::map<int, std::vector<TimeInterval>> stepsOf(const Run& run, const StepSelec
         if (selection.takes(i)) steps[run.steps[i].replica].push_back({run.steps[i].begin, run.steps[i].end});
     }
     return steps;
-}
-
-double medianOf(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    return *middle;
 }
 
 std::optional<MemoryLine> lineThrough(const std::vector<RankMemoryUse>& ranks) {
@@ -75,11 +56,8 @@ Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepS
     BUBBLESCOPE_ASSIGN(const std::vector<MemoryCurve> curves, extract(run, kMemoryCurves));
     if (std::ranges::none_of(curves, [](const MemoryCurve& curve) { return !curve.points.empty(); })) return use;
     BUBBLESCOPE_ASSIGN(const ClockOfRank clock_of, clocksOfRanks(run, clocks));
-    std::map<std::uint32_t, int> ranks_of_file;
-    for (const auto& [key, clock] : clock_of) {
-        if (clock.file) ++ranks_of_file[*clock.file];
-    }
-    const std::vector<int> held = heldAtMost(run.schedule);
+    std::map<std::uint32_t, int> ranks_of_file = ranksPerFile(clock_of);
+    const std::vector<int> held = peakActivations(run.schedule);
     const auto steps = stepsOf(run, selection);
     const bool moved = clocks.method == ClockMethod::Aligned;
     for (const auto& [key, clock] : clock_of) {
@@ -93,7 +71,7 @@ Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepS
         }
         if (peaks.empty()) continue;
         const std::size_t rank = key.second.index();
-        use.ranks.push_back({key.second, key.first, medianOf(std::move(peaks)), curve.peak().value_or(0),
+        use.ranks.push_back({key.second, key.first, statistics::median(std::move(peaks)), curve.peak().value_or(0),
                              rank < held.size() ? held[rank] : 0});
     }
     use.line = lineThrough(use.ranks);

@@ -50,18 +50,10 @@ void addGaps(const BusySpans& kernels, const MeasuredOp& op, SliceEvidence& evid
 
 using OpsOfFiles = std::map<std::uint32_t, std::vector<MeasuredOp>>;
 
-std::map<std::uint32_t, int> ranksOfFiles(const ClockOfRank& clocks) {
-    std::map<std::uint32_t, int> ranks;
-    for (const auto& [key, clock] : clocks) {
-        if (clock.file) ++ranks[*clock.file];
-    }
-    return ranks;
-}
-
 /// The host activities of ranks that are alone in their file.
 ActivityOfRanks activitiesOf(const std::vector<HostActivityTimes>& files, const ClockOfRank& clocks, bool moved) {
     const auto isNamed = [](const BusySpans& times) { return !times.busy.empty(); };
-    std::map<std::uint32_t, int> ranks_of_file = ranksOfFiles(clocks);
+    std::map<std::uint32_t, int> ranks_of_file = ranksPerFile(clocks);
     ActivityOfRanks out;
     for (const auto& [key, clock] : clocks) {
         if (!clock.file || *clock.file >= files.size() || ranks_of_file[*clock.file] != 1) continue;
@@ -78,7 +70,7 @@ ActivityOfRanks activitiesOf(const std::vector<HostActivityTimes>& files, const 
 
 /// Ops whose device's kernels are in a known file, by file.
 OpsOfFiles opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved) {
-    std::map<std::uint32_t, int> ranks_of_file = ranksOfFiles(clocks);
+    std::map<std::uint32_t, int> ranks_of_file = ranksPerFile(clocks);
     OpsOfFiles ops;
     for (const StepTimeline& step : run.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {

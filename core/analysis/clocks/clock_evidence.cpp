@@ -136,6 +136,14 @@ Result<ClockOfRank> clocksOfRanks(const Run& run, const RunClocks& run_clocks) {
     return clocks;
 }
 
+std::map<std::uint32_t, int> ranksPerFile(const ClockOfRank& clocks) {
+    std::map<std::uint32_t, int> ranks;
+    for (const auto& [key, clock] : clocks) {
+        if (clock.file) ++ranks[*clock.file];
+    }
+    return ranks;
+}
+
 Result<std::vector<InstantVotes>> instantVotes(RawTrace& raw, const InstantQuery& query) {
     const Trace& trace = raw.trace();
     const std::unordered_map<std::int64_t, std::vector<std::uint32_t>> keys_at(query.keys_at.begin(),

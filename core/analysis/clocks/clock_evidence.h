@@ -29,6 +29,8 @@ using RankKey = std::pair<int, Rank>;
 using ClockOfRank = std::map<RankKey, RankClock>;
 /// Which file contains a rank's ops, and how they were shifted from that file's clock. Errors: as rankFiles().
 [[nodiscard]] Result<ClockOfRank> clocksOfRanks(const Run& run, const RunClocks& clocks);
+/// The number of ranks whose ops a file contains, by file.
+[[nodiscard]] std::map<std::uint32_t, int> ranksPerFile(const ClockOfRank& clocks);
 
 /// Points in time, and the keys that each of them counts for.
 struct InstantQuery {

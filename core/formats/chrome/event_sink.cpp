@@ -254,41 +254,31 @@ void EventSink::beginDocument() {
 
 void EventSink::stateRank(std::int32_t rank) {
     if (document_ranks_.empty()) document_ranks_.emplace_back();
-    const auto known = std::ranges::find(document_ranks_, std::optional(rank)) - document_ranks_.begin();
-    if (!document_ranks_[document_]) document_ranks_[document_] = rank; // may come after the document's events
-    if (known < std::ssize(document_ranks_)) {
-        document_ = static_cast<std::uint32_t>(known);
-    } else if (document_ranks_[document_] != rank) {
-        document_ = static_cast<std::uint32_t>(document_ranks_.size());
+    const auto [known, is_new] = document_of_rank_.try_emplace(rank, document_);
+    std::optional<std::int32_t>& current = document_ranks_[document_];
+    if (!current) current = rank; // may come after the document's events
+    if (is_new && *current != rank) {
+        known->second = static_cast<std::uint32_t>(document_ranks_.size());
         document_ranks_.emplace_back(rank);
     }
+    document_ = known->second;
     recent_rows_.fill({});
-}
-
-bool EventSink::severalRanks() const {
-    std::set<std::int32_t> ranks;
-    for (const auto& rank : document_ranks_) {
-        if (rank) ranks.insert(*rank);
-    }
-    return ranks.size() > 1;
 }
 
 std::optional<std::int32_t> EventSink::rankOf(const RowId& process) const {
     const auto labelled = process_ranks_.find(process);
     if (labelled != process_ranks_.end()) return labelled->second;
-    return severalRanks() ? document_ranks_[process.document] : std::nullopt;
+    return document_of_rank_.size() > 1 ? document_ranks_[process.document] : std::nullopt;
 }
 
 void EventSink::reportRanksWithoutEvents() {
-    if (!severalRanks()) return;
-    std::set<std::int32_t> ranks;
-    for (const auto& rank : document_ranks_) {
-        if (rank) ranks.insert(*rank);
-    }
+    std::set<std::int32_t> with_events;
+    if (document_of_rank_.size() < 2) return;
     for (const auto& [row, track] : tracks_) {
-        if (const auto& rank = document_ranks_[row.first.document]) ranks.erase(*rank);
+        if (const auto& rank = document_ranks_[row.first.document]) with_events.insert(*rank);
     }
-    if (!ranks.empty()) log_.add("several-ranks", where_, say("the file contains several ranks; using the first"));
+    if (with_events.size() < document_of_rank_.size())
+        log_.add("several-ranks", where_, say("the file contains several ranks; using the first"));
 }
 
 /// Assigns numbers to processes that a text identifies, because all later code distinguishes processes by number: the

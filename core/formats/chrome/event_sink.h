@@ -82,7 +82,6 @@ private:
     [[nodiscard]] RowId rowId(RowId of_batch) const;
     [[nodiscard]] std::int64_t processNumber(RowId process);
     [[nodiscard]] std::optional<std::int32_t> rankOf(const RowId& process) const;
-    [[nodiscard]] bool severalRanks() const;
     void reportRanksWithoutEvents();
     [[nodiscard]] TrackId trackFor(const Event& event);
     [[nodiscard]] TrackId asyncTrackFor(const Event& event);
@@ -139,6 +138,7 @@ private:
     std::map<RowId, std::int32_t> process_ranks_;             ///< ranks given by labels
     std::vector<std::optional<std::int32_t>> document_ranks_; ///< as documents state them; empty if none did
     std::uint32_t document_ = 0;                              ///< index of the current document
+    std::map<std::int32_t, std::uint32_t> document_of_rank_;  ///< the first document of each stated rank
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
         Row row; ///< as in the batch
