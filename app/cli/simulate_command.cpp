@@ -257,8 +257,8 @@ void addSimulateCommand(Command app, Action& action) {
     addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
         .addOption("--times-of", options->times_of,
-                   "Meaning of the times: per op, or per rank for its whole part of the model, of which an op takes "
-                   "1/v with v chunks (op; rank if schedules or chunks are compared)")
+                   "Each time is for one op, or for a rank's whole part of the model, which is divided among its v "
+                   "chunks (op; rank if schedules or chunks are compared)")
         .typeName("op|rank")
         .oneOf({"op", "rank"})
         .group("Times (with a unit: 5ms, 800us, 0.5s)");
