@@ -132,16 +132,17 @@ void checkTrace(const Trace& trace, const std::vector<Diagnostic>& problems) {
     checkSummary(trace);
 }
 
-std::optional<Loaded> load(std::string_view bytes, const ReadInput& read) {
+std::optional<Loaded> load(std::string_view bytes, const ReadInput& read, std::size_t library_bytes) {
     TraceBuilder builder;
     DiagnosticLog log;
     JobControl control;
     LoadProgress progress(control, bytes.size());
     builder.addFile({kInput, {}, std::nullopt});
     // The most expensive bytes of each format: an event of thirty becomes a slice with columns, and its names and args
-    // are
-    // kept apart; builders grow by doubling. Text formats look at each byte a few times.
-    constexpr Bounds kBounds{.peak_per_byte = 400, .allocated_per_byte = 2000, .branches_per_byte = 3000};
+    // are kept apart; builders grow by doubling. Text formats look at each byte a few times.
+    Bounds bounds{.peak_per_byte = 400, .allocated_per_byte = 2000, .branches_per_byte = 3000};
+    bounds.peak += library_bytes;
+    bounds.allocated += library_bytes;
     Loaded loaded;
     Used used;
     const Status status = [&] {
@@ -151,7 +152,7 @@ std::optional<Loaded> load(std::string_view bytes, const ReadInput& read) {
         used = meter.used();
         return done;
     }();
-    requireLinear(used, bytes.size(), kBounds);
+    requireLinear(used, bytes.size(), bounds);
     if (!status.ok()) {
         checkError(status.error());
         return std::nullopt;

@@ -6,6 +6,7 @@
 #include "core/trace/trace.h"
 #include "core/trace/trace_builder.h"
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,8 +40,9 @@ struct Loaded {
     std::vector<Diagnostic> problems;
 };
 
-/// Runs one reader on a builder of its own. The trace is checked; nothing if the reader refused the input.
+/// Runs one reader on a builder of its own. The trace is checked; nothing if the reader refused the input. A library
+/// that the reader uses may take up to `library_bytes` for any input.
 using ReadInput = std::function<Status(TraceBuilder&, DiagnosticLog&, LoadProgress&)>;
-[[nodiscard]] std::optional<Loaded> load(std::string_view bytes, const ReadInput& read);
+[[nodiscard]] std::optional<Loaded> load(std::string_view bytes, const ReadInput& read, std::size_t library_bytes = 0);
 
 } // namespace bubblescope::fuzz

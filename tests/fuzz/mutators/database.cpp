@@ -64,6 +64,8 @@ constexpr std::array<const char*, 14> kSqlValues{"NULL",
 std::string mutateDatabase(std::string_view file, std::size_t most, Random& random) {
     if (file.size() < 100 || below(random, 4) == 0) return mutateBytes(std::string(file), most);
     const Connection connection = opened(file);
+    // SQLite's random() must give the same numbers for the same seed.
+    sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, static_cast<int>(1 + below(random, 1'000'000)), nullptr);
     const std::vector<std::string> tables =
         listed(connection.get(), "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')");
     if (tables.empty()) return mutateBytes(std::string(file), most);

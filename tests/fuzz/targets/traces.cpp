@@ -15,10 +15,11 @@ namespace {
 
 /// `read` is one of the readers, which differ in their first parameter alone.
 template <class Bytes, class Read>
-void loadWith(const Read& read, const Bytes& bytes, std::string_view text) {
-    (void)load(text, [&](TraceBuilder& builder, DiagnosticLog& log, LoadProgress& progress) {
+void loadWith(const Read& read, const Bytes& bytes, std::string_view text, std::size_t library_bytes = 0) {
+    const auto with_input = [&](TraceBuilder& builder, DiagnosticLog& log, LoadProgress& progress) {
         return read(bytes, kInput, builder, log, progress);
-    });
+    };
+    (void)load(text, with_input, library_bytes);
 }
 
 /// Some traces keep the file's bytes for as long as they live: so must code that reads them from another place.
@@ -38,7 +39,10 @@ void perfettoTrace(std::string_view bytes) {
 }
 
 void nsysDatabase(std::string_view bytes) {
-    loadWith(readSqlite, bytes, bytes);
+    // SQLite lists the overflow pages of a row by the size that the row claims, at most 4 GiB, before it reads the
+    // first: 8 bytes for each page, which has at least 508. Each of the two connections may do so.
+    constexpr std::size_t kListOfPages = (std::size_t{1} << 32) / 508 * 8;
+    loadWith(readSqlite, bytes, bytes, 2 * kListOfPages);
 }
 
 void primusRecord(std::string_view bytes) {
