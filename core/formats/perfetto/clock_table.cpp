@@ -32,7 +32,7 @@ ClockTable::Key ClockTable::keyOf(std::uint32_t sequence, std::uint32_t clock) {
     return {own ? sequence : 0, clock};
 }
 
-void ClockTable::addSnapshot(std::string_view message, std::uint32_t sequence) {
+std::optional<ClockReading> ClockTable::addSnapshot(std::string_view message, std::uint32_t sequence) {
     struct Read {
         Key key;
         std::int64_t time;
@@ -78,6 +78,11 @@ void ClockTable::addSnapshot(std::string_view message, std::uint32_t sequence) {
     any_snapshot_ = true;
     routes_.clear();
     last_ = nullptr;
+    const auto at = [&together](std::uint32_t clock) { return std::ranges::find(together, Key{0, clock}, &Read::key); };
+    const auto monotonic = at(fields::clock::kMonotonic);
+    const auto realtime = at(fields::clock::kRealtime);
+    if (monotonic == together.end() || realtime == together.end()) return std::nullopt;
+    return ClockReading{TimeNs{monotonic->time}, TimeNs{realtime->time}};
 }
 
 std::vector<ClockTable::Key> ClockTable::routeFrom(Key clock) const {

@@ -4,11 +4,18 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace bubblescope::perfetto {
+
+/// Two clocks of a host, read at the same moment.
+struct ClockReading {
+    TimeNs monotonic{0};
+    TimeNs realtime{0};
+};
 
 /// Converts the clocks of a file's packets to the trace clock, using its snapshots, which read several clocks at once.
 /// Clocks may have units other than nanoseconds and may be incremental: each value then counts from the previous
@@ -17,9 +24,9 @@ class ClockTable {
 public:
     ClockTable();
 
-    /// `sequence` is that of the snapshot's packet: clocks 64 to 127 are private to it. Throws protozero::exception on
-    /// malformed input.
-    void addSnapshot(std::string_view message, std::uint32_t sequence);
+    /// `sequence` is that of the snapshot's packet: clocks 64 to 127 are private to it. Returns the reading of a host's
+    /// monotonic clock and wall clock, if the snapshot has both. Throws protozero::exception on malformed input.
+    std::optional<ClockReading> addSnapshot(std::string_view message, std::uint32_t sequence);
 
     /// Converts a packet's time to the trace clock. Call it once per packet with a time, in order, because incremental
     /// clocks depend on it. False if no snapshot relates the clock to the trace's. In a file without snapshots, its

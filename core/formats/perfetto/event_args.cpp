@@ -25,8 +25,6 @@ constexpr int kDeepestArgs = 50;
 constexpr std::size_t kLongestJson = 1024;
 constexpr std::size_t kJsonPerByte = 16;
 
-constexpr std::uint64_t kNamesInMask = 64;
-
 std::string numberText(double value) {
     const std::string text = fmt::format("{}", value);
     return std::isfinite(value) ? text : quotedJson(text);
@@ -36,7 +34,7 @@ std::string numberText(double value) {
 
 void ArgTexts::setName(std::uint64_t iid, std::string_view text) {
     names_.set(iid, std::string(text));
-    if (iid >= kNamesInMask) return;
+    if (iid >= PlainAnnotation::kNames) return;
     const std::uint64_t bit = std::uint64_t{1} << iid;
     known_names_ = text.empty() ? known_names_ & ~bit : known_names_ | bit;
 }
@@ -152,41 +150,6 @@ std::string_view AnnotationReader::nameOf(std::string_view message) {
         }
     }
     return name;
-}
-
-bool isPlainAnnotation(std::string_view message, std::uint64_t& names) {
-    constexpr char kNameIidTag = annotation::kNameIid << 3U;
-    constexpr char kBoolTag = annotation::kBool << 3U;
-    constexpr char kUintTag = annotation::kUint << 3U;
-    constexpr char kIntTag = annotation::kInt << 3U;
-    constexpr char kDoubleTag = annotation::kDouble << 3U | 1U;
-    constexpr char kStringTag = annotation::kString << 3U | 2U;
-    constexpr std::size_t kValueAt = 3;
-    constexpr std::size_t kLongestVarint = 10;
-    if (message.size() <= kValueAt || message[0] != kNameIidTag) return false;
-    const auto name = static_cast<unsigned char>(message[1]);
-    if (name >= kNamesInMask) return false;
-    const std::string_view value = message.substr(kValueAt);
-    bool whole = false;
-    switch (message[2]) {
-    case kBoolTag:
-    case kUintTag:
-    case kIntTag: {
-        std::size_t more = 0;
-        while (more < value.size() && (static_cast<unsigned char>(value[more]) & 0x80U) != 0)
-            ++more;
-        whole = more + 1 == value.size() && value.size() <= kLongestVarint;
-        break;
-    }
-    case kDoubleTag: whole = value.size() == sizeof(double); break;
-    case kStringTag:
-        whole = static_cast<unsigned char>(value[0]) < 0x80U &&
-                value.size() - 1 == static_cast<std::size_t>(static_cast<unsigned char>(value[0]));
-        break;
-    default: break;
-    }
-    if (whole) names |= std::uint64_t{1} << name;
-    return whole;
 }
 
 void EventArgs::visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const {

@@ -54,10 +54,6 @@ private:
     std::size_t longest_ = 0; ///< approximate maximum length
 };
 
-/// True if an annotation is a single value whose name has a number below 64; in that case sets that bit in `names`.
-/// Such an annotation needs no further check.
-[[nodiscard]] bool isPlainAnnotation(std::string_view message, std::uint64_t& names);
-
 /// Finds the args of events that stay in a trace file, by the offset of their packets.
 class EventArgs : public ArgReader {
 public:

@@ -1,6 +1,5 @@
 #include "core/formats/perfetto/event_stream.h"
 
-#include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
 
 #include <protozero/exception.hpp>
@@ -162,12 +161,7 @@ bool EventStream::resynchronize(std::string_view bytes, std::size_t& next) {
             if (bytes.size() - next < kLargestGuess) return false; // the guess may be right
             continue;
         }
-        if (end || body.empty() || behind - next > kLargestGuess) continue;
-        PacketBatch guess;
-        guess.add(next, body);
-        const Packet& packet = guess.packets.front();
-        const bool says_something = packet.event != Packet::kNone || packet.extras != Packet::kNone;
-        if (packet.damaged || packet.damaged_event || !says_something) continue;
+        if (end || behind - next > kLargestGuess || !canBePacket(body)) continue;
         torn_ = false;
         return true;
     }
@@ -175,140 +169,56 @@ bool EventStream::resynchronize(std::string_view bytes, std::size_t& next) {
 }
 
 void EventStream::use(const PacketBatch& batch) {
+    counts_.packets += static_cast<std::int64_t>(batch.packets.size());
     for (const Packet& packet : batch.packets)
-        use(packet, batch);
+        decoder_.use(packet, batch);
 }
 
-/// Null if there is no room for another one.
-EventStream::Sequence* EventStream::sequenceOf(std::uint32_t number) {
-    if (latest_.second != nullptr && latest_.first == number) return latest_.second;
-    auto known = sequences_.find(number);
-    if (known == sequences_.end()) {
-        if (sequences_.size() >= kMaxSequences || !memory_.take(sizeof(Sequence) + kNode)) return nullptr;
-        known = sequences_.try_emplace(number).first;
-    }
-    latest_ = {number, &known->second};
-    return latest_.second;
+EventStream::Sequence* EventStream::addSequence(Decoder::Sequences& all, std::uint32_t number) {
+    const bool fits = all.size() < kMaxSequences && memory_.take(sizeof(Sequence) + kNode);
+    return fits ? &all[number] : nullptr;
 }
 
-void EventStream::use(const Packet& packet, const PacketBatch& batch) {
-    ++counts_.packets;
-    try {
-        Sequence* const known = packet.damaged ? nullptr : sequenceOf(packet.sequence);
-        if (known == nullptr) return void(++counts_.damaged);
-        Sequence& sequence = *known;
-        if ((packet.flags & fields::packet::kFlagStateCleared) != 0) {
-            memory_.give(sequence.held());
-            sequence = Sequence{};
-            sequence.usable = true;
-        }
-        if (packet.extras != Packet::kNone) addExtras(packet, batch.extras[packet.extras], sequence);
-        if (packet.damaged_event) ++counts_.damaged;
-        if (packet.event == Packet::kNone || packet.damaged_event) return;
-        TimeNs time{0};
-        const std::uint32_t clock = packet.has_clock ? packet.clock : fields::clock::kBoottime;
-        const bool timed = packet.has_timestamp && clocks_.traceTime(packet.sequence, clock, packet.timestamp, time);
-        const bool named = sequence.usable || (packet.flags & fields::packet::kFlagNeedsState) == 0;
-        if (timed && named)
-            event(batch.events[packet.event], time, batch.lists, sequence);
-        else
-            ++counts_.damaged;
-    } catch (const protozero::exception&) {
-        ++counts_.damaged;
-    }
+void EventStream::clear(Sequence& sequence, std::uint32_t) {
+    memory_.give(sequence.held());
+    sequence = Sequence{};
 }
 
-void EventStream::addExtras(const Packet& packet, const PacketExtras& extras, Sequence& sequence) {
-    if (extras.dropped_before) sequence.usable = false;
-    if (extras.interned) addInterned(*extras.interned, sequence);
-    if (extras.descriptor) addTrack(*extras.descriptor);
-    if (!extras.clocks) return;
-    clocks_.addSnapshot(*extras.clocks, packet.sequence);
-    addClocks(*extras.clocks);
+/// Counts a text for which there is no room.
+void EventStream::setText(std::uint32_t kind, std::uint64_t number, std::string_view text, Sequence& sequence) {
+    NumberTable<std::string_view>& texts = kind == fields::interned::kCategories ? sequence.categories
+                                           : kind == fields::interned::kNames    ? sequence.names
+                                           : kind == fields::interned::kArgNames ? sequence.arg_names
+                                                                                 : sequence.arg_texts;
+    const std::string_view kept = keep(text);
+    const bool is_new = !texts.isKnown(texts.find(number));
+    if (is_new && (texts.size() >= kMaxTexts || !memory_.take(texts.size() == 0 ? kList + kNode : kNode)))
+        return onLoss(PacketLoss::Text);
+    texts.set(number, kept);
 }
 
-void EventStream::addInterned(std::string_view message, Sequence& sequence) {
-    eachInterned(message, [&](std::uint32_t kind, std::uint64_t number, std::string_view text) {
-        Texts& texts = kind == fields::interned::kCategories ? sequence.categories
-                       : kind == fields::interned::kNames    ? sequence.names
-                       : kind == fields::interned::kArgNames ? sequence.arg_names
-                                                             : sequence.arg_texts;
-        if (!setText(number, keep(text), texts)) ++counts_.damaged;
-    });
-}
-
-/// False, without keeping anything, if there is no room.
-bool EventStream::setText(std::uint64_t number, std::string_view text, Texts& texts) {
-    const bool is_new = !Texts::isKnown(texts.find(number));
-    if (is_new && (texts.size() >= kMaxTexts || !memory_.take(texts.size() == 0 ? kList + kNode : kNode))) return false;
-    texts.set(number, text);
-    return true;
-}
-
-void EventStream::addTrack(std::string_view message) {
-    FieldReader descriptor(message);
-    std::uint64_t uuid = 0;
-    Track track;
-    while (descriptor.next()) {
-        switch (descriptor.tag()) {
-        case fields::track::kUuid: uuid = descriptor.uint64(); break;
-        case fields::track::kParentUuid: track.parent = descriptor.uint64(); break;
-        case fields::track::kProcess: {
-            FieldReader process(descriptor.bytes());
-            while (process.next()) {
-                if (process.tag() == fields::process::kName)
-                    track.process = keep(process.bytes());
-                else
-                    process.skip();
-            }
-            break;
-        }
-        default: descriptor.skip();
-        }
-    }
-    const auto known = tracks_.find(uuid);
+void EventStream::onExtras(const PacketExtras& extras, std::uint32_t, const Sequence&) {
+    if (!extras.descriptor) return;
+    TrackDescriptor stated;
+    stated.read(*extras.descriptor);
+    const Track track{stated.parent, stated.process_name.empty() ? "" : keep(stated.process_name)};
+    const auto known = tracks_.find(stated.uuid);
     if (known != tracks_.end())
         known->second = track;
     else if (tracks_.size() < kMaxTracks && memory_.take(kNode))
-        tracks_.emplace(uuid, track);
+        tracks_.emplace(stated.uuid, track);
     else
         ++counts_.damaged;
 }
 
-void EventStream::addClocks(std::string_view message) {
-    std::optional<TimeNs> monotonic;
-    std::optional<TimeNs> realtime;
-    FieldReader snapshot(message);
-    while (snapshot.next()) {
-        if (snapshot.tag() != fields::clock::kClocks) {
-            snapshot.skip();
-            continue;
-        }
-        FieldReader clock(snapshot.bytes());
-        std::uint32_t id = 0;
-        TimeNs time{0};
-        while (clock.next()) {
-            switch (clock.tag()) {
-            case fields::clock::kId: id = clock.uint32(); break;
-            case fields::clock::kTimestamp: time = TimeNs{clock.int64()}; break;
-            default: clock.skip();
-            }
-        }
-        if (id == fields::clock::kMonotonic) monotonic = time;
-        if (id == fields::clock::kRealtime) realtime = time;
-    }
-    if (on_clocks_ && monotonic && realtime) on_clocks_({*monotonic, *realtime});
-}
-
-void EventStream::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, const Sequence& sequence) {
-    switch (raw.type) {
-    case fields::event::kTypeBegin: begin(raw, time, lists, sequence); break;
-    case fields::event::kTypeEnd: end(raw.track, time); break;
+void EventStream::onEvent(const Event& event, const Sequence& sequence) {
+    switch (event.raw.type) {
+    case fields::event::kTypeBegin: begin(event, sequence); break;
+    case fields::event::kTypeEnd: end(event.track, event.time); break;
     case fields::event::kTypeInstant:
-        resolve(raw, lists, sequence);
-        event_.start = time;
+        fill(event, sequence);
         ++counts_.instants;
-        hand(event_, true, raw.track, time);
+        hand(event_, true, event.track, event.time);
         event_.clearArgs();
         break;
     default: break; // counters, and unknown kinds
@@ -327,8 +237,8 @@ EventStream::OpenSlices* EventStream::openOn(std::uint64_t track) {
     return &on_track->second;
 }
 
-void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& lists, const Sequence& sequence) {
-    OpenSlices* const on_track = openOn(raw.track);
+void EventStream::begin(const Event& event, const Sequence& sequence) {
+    OpenSlices* const on_track = openOn(event.track);
     if (on_track == nullptr) return void(++counts_.damaged);
     OpenSlices& open = *on_track;
     if (open.depth >= kDeepest) return void(++counts_.unmatched);
@@ -336,12 +246,11 @@ void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& li
         if (!memory_.take(sizeof(OpenSlice))) return void(++counts_.damaged);
         open.slices.emplace_back();
     }
-    resolve(raw, lists, sequence);
+    fill(event, sequence);
     if (!memory_.take(event_.bytes())) {
         event_.clearArgs();
         return void(++counts_.damaged);
     }
-    event_.start = time;
     OpenSlice& slice = open.slices[open.depth++];
     memory_.give(slice.bytes()); // its buffers are reused by the next event
     std::swap(slice, event_);
@@ -373,24 +282,18 @@ void EventStream::hand(const OpenSlice& slice, bool instant, std::uint64_t track
     on_event_({instant, track, slice.start, end, slice.category, slice.name, slice.args});
 }
 
-/// Fills event_ with the event's texts and args.
-void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const Sequence& sequence) {
-    event_.name = event_.category = {};
+/// Fills event_.
+void EventStream::fill(const Event& event, const Sequence& sequence) {
+    event_.start = event.time;
+    event_.name = event.name;
+    event_.category = event.category;
     event_.clearArgs();
-    if (raw.has_name_iid)
-        event_.name = find(sequence.names, raw.name_iid);
-    else if (const auto names = raw.names.of(lists.names); !names.empty())
-        event_.name = keep(names.back());
-    if (const auto iids = raw.category_iids.of(lists.category_iids); !iids.empty())
-        event_.category = find(sequence.categories, iids.front());
-    else if (const auto categories = raw.categories.of(lists.categories); !categories.empty())
-        event_.category = keep(categories.front());
-    if (!raw.has_args) return;
+    if (!event.raw.has_args) return;
     // Its texts are parts of the message, so they never move.
-    if (event_.letters.capacity() < raw.message.size()) event_.letters.reserve(raw.message.size());
-    raw.eachAnnotation([&](std::string_view annotation) {
+    if (event_.letters.capacity() < event.raw.message.size()) event_.letters.reserve(event.raw.message.size());
+    event.raw.eachAnnotation([&](std::string_view annotation) {
         if (event_.args.size() >= kMaxArgs) return;
-        if (!addPlainArg(annotation, sequence)) addArg(annotation, sequence);
+        addArg(annotation, sequence);
         // If several args have one name, the first counts. Equal names are the same text in texts_.
         const auto same = [&](const Arg& one) { return one.name.data() == event_.args.back().name.data(); };
         if (std::any_of(event_.args.begin(), event_.args.end() - 1, same)) event_.args.pop_back();
@@ -402,34 +305,6 @@ std::string_view EventStream::keepLetters(std::string_view text) {
     const std::size_t begin = event_.letters.size();
     event_.letters.insert(event_.letters.end(), text.begin(), text.end());
     return {event_.letters.data() + begin, text.size()};
-}
-
-/// Fast path for one value under a numbered name, which Bubblescope's writers mostly use. False for other annotations.
-bool EventStream::addPlainArg(std::string_view message, const Sequence& sequence) {
-    namespace annotation = fields::annotation;
-    constexpr char kNameIidTag = annotation::kNameIid << 3U;
-    constexpr char kIntTag = annotation::kInt << 3U;
-    constexpr char kStringTag = annotation::kString << 3U | 2U;
-    constexpr std::size_t kValueAt = 3;
-    if (message.size() <= kValueAt || message[0] != kNameIidTag) return false;
-    const auto byteAt = [message](std::size_t at) { return static_cast<unsigned char>(message[at]); };
-    const unsigned name = byteAt(1);
-    if (name >= 0x80U) return false; // a number with several bytes
-    if (message[2] == kStringTag) {
-        if (byteAt(kValueAt) >= 0x80U || message.size() - kValueAt - 1 != byteAt(kValueAt)) return false;
-        event_.args.push_back({find(sequence.arg_names, name), keepLetters(message.substr(kValueAt + 1))});
-        return true;
-    }
-    constexpr std::size_t kMostBytes = 9; // for a non-negative number
-    if (message[2] != kIntTag || message.size() > kValueAt + kMostBytes) return false;
-    std::uint64_t value = 0;
-    for (std::size_t at = kValueAt; at < message.size(); ++at) {
-        value |= static_cast<std::uint64_t>(byteAt(at) & 0x7fU) << (7 * (at - kValueAt));
-        if ((byteAt(at) >= 0x80U) == (at + 1 == message.size()))
-            return false; // it ends before the end of the message, or not at all
-    }
-    event_.args.push_back({find(sequence.arg_names, name), static_cast<std::int64_t>(value)});
-    return true;
 }
 
 void EventStream::addArg(std::string_view message, const Sequence& sequence) {
@@ -445,7 +320,7 @@ void EventStream::addArg(std::string_view message, const Sequence& sequence) {
     (void)readAnnotation(message, KeptTexts{*this, sequence}, event_.args.emplace_back(Arg{{}, std::int64_t{0}}));
 }
 
-/// A text for which Texts::isKnown() is true; an empty one if there is no room.
+/// A text for which NumberTable::isKnown() is true; an empty one if there is no room.
 std::string_view EventStream::keep(std::string_view text) {
     text = text.substr(0, kLongestText);
     if (const auto known = texts_.find(text); known != texts_.end()) return *known;
@@ -454,9 +329,9 @@ std::string_view EventStream::keep(std::string_view text) {
     return "";
 }
 
-std::string_view EventStream::find(const Texts& texts, std::uint64_t number) {
+std::string_view EventStream::find(const NumberTable<std::string_view>& texts, std::uint64_t number) {
     const std::string_view known = texts.find(number);
-    if (!Texts::isKnown(known)) ++counts_.damaged;
+    if (!texts.isKnown(known)) ++counts_.damaged;
     return known;
 }
 

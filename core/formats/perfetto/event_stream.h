@@ -1,10 +1,9 @@
 #pragma once
 
 #include "core/base/time.h"
-#include "core/formats/perfetto/clock_table.h"
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/number_table.h"
-#include "core/formats/perfetto/packet.h"
+#include "core/formats/perfetto/packet_decoder.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -39,12 +38,6 @@ struct StreamEvent {
     /// The arg at which find() looks first: the one after its last result, because args are usually read in order. Only
     /// a hint: any value is valid.
     mutable std::size_t find_hint = 0;
-};
-
-/// Two clocks of a host, read at the same moment.
-struct ClockReading {
-    TimeNs monotonic{0};
-    TimeNs realtime{0};
 };
 
 /// Counts of a stream's contents so far.
@@ -95,8 +88,9 @@ private:
 
 /// Decodes the track events of a native file while it grows: bytes come in pieces of any size, and an event is passed
 /// on when its last byte has arrived. An incomplete packet is kept until the rest arrives. After bytes that are not a
-/// packet, reading continues at the next packet. Features that only other writers use are skipped: packed packets,
-/// counters, lists as args, and defaults of a sequence. readPerfetto() reads those from whole files.
+/// packet, reading continues at the next packet. Its packets are decoded like those of whole files, but what only other
+/// writers use is skipped: packed packets (counted as damaged), counters, events in Chrome's JSON form, and lists as
+/// args.
 ///
 /// Memory: interned texts, tracks, open slices and one packet, all bounded and within the rest of `memory`; anything
 /// that does not fit counts as damaged. Not thread-safe.
@@ -119,17 +113,16 @@ public:
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
-    /// Texts by the numbers that the writer gave them. They are owned by keep().
-    using Texts = NumberTable<std::string_view>;
-    struct Sequence {
-        bool usable = false;
-        Texts names;
-        Texts categories;
-        Texts arg_names;
-        Texts arg_texts;
+    /// Texts are owned by keep().
+    struct Sequence : NumberedTexts<std::string_view> {
+        NumberTable<std::string_view> arg_names;
+        NumberTable<std::string_view> arg_texts;
 
         [[nodiscard]] std::size_t held() const; ///< bytes of memory_ taken by setText()
     };
+    using Decoder = PacketDecoder<EventStream, Sequence>;
+    using Event = NamedEvent<std::string_view>;
+    friend Decoder;
     struct Track {
         std::uint64_t parent = 0;
         std::string_view process;
@@ -159,25 +152,31 @@ private:
     void clearBatch();
     bool resynchronize(std::string_view bytes, std::size_t& next);
     void use(const PacketBatch& batch);
-    void use(const Packet& packet, const PacketBatch& batch);
-    void addExtras(const Packet& packet, const PacketExtras& extras, Sequence& sequence);
-    void addInterned(std::string_view message, Sequence& sequence);
-    [[nodiscard]] bool setText(std::uint64_t number, std::string_view text, Texts& texts);
-    void begin(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
     void keepPending(std::string_view bytes, std::size_t next);
-    void addTrack(std::string_view message);
-    void addClocks(std::string_view message);
-    void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
-    void resolve(const TrackEvent& event, const EventLists& lists, const Sequence& sequence);
-    bool addPlainArg(std::string_view message, const Sequence& sequence);
+
+    // For the decoder:
+    Sequence* addSequence(Decoder::Sequences& all, std::uint32_t number);
+    void clear(Sequence& sequence, std::uint32_t number);
+    std::string_view keep(std::string_view text);
+    static std::string_view textOf(std::string_view text) { return text; }
+    void setText(std::uint32_t kind, std::uint64_t number, std::string_view text, Sequence& sequence);
+    void onPacked(std::string_view) { onLoss(PacketLoss::Damaged); }
+    void onClocks(const ClockReading& reading) const {
+        if (on_clocks_) on_clocks_(reading);
+    }
+    void onExtras(const PacketExtras& extras, std::uint32_t number, const Sequence& sequence);
+    void onRenderStage(std::string_view, std::uint32_t, TimeNs, const Sequence&) {}
+    void onEvent(const Event& event, const Sequence& sequence);
+    void onLoss(PacketLoss) { ++counts_.damaged; }
+
+    void begin(const Event& event, const Sequence& sequence);
+    void end(std::uint64_t track, TimeNs time);
+    void fill(const Event& event, const Sequence& sequence);
     void addArg(std::string_view message, const Sequence& sequence);
     std::string_view keepLetters(std::string_view text);
+    std::string_view find(const NumberTable<std::string_view>& texts, std::uint64_t number);
     OpenSlices* openOn(std::uint64_t track);
-    Sequence* sequenceOf(std::uint32_t number);
-    void end(std::uint64_t track, TimeNs time);
     void hand(const OpenSlice& slice, bool instant, std::uint64_t track, TimeNs end);
-    std::string_view keep(std::string_view text);
-    std::string_view find(const Texts& texts, std::uint64_t number);
 
     OnEvent on_event_;
     OnClocks on_clocks_;
@@ -186,10 +185,8 @@ private:
     std::string pending_;
     bool torn_ = false; ///< searching for the next packet
     PacketBatch batch_;
-    ClockTable clocks_;
+    Decoder decoder_{*this};
     std::set<std::string, std::less<>> texts_; ///< all texts in use
-    std::unordered_map<std::uint32_t, Sequence> sequences_;
-    std::pair<std::uint32_t, Sequence*> latest_{0, nullptr}; ///< sequence of the latest packet
     std::unordered_map<std::uint64_t, Track> tracks_;
     std::unordered_map<std::uint64_t, OpenSlices> open_;
     RecentOf<OpenSlices> recent_; ///< recently used entries of open_

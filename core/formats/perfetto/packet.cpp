@@ -1,6 +1,5 @@
 #include "core/formats/perfetto/packet.h"
 
-#include "core/formats/perfetto/event_args.h"
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
 
@@ -14,6 +13,14 @@ namespace {
 template <class T>
 std::uint32_t endOf(const std::vector<T>& list) {
     return static_cast<std::uint32_t>(list.size());
+}
+
+/// True, with the bit of its name set, if an annotation needs no further check.
+bool addPlainName(std::string_view annotation, std::uint64_t& names) {
+    PlainAnnotation plain;
+    if (!plain.read(annotation)) return false;
+    names |= std::uint64_t{1} << plain.name;
+    return true;
 }
 
 } // namespace
@@ -54,7 +61,7 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
         case fields::event::kDebugAnnotations:
             out.has_args = true;
             if (lists.examine_annotations)
-                out.plain_args = isPlainAnnotation(reader.bytes(), out.arg_names) && out.plain_args;
+                out.plain_args = addPlainName(reader.bytes(), out.arg_names) && out.plain_args;
             else
                 reader.skip();
             break;
@@ -82,6 +89,76 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
     out.category_iids.end = endOf(lists.category_iids);
     out.categories.end = endOf(lists.categories);
     out.flows.end = endOf(lists.flows);
+}
+
+void readDefaults(std::string_view message, std::uint64_t& track, std::optional<std::uint32_t>& clock) {
+    FieldReader defaults(message);
+    while (defaults.next()) {
+        switch (defaults.tag()) {
+        case fields::defaults::kTimestampClockId: clock = defaults.uint32(); break;
+        case fields::defaults::kTrackEventDefaults: {
+            FieldReader event(defaults.bytes());
+            while (event.next()) {
+                if (event.tag() == fields::defaults::kTrackUuid)
+                    track = event.uint64();
+                else
+                    event.skip();
+            }
+            break;
+        }
+        default: defaults.skip();
+        }
+    }
+}
+
+void TrackDescriptor::read(std::string_view message) {
+    FieldReader descriptor(message);
+    while (descriptor.next()) {
+        switch (descriptor.tag()) {
+        case fields::track::kUuid: uuid = descriptor.uint64(); break;
+        case fields::track::kName:
+        case fields::track::kStaticName: name = descriptor.bytes(); break;
+        case fields::track::kParentUuid: parent = descriptor.uint64(); break;
+        case fields::track::kProcess: readProcess(descriptor.bytes()); break;
+        case fields::track::kThread: readThread(descriptor.bytes()); break;
+        case fields::track::kCounter: readCounter(descriptor.bytes()); break;
+        default: descriptor.skip();
+        }
+    }
+}
+
+void TrackDescriptor::readProcess(std::string_view message) {
+    FieldReader process(message);
+    while (process.next()) {
+        switch (process.tag()) {
+        case fields::process::kPid: pid = process.int32(); break;
+        case fields::process::kName: process_name = process.bytes(); break;
+        default: process.skip();
+        }
+    }
+}
+
+void TrackDescriptor::readThread(std::string_view message) {
+    FieldReader thread(message);
+    while (thread.next()) {
+        switch (thread.tag()) {
+        case fields::thread::kPid: pid = thread.int32(); break;
+        case fields::thread::kTid: tid = thread.int64(); break;
+        case fields::thread::kName: thread_name = thread.bytes(); break;
+        default: thread.skip();
+        }
+    }
+}
+
+void TrackDescriptor::readCounter(std::string_view message) {
+    FieldReader counter(message);
+    while (counter.next()) {
+        switch (counter.tag()) {
+        case fields::counter::kUnitMultiplier: multiplier = counter.int64(); break;
+        case fields::counter::kIsIncremental: adds_up = counter.boolean(); break;
+        default: counter.skip();
+        }
+    }
 }
 
 namespace {
@@ -165,23 +242,24 @@ std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& n
     }
 }
 
+bool canBePacket(std::string_view body) {
+    if (body.empty()) return false;
+    PacketBatch guess;
+    guess.add(0, body);
+    const Packet& packet = guess.packets.front();
+    const bool says_something = packet.event != Packet::kNone || packet.extras != Packet::kNone;
+    return !packet.damaged && !packet.damaged_event && says_something && packet.sequence != 0;
+}
+
 std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from) {
     constexpr int kEnough = 3;
     constexpr std::size_t kLargest = std::size_t{1} << 20; // packets larger than this are not guessed
     constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
     const auto arePackets = [&](std::size_t at) {
-        PacketBatch guess;
         for (int packets = 0; packets < kEnough; ++packets) {
-            const std::size_t begin = at;
             std::string_view body;
             if (const auto end = takeFrame(bytes, at, body)) return packets > 1 && end == PacketBatch::End::Whole;
-            if (body.empty() || body.size() > kLargest) return false;
-            guess.add(begin, body);
-            const Packet& packet = guess.packets.back();
-            const bool says_something = packet.event != Packet::kNone || packet.extras != Packet::kNone;
-            const bool damaged = packet.damaged || packet.damaged_event;
-            if (damaged || !says_something || packet.sequence == 0)
-                return false; // messages inside packets have no sequence
+            if (body.size() > kLargest || !canBePacket(body)) return false;
         }
         return true;
     };

@@ -3,8 +3,10 @@
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -96,12 +98,61 @@ void eachInterned(std::string_view message, const Use& use) {
     }
 }
 
+/// Reads TracePacketDefaults. Throws protozero::exception on malformed input.
+void readDefaults(std::string_view message, std::uint64_t& track, std::optional<std::uint32_t>& clock);
+
+/// A TrackDescriptor, or what a sequence states about its process or thread. Texts are views of the message; an empty
+/// one is not stated.
+struct TrackDescriptor {
+    std::uint64_t uuid = 0;
+    std::uint64_t parent = 0;
+    std::string_view name;
+    std::optional<std::int64_t> pid;
+    std::optional<std::int64_t> tid;
+    std::string_view process_name;
+    std::string_view thread_name;
+    std::int64_t multiplier = 1; ///< of a counter's values
+    bool adds_up = false;        ///< each of a counter's values is the change since the previous one
+
+    /// Throw protozero::exception on malformed input.
+    void read(std::string_view message);
+    void readProcess(std::string_view message);
+    void readThread(std::string_view message);
+
+private:
+    void readCounter(std::string_view message);
+};
+
+/// A DebugAnnotation with one value whose name has a number below 64, as nearly all have. There are millions, so it is
+/// read without a general reader.
+struct PlainAnnotation {
+    unsigned name = 0;
+    std::uint32_t field = 0; ///< of the value, see fields::annotation
+    std::uint64_t bits = 0;  ///< a number, a flag, or a real number
+    std::string_view text;
+
+    static constexpr unsigned kNames = 64;
+
+    /// False for any other annotation, and for a malformed one.
+    [[nodiscard]] bool read(std::string_view message);
+};
+
 /// Reads a DebugAnnotation with a single value into `arg`. False for a list or a dictionary, whose content is left out.
 /// `texts` has name() and text(), each for a number of the sequence's tables and for what the message spells out.
 /// Throws protozero::exception on malformed input.
 template <class Texts, class Arg>
 bool readAnnotation(std::string_view message, Texts&& texts, Arg& arg) {
     namespace annotation = fields::annotation;
+    if (PlainAnnotation plain; plain.read(message)) {
+        arg.name = texts.name(std::uint64_t{plain.name});
+        switch (plain.field) {
+        case annotation::kBool: arg.value = plain.bits != 0; break;
+        case annotation::kDouble: arg.value = std::bit_cast<double>(plain.bits); break;
+        case annotation::kString: arg.value = texts.text(plain.text); break;
+        default: arg.value = static_cast<std::int64_t>(plain.bits);
+        }
+        return true;
+    }
     bool single = true;
     for (FieldReader reader(message); reader.next();) {
         switch (reader.tag()) {
@@ -121,6 +172,41 @@ bool readAnnotation(std::string_view message, Texts&& texts, Arg& arg) {
         }
     }
     return single;
+}
+
+inline bool PlainAnnotation::read(std::string_view message) {
+    namespace annotation = fields::annotation;
+    constexpr char kNameIidTag = annotation::kNameIid << 3U;
+    constexpr std::size_t kValueAt = 3;
+    constexpr unsigned kMore = 0x80U; // more bytes of the number follow
+    if (message.size() <= kValueAt || message[0] != kNameIidTag) return false;
+    const auto byteAt = [message](std::size_t at) { return static_cast<unsigned char>(message[at]); };
+    name = byteAt(1);
+    field = byteAt(2) >> 3U;
+    if (name >= kNames || byteAt(2) >= kMore) return false;
+    const std::size_t size = message.size() - kValueAt;
+    switch (message[2]) {
+    case annotation::kBool << 3U:
+    case annotation::kUint << 3U:
+    case annotation::kInt << 3U: {
+        constexpr std::size_t kLongest = 10;
+        if (size > kLongest) return false;
+        bits = 0;
+        std::size_t at = 0;
+        for (; at + 1 < size && byteAt(kValueAt + at) >= kMore; ++at)
+            bits |= std::uint64_t{byteAt(kValueAt + at) & (kMore - 1)} << (7 * at);
+        bits |= std::uint64_t{byteAt(kValueAt + at)} << (7 * at);
+        return at + 1 == size && byteAt(kValueAt + at) < kMore;
+    }
+    case annotation::kDouble << 3U | 1U:
+        if (size != sizeof bits) return false;
+        std::memcpy(&bits, message.data() + kValueAt, sizeof bits);
+        return true;
+    case annotation::kString << 3U | 2U:
+        text = message.substr(kValueAt + 1);
+        return byteAt(kValueAt) < kMore && text.size() == byteAt(kValueAt);
+    default: return false;
+    }
 }
 
 /// The fields of a TracePacket that few packets have. Texts are views of the file's bytes.
@@ -181,6 +267,10 @@ struct PacketBatch {
 /// `next` unchanged.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
+
+/// After damage, true if these bytes are probably a packet: they can be decoded, say something, and name a sequence,
+/// unlike messages inside packets.
+[[nodiscard]] bool canBePacket(std::string_view body);
 
 /// After damage, the next place from `from` on where packets begin: several complete ones with content, one after
 /// another.

@@ -4,12 +4,11 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
-#include "core/formats/perfetto/clock_table.h"
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
 #include "core/formats/perfetto/legacy_event.h"
 #include "core/formats/perfetto/packed_packets.h"
-#include "core/formats/perfetto/packet.h"
+#include "core/formats/perfetto/packet_decoder.h"
 #include "core/formats/perfetto/render_stages.h"
 #include "core/formats/perfetto/sequence_state.h"
 #include "core/formats/perfetto/track_table.h"
@@ -40,13 +39,6 @@
 namespace bubblescope::perfetto {
 namespace {
 
-/// A TrackEvent with its texts resolved.
-struct Event {
-    StringId name = 0;
-    StringId category = 0;
-    ArgSetId args = 0;
-};
-
 StoredArg stored(const ArgView& arg, TraceBuilder& builder) {
     StoredArg out;
     out.name = builder.intern(arg.name);
@@ -57,8 +49,12 @@ StoredArg stored(const ArgView& arg, TraceBuilder& builder) {
     return out;
 }
 
+/// Puts the events of a whole file into a trace.
 class Reader {
 public:
+    using Decoder = PacketDecoder<Reader, SequenceState>;
+    using Event = NamedEvent<StringId>;
+
     Reader(const FileBytes& file, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
         : file_(file), args_in_file_{file.owner(), file.text()}, where_(where), builder_(builder), log_(log),
           tracks_(builder), render_stages_(builder), pairing_(builder) {
@@ -67,6 +63,21 @@ public:
 
     Status read(LoadProgress& progress);
 
+    // For the decoder:
+    static SequenceState* addSequence(Decoder::Sequences& all, std::uint32_t number) { return &all[number]; }
+    void clear(SequenceState& state, std::uint32_t number);
+    StringId keep(std::string_view text) { return builder_.intern(text); }
+    [[nodiscard]] std::string_view textOf(StringId text) const { return builder_.text(text); }
+    void setText(std::uint32_t kind, std::uint64_t number, std::string_view text, SequenceState& state);
+    void onPacked(std::string_view bytes);
+    static void onClocks(const ClockReading&) {}
+    void onExtras(const PacketExtras& extras, std::uint32_t number, SequenceState& state);
+    void onRenderStage(std::string_view bytes, std::uint32_t number, TimeNs time, const SequenceState& state) {
+        render_stages_.addEvent(bytes, number, time, state);
+    }
+    void onEvent(const Event& event, SequenceState& state);
+    void onLoss(PacketLoss loss);
+
 private:
     static constexpr std::size_t kProbedFraction = 32;
     static constexpr std::size_t kReleased = std::size_t{16} << 20;
@@ -74,25 +85,14 @@ private:
     [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, offset_); }
     [[nodiscard]] bool readRuns(LoadProgress& progress);
     [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
-    void addBadPacket();
     void reportEnd(PacketBatch::End end);
     [[nodiscard]] bool resume();
-    void packet(const Packet& packet, const PacketBatch& batch);
-    void packed(std::string_view bytes);
-    /// Converts a packet's time to the trace clock. If it cannot, returns false and counts what is lost.
-    [[nodiscard]] bool putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time);
-    SequenceState& stateOf(std::uint32_t sequence);
-    void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
-    void event(const TrackEvent& event, TimeNs time, const EventLists& lists, SequenceState& state);
-    [[nodiscard]] bool legacyEvent(const TrackEvent& raw, const Event& event, std::uint64_t uuid, TimeNs time);
+    [[nodiscard]] bool legacyEvent(const Event& event, TrackId track, ArgSetId args);
     void nameLegacyRows();
-    const Event& resolved(const TrackEvent& event, const EventLists& lists, SequenceState& state);
     [[nodiscard]] ArgSetId argsOf(const TrackEvent& event, SequenceState& state);
     [[nodiscard]] std::uint64_t keptOffset(const TrackEvent& raw);
     const std::vector<StoredArg>& storedArgs(const TrackEvent& event, const SequenceState& state);
     void expectAll();
-    StringId known(StringId text);
-    void addCategory(StringId category);
     void addCounters();
     void putOnWallClock(const std::vector<StoredArg>& args);
     void takeStatedRank(const std::vector<StoredArg>& args);
@@ -114,18 +114,13 @@ private:
     TraceBuilder& builder_;
     DiagnosticLog& log_;
     TrackTable tracks_;
-    ClockTable clocks_;
+    Decoder decoder_{*this};
     RenderStages render_stages_;
     bool inside_packed_ = false;
     std::size_t unpacked_bytes_ = 0; ///< bytes of all compressed packets, unpacked
     SlicePairing pairing_;
     std::map<std::tuple<TrackId, StringId, StringId>, TrackId> legacy_rows_; ///< by thread, category and name
-    std::unordered_map<std::uint32_t, SequenceState> sequences_;
-    std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< successive packets often share a sequence
-    Event event_;                                                        ///< the current event
     std::vector<StoredArg> args_; ///< the current event's args, if they do not stay in the file
-    std::string categories_;      ///< categories of the current event, if there are several
-    bool joined_ = false;
     std::vector<CounterPoint> counters_;
     std::optional<SourceFiles> sources_;                       ///< present for a converted file
     std::size_t offset_ = 0;                                   ///< offset of the current packet
@@ -136,7 +131,6 @@ private:
     bool ended_ = false;                             ///< there are no more packets
     std::size_t searched_ = 0;                       ///< no packets begin between the damage and this offset
     PacketBatch::End end_ = PacketBatch::End::Whole; ///< why there are no more packets
-    std::int64_t packets_ = 0;
 };
 
 /// Takes the packets of one batch; false if the job is stopped.
@@ -144,7 +138,7 @@ bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
     for (const Packet& next : batch.packets) {
         offset_ = next.offset;
         if (!progress.reached(offset_, file_.expectedSize())) return false;
-        packet(next, batch);
+        decoder_.use(next, batch);
     }
     offset_ = batch.next;
     if (batch.end) {
@@ -169,8 +163,20 @@ void Reader::expectAll() {
     builder_.expectFlows(rest(builder_.flowCount()));
 }
 
-void Reader::addBadPacket() {
-    log_.add("bad-packet", here(), say("skipped packets that cannot be decoded"));
+void Reader::onLoss(PacketLoss loss) {
+    switch (loss) {
+    case PacketLoss::Damaged: return log_.add("bad-packet", here(), say("skipped packets that cannot be decoded"));
+    case PacketLoss::Time: return log_.add("bad-time", here(), say("skipped events without a usable time"));
+    case PacketLoss::Clock:
+        return log_.add("unrelated-clock", here(),
+                        say("skipped events on a clock without a snapshot to the trace's clock"));
+    case PacketLoss::Names:
+        return log_.add("lost-names", here(), say("skipped events whose names were in lost packets"));
+    case PacketLoss::Text:
+        return log_.add("unknown-name", here(), say("events refer to strings missing from the file"));
+    case PacketLoss::ManyCategories:
+        return log_.add("many-categories", here(), say("there are too many event categories; some are not shown"));
+    }
 }
 
 void Reader::reportEnd(PacketBatch::End end) {
@@ -240,7 +246,7 @@ Status Reader::read(LoadProgress& progress) {
         BUBBLESCOPE_TRY(file_.extend(file_.text().size() + 1));
     }
     reportEnd(end_);
-    if (packets_ == 0) {
+    if (decoder_.packets() == 0) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no complete Perfetto packet in the file",
                           "the file is damaged or was truncated before its first flush");
     }
@@ -261,9 +267,9 @@ Status Reader::read(LoadProgress& progress) {
 }
 
 /// Reads packets that were compressed into one; these cannot contain compressed packets themselves.
-void Reader::packed(std::string_view bytes) {
+void Reader::onPacked(std::string_view bytes) {
     const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
-    if (!unpacked) return addBadPacket();
+    if (!unpacked) return onLoss(PacketLoss::Damaged);
     unpacked_bytes_ += unpacked->size();
     if (unpacked_bytes_ > unpackedLimit(file_.expectedSize())) {
         return log_.add("bad-packet", here(), say("skipped packets that are too large when decompressed"));
@@ -277,96 +283,52 @@ void Reader::packed(std::string_view bytes) {
                 trace.skip();
         }
     } catch (const protozero::exception&) {
-        addBadPacket();
+        onLoss(PacketLoss::Damaged);
     }
     inside_packed_ = true;
     for (const Packet& next : inner.packets)
-        packet(next, inner);
+        decoder_.use(next, inner);
     inside_packed_ = false;
 }
 
-bool Reader::putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time) {
-    if (!packet.has_timestamp) return true;
-    std::uint32_t clock = fields::clock::kBoottime;
-    if (packet.has_clock)
-        clock = packet.clock;
-    else if (const auto usual = state.defaultClock())
-        clock = *usual;
-    const bool known = clocks_.traceTime(packet.sequence, clock, packet.timestamp, time);
-    if (known && !isWithinReach(time) && counts) {
-        log_.add("bad-time", here(), say("skipped events without a usable time"));
-        return false;
-    }
-    if (!known && counts) {
-        log_.add("unrelated-clock", here(), say("skipped events on a clock without a snapshot to the trace's clock"));
-    }
-    return known;
+void Reader::clear(SequenceState& state, std::uint32_t number) {
+    state = SequenceState{};
+    render_stages_.clear(number);
 }
 
-SequenceState& Reader::stateOf(std::uint32_t sequence) {
-    if (last_sequence_.second == nullptr || last_sequence_.first != sequence)
-        last_sequence_ = {sequence, &sequences_[sequence]};
-    return *last_sequence_.second;
-}
-
-void Reader::packet(const Packet& packet, const PacketBatch& batch) {
-    if (packet.damaged) return addBadPacket();
-    static const PacketExtras kNone;
-    const PacketExtras& extras = packet.extras != Packet::kNone ? batch.extras[packet.extras] : kNone;
-    const bool has_event = packet.event != Packet::kNone;
-    try {
-        if (extras.packed) packed(*extras.packed);
-        SequenceState& state = stateOf(packet.sequence);
-        if ((packet.flags & fields::packet::kFlagStateCleared) != 0) {
-            state.clear();
-            render_stages_.clear(packet.sequence);
-        } else if (extras.dropped_before) {
-            state.markLost();
-        }
-        if (packet.extras != Packet::kNone) applyExtras(packet, extras, state);
-        if (packet.damaged_event) return addBadPacket();
-        TimeNs time{0};
-        const bool timed = putOnClock(packet, state, has_event || extras.render_stage, time);
-        ++packets_;
-        if (!timed) return;
-        if (extras.render_stage) render_stages_.addEvent(*extras.render_stage, packet.sequence, time, state);
-        if (!has_event) return;
-        if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
-            return log_.add("lost-names", here(), say("skipped events whose names were in lost packets"));
-        }
-        event(batch.events[packet.event], time, batch.lists, state);
-    } catch (const protozero::exception&) {
-        addBadPacket();
+void Reader::setText(std::uint32_t kind, std::uint64_t number, std::string_view text, SequenceState& state) {
+    switch (kind) {
+    case fields::interned::kCategories: return state.categories.set(number, builder_.intern(text));
+    case fields::interned::kNames: return state.names.set(number, builder_.intern(text));
+    case fields::interned::kArgNames: return state.setArgName(number, text);
+    default: return state.setArgText(number, text);
     }
 }
 
-void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state) {
-    if (extras.interned) state.addInterned(*extras.interned, builder_);
-    if (extras.defaults) state.setDefaults(*extras.defaults);
-    if (extras.descriptor) tracks_.addDescriptor(*extras.descriptor);
+void Reader::onExtras(const PacketExtras& extras, std::uint32_t number, SequenceState& state) {
     constexpr std::uint64_t kOfSequence = 0x7365710000000000; // uuids for tracks that have none
-    if (extras.process) tracks_.addProcess(kOfSequence | packet.sequence, *extras.process);
+    if (extras.descriptor) tracks_.addDescriptor(*extras.descriptor);
+    if (extras.process) tracks_.addProcess(kOfSequence | number, *extras.process);
     if (extras.thread) {
-        tracks_.addThread(kOfSequence | packet.sequence, *extras.thread);
-        if (state.defaultTrack() == 0) state.setDefaultTrack(kOfSequence | packet.sequence);
+        tracks_.addThread(kOfSequence | number, *extras.thread);
+        if (state.default_track == 0) state.default_track = kOfSequence | number;
     }
     if (extras.other_data) log_.add("unknown-packet", here(), say("skipped packets of unsupported kinds"));
-    if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
-    if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
+    if (extras.interned) render_stages_.addInterned(*extras.interned, number);
     if (extras.extract) takeExtract(*extras.extract);
     if (extras.source_files) takeSourceFiles(*extras.source_files);
 }
 
-void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, SequenceState& state) {
-    const Event& event = resolved(raw, lists, state);
-    const std::uint64_t uuid = raw.has_track ? raw.track : state.defaultTrack();
+void Reader::onEvent(const Event& event, SequenceState& state) {
+    const TrackEvent& raw = event.raw;
+    const ArgSetId args = argsOf(raw, state);
     switch (raw.type) {
     case fields::event::kTypeBegin:
     case fields::event::kTypeEnd: {
         const bool is_end = raw.type == fields::event::kTypeEnd;
-        pairing_.add({tracks_.trackFor(uuid), is_end, time, event.name, event.category, event.args});
+        pairing_.add({tracks_.trackFor(event.track), is_end, event.time, event.name, event.category, args});
         if (is_end) break;
-        for (const std::uint64_t flow : raw.flows.of(lists.flows))
+        for (const std::uint64_t flow : raw.flows.of(event.lists.flows))
             pairing_.addFlowToLast(flow);
         break;
     }
@@ -376,33 +338,32 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
             if (builder_.text(event.name) == kCaptureBegins) putOnWallClock(storedArgs(raw, state));
             if (builder_.text(event.name) == kCaptureStates) takeStatedRank(storedArgs(raw, state));
         }
-        builder_.addInstant({tracks_.trackFor(uuid), time, event.name, event.category, event.args});
+        builder_.addInstant({tracks_.trackFor(event.track), event.time, event.name, event.category, args});
         break;
     case fields::event::kTypeCounter:
-        if (raw.has_counter) counters_.push_back({uuid, time, raw.counter});
+        if (raw.has_counter) counters_.push_back({event.track, event.time, raw.counter});
         break;
     default:
-        if (raw.legacy.empty() || !legacyEvent(raw, event, uuid, time))
+        if (raw.legacy.empty() || !legacyEvent(event, tracks_.trackFor(event.track), args))
             log_.add("unknown-event", here(), say("skipped track events of unknown type"));
     }
 }
 
 /// An event in Chrome's JSON form; false if its kind is not shown.
-bool Reader::legacyEvent(const TrackEvent& raw, const Event& event, std::uint64_t uuid, TimeNs time) {
-    const LegacyEvent legacy = LegacyEvent::decoded(raw.legacy);
-    const TrackId track = tracks_.trackFor(uuid);
+bool Reader::legacyEvent(const Event& event, TrackId track, ArgSetId args) {
+    const LegacyEvent legacy = LegacyEvent::decoded(event.raw.legacy);
     switch (legacy.phase) {
     case 'X':
         if (!isWithinReach(legacy.duration) || legacy.duration < TimeNs{0})
             log_.add("bad-duration", here(), say("events with an invalid duration; shown with duration 0"));
-        (void)builder_.addSlice({track, time, isWithinReach(legacy.duration) ? legacy.duration : TimeNs{0}, event.name,
-                                 event.category, event.args});
+        (void)builder_.addSlice({track, event.time, isWithinReach(legacy.duration) ? legacy.duration : TimeNs{0},
+                                 event.name, event.category, args});
         return true;
     case 'B':
-    case 'E': pairing_.add({track, legacy.phase == 'E', time, event.name, event.category, event.args}); return true;
+    case 'E': pairing_.add({track, legacy.phase == 'E', event.time, event.name, event.category, args}); return true;
     case 'i':
     case 'I':
-    case 'R': builder_.addInstant({track, time, event.name, event.category, event.args}); return true;
+    case 'R': builder_.addInstant({track, event.time, event.name, event.category, args}); return true;
     case 'b':
     case 'e':
     case 'S':
@@ -414,7 +375,7 @@ bool Reader::legacyEvent(const TrackEvent& raw, const Event& event, std::uint64_
             builder_.track(row->second).thread_name = event.name;
         }
         const bool is_end = legacy.phase == 'e' || legacy.phase == 'F';
-        pairing_.addAsync({row->second, is_end, time, event.name, event.category, event.args}, legacy.id);
+        pairing_.addAsync({row->second, is_end, event.time, event.name, event.category, args}, legacy.id);
         return true;
     }
     default: return false;
@@ -430,48 +391,6 @@ void Reader::nameLegacyRows() {
     }
 }
 
-StringId Reader::known(StringId text) {
-    if (text == 0) log_.add("unknown-name", here(), say("events refer to strings missing from the file"));
-    return text;
-}
-
-/// Joins the names of several categories into one, with a limit: an event may name thousands of long ones.
-void Reader::addCategory(StringId category) {
-    constexpr std::size_t kLongest = 256;
-    if (category == 0) return;
-    if (event_.category == 0) {
-        event_.category = category;
-        return;
-    }
-    if (!joined_) categories_ = builder_.text(event_.category);
-    const std::string_view name = builder_.text(category);
-    if (categories_.size() + name.size() >= kLongest)
-        return log_.add("many-categories", here(), say("there are too many event categories; some are not shown"));
-    categories_ += ',';
-    categories_ += name;
-    joined_ = true;
-}
-
-const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, SequenceState& state) {
-    Event& out = event_;
-    out.name = out.category = 0;
-    const std::uint64_t legacy_name =
-        raw.legacy.empty() || raw.has_name_iid ? 0 : LegacyEvent::decoded(raw.legacy).name_iid;
-    if (legacy_name != 0)
-        out.name = known(state.name(legacy_name));
-    else if (raw.has_name_iid)
-        out.name = known(state.name(raw.name_iid));
-    else if (const auto names = raw.names.of(lists.names); !names.empty())
-        out.name = builder_.intern(names.back());
-    for (const std::uint64_t iid : raw.category_iids.of(lists.category_iids))
-        addCategory(known(state.category(iid)));
-    for (const std::string_view category : raw.categories.of(lists.categories))
-        addCategory(builder_.intern(category));
-    if (std::exchange(joined_, false)) out.category = builder_.intern(categories_);
-    out.args = argsOf(raw, state);
-    return out;
-}
-
 /// Args stay in the file if possible and are validated now: an event with unreadable args is rejected.
 ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
     if (!raw.has_args) return 0;
@@ -480,7 +399,7 @@ ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
         AnnotationReader reader(state.argTexts());
         raw.eachAnnotation([&](std::string_view annotation) {
             (void)reader.read(annotation);
-            if (reader.lost()) (void)known(0);
+            if (reader.lost()) onLoss(PacketLoss::Text);
         });
     }
     const auto source =
@@ -534,7 +453,7 @@ void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
 
 /// Bubblescope writes extracts before all other packets; later ones were appended by another program.
 void Reader::takeExtract(std::string_view bytes) {
-    if (!extracts_are_sound_.ok() || static_cast<std::int64_t>(extracts_.size()) != packets_) return;
+    if (!extracts_are_sound_.ok() || static_cast<std::int64_t>(extracts_.size()) != decoder_.packets()) return;
     Result<FileExtract> extract = FileExtract::decoded(bytes, where_);
     if (extract.ok())
         extracts_.push_back(std::make_shared<const FileExtract>(std::move(extract).value()));

@@ -1,27 +1,16 @@
 #include "core/formats/perfetto/sequence_state.h"
 
-#include "core/formats/perfetto/field_reader.h"
-#include "core/formats/perfetto/fields.h"
-#include "core/formats/perfetto/packet.h"
-
 #include <memory>
 #include <string_view>
 
 namespace bubblescope::perfetto {
-void SequenceState::clear() {
-    *this = SequenceState{};
-    usable_ = true;
+
+void SequenceState::setArgName(std::uint64_t iid, std::string_view text) {
+    textsFor(arg_texts_->name(iid), text).setName(iid, text);
 }
 
-void SequenceState::addInterned(std::string_view message, TraceBuilder& builder) {
-    eachInterned(message, [&](std::uint32_t kind, std::uint64_t number, std::string_view text) {
-        switch (kind) {
-        case fields::interned::kCategories: categories_.set(number, builder.intern(text)); break;
-        case fields::interned::kNames: names_.set(number, builder.intern(text)); break;
-        case fields::interned::kArgNames: textsFor(arg_texts_->name(number), text).setName(number, text); break;
-        default: textsFor(arg_texts_->text(number), text).setText(number, text);
-        }
-    });
+void SequenceState::setArgText(std::uint64_t iid, std::string_view text) {
+    textsFor(arg_texts_->text(iid), text).setText(iid, text);
 }
 
 /// Returns the texts so that one of them can be changed from `before` to `after`. Args that stay in the file keep
@@ -45,26 +34,6 @@ std::optional<std::uint32_t> SequenceState::sourceIn(ArgStore& args, const ArgSo
     source_ = args.addSource(packer != nullptr ? ArgSource{nullptr, {}, packer->readerWith(std::move(reader))}
                                                : ArgSource{file.owner, file.text, std::move(reader)});
     return source_;
-}
-
-void SequenceState::setDefaults(std::string_view message) {
-    FieldReader defaults(message);
-    while (defaults.next()) {
-        switch (defaults.tag()) {
-        case fields::defaults::kTimestampClockId: default_clock_ = defaults.uint32(); break;
-        case fields::defaults::kTrackEventDefaults: {
-            FieldReader event(defaults.bytes());
-            while (event.next()) {
-                if (event.tag() == fields::defaults::kTrackUuid)
-                    default_track_ = event.uint64();
-                else
-                    event.skip();
-            }
-            break;
-        }
-        default: defaults.skip();
-        }
-    }
 }
 
 } // namespace bubblescope::perfetto

@@ -1,8 +1,5 @@
 #include "core/formats/perfetto/track_table.h"
 
-#include "core/formats/perfetto/field_reader.h"
-#include "core/formats/perfetto/fields.h"
-
 #include <string_view>
 
 namespace bubblescope::perfetto {
@@ -14,56 +11,36 @@ constexpr int kDeepestParents = 64;
 } // namespace
 
 void TrackTable::addDescriptor(std::string_view message) {
-    FieldReader descriptor(message);
+    TrackDescriptor stated;
+    stated.read(message);
     Descriptor found;
-    std::uint64_t uuid = 0;
-    while (descriptor.next()) {
-        switch (descriptor.tag()) {
-        case fields::track::kUuid: uuid = descriptor.uint64(); break;
-        case fields::track::kName:
-        case fields::track::kStaticName: found.name = builder_.intern(descriptor.bytes()); break;
-        case fields::track::kParentUuid: found.parent = descriptor.uint64(); break;
-        case fields::track::kProcess: readProcess(descriptor.bytes(), found); break;
-        case fields::track::kThread: readThread(descriptor.bytes(), found); break;
-        case fields::track::kCounter: readCounter(descriptor.bytes(), found); break;
-        default: descriptor.skip();
-        }
-    }
-    descriptors_[uuid] = found;
+    found.parent = stated.parent;
+    found.counter = {stated.adds_up, stated.multiplier};
+    add(stated, found);
+    descriptors_[stated.uuid] = found;
 }
 
-void TrackTable::readProcess(std::string_view message, Descriptor& out) {
-    FieldReader process(message);
-    while (process.next()) {
-        switch (process.tag()) {
-        case fields::process::kPid: out.pid = process.int32(); break;
-        case fields::process::kName: out.process_name = builder_.intern(process.bytes()); break;
-        default: process.skip();
-        }
-    }
+void TrackTable::addProcess(std::uint64_t uuid, std::string_view message) {
+    TrackDescriptor stated;
+    stated.readProcess(message);
+    add(stated, descriptors_[uuid]);
 }
 
-void TrackTable::readThread(std::string_view message, Descriptor& out) {
-    FieldReader thread(message);
-    while (thread.next()) {
-        switch (thread.tag()) {
-        case fields::thread::kPid: out.pid = thread.int32(); break;
-        case fields::thread::kTid: out.tid = thread.int64(); break;
-        case fields::thread::kName: out.thread_name = builder_.intern(thread.bytes()); break;
-        default: thread.skip();
-        }
-    }
+void TrackTable::addThread(std::uint64_t uuid, std::string_view message) {
+    TrackDescriptor stated;
+    stated.readThread(message);
+    add(stated, descriptors_[uuid]);
 }
 
-void TrackTable::readCounter(std::string_view message, Descriptor& out) {
-    FieldReader counter(message);
-    while (counter.next()) {
-        switch (counter.tag()) {
-        case fields::counter::kUnitMultiplier: out.counter.multiplier = counter.int64(); break;
-        case fields::counter::kIsIncremental: out.counter.adds_up = counter.boolean(); break;
-        default: counter.skip();
-        }
-    }
+void TrackTable::add(const TrackDescriptor& stated, Descriptor& out) {
+    const auto setName = [this](std::string_view text, StringId& name) {
+        if (!text.empty()) name = builder_.intern(text);
+    };
+    setName(stated.name, out.name);
+    setName(stated.process_name, out.process_name);
+    setName(stated.thread_name, out.thread_name);
+    if (stated.pid) out.pid = stated.pid;
+    if (stated.tid) out.tid = stated.tid;
 }
 
 TrackTable::CounterUnit TrackTable::counterUnitOf(std::uint64_t uuid) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/formats/perfetto/packet.h"
 #include "core/formats/source/source_files.h"
 #include "core/trace/trace_builder.h"
 
@@ -23,8 +24,8 @@ public:
     /// Throws protozero::exception on malformed input.
     void addDescriptor(std::string_view message);
     /// Takes a sequence's description of its process and thread, as for a track with this uuid.
-    void addProcess(std::uint64_t uuid, std::string_view message) { readProcess(message, descriptors_[uuid]); }
-    void addThread(std::uint64_t uuid, std::string_view message) { readThread(message, descriptors_[uuid]); }
+    void addProcess(std::uint64_t uuid, std::string_view message);
+    void addThread(std::uint64_t uuid, std::string_view message);
     /// The trace's track for events of this uuid, created on first use.
     [[nodiscard]] TrackId trackFor(std::uint64_t uuid);
 
@@ -54,9 +55,7 @@ private:
         CounterUnit counter;
     };
 
-    static void readCounter(std::string_view message, Descriptor& out);
-    void readProcess(std::string_view message, Descriptor& out);
-    void readThread(std::string_view message, Descriptor& out);
+    void add(const TrackDescriptor& stated, Descriptor& out);
     /// Calls `visit` for the descriptor and its ancestors until it returns true.
     template <class Visit>
     void climb(std::uint64_t uuid, const Visit& visit) const;
