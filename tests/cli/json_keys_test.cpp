@@ -9,12 +9,25 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::test {
 namespace {
 
 using Keys = std::vector<std::string>;
+
+/// The names in backquotes in the first cell of a table's row.
+Keys keysOf(const std::string& row) {
+    Keys keys;
+    const std::size_t end = row.find(" | ", 2);
+    for (std::size_t open = row.find('`'); open < end; open = row.find('`', open + 1)) {
+        const std::size_t close = row.find('`', open + 1);
+        keys.push_back(row.substr(open + 1, close - open - 1));
+        open = close;
+    }
+    return keys;
+}
 
 /// The keys that a page of the manual documents, by command: the first column of the tables below "`analyze --json`" …
 std::map<std::string, Keys> documentedKeys(const std::string& page) {
@@ -27,7 +40,8 @@ std::map<std::string, Keys> documentedKeys(const std::string& page) {
             const std::size_t end = line.find(" --json`");
             command = end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
         } else if (!command.empty() && line.starts_with("| `")) {
-            keys[command].push_back(line.substr(3, line.find('`', 3) - 3));
+            for (std::string& key : keysOf(line))
+                keys[command].push_back(std::move(key));
         }
     }
     return keys;
@@ -88,8 +102,9 @@ protected:
         ASSERT_EQ(result.exit_code, exit_code) << name << ": " << result.err;
         const std::string begin = result.out.substr(0, 40);
         EXPECT_NE(begin.find("schema_version"), std::string::npos) << name << ": " << begin;
-        const auto document = result.json();
+        auto document = result.json();
         EXPECT_EQ(document["schema_version"], 1) << name;
+        document.erase("schema_version"); // documented once for all commands
         std::vector<std::string> path;
         collect(document, path, seen_[name]);
     }
