@@ -155,15 +155,9 @@ report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArgum
 }
 
 Status addModelUse(report::Document& document, const Run& run, const std::vector<FileActivity>& files,
-                   const std::optional<StepActivity>& typical, ModelUseRequest request) {
-    std::size_t devices = 0;
-    for (const FileActivity& file : files)
-        devices += file.devices.size();
-    if (request.model.given() && !request.devices)
-        request.devices = static_cast<int>(std::max<std::size_t>(1, devices));
-    BUBBLESCOPE_ASSIGN(const std::optional<ModelUse> use, request.use(run));
+                   const std::optional<StepActivity>& typical, const ModelUseRequest& request) {
+    BUBBLESCOPE_ASSIGN(const std::optional<ModelUse> use, request.use(run, files));
     if (!use) return {};
-    if (!typical) return usageError("MFU needs steps, and this trace has none");
     document.add(report::modelUseSection(typical->duration, *use));
     return {};
 }

@@ -66,6 +66,7 @@ CentralArea::CentralArea(const Sources& sources, QWidget* parent)
       ideal_(new IdealOverlay(from_.state, this)) {
     buildPages();
     connect(&from_.state, &ViewState::sessionChanged, this, &CentralArea::showAnswer);
+    connect(&from_.state, &ViewState::modelChanged, this, &CentralArea::showAnswer);
     connect(answer_, &AnswerBar::chosen, this, &CentralArea::statementChosen);
     message_->setTheme(from_.themes.theme());
     connect(&from_.themes, &ThemeManager::changed, this, [this] { message_->setTheme(from_.themes.theme()); });
@@ -93,10 +94,10 @@ CentralArea::CentralArea(const Sources& sources, QWidget* parent)
 
 void CentralArea::showAnswer() {
     const SessionPtr session = from_.state.session();
-    if (session)
-        answer_->show(session->answer);
-    else
-        answer_->clear();
+    if (!session) return answer_->clear();
+    const std::optional<ModelUse>& use = from_.state.modelUse();
+    const std::optional<StepActivity> step = typicalStep(session->activity);
+    answer_->show(session->answer, use && step ? tr("MFU: %1.").arg(percent(use->of(step->duration))) : QString());
 }
 
 void CentralArea::buildPages() {

@@ -77,6 +77,9 @@ public:
     /// A name for the picture's file.
     [[nodiscard]] QString pictureName() const;
 
+    /// Opens the teaching panel, at the op names or at the schedule.
+    void teach(bool by_schedule);
+
 signals:
     /// A statement of the answer was chosen.
     void statementChosen(const bubblescope::Statement& statement);
@@ -92,7 +95,6 @@ private:
     void connectSearch();
     void connectTeaching();
     void followTrace(bool was_open);
-    void teach(bool by_schedule);
     [[nodiscard]] QMenu* makeItemMenu(const ItemRef& item);
     [[nodiscard]] QWidget* makeWheelQuestion();
     [[nodiscard]] QWidget* makeNotesQuestion();

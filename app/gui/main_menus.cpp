@@ -91,6 +91,9 @@ void MenuBuilder::buildFile() {
     QAction* ranks = file->addAction(tr("Ran&ks of files…"), &window_, &MainWindow::chooseRanks);
     ranks->setObjectName(QStringLiteral("ranksOfFiles"));
     needsTrace(ranks);
+    QAction* model = file->addAction(tr("Mo&del and devices…"), &window_, &MainWindow::chooseModel);
+    model->setObjectName(QStringLiteral("modelOfRun"));
+    needsTrace(model);
     file->addSeparator();
     file->addAction(tr("Open s&ession…"), &window_, &MainWindow::chooseSessionToOpen);
     QAction* save = file->addAction(tr("&Save session…"), QKeySequence(QKeySequence::Save), &window_,
@@ -118,7 +121,8 @@ void MenuBuilder::buildFile() {
 }
 
 void MenuBuilder::addLive(QMenu& file) {
-    file.addAction(tr("Open &live…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), &window_, &MainWindow::chooseLive)
+    file.addAction(tr("&Watch a run…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), &window_,
+                   &MainWindow::chooseLive)
         ->setObjectName(QStringLiteral("openLive"));
     QAction* run =
         file.addAction(tr("&Run a schedule…"), QKeySequence(Qt::CTRL | Qt::Key_R), &window_, &MainWindow::chooseRun);

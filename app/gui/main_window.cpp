@@ -15,6 +15,7 @@
 #include "app/gui/panels/bars.h"
 #include "app/gui/panels/dropped_files.h"
 #include "app/gui/panels/file_dialogs.h"
+#include "app/gui/panels/model_dialog.h"
 #include "app/gui/panels/ranks_dialog.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/unopened_panel.h"
@@ -338,6 +339,13 @@ void MainWindow::chooseRanks() {
         taught.ranks = rules;
         tabs_.reopen(taught);
     });
+    dialog->open();
+}
+
+void MainWindow::chooseModel() {
+    if (!state_.session()) return;
+    auto* const dialog = new ModelDialog(state_, themes_, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->open();
 }
 

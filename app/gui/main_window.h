@@ -71,6 +71,7 @@ public:
     /// Offers open tabs, recent runs, files and folders.
     void chooseComparison();
     void chooseRanks();
+    void chooseModel();
     void openPreferences();
     void chooseSessionToSave();
     void chooseSessionToOpen();

@@ -24,6 +24,12 @@ inline constexpr QLatin1StringView kKeysPanel{"keys"};
 inline constexpr QLatin1StringView kPreferencesPanel{"preferences"};
 inline constexpr QLatin1StringView kRemotePanel{"ssh"};
 [[nodiscard]] bool needsNoTrace(const QString& panel);
+/// Values of --panel that show a dialog about the open trace, for pictures.
+inline constexpr QLatin1StringView kRanksPanel{"ranks"};
+inline constexpr QLatin1StringView kModelPanel{"model"};
+inline constexpr QLatin1StringView kFigurePanel{"figure"};
+/// The teaching panel beside the timeline.
+inline constexpr QLatin1StringView kTeachPanel{"teach"};
 
 /// The options of the command line.
 struct Options {

@@ -1,5 +1,6 @@
 #include "app/gui/screenshot.h"
 
+#include "app/gui/central_area.h"
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/key_sheet.h"
 #include "app/gui/live/live_dialog.h"
@@ -11,7 +12,9 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/source/existing_results.h"
 
+#include <QAction>
 #include <QApplication>
+#include <QDialog>
 #include <QMenuBar>
 #include <QPixmap>
 #include <QThreadPool>
@@ -40,6 +43,15 @@ bool showStepNumber(MainWindow& window, int number) {
         return true;
     }
     return false;
+}
+
+/// The action that opens a dialog about the open trace; null for other panels.
+QAction* dialogAction(const MainWindow& window, const QString& panel) {
+    const char* const name = panel == kRanksPanel    ? "ranksOfFiles"
+                             : panel == kModelPanel  ? "modelOfRun"
+                             : panel == kFigurePanel ? "exportTimeline"
+                                                     : nullptr;
+    return name == nullptr ? nullptr : window.findChild<QAction*>(QString::fromLatin1(name));
 }
 
 Status selectAt(MainWindow& window, const Options::Place& place) {
@@ -110,6 +122,10 @@ Status showAsAsked(MainWindow& window, const Options& options) {
         window.openExplorer();
     } else if (options.panel == kManual) {
         window.openManual();
+    } else if (options.panel == kTeachPanel) {
+        window.findChild<CentralArea*>()->teach(false);
+    } else if (QAction* const dialog = dialogAction(window, options.panel)) {
+        dialog->trigger();
     } else if (!options.panel.isEmpty() && !window.showPanel(options.panel)) {
         return usageError("there is no panel '" + options.panel.toStdString() + "'",
                           "see bubblescope-gui --help for their names");
@@ -158,10 +174,13 @@ int takeScreenshot(MainWindow& window, const Options& options) {
         [&] {
             const Status shown = showAsAsked(window, options);
             if (!shown.ok()) return QApplication::exit(fail(shown.error()));
+            QWidget* const dialog =
+                dialogAction(window, options.panel) == nullptr ? nullptr : window.findChild<QDialog*>();
             QWidget& picture = options.panel == kExplorer ? static_cast<QWidget&>(window.openExplorer())
                                : options.panel == kManual ? static_cast<QWidget&>(window.openManual())
+                               : dialog != nullptr        ? *dialog
                                                           : window;
-            picture.resize(options.size);
+            if (dialog == nullptr || options.sized) picture.resize(options.size);
             writeWhenIdle(picture, options);
         },
         Qt::QueuedConnection);

@@ -10,6 +10,7 @@
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/devices.h"
+#include "core/report/results/model_use.h"
 #include "core/report/results/zoom.h"
 
 #include <QApplication>
@@ -22,18 +23,21 @@ namespace {
 constexpr int kNoteTime = 4000; ///< ms
 
 /// Errors: Run if the file cannot be written, and for a trace without a pipeline those of activityOf().
-Status writeReport(const Session& session, const QString& file) {
+Status writeReport(const Session& session, const std::optional<ModelUse>& use, const QString& file) {
     ReplacingFile out(file.toStdString());
     if (session.hasSteps()) {
         report::AnalysisOptions content;
         content.reader = report::Reader::Page;
         content.version = kVersion;
+        content.use = use;
         const report::ZoomTimeline zoom = report::zoomTimeline(session.run, session.report);
         out.write(report::toHtml(report::analysisDocument(session.run, session.report, content), &zoom));
     } else {
         if (!report::showsActivity(session.activity)) return session.no_pipeline.value_or(Error{});
         const LoadedTrace trace{session.run, session.no_pipeline};
-        out.write(report::toHtml(report::activityDocument(trace, session.activity, kVersion)));
+        report::Document document = report::activityDocument(trace, session.activity, kVersion);
+        if (use) document.add(report::modelUseSection(typicalStep(session.activity)->duration, *use));
+        out.write(report::toHtml(document));
     }
     return out.commit();
 }
@@ -66,7 +70,8 @@ void TraceExports::chooseReport() {
     const QString name = QFileInfo(from_.tabs.front().title).completeBaseName() + QStringLiteral(".html");
     const NewFile wanted{tr("Export a report"), name, QStringLiteral("html"), tr("Pages (*.html)")};
     askWhereToSave(window_, wanted, [this](const QString& file) {
-        if (const SessionPtr session = from_.state.session()) emit written(writeReport(*session, file), file);
+        if (const SessionPtr session = from_.state.session())
+            emit written(writeReport(*session, from_.state.modelUse(), file), file);
     });
 }
 

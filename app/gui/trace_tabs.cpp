@@ -365,7 +365,8 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
 void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     const bool goes_on = front().first_steps_only;
     const bool keeps_view = goes_on && front().session->hasSteps() && session->hasSteps() && viewIsUsed();
-    const ViewSnapshot seen = goes_on ? viewOfSeen(seenOfBeginning(), *session) : ViewSnapshot{};
+    ViewSnapshot seen = goes_on ? viewOfSeen(seenOfBeginning(), *session) : ViewSnapshot{};
+    if (request.paths == front().paths && !request.own_tab) seen.model = state_.model();
     if (!goes_on && (request.own_tab || front().live)) {
         saveViews();
         addTab();

@@ -1,5 +1,8 @@
 #include "core/request/model_use_request.h"
 
+#include <algorithm>
+#include <cstddef>
+
 namespace bubblescope {
 
 Result<std::optional<TrainedModel>> ModelUseRequest::trained() const {
@@ -23,6 +26,16 @@ Result<std::optional<ModelUse>> ModelUseRequest::use(const Run& run) const {
     if (!known) return std::optional<ModelUse>{};
     BUBBLESCOPE_ASSIGN(ModelUse found, modelUse(run, *known));
     return std::optional(std::move(found));
+}
+
+Result<std::optional<ModelUse>> ModelUseRequest::use(const Run& run, const std::vector<FileActivity>& files) const {
+    if (model.given() && !typicalStep(files)) return usageError("MFU needs steps, and this trace has none");
+    std::size_t recorded = 0;
+    for (const FileActivity& file : files)
+        recorded += file.devices.size();
+    ModelUseRequest counted = *this;
+    if (model.given() && !devices) counted.devices = static_cast<int>(std::max<std::size_t>(1, recorded));
+    return counted.use(run);
 }
 
 } // namespace bubblescope

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "core/analysis/devices/device_summary.h"
 #include "core/analysis/model_use.h"
 #include "core/base/result.h"
-#include "core/request/plan_request.h"
+#include "core/request/model_request.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bubblescope {
 
@@ -20,6 +22,11 @@ struct ModelUseRequest {
     /// Empty without a model. Errors: Usage.
     [[nodiscard]] Result<std::optional<TrainedModel>> trained() const;
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run) const;
+    /// The same for a trace without a pipeline, whose devices and steps are in `files`. Errors: also Usage, if it has
+    /// no steps.
+    [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run, const std::vector<FileActivity>& files) const;
+
+    friend bool operator==(const ModelUseRequest&, const ModelUseRequest&) = default;
 };
 
 } // namespace bubblescope

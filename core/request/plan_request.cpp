@@ -1,43 +1,11 @@
 #include "core/request/plan_request.h"
 
 #include "core/cost/model_flops.h"
-#include "core/cost/model_presets.h"
 #include "core/families/registry.h"
 
 #include <fmt/format.h>
 
 namespace bubblescope {
-
-bool ModelRequest::given() const {
-    return !preset.empty() || layers || hidden || heads || kv_heads || ffn || sequence || vocabulary;
-}
-
-Result<TransformerShape> ModelRequest::shape() const {
-    TransformerShape made;
-    if (!preset.empty()) {
-        BUBBLESCOPE_ASSIGN(made, modelPresetShape(preset));
-    } else {
-        if (!layers || !hidden || !heads || !sequence)
-            return usageError("no model given", "name a known one, or give its layers, hidden size, heads and "
-                                                "sequence");
-        made.swiglu = true;
-        made.dropout = false;
-        made.flash_attention = true;
-    }
-    const auto set = [](std::int64_t& value, const std::optional<std::int64_t>& given) {
-        if (given) value = *given;
-    };
-    set(made.layers, layers);
-    set(made.hidden, hidden);
-    set(made.heads, heads);
-    set(made.kv_heads, kv_heads);
-    set(made.ffn, ffn);
-    set(made.sequence, sequence);
-    set(made.vocabulary, vocabulary);
-    made = withDefaults(made);
-    BUBBLESCOPE_TRY(transformerSizes(made));
-    return made;
-}
 
 Result<plan::Cluster> ClusterRequest::cluster() const {
     plan::Cluster made;

@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "core/plan/search.h"
+#include "core/request/model_request.h"
 
 #include <cstdint>
 #include <optional>
@@ -9,22 +10,6 @@
 #include <vector>
 
 namespace bubblescope {
-
-/// The user's description of a model: the name of a known one, and sizes that override it.
-struct ModelRequest {
-    std::string preset;
-    std::optional<std::int64_t> layers;
-    std::optional<std::int64_t> hidden;
-    std::optional<std::int64_t> heads;
-    std::optional<std::int64_t> kv_heads;
-    std::optional<std::int64_t> ffn;
-    std::optional<std::int64_t> sequence;
-    std::optional<std::int64_t> vocabulary;
-
-    [[nodiscard]] bool given() const;
-    /// Without a preset, the sizes describe a model like Llama: SwiGLU, no biases, fused attention. Errors: Usage.
-    [[nodiscard]] Result<TransformerShape> shape() const;
-};
 
 /// The user's description of the devices: the name of known ones, and rates that override it.
 struct ClusterRequest {

@@ -75,7 +75,7 @@ private slots:
     }
 
     void evidenceReadsAsTimesAndNumbers() {
-        QCOMPARE(evidenceText({"before_ns", 1'500'000.0}).value, QStringLiteral("1.500 ms"));
+        QCOMPARE(evidenceText({"before_ns", 1'500'000.0}).value, QStringLiteral("1.50 ms"));
         QCOMPARE(evidenceText({"before_ns", 1'500'000.0}).name, QStringLiteral("before"));
         QCOMPARE(evidenceText({"steps_seen", 12.0}).value, QStringLiteral("12"));
         QCOMPARE(evidenceText({"ratio", 1.25}).value, QStringLiteral("1.25"));

@@ -68,7 +68,9 @@ private slots:
     }
 
     void signsAndUnitsAreSet() {
-        QCOMPARE(exactTime(963us + 500ns), QStringLiteral("963.500 µs"));
+        QCOMPARE(exactTime(963us + 500ns), QStringLiteral("963.5 µs"));
+        QCOMPARE(exactTime(40ms), QStringLiteral("40 ms"));
+        QCOMPARE(exactTime(285'329us), QStringLiteral("285.329 ms"));
         QCOMPARE(timeDelta(-51706us), QStringLiteral("−51.7 ms"));
         QCOMPARE(ratioText(2.7), QStringLiteral("2.7"));
         QCOMPARE(ratioText(7531.6), QLocale().toString(7532));
@@ -77,6 +79,31 @@ private slots:
         QCOMPARE(translated(say("shorter (-30.1 %), ranks 0-7")), QStringLiteral("shorter (−30.1 %), ranks 0-7"));
         // Commands stay as they are typed.
         QCOMPARE(translated(say("whatif --if \"compute=-20%\"")), QStringLiteral("whatif --if \"compute=-20%\""));
+    }
+
+    /// Three digits; ten times as much is a factor in texts.
+    void sharesAndChangesAreShort() {
+        QCOMPARE(percent(1), QStringLiteral("100 %"));
+        QCOMPARE(percent(0.9994), QStringLiteral("99.9 %"));
+        QCOMPARE(percentDelta(0.0008), QStringLiteral("+0.1 %"));
+        QCOMPARE(percentDelta(-0.301), QStringLiteral("−30.1 %"));
+        QCOMPARE(percentDelta(1.765), QStringLiteral("+177 %"));
+        QCOMPARE(relativeChange(1.765), QStringLiteral("+177 %"));
+        QCOMPARE(relativeChange(10.089), QStringLiteral("11.1 ×"));
+    }
+
+    void ticksHaveOneUnitAndTheDecimalsTheyNeed() {
+        const auto joined = [](const QStringList& labels) { return labels.join(QStringLiteral(" | ")); };
+        QCOMPARE(joined(timeTicks({0, 50e6, 100e6})), QStringLiteral("0 ms | 50 ms | 100 ms"));
+        QCOMPARE(joined(timeTicks({285e6, 285.5e6, 286e6})), QStringLiteral("285.0 ms | 285.5 ms | 286.0 ms"));
+        QCOMPARE(joined(timeTicks({285'000'000, 285'000'500})), QStringLiteral("285.0000 ms | 285.0005 ms"));
+        QCOMPARE(joined(timeTicks({0, 500, 1000})), QStringLiteral("0.0 µs | 0.5 µs | 1.0 µs"));
+        QCOMPARE(joined(percentTicks({0, 0.2, 0.4})), QStringLiteral("0 % | 20 % | 40 %"));
+        QCOMPARE(joined(percentTicks({0, 0.005, 0.01})), QStringLiteral("0.0 % | 0.5 % | 1.0 %"));
+        setTimeStyle({3, 1'000'000'000});
+        const QString in_seconds = joined(timeTicks({0, 50e6}));
+        setTimeStyle({});
+        QCOMPARE(in_seconds, QStringLiteral("0.00 s | 0.05 s"));
     }
 
     void sentencesBeginWithACapitalUnlessWithAFile() {

@@ -296,8 +296,7 @@ private slots:
         // A note about a slice.
         w.view->run(Command::AddNote);
         QCOMPARE(w.window.noteStore().notes().size(), std::size_t{1});
-        QCOMPARE(noteSummary(w.session(), w.window.noteStore().notes().front()),
-                 QStringLiteral("130.000 µs · Process 9"));
+        QCOMPARE(noteSummary(w.session(), w.window.noteStore().notes().front()), QStringLiteral("130 µs · Process 9"));
         w.window.noteStore().remove(0);
     }
 

@@ -169,8 +169,11 @@ void BarChart::paintAxis(QPainter& painter) const {
     painter.fillRect(0, 0, width, BarLayout::kAxisHeight, theme.header);
     painter.fillRect(0, BarLayout::kAxisHeight - 1, width, 1, theme.line);
     painter.setPen(theme.text_dim);
-    for (const double tick : niceTicks(layout_.axis(), std::max(1, width / 120))) {
-        const QString label = tick == 0 ? QStringLiteral("0") : shortTime(TimeNs{static_cast<std::int64_t>(tick)});
+    const std::vector<double> ticks = niceTicks(layout_.axis(), std::max(1, width / 120));
+    const QStringList labels = timeTicks(ticks);
+    for (qsizetype i = 0; i < labels.size(); ++i) {
+        const QString& label = labels[i];
+        const double tick = ticks[static_cast<std::size_t>(i)];
         const int text = fontMetrics().horizontalAdvance(label);
         const int left = std::clamp(static_cast<int>(layout_.x(tick)) - text / 2, 0, std::max(0, width - text - 2));
         painter.drawText(QRect(left, 0, text + 2, BarLayout::kAxisHeight), Qt::AlignVCenter, label);

@@ -136,7 +136,7 @@ StepChart::Curve StepChart::timeCurve() {
             [](const Theme& theme) { return theme.fill(Role::Forward); },
             {},
             {},
-            [](double ns) { return exactTime(TimeNs{static_cast<std::int64_t>(ns)}); }};
+            timeTicks};
 }
 
 StepChart::Curve StepChart::bubbleRateCurve() {
@@ -144,7 +144,9 @@ StepChart::Curve StepChart::bubbleRateCurve() {
             {{}, true},
             [](double fraction) { return percent(fraction); },
             [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
-            {}};
+            {},
+            {},
+            percentTicks};
 }
 
 std::vector<StepChart::Curve> StepChart::statedCurves(const std::vector<StepValues>& values,
@@ -210,13 +212,11 @@ void StepChart::setCurrent(int step) {
 
 std::vector<std::pair<double, QString>> StepChart::ticksOf(const Curve& curve, const Axis& axis) {
     std::vector<std::pair<double, QString>> out;
-    for (const double tick : niceTicks(axis, kTicks))
-        out.emplace_back(tick, curve.text(tick));
+    const std::vector<double> ticks = niceTicks(axis, kTicks);
+    const QStringList labels = curve.ticks ? curve.ticks(ticks) : QStringList();
+    for (std::size_t i = 0; i < ticks.size(); ++i)
+        out.emplace_back(ticks[i], curve.ticks ? labels[static_cast<qsizetype>(i)] : curve.text(ticks[i]));
     const auto same = [](const auto& a, const auto& b) { return a.second == b.second; };
-    if (curve.exact && std::ranges::adjacent_find(out, same) != out.end()) {
-        for (auto& [tick, label] : out)
-            label = curve.exact(tick);
-    }
     out.erase(std::unique(out.begin(), out.end(), same), out.end()); // a curve of zeros has fractions of a nanosecond
     return out;
 }

@@ -86,7 +86,8 @@ public:
         std::function<QColor(const Theme&)> colour;
         std::vector<double> expected = {};           ///< drawn dashed; empty, or one value per step, NaN if unknown
         std::vector<std::vector<double>> lines = {}; ///< thin lines below the curve; each is a list like `expected`
-        std::function<QString(double)> exact = {};   ///< used for an axis whose values `text` does not distinguish
+        std::function<QStringList(const std::vector<double>&)> ticks =
+            {}; ///< labels of its axis; none: those of `text`
     };
     /// A step at which something changes.
     struct Mark {

@@ -72,10 +72,10 @@ void ComparisonTable::write(int row, const ExplorerResult& result) {
     const double peak = static_cast<double>(result.peak) / static_cast<double>(spec.sizes.forward);
     const QStringList texts{
         tr("%1, p = %2, m = %3, v = %4").arg(nameOfOrder(spec)).arg(spec.pp).arg(spec.microbatches).arg(spec.vpp),
-        exactTime(analysis.wall),
+        shortTime(analysis.wall),
         percent(analysis.rates.over_makespan),
         fromUtf8(result.form.bubble_expression),
-        result.form.bubble.empty() ? QString() : exactTime(largest),
+        result.form.bubble.empty() ? QString() : shortTime(largest),
         QLocale().toString(peak),
         inputsText(result.input)};
     for (int column = 0; column < texts.size(); ++column)

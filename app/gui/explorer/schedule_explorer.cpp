@@ -198,7 +198,7 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
     export_->setEnabled(result_->no_csv.empty());
     headline_->setText(
         tr("%1: step time %2, bubble rate %3; closed form of the bubble per rank: %4")
-            .arg(sentence(nameOfOrder(result_->input.spec)), exactTime(analysis.wall),
+            .arg(sentence(nameOfOrder(result_->input.spec)), shortTime(analysis.wall),
                  percent(analysis.rates.over_makespan),
                  result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
     headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
@@ -250,7 +250,7 @@ void ScheduleExplorer::showNews() {
     gap_->setText(
         tr("Round %1: %2, %3 above the lower bound (%4)")
             .arg(state->rounds)
-            .arg(exactTime(state->makespan), percent(gapOf(state->makespan, state->bound)), exactTime(state->bound)));
+            .arg(shortTime(state->makespan), percent(gapOf(state->makespan, state->bound)), shortTime(state->bound)));
     if (!state->better) return;
     showResult(*std::move(state->better));
     emit improved();
@@ -275,15 +275,15 @@ void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
         return;
     }
     const FoundOrder& found = outcome.value().found;
-    QString text = found.proven ? tr("%1: no order is shorter").arg(exactTime(found.makespan))
+    QString text = found.proven ? tr("%1: no order is shorter").arg(shortTime(found.makespan))
                                 : tr("%1, %2 above the lower bound (%3)")
-                                      .arg(exactTime(found.makespan), percent(found.gap()), exactTime(found.bound));
+                                      .arg(shortTime(found.makespan), percent(found.gap()), shortTime(found.bound));
     if (found.best_family) {
         QString name = fromUtf8(found.best_family->name);
         if (!found.best_family->flavor.empty()) name += QLatin1Char('/') + fromUtf8(found.best_family->flavor);
         const TimeNs change = found.makespan - found.best_family->makespan;
         text += QLatin1Char('\n') + tr("The best named schedule, %1, takes %2 (%3)")
-                                        .arg(name, exactTime(found.best_family->makespan), timeDelta(change));
+                                        .arg(name, shortTime(found.best_family->makespan), timeDelta(change));
     }
     gap_->setText(text);
     gap_->setToolTip(sentence(translated(found.reason)));

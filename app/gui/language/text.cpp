@@ -82,24 +82,86 @@ QString exactTime(TimeNs time) {
         if (chosen_unit == 0 ? std::abs(ns) < unit.ns : unit.ns != static_cast<double>(chosen_unit)) continue;
         // To the microsecond, even if the unit is seconds.
         const int decimals = unit.ns <= 1 ? 0 : chosen_unit == 0 || unit.ns < 1e9 ? 3 : 6;
-        return typeset(QStringLiteral("%1 %2").arg(ns / unit.ns, 0, 'f', decimals).arg(QString::fromUtf8(unit.name)));
+        QString value = QString::number(ns / unit.ns, 'f', decimals);
+        while (decimals > 0 && value.endsWith(QLatin1Char('0')))
+            value.chop(1);
+        if (value.endsWith(QLatin1Char('.'))) value.chop(1);
+        return typeset(QStringLiteral("%1 %2").arg(value, QString::fromUtf8(unit.name)));
     }
     return typeset(QStringLiteral("0 ns"));
 }
 
 QString timeDelta(TimeNs time) {
-    return typeset(fromUtf8(formatTimeDelta(time)));
+    const QString text = shortTime(time);
+    return time > TimeNs{0} ? QLatin1Char('+') + text : text;
 }
 
+namespace {
+
+/// A percentage with one decimal, or none from 100 on.
+QString percentNumber(double value) {
+    return QLocale().toString(value, 'f', std::abs(value) < 99.95 ? 1 : 0);
+}
+
+/// The numbers with the fewest decimals that show the distance between them.
+QStringList tickNumbers(const std::vector<double>& values) {
+    constexpr int kMostDecimals = 6;
+    const double distance = values.size() > 1 ? values[1] - values[0] : 1;
+    const auto needs_more = [&](int decimals) {
+        const double scale = std::pow(10, decimals);
+        return std::ranges::any_of(values, [&](double value) {
+            return std::abs(value * scale - std::round(value * scale)) > distance * scale / 1000;
+        });
+    };
+    int decimals = 0;
+    while (decimals < kMostDecimals && needs_more(decimals))
+        ++decimals;
+    QStringList out;
+    for (const double value : values)
+        out << QLocale().toString(value, 'f', decimals);
+    return out;
+}
+
+QStringList ticksIn(const std::vector<double>& values, double unit, const QString& name) {
+    std::vector<double> scaled;
+    for (const double value : values)
+        scaled.push_back(value / unit);
+    QStringList out;
+    for (const QString& number : tickNumbers(scaled))
+        out << typeset(QStringLiteral("%1 %2").arg(number, name));
+    return out;
+}
+
+} // namespace
+
 QString percent(double fraction) {
-    return QStringLiteral("%1 %").arg(QLocale().toString(fraction * 100, 'f', 1));
+    return QStringLiteral("%1 %").arg(percentNumber(fraction * 100));
 }
 
 QString percentDelta(double fraction) {
     // Values that round to zero get no sign.
     const double value = std::abs(fraction) < 0.0005 ? 0.0 : fraction * 100;
     const QString sign = value > 0 ? QStringLiteral("+") : value < 0 ? QStringLiteral("−") : QString();
-    return QStringLiteral("%1%2 %").arg(sign, QLocale().toString(std::abs(value), 'f', 1));
+    return QStringLiteral("%1%2 %").arg(sign, percentNumber(std::abs(value)));
+}
+
+QString relativeChange(double fraction) {
+    return fraction < 9 ? percentDelta(fraction) : QStringLiteral("%1 ×").arg(ratioText(1 + fraction));
+}
+
+QStringList timeTicks(const std::vector<double>& nanoseconds) {
+    double largest = 0;
+    for (const double value : nanoseconds)
+        largest = std::max(largest, std::abs(value));
+    for (const Unit& unit : kUnits) {
+        const bool fits = chosen_unit == 0 ? largest >= unit.ns : unit.ns == static_cast<double>(chosen_unit);
+        if (fits || unit.ns <= 1) return ticksIn(nanoseconds, unit.ns, QString::fromUtf8(unit.name));
+    }
+    return {};
+}
+
+QStringList percentTicks(const std::vector<double>& fractions) {
+    return ticksIn(fractions, 0.01, QStringLiteral("%"));
 }
 
 QString ratioText(double value) {

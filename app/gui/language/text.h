@@ -6,9 +6,11 @@
 #include "core/base/time.h"
 
 #include <QString>
+#include <QStringList>
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace bubblescope::gui {
 
@@ -30,14 +32,20 @@ void setTimeStyle(const TimeStyle& style);
 /// A time with the preferred number of significant digits (three by default), in the preferred or a suitable unit:
 /// "15.0 ms", "820 ns", "1.23 s".
 [[nodiscard]] QString shortTime(TimeNs time);
-/// To the microsecond, like core's formatTime(): "15.013 ms".
+/// To the microsecond, or to the nanosecond below a millisecond, without trailing zeros: "15.013 ms", "40 ms".
 [[nodiscard]] QString exactTime(TimeNs time);
-/// With an explicit sign: "+0.012 ms".
+/// shortTime() with an explicit sign: "+12.0 µs".
 [[nodiscard]] QString timeDelta(TimeNs time);
-/// "27.3 %" for 0.273.
+/// "27.3 %" for 0.273, and "100 %" for 1.
 [[nodiscard]] QString percent(double fraction);
 /// "+0.4 %" for 0.004.
 [[nodiscard]] QString percentDelta(double fraction);
+/// The same for text, in which ten times as much is "10 ×".
+[[nodiscard]] QString relativeChange(double fraction);
+/// Labels of an axis's ticks, in one unit and with as few decimals as tell them apart: "0 ms", "50 ms", "100 ms".
+[[nodiscard]] QStringList timeTicks(const std::vector<double>& nanoseconds);
+/// The same for fractions: "0 %", "20 %".
+[[nodiscard]] QStringList percentTicks(const std::vector<double>& fractions);
 /// Three significant digits; large values have all digits before the point: "2.7", "7,532".
 [[nodiscard]] QString ratioText(double value);
 /// Capitalises the first letter, because core's sentences usually follow a colon. Leaves file names as they are.

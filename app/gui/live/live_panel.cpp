@@ -118,6 +118,12 @@ public:
     using Colour = std::function<std::optional<QColor>(const QModelIndex&)>;
     StateDelegate(Colour colour, QObject* parent) : QStyledItemDelegate(parent), colour_(std::move(colour)) {}
 
+    /// With a gap between rows whose texts wrap, so that they do not read as one text.
+    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        constexpr int kGap = 10;
+        return QStyledItemDelegate::sizeHint(option, index) + QSize(0, kGap);
+    }
+
 protected:
     void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
         QStyledItemDelegate::initStyleOption(option, index);

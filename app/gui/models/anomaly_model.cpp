@@ -152,7 +152,7 @@ EvidenceText evidenceText(const std::pair<std::string, double>& evidence) {
     if (time) name.chop(3);
     name.replace(QLatin1Char('_'), QLatin1Char(' '));
     name = QCoreApplication::translate("Evidence", qUtf8Printable(name));
-    if (time) return {name, exactTime(TimeNs{std::llround(value)})};
+    if (time) return {name, shortTime(TimeNs{std::llround(value)})};
     const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
     return {name, whole ? QLocale().toString(static_cast<qlonglong>(value)) : QLocale().toString(value, 'g', 4)};
 }

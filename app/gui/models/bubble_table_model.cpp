@@ -73,9 +73,9 @@ QString BubbleTableModel::text(const Row& row, int column) const {
         return row.position ? positionText(analysis, *row.position)
                : row.wait   ? tr("waiting for replicas")
                             : tr("total");
-    case AsRun: return exactTime(row.as_run);
-    case Observed: return row.wait ? kNothing : exactTime(row.observed);
-    case Form: return row.form ? exactTime(*row.form) : kNothing;
+    case AsRun: return shortTime(row.as_run);
+    case Observed: return row.wait ? kNothing : shortTime(row.observed);
+    case Form: return row.form ? shortTime(*row.form) : kNothing;
     case Difference: return row.form ? timeDelta(row.observed - *row.form) : kNothing;
     case Percent: {
         const QVariant fraction = raw(row, Percent);

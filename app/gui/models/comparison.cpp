@@ -304,13 +304,13 @@ QVariant ComparisonModel::sortValue(const Change& change, int column) {
 QString ComparisonModel::text(const Change& change, int column) {
     switch (column) {
     case What: return measureText(change.key);
-    case Before: return exactTime(change.a);
-    case After: return exactTime(change.b);
+    case Before: return shortTime(change.a);
+    case After: return shortTime(change.b);
     case ChangeColumn: {
         const QString by = timeDelta(change.shift);
         if (change.a <= TimeNs{0}) return by;
         const double fraction = static_cast<double>(change.shift.count()) / static_cast<double>(change.a.count());
-        return QStringLiteral("%1 (%2)").arg(by, percentDelta(fraction));
+        return QStringLiteral("%1 (%2)").arg(by, relativeChange(fraction));
     }
     case PerStep: return timeDelta(change.per_step);
     case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : ComparisonText::tr("untested");

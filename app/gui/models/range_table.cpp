@@ -217,7 +217,7 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
         index.column() != ShareColumn)
         return {};
     const auto time = [sorts](TimeNs value) {
-        return sorts ? QVariant(static_cast<qlonglong>(value.count())) : QVariant(exactTime(value));
+        return sorts ? QVariant(static_cast<qlonglong>(value.count())) : QVariant(shortTime(value));
     };
     switch (index.column()) {
     case NameColumn: return row.name;

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -71,6 +73,13 @@ public:
         if (json_->is_number() && json_->get<double>() >= 0 && json_->get<double>() <= 1) return json_->get<double>();
         fail(fmt::format("is {}, not a number from 0 to 1", json_->dump()));
         return 1;
+    }
+    /// A positive number.
+    [[nodiscard]] std::optional<double> positive() const {
+        if (json_->is_null()) return std::nullopt;
+        if (json_->is_number() && json_->get<double>() > 0) return json_->get<double>();
+        fail(fmt::format("is {}, not a positive number", json_->dump()));
+        return std::nullopt;
     }
     [[nodiscard]] std::string text() const {
         if (json_->is_null()) return {};
@@ -172,6 +181,28 @@ Taught taughtIn(const Place& place) {
     return taught;
 }
 
+/// The sizes of a model, by their names in the file.
+constexpr std::array kModelSizes{std::pair("layers", &ModelRequest::layers),
+                                 std::pair("hidden", &ModelRequest::hidden),
+                                 std::pair("heads", &ModelRequest::heads),
+                                 std::pair("kv_heads", &ModelRequest::kv_heads),
+                                 std::pair("ffn", &ModelRequest::ffn),
+                                 std::pair("sequence", &ModelRequest::sequence),
+                                 std::pair("vocabulary", &ModelRequest::vocabulary)};
+
+ModelUseRequest modelIn(const Place& place) {
+    ModelUseRequest request;
+    request.model.preset = place.at("preset").text();
+    for (const auto& [name, size] : kModelSizes) {
+        if (const Place given = place.at(name); given.there()) request.model.*size = given.small(0);
+    }
+    request.global_batch = place.at("global_batch").small(0);
+    request.device = place.at("device").text();
+    request.teraflops = place.at("tflops").positive();
+    if (const Place devices = place.at("devices"); devices.there()) request.devices = devices.small(1);
+    return request;
+}
+
 ViewSnapshot viewIn(const Place& place) {
     ViewSnapshot view;
     view.range = rangeIn(place.at("range_ns"));
@@ -187,6 +218,7 @@ ViewSnapshot viewIn(const Place& place) {
         view.measured_tracks.push_back(static_cast<TrackId>(track));
     std::ranges::sort(view.measured_tracks);
     if (const Place rows = place.at("rows"); rows.there()) view.rows = rowsIn(rows);
+    if (const Place model = place.at("model"); model.there()) view.model = modelIn(model);
     return view;
 }
 
@@ -200,6 +232,18 @@ SessionJson toJson(const RowChoice& rows) {
     for (std::size_t group = 0; group < kLaneGroupCount; ++group) {
         if (rows.hidden[group]) json["hidden"].push_back(kLaneGroupNames[group]);
     }
+    return json;
+}
+
+SessionJson toJson(const ModelUseRequest& request) {
+    SessionJson json{{"global_batch", request.global_batch}};
+    if (!request.model.preset.empty()) json["preset"] = request.model.preset;
+    for (const auto& [name, size] : kModelSizes) {
+        if (const std::optional<std::int64_t>& value = request.model.*size) json[name] = *value;
+    }
+    if (!request.device.empty()) json["device"] = request.device;
+    if (request.teraflops) json["tflops"] = *request.teraflops;
+    if (request.devices) json["devices"] = *request.devices;
     return json;
 }
 
@@ -220,6 +264,7 @@ SessionJson toJson(const ViewSnapshot& view) {
     if (view.measured.length() > TimeNs{0})
         json["measured_ns"] = {view.measured.begin.count(), view.measured.end.count()};
     if (!view.measured_tracks.empty()) json["measured_tracks"] = view.measured_tracks;
+    if (view.model.model.given()) json["model"] = toJson(view.model);
     return json;
 }
 

@@ -30,7 +30,7 @@ QVariant SliceListModel::data(const QModelIndex& index, int role) const {
     const Trace& trace = *session_->run.trace;
     const SliceId slice = at(index.row());
     const auto time = [role](TimeNs value) {
-        return role == kSortRole ? QVariant(static_cast<qlonglong>(value.count())) : QVariant(exactTime(value));
+        return role == kSortRole ? QVariant(static_cast<qlonglong>(value.count())) : QVariant(shortTime(value));
     };
     switch (index.column()) {
     case StartColumn: return time(trace.start(slice));

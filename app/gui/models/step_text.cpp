@@ -55,4 +55,14 @@ ItemDescription describeStep(const Session& session, int step) {
     return out;
 }
 
+QString modelUseText(const ModelUse& use, TimeNs step) {
+    const auto teraflops = [](double flops) { return ratioText(flops / 1e12); };
+    const QString reached = StepText::tr("%1 of %2 TFLOP/s on each of %3 devices")
+                                .arg(teraflops(use.of(step) * use.peak), teraflops(use.peak))
+                                .arg(use.devices);
+    return (QStringList(use.device.empty() ? reached : QStringLiteral("%1 (%2)").arg(reached, fromUtf8(use.device))) +
+            QStringList(StepText::tr("FLOPs of the model with causal attention, without recomputation.")))
+        .join(QLatin1Char('\n'));
+}
+
 } // namespace bubblescope::gui

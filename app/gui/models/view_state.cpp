@@ -112,6 +112,10 @@ constexpr double kStepPadding = 0.015;
 constexpr double kTracePadding = 0.01;
 constexpr std::size_t kMaxPastRows = 200;
 
+Result<std::optional<ModelUse>> useOf(const Session& session, const ModelUseRequest& model) {
+    return session.hasSteps() ? model.use(session.run) : model.use(session.run, session.activity);
+}
+
 } // namespace
 
 ViewState::ViewState(QObject* parent) : QObject(parent) {
@@ -162,6 +166,8 @@ void ViewState::setSession(SessionPtr session) {
     mark({});
     setReference(nullptr);
     measure({});
+    model_ = {};
+    model_use_.reset();
     resetRows(had_steps);
     if (session_) {
         // The step is set before the range, because a change of range may otherwise change the step.
@@ -208,6 +214,14 @@ void ViewState::setRows(RowChoice rows) {
     forgetUndone();
 }
 
+Status ViewState::setModel(const ModelUseRequest& model) {
+    if (!session_ || model == model_) return {};
+    BUBBLESCOPE_ASSIGN(model_use_, useOf(*session_, model));
+    model_ = model;
+    emit modelChanged();
+    return {};
+}
+
 void ViewState::forgetUndone() {
     if (!undoing_) undone_.clear();
     emit historyChanged();
@@ -236,7 +250,7 @@ void ViewState::redo() {
 
 ViewSnapshot ViewState::snapshot() const {
     return {range_.range(),   step_,  selection_, highlights_, highlight_caption_, reference_,
-            reference_blend_, flows_, measured_,  rows_,       measured_tracks_};
+            reference_blend_, flows_, measured_,  rows_,       measured_tracks_,   model_};
 }
 
 bool ViewState::holds(const ItemRef& item) const {
@@ -262,6 +276,7 @@ bool ViewState::holds(const ItemRef& item) const {
 
 void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     setSession(std::move(session));
+    (void)setModel(snapshot.model);
     if (!session_ || snapshot.range.length() <= TimeNs{0}) return;
     const auto show_step = [&] {
         if (snapshot.step >= 0 && session_->hasSteps()) setStep(std::min(snapshot.step, session_->stepCount() - 1));
@@ -317,6 +332,7 @@ void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = step;
+    if (const auto use = useOf(*session_, model_); use.ok()) model_use_ = use.value();
     if (!keeps_rows) resetRows(had_steps);
     highlight({}, {});
     mark({});

@@ -5,6 +5,7 @@
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/models/session.h"
+#include "core/request/model_use_request.h"
 
 #include <QObject>
 #include <QString>
@@ -105,6 +106,7 @@ struct ViewSnapshot {
     TimeRange measured;
     std::optional<RowChoice> rows = {}; ///< none: the session's initial rows
     std::vector<TrackId> measured_tracks = {};
+    ModelUseRequest model = {};
 };
 
 /// The step that is shown first: the typical one, or the first or last recorded one.
@@ -176,6 +178,12 @@ public:
     [[nodiscard]] RowChoice rowPreferences() const;
     /// Can be undone.
     void setRows(RowChoice rows);
+    /// The user's description of the model that the run trains. Errors: those of ModelUseRequest::use(); the earlier
+    /// description then stays.
+    [[nodiscard]] Status setModel(const ModelUseRequest& model);
+    [[nodiscard]] const ModelUseRequest& model() const { return model_; }
+    /// The run's model FLOPs utilisation; none if the model is unknown.
+    [[nodiscard]] const std::optional<ModelUse>& modelUse() const { return model_use_; }
     /// Undoes the last zoom, move or change of rows.
     void undo();
     /// Repeats the change undone last, unless the view or the rows have changed since.
@@ -203,6 +211,7 @@ signals:
     void measuredChanged();
     void marksChanged();
     void rowsChanged();
+    void modelChanged();
     /// canUndo() or canRedo() may have changed.
     void historyChanged();
     /// A diagnosis of the current session was made or failed; if it failed, Session::knownDiagnosis() is null.
@@ -245,6 +254,8 @@ private:
         std::uint64_t stamp = 0; ///< its position among the entries of the range's history
     };
     RowChoice rows_;
+    ModelUseRequest model_;
+    std::optional<ModelUse> model_use_;
     bool wants_counters_ = false; ///< used if there is a pipeline
     std::vector<PastRows> past_rows_;
     struct Undone {

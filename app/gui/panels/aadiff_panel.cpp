@@ -300,7 +300,7 @@ void AadiffPanel::showSlots() {
         for (const Op& op : place.checks)
             checks << fromUtf8(opName(op));
         const QStringList texts{QString::number(place.rank.value), positionText(analysis, place.position),
-                                exactTime(place.when.start - begin), exactTime(place.when.end - place.when.start),
+                                shortTime(place.when.start - begin), shortTime(place.when.end - place.when.start),
                                 checks.join(QStringLiteral(", "))};
         for (int column = 0; column < texts.size(); ++column) {
             auto* item = new QTableWidgetItem(texts[column]);

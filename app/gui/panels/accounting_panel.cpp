@@ -257,7 +257,7 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     const auto ranks = row.rank ? 1 : static_cast<std::int64_t>(state_.pipeline()->lanes.rankCount());
     const double whole = static_cast<double>(state_.pipeline()->analysis(row.step).wall.count() * ranks);
     QString text = QStringLiteral("<b>%1</b><br>%2 · %3")
-                       .arg(sentence(pieceText(piece)).toHtmlEscaped(), exactTime(time),
+                       .arg(sentence(pieceText(piece)).toHtmlEscaped(), shortTime(time),
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
     if (!piece) return text + QStringLiteral("<br>") + tr("After the rank's own step has ended; not part of the step.");
@@ -265,7 +265,7 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     for (const WaterfallStep& step : state_.pipeline()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
         if (step.cause == piece->cause)
             text += QStringLiteral("<br>") +
-                    tr("Without this alone, the step would be %1 shorter.").arg(exactTime(step.without));
+                    tr("Without this alone, the step would be %1 shorter.").arg(shortTime(step.without));
     }
     return text;
 }

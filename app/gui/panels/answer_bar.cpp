@@ -12,6 +12,7 @@
 #include <QStringList>
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::gui {
 namespace {
@@ -72,55 +73,73 @@ AnswerBar::AnswerBar(ThemeManager& themes, QWidget* parent)
 }
 
 void AnswerBar::clear() {
-    statements_.clear();
+    shown_.clear();
     hide();
 }
 
-void AnswerBar::show(const Answer& answer) {
-    statements_.clear();
+void AnswerBar::show(const Answer& answer, const QString& figures) {
+    shown_.clear();
     if (answer.statements.empty()) return hide();
+    const auto add = [this](const Statement& statement, const QString& label, const QString& more) {
+        const QString text = sentence(translated(statement.what));
+        shown_.push_back({statement, label, more.isEmpty() ? text : text + QLatin1Char(' ') + more, gainOf(statement)});
+    };
     for (const Statement* const statement : report::headline(answer)) {
         // Without a pipeline, this is the only text about the devices' time.
-        if (!isDoubt(*statement) && answer.step_time == TimeNs{0}) statements_.push_back(verdictOf(answer));
-        statements_.push_back(*statement);
+        if (!isDoubt(*statement) && answer.step_time == TimeNs{0}) add(verdictOf(answer), tr("Verdict:"), figures);
+        add(*statement, translated(report::labelOf(*statement)), {});
     }
-    if (statements_.size() > kMostLines) statements_.resize(kMostLines);
+    if (shown_.size() > kMostLines) shown_.resize(kMostLines);
+    splitAction();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const bool used = i < statements_.size();
+        const bool used = i < shown_.size();
         for (QLabel* const label : {rows_[i].label, rows_[i].text, rows_[i].gain})
             label->setVisible(used);
         if (!used) continue;
-        const Statement& statement = statements_[i];
-        QString text = sentence(translated(statement.what));
-        if (!statement.action.empty()) text += QLatin1Char(' ') + sentence(translated(statement.action));
-        rows_[i].label->setText(statement.kind == kVerdict ? tr("Verdict:") : translated(report::labelOf(statement)));
-        rows_[i].text->setText(text);
-        rows_[i].text->setAccessibleName(text);
-        rows_[i].text->setToolTip(explanationOf(answer, statement));
-        rows_[i].gain->setText(gainOf(statement));
+        rows_[i].label->setText(shown_[i].label);
+        rows_[i].text->setText(shown_[i].text);
+        rows_[i].text->setAccessibleName(shown_[i].text);
+        rows_[i].text->setToolTip(explanationOf(answer, shown_[i].statement));
+        rows_[i].gain->setText(shown_[i].gain);
         rows_[i].gain->setToolTip(rows_[i].text->toolTip());
     }
     applyTheme();
     setVisible(true);
 }
 
+/// Actions follow what they are about on the same line, except for the last one if a line is left.
+void AnswerBar::splitAction() {
+    const auto action = [](const Shown& shown) { return sentence(translated(shown.statement.action)); };
+    for (Shown& shown : shown_) {
+        const bool last = &shown == &shown_.back() && shown_.size() < kMostLines;
+        if (!last && !shown.statement.action.empty()) shown.text += QLatin1Char(' ') + action(shown);
+    }
+    if (shown_.size() == kMostLines || shown_.back().statement.action.empty()) return;
+    Shown own = shown_.back();
+    own.label = tr("Action:");
+    own.text = action(own);
+    own.is_action = true;
+    shown_.back().gain.clear(); // it is the action's
+    shown_.push_back(std::move(own));
+}
+
 QStringList AnswerBar::lines() const {
     QStringList all;
-    for (std::size_t i = 0; i < statements_.size(); ++i)
-        all << rows_[i].label->text() + QLatin1Char(' ') + rows_[i].text->text();
+    for (const Shown& shown : shown_)
+        all << shown.label + QLatin1Char(' ') + shown.text;
     return all;
 }
 
 bool AnswerBar::eventFilter(QObject* watched, QEvent* event) {
     const auto at = std::ranges::find(rows_, watched, &Line::text);
     const auto index = static_cast<std::size_t>(at - rows_.begin());
-    if (index < statements_.size()) {
+    if (index < shown_.size()) {
         const bool clicked = event->type() == QEvent::MouseButtonRelease;
         const bool entered =
             event->type() == QEvent::KeyPress && (static_cast<QKeyEvent*>(event)->key() == Qt::Key_Return ||
                                                   static_cast<QKeyEvent*>(event)->key() == Qt::Key_Enter);
         if (clicked || entered) {
-            emit chosen(statements_[index]);
+            emit chosen(shown_[index].statement);
             return true;
         }
     }
@@ -130,10 +149,10 @@ bool AnswerBar::eventFilter(QObject* watched, QEvent* event) {
 void AnswerBar::applyTheme() {
     const Theme& theme = themes_.theme();
     setPalette(theme.palette);
-    for (std::size_t i = 0; i < statements_.size(); ++i) {
-        const Statement& statement = statements_[i];
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+        const Statement& statement = shown_[i].statement;
         QPalette palette = theme.palette;
-        const bool is_bad = statement.severity != Severity::Notice;
+        const bool is_bad = statement.severity != Severity::Notice && !shown_[i].is_action;
         palette.setColor(QPalette::WindowText, statement.concern == Concern::Fine ? theme.good
                                                : is_bad                           ? theme.bad
                                                                                   : theme.text_dim);

@@ -14,15 +14,16 @@ class QLabel;
 namespace bubblescope::gui {
 
 /// The answer for the open trace, at the top of its tab: one line per statement of the headline, with the gain from its
-/// action. A click on a line, or Enter, requests its evidence.
+/// action, which gets a line of its own if there is space. A click on a line, or Enter, requests its evidence.
 class AnswerBar : public QFrame {
     Q_OBJECT
 
 public:
     explicit AnswerBar(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Copies the answer. The bar is hidden if the answer has no statements.
-    void show(const Answer& answer);
+    /// Copies the answer. The bar is hidden if the answer has no statements. `figures` follow the verdict on a trace
+    /// without a pipeline.
+    void show(const Answer& answer, const QString& figures = {});
     void clear();
     /// The lines as plain text.
     [[nodiscard]] QStringList lines() const;
@@ -39,12 +40,20 @@ private:
         QLabel* text;
         QLabel* gain;
     };
+    struct Shown {
+        Statement statement;
+        QString label;
+        QString text;
+        QString gain;
+        bool is_action = false;
+    };
+    void splitAction();
     void applyTheme();
 
     ThemeManager& themes_;
     QGridLayout* grid_;
     std::vector<Line> rows_;
-    std::vector<Statement> statements_; ///< one per visible row
+    std::vector<Shown> shown_; ///< one per visible row
 };
 
 } // namespace bubblescope::gui

@@ -131,7 +131,7 @@ void RangePanel::fill() {
 QString RangePanel::titleOf(const TimeRange& range) const {
     const Session& session = *state_.session();
     if (range == state_.measured())
-        return tr("%1 from %2 on").arg(exactTime(range.length()), placeInTime(session, range.begin));
+        return tr("%1 from %2 on").arg(shortTime(range.length()), placeInTime(session, range.begin));
     if (session.hasSteps())
         return tr("Step %1, %2; drag on the ruler, or hold Shift and drag over the ops, for another time range")
             .arg(session.step(state_.step()).index)

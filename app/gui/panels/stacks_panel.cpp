@@ -157,7 +157,7 @@ StacksPanel::Scope StacksPanel::scope() const {
     const Session& session = *state_.session();
     if (state_.measured().length() > TimeNs{0})
         return {state_.measured(), state_.measuredTracks(),
-                tr("Stacks of the time range of %1").arg(exactTime(state_.measured().length()))};
+                tr("Stacks of the time range of %1").arg(shortTime(state_.measured().length()))};
     if (const ItemRef item = state_.selection()) {
         const int line = session.lanes.lineOf(item);
         std::vector<TrackId> tracks;
@@ -169,7 +169,7 @@ StacksPanel::Scope StacksPanel::scope() const {
         }
         std::ranges::sort(tracks);
         return {session.range(item), tracks,
-                tr("Stacks of the selection, %1").arg(exactTime(session.range(item).length()))};
+                tr("Stacks of the selection, %1").arg(shortTime(session.range(item).length()))};
     }
     if (session.hasSteps()) return {session.window(state_.step()), {}, tr("Stacks of the step")};
     return {session.lanes.extent(), {}, tr("Stacks of the whole trace")};

@@ -28,7 +28,7 @@ std::vector<StepChart::Mark> changesOf(const Session& session) {
         const auto at = std::ranges::find(steps, *anomaly.step, &SelectedStep::index);
         if (at == steps.end()) continue;
         const double ratio = evidence(anomaly, "ratio");
-        marks.push_back({static_cast<int>(at - steps.begin()), percentDelta(ratio - 1), ratio > 1});
+        marks.push_back({static_cast<int>(at - steps.begin()), relativeChange(ratio - 1), ratio > 1});
     }
     std::ranges::sort(marks, {}, &StepChart::Mark::step);
     return marks;
@@ -55,6 +55,7 @@ StepChart::Aside asideOf(const Session& session) {
 StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : StepChart(themes, parent), state_(state), fill_(new FillWhenVisible(*this, [this] { showSession(); })) {
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
+    connect(&state_, &ViewState::modelChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (!fill_->stale()) setCurrent(chartStep(state_.step()));
     });
@@ -122,6 +123,16 @@ struct MarkedStep {
 
 } // namespace
 
+/// The model FLOPs utilisation of steps that take `walls` nanoseconds.
+StepChart::Curve StepsPanel::useCurve(const std::vector<double>& walls) const {
+    Curve curve = bubbleRateCurve();
+    curve.title = tr("Model FLOPs utilisation (MFU)");
+    curve.colour = [](const Theme& theme) { return theme.fill(Role::BackwardWeight); };
+    for (const double wall : walls)
+        curve.data.values.push_back(state_.modelUse()->of(TimeNs{static_cast<std::int64_t>(wall)}));
+    return curve;
+}
+
 void StepsPanel::showActivity(const Session& session) {
     std::map<std::int64_t, MarkedStep> steps;
     bool any_device = false;
@@ -152,6 +163,7 @@ void StepsPanel::showActivity(const Session& session) {
     }
     std::vector<Curve> curves;
     if (!steps.empty()) curves.push_back(std::move(walls));
+    if (state_.modelUse() && !steps.empty()) curves.push_back(useCurve(curves.front().data.values));
     if (any_device) {
         for (Curve* const curve : {&compute, &exposed, &idle})
             curves.push_back(std::move(*curve));
@@ -194,6 +206,7 @@ void StepsPanel::showSession() {
     for (const SelectedStep& step : steps)
         stated.push_back(session.valuesOf(step));
     std::vector<Curve> curves = statedCurves(stated, walls.data.values);
+    if (state_.modelUse()) curves.insert(curves.begin(), useCurve(walls.data.values));
     curves.insert(curves.begin(), {std::move(walls), std::move(rates)});
     setCurves(std::move(curves), std::move(numbers), changesOf(session), asideOf(session));
     setCurrent(chartStep(state_.step()));

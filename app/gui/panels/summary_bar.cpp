@@ -3,6 +3,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/step_text.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/role_fills.h"
 #include "core/families/registry.h"
@@ -153,6 +154,7 @@ enum FigureIndex : std::size_t {
     WallFigure,
     RateFigure,
     TimesFigure,
+    UseFigure,
     PacedFigure,
     FindingFigure,
     FigureCount
@@ -161,7 +163,7 @@ enum FigureIndex : std::size_t {
 constexpr int kMinFindingWidth = 90; ///< pixels
 constexpr int kMinBarWidth = 320;
 /// The order in which items are hidden if there is not enough space.
-constexpr std::array kLeast{PacedFigure, TimesFigure, StepsFigure, ShapeFigure, ScheduleFigure};
+constexpr std::array kLeast{PacedFigure, TimesFigure, StepsFigure, ShapeFigure, UseFigure, ScheduleFigure};
 
 /// The title without the alternative names in brackets.
 QString familyTitle(const std::string& name) {
@@ -200,6 +202,7 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (shown_.lock() != state_.pipeline() || shown_step_ != state_.step()) refresh();
     });
+    connect(&state_, &ViewState::modelChanged, this, &SummaryBar::refresh);
     connect(&themes_, &ThemeManager::changed, this, &SummaryBar::applyTheme);
     applyTheme();
     refresh();
@@ -404,6 +407,9 @@ void SummaryBar::refreshStep(const Session& session) {
     }
     set(figures_[TimesFigure], names.join(QStringLiteral(" · ")), values.join(QStringLiteral(" · ")),
         tr("Typical (median) time of one op in step %1.").arg(number));
+    const std::optional<ModelUse>& use = state_.modelUse();
+    set(figures_[UseFigure], tr("MFU"), use ? percent(use->of(takes)) : QString(),
+        use ? modelUseText(*use, takes) : QString());
 }
 
 QString SummaryBar::text() const {

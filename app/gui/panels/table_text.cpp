@@ -100,9 +100,9 @@ QString cellText(const QModelIndex& cell, const ShownUnit* unit) {
     const Quantity quantity = *quantityOf(text);
     const double shown = quantity.value * quantity.unit->factor;
     if (unit->kind != kTime) return plainNumber(shown);
-    // The exact value, because the text is rounded.
+    // The exact value, because the text is rounded, to two digits at the least.
     const double exact = cell.data(Qt::UserRole).toDouble() / 1e6;
-    return plainNumber(std::abs(exact - shown) <= 0.01 * std::abs(shown) ? exact : shown);
+    return plainNumber(std::abs(exact - shown) <= 0.05 * std::abs(shown) ? exact : shown);
 }
 
 QString headingOf(const QAbstractItemModel& model, int column, const ShownUnit* unit) {

@@ -218,7 +218,7 @@ QWidget* WhatIfPanel::buildResult() {
         const Prediction::RankBubble& rank = answer_->prediction.ranks[static_cast<std::size_t>(bar)];
         return tr("Bubble of rank %1: %2 now, %3 with the change")
             .arg(rank.rank.value)
-            .arg(exactTime(rank.before), exactTime(rank.after));
+            .arg(shortTime(rank.before), shortTime(rank.after));
     });
     auto* head = new QHBoxLayout;
     head->setContentsMargins(12, 0, 12, 0);

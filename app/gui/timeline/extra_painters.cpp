@@ -397,7 +397,7 @@ void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<Track
             if (std::ranges::binary_search(tracks, at.lane.track)) paintPart(at.top, at.height);
         }
     }
-    const QString length = exactTime(stats.range.length());
+    const QString length = shortTime(stats.range.length());
     paintCaption(!tracks.empty() || !f_.session.hasSteps()
                      ? length
                      : FlowLabel::tr("%1: ranks busy %2, bubbles %3, ops: %4")
@@ -405,6 +405,16 @@ void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<Track
                            .arg(stats.ops()),
                  f_.theme.selection);
     p_.restore();
+}
+
+/// Hides the labels of the ruler that a caption would cut off: half a number is a wrong one.
+void FlowPainter::hideCutLabels(const QRectF& box) {
+    const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
+    const QFontMetricsF metrics(smallFont(f_.font));
+    for (const Tick& tick : makeTicks(f_.geometry.scale, origin, kTickRoom)) {
+        const QRectF label(tick.x + 2, box.top(), metrics.horizontalAdvance(tick.label) + 4, box.height() - 4);
+        if (!tick.label.isEmpty() && label.intersects(box)) p_.fillRect(label, f_.theme.header);
+    }
 }
 
 void FlowPainter::paintCaption(const QString& caption, const QColor& colour, double anchor) {
@@ -427,6 +437,7 @@ void FlowPainter::paintCaption(const QString& caption, const QColor& colour, dou
     p_.save();
     p_.setClipping(false);
     p_.setFont(f_.font);
+    if (edge_ == Qt::TopEdge && place == 0) hideCutLabels(box);
     p_.fillRect(box, f_.theme.header);
     p_.fillRect(QRectF(box.left(), box.top(), 3, box.height()), colour);
     p_.setPen(f_.theme.text);

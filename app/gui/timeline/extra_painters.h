@@ -66,6 +66,7 @@ private:
     void paintTooMany(std::size_t arrows);
     /// Places the caption next to those painted earlier. `anchor` is the position in the plot of what the caption
     /// describes.
+    void hideCutLabels(const QRectF& box);
     void paintCaption(const QString& caption, const QColor& colour, double anchor = 0);
     /// The left edge of the cause at the end of a path, in pixels of the plot; 0 if the cause is not visible.
     [[nodiscard]] double causeLeft(const Path& path) const;

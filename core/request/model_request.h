@@ -1,0 +1,30 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/memory_estimate.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace bubblescope {
+
+/// The user's description of a model: the name of a known one, and sizes that override it.
+struct ModelRequest {
+    std::string preset;
+    std::optional<std::int64_t> layers;
+    std::optional<std::int64_t> hidden;
+    std::optional<std::int64_t> heads;
+    std::optional<std::int64_t> kv_heads;
+    std::optional<std::int64_t> ffn;
+    std::optional<std::int64_t> sequence;
+    std::optional<std::int64_t> vocabulary;
+
+    [[nodiscard]] bool given() const;
+    /// Without a preset, the sizes describe a model like Llama: SwiGLU, no biases, fused attention. Errors: Usage.
+    [[nodiscard]] Result<TransformerShape> shape() const;
+
+    friend bool operator==(const ModelRequest&, const ModelRequest&) = default;
+};
+
+} // namespace bubblescope
