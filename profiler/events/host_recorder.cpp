@@ -1,11 +1,15 @@
 #include "profiler/events/host_recorder.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <exception>
+#include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -35,22 +39,40 @@ std::uint64_t HostRecorder::nextGeneration() noexcept {
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-HostRecorder::Owner& HostRecorder::own() noexcept {
-    static thread_local Owner own;
-    return own;
+// A key rather than a variable with a destructor, for which the C library needs memory; without memory it ends the job.
+bool HostRecorder::own(std::unique_ptr<Thread> thread) noexcept {
+    static const std::optional<pthread_key_t> key = [] {
+        pthread_key_t made{};
+        return ::pthread_key_create(&made, &HostRecorder::endThread) == 0 ? std::optional(made) : std::nullopt;
+    }();
+    // Threads that call exit() end without the key's destructor.
+    static const bool at_exit = key && std::atexit([] {
+                                           endThread(::pthread_getspecific(*key));
+                                           ::pthread_setspecific(*key, nullptr);
+                                       }) == 0;
+    (void)at_exit;
+    Thread* const before = key ? static_cast<Thread*>(::pthread_getspecific(*key)) : nullptr;
+    if (!key || ::pthread_setspecific(*key, thread.get()) != 0) {
+        release(thread.release());
+        return false;
+    }
+    release(before);
+    (void)thread.release();
+    return true;
 }
 
-/// Does nothing if the slot belongs to the process before a fork, or to another recorder.
-void HostRecorder::Owner::release() noexcept {
-    if (thread != nullptr && current != nullptr && current->load(std::memory_order_relaxed) == generation) {
+/// Returns a thread's slot, unless it belongs to the process before a fork, or to another recorder.
+void HostRecorder::release(Thread* thread) noexcept {
+    if (thread == nullptr) return;
+    if (thread->current->load(std::memory_order_relaxed) == thread->generation) {
         if (thread->lost != 0) nextChunk(*thread);
         thread->slot->state.store(event_memory::SlotState::Ended, std::memory_order_release);
     }
-    thread.reset();
+    delete thread;
 }
 
-HostRecorder::Owner::~Owner() {
-    release();
+void HostRecorder::endThread(void* thread) noexcept {
+    release(static_cast<Thread*>(thread));
     local_ = {kOfNone, nullptr, true, 0, 0};
 }
 
@@ -90,12 +112,14 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
             const event_memory::Place behind{thread->chunk, static_cast<std::uint32_t>(thread->at)};
             thread->slot->tail.store(behind.packed(), std::memory_order_release);
         }
-        Owner& owner = own();
-        owner.release();
-        owner.thread = std::move(thread);
-        owner.current = generation_;
-        owner.generation = generation_->load(std::memory_order_relaxed);
-        local_ = {owner.generation, owner.thread.get(), false, 0, 0};
+        thread->current = generation_;
+        thread->generation = generation_->load(std::memory_order_relaxed);
+        Thread* const mine = thread.get();
+        if (!own(std::move(thread))) {
+            local_.refused = UINT8_MAX;
+            return nullptr;
+        }
+        local_ = {mine->generation, mine, false, 0, 0};
         if (on_thread_) on_thread_();
         return local_.thread;
     } catch (const std::exception&) {

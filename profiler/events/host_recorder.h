@@ -96,6 +96,8 @@ private:
         std::size_t at = 1;             ///< words used in the chunk
         std::uint32_t chunk = 0;
         std::uint64_t lost = 0; ///< records lost since the last one that was stored
+        std::uint64_t generation = 0;
+        const std::atomic<std::uint64_t>* current = nullptr; ///< the recorder's generation
         std::array<std::uint16_t, kDomains> depth{};
     };
     /// The thread-local access to a thread's memory. It needs no initialisation when a thread starts, so reading it is
@@ -103,22 +105,17 @@ private:
     static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< the generation of no recorder
     struct LocalThread {
         std::uint64_t generation;
-        Thread* thread; ///< owned by Owner
-        bool ending;    ///< the thread is ending, and its Owner has been destroyed
+        Thread* thread; ///< owned by the thread, see own()
+        bool ending;    ///< the thread is ending, and its memory was returned
         std::uint8_t refused;
         std::uint64_t lost; ///< records made before the thread had memory
     };
-    /// Returns a thread's slot when the thread ends.
-    struct Owner {
-        std::unique_ptr<Thread> thread;
-        std::uint64_t generation = 0;
-        const std::atomic<std::uint64_t>* current = nullptr;
-        void release() noexcept;
-        ~Owner();
-    };
-
     static std::uint64_t nextGeneration() noexcept;
-    static Owner& own() noexcept;
+    /// Replaces the calling thread's memory; returns false, and has deleted `thread`, if the system has no memory for
+    /// it.
+    static bool own(std::unique_ptr<Thread> thread) noexcept;
+    static void release(Thread* thread) noexcept;
+    static void endThread(void* thread) noexcept;
 
     [[nodiscard]] bool isOwn() const noexcept { return generation_->load(std::memory_order_relaxed) != 0; }
     Thread* ownThread() noexcept {
@@ -161,7 +158,9 @@ private:
         });
     }
 
-    static inline constinit thread_local LocalThread local_{kOfNone, nullptr, false, 0, 0};
+    // Needs no memory when a thread first uses it: the C library would end a job that has none.
+    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local LocalThread local_{kOfNone, nullptr, false,
+                                                                                               0, 0};
 
     Begin begin_;
     std::function<void()> on_thread_;
