@@ -19,7 +19,7 @@ std::vector<ModelPreset> presets() {
     const std::span<const ModelPreset> own = runtime::trainedModels();
     std::vector<ModelPreset> out(own.begin(), own.end());
     for (ModelPreset one : publishedModels()) {
-        if (one.shape.hidden < kLeastWidth) continue;
+        if (one.shape.hidden < kLeastWidth || one.shape.experts.count > 0) continue;
         one.shape.hidden /= kScale;
         one.shape.heads /= kHeadScale;
         one.shape.sequence /= kScale;

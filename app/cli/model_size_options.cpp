@@ -12,9 +12,10 @@ void addModelSizeOptions(Command command, ModelRequest& request, Listed listed) 
     command.addOption("--preset", request.preset, fmt::format("A known model: {}", fmt::join(modelPresetNames(), ", ")))
         .typeName("MODEL")
         .suggests(modelPresetNames());
-    const auto number = [&](const char* name, std::optional<std::int64_t>& value, const char* about) {
+    const auto number = [&](const char* name, std::optional<std::int64_t>& value, const char* about,
+                            bool rare = false) {
         const Option option = command.addOption(name, value, about).typeName("N");
-        if (listed != Listed::Always) option.rare();
+        if (rare || listed != Listed::Always) option.rare();
     };
     number("--layers", request.layers, "Transformer layers");
     number("--hidden", request.hidden, "Hidden size");
@@ -23,6 +24,12 @@ void addModelSizeOptions(Command command, ModelRequest& request, Listed listed) 
     number("--ffn", request.ffn, "Feed-forward size (4 x hidden)");
     number("--sequence", request.sequence, "Tokens per sequence");
     number("--vocabulary", request.vocabulary, "Vocabulary size (0: neither embedding nor head)");
+    number("--head-size", request.head_size, "Size of an attention head (hidden / heads)", true);
+    number("--experts", request.experts, "Routed experts per layer (none)");
+    number("--top-k", request.top_k, "Routed experts per token (1)", true);
+    number("--expert-ffn", request.expert_ffn, "Feed-forward size of an expert", true);
+    number("--shared-ffn", request.shared_ffn, "Feed-forward size of the shared experts (0)", true);
+    number("--dense-layers", request.dense_layers, "Layers at the start without experts (0)", true);
 }
 
 void addModelUseOptions(Command command, ModelUseRequest& request) {

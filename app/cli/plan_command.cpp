@@ -33,7 +33,7 @@ Result<double> peakSeconds(const PlanRequest& request) {
 
 CommandResult planRun(const PlanArguments& options) {
     const plan::Space& space = options.request.space;
-    if (!space.tp.empty() || !space.cp.empty() || !space.pp.empty() || !space.microbatch.empty() ||
+    if (!space.tp.empty() || !space.cp.empty() || !space.pp.empty() || !space.ep.empty() || !space.microbatch.empty() ||
         !options.request.recompute.empty() || !options.request.zero.empty())
         return usageError("a trace has its own parallelism, recomputation and size of micro-batches",
                           "limit only schedules and chunks, or plan without a trace");
@@ -93,6 +93,12 @@ void addClusterOptions(Command command, ClusterRequest& request) {
         .typeName("PERCENT")
         .range(0.0, 100.0)
         .rare();
+    command
+        .addOption("--ep-overlap", request.expert_overlap,
+                   "Share of expert-parallel communication that overlaps other work (0)")
+        .typeName("PERCENT")
+        .range(0.0, 100.0)
+        .rare();
     command.addFlag("--fp8", request.fp8, "Compute the layers' matrix products in 8-bit floating point");
 }
 
@@ -104,6 +110,7 @@ void addSpaceOptions(Command command, PlanRequest& request) {
     list("--tp", request.space.tp, "Tensor-parallel ranks (divisors up to a host)");
     list("--cp", request.space.cp, "Context-parallel ranks (while each has 4096 tokens or more)");
     list("--pp", request.space.pp, "Pipeline ranks");
+    list("--ep", request.space.ep, "Expert-parallel ranks (divisors of the number of experts)");
     list("--vpp", request.space.vpp, "Chunks per rank");
     list("--microbatch", request.space.microbatch, "Sequences per micro-batch (powers of two)");
     command
@@ -111,14 +118,13 @@ void addSpaceOptions(Command command, PlanRequest& request) {
                    fmt::format("Schedules ({})", fmt::join(plan::defaultSchedules(), ",")))
         .typeName("NAME,…")
         .delimiter(',');
-    command.addOption("--recompute", request.recompute, "Activation recomputation: none or full (both are tried)")
+    command
+        .addOption("--recompute", request.recompute,
+                   "Activation recomputation: none, full (both are tried) or selective")
         .typeName("NAME,…")
         .delimiter(',')
-        .oneOf({"none", "full"});
-    command.addOption("--zero", request.zero, "ZeRO stages (1; on one pipeline rank also 2 and 3)")
-        .typeName("N,…")
-        .delimiter(',')
-        .range(0, 3);
+        .oneOf({"none", "full", "selective"});
+    command.addOption("--zero", request.zero, "ZeRO stages (1, 2 and 3)").typeName("N,…").delimiter(',').range(0, 3);
 }
 
 } // namespace

@@ -37,12 +37,14 @@ Result<std::vector<int>> cut(const ModelSizes& sizes, int parts) {
 
 StageMemory stageOf(const LayerSizes& sum, const ModelSizes& sizes) {
     StageMemory stage;
-    const auto bytes = [&](std::int64_t each) {
-        return each > 0 && sum.parameters > kMaxCounted / each ? kMaxCounted : sum.parameters * each;
+    const auto bytes = [](std::int64_t parameters, std::int64_t each) {
+        return each > 0 && parameters > kMaxCounted / each ? kMaxCounted : parameters * each;
     };
-    stage.weights = bytes(sizes.weight_bytes);
-    stage.gradients = bytes(sizes.gradient_bytes);
-    stage.optimizer = bytes(sizes.optimizer_bytes) / sizes.optimizer_shards;
+    const std::int64_t shared = sum.parameters - sum.expert_parameters;
+    stage.weights = bytes(sum.parameters, sizes.weight_bytes);
+    stage.gradients = bytes(sum.parameters, sizes.gradient_bytes);
+    stage.optimizer = bytes(shared, sizes.optimizer_bytes) / sizes.optimizer_shards +
+                      bytes(sum.expert_parameters, sizes.optimizer_bytes) / sizes.expert_shards;
     stage.activations = {sum.activation, sum.activation - sum.until_weight_grad, sum.until_weight_grad};
     stage.forward_workspace = sum.forward_workspace;
     stage.backward_workspace = sum.backward_workspace;
@@ -53,6 +55,7 @@ StageMemory stageOf(const LayerSizes& sum, const ModelSizes& sizes) {
 
 LayerSizes& LayerSizes::operator+=(const LayerSizes& other) {
     parameters = saturatingSum(parameters, other.parameters);
+    expert_parameters = saturatingSum(expert_parameters, other.expert_parameters);
     activation = saturatingSum(activation, other.activation);
     until_weight_grad = saturatingSum(until_weight_grad, other.until_weight_grad);
     forward_workspace = std::max(forward_workspace, other.forward_workspace);

@@ -14,6 +14,7 @@ namespace bubblescope {
 /// Tensor sizes of a layer, on one device and for one micro-batch, in bytes (except `parameters`).
 struct LayerSizes {
     std::int64_t parameters = 0;        ///< number of elements
+    std::int64_t expert_parameters = 0; ///< the part of `parameters` that expert-parallel ranks divide
     std::int64_t activation = 0;        ///< kept from the forward to the backward
     std::int64_t until_weight_grad = 0; ///< kept from I to W if the backward is split: the rest of `activation` and the
                                         ///< tensors that I computes for W
@@ -34,7 +35,25 @@ struct ModelSizes {
     std::int64_t gradient_bytes = 2;
     std::int64_t optimizer_bytes = 12;
     std::int64_t optimizer_shards = 1; ///< data-parallel ranks that shard the optimizer state
+    std::int64_t expert_shards = 1;    ///< likewise for the experts, whose groups are smaller
     std::vector<int> layers_per_stage; ///< empty = evenly
+};
+
+/// The experts of a mixture-of-experts model.
+struct Experts {
+    std::int64_t count = 0;        ///< routed experts per layer; 0 = the model has none
+    std::int64_t top_k = 1;        ///< routed experts per token
+    std::int64_t ffn = 0;          ///< feed-forward size of an expert
+    std::int64_t shared_ffn = 0;   ///< feed-forward size of the shared experts, which every token passes
+    std::int64_t dense_layers = 0; ///< layers at the start without experts; they use the model's `ffn`
+    std::int64_t ranks = 1;        ///< expert-parallel ranks that divide the routed experts
+};
+
+/// Multi-head latent attention (DeepSeek-V2): queries, and keys with values, are products of smaller vectors.
+struct LatentAttention {
+    std::int64_t query = 0; ///< size of the vector for queries
+    std::int64_t keys = 0;  ///< size of the vector for keys and values; 0 = ordinary attention
+    std::int64_t rope = 0;  ///< additional elements per head of queries and keys, with the position
 };
 
 /// The shape of a GPT- or Llama-style transformer: layers, embedding and head.
@@ -53,28 +72,63 @@ struct TransformerShape {
     bool swiglu = false;            ///< gated feed-forward without biases, as in Llama; otherwise GELU with biases
     bool dropout = true;
     bool flash_attention = false; ///< attention scores are never kept
-    /// The part that the backward recomputes: nothing; the attention scores; everything except the layer's input.
-    enum class Recompute { None, Attention, Full } recompute = Recompute::None;
+    /// The part that the backward recomputes: nothing; the attention scores; everything except the layer's input;
+    /// everything except attention's result and every other matrix product (torchtitan's "selective", per op).
+    enum class Recompute { None, Attention, Full, Selective } recompute = Recompute::None;
+    std::int64_t head_size = 0; ///< 0 = hidden / heads
+    LatentAttention latent{};
+    Experts experts{};
+
+    [[nodiscard]] bool hasExperts(std::int64_t layer) const {
+        return experts.count > 0 && layer >= experts.dense_layers;
+    }
 };
+
+/// The sizes of attention's tensors per token, in elements, over all tensor-parallel ranks.
+struct AttentionWidths {
+    std::int64_t query = 0;
+    std::int64_t key = 0;
+    std::int64_t value = 0;
+    std::int64_t result = 0;
+    std::int64_t latent = 0; ///< vectors of latent attention; every tensor-parallel rank computes all of them
+
+    [[nodiscard]] std::int64_t heads() const { return query + key + value + result; }
+};
+
+/// The weights of attention's matrix products: a layer's total is `split` / t + `whole`.
+struct AttentionWeights {
+    std::int64_t split = 0; ///< divided among the tensor-parallel ranks
+    std::int64_t whole = 0; ///< those that compute the vectors of latent attention
+};
+
+/// `shape` is complete (withDefaults()).
+[[nodiscard]] AttentionWidths attentionWidths(const TransformerShape& shape);
+[[nodiscard]] AttentionWeights attentionWeights(const TransformerShape& shape);
 
 /// Computes sizes from a shape. Per token, with d bytes per element and r = t with sequence parallelism, otherwise 1
 /// (table 2 of Korthikanti et al. 2022 is the case d = 2, f = 4h, GELU, dropout; for t = 1: 34h + 5as):
 ///
 ///     kept:          4dh/r                inputs of the two norms, of Q/K/V and of the feed-forward
-///                  + (2dh + 2dh_kv)/t     Q, K, V and the attention's result; h_kv = h · kv_heads / heads
+///                  + (2dh + 2dh_kv)/t     Q, K, V and the attention's result; h_kv = h · kv_heads / heads (for
+///                                         heads of another size, and latent attention: attentionWidths())
 ///                  + 2df/t                around GELU (SwiGLU: 3df/t, its gate, its other input and their product)
 ///                  + 2h/r                 with dropout: masks of the two outputs
 ///                  + ads/t                scores after softmax, + a(1+d)s/t with dropout: their mask and result
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
+/// In a layer with experts, f is that of the shared experts, and each token's k routed experts keep k(dh + 3df_e)/r:
+/// their input, which the token was sent to, and the tensors around their activation; from I to W k(2dh + 3df_e)/r.
+/// Tensor parallelism does not divide routed experts, but their tokens. Tokens are spread evenly over the experts.
+///
 /// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; those of
-/// one layer are the backward's workspace instead.
+/// one layer are the backward's workspace instead. Selective recomputation keeps the layer's input, Q, V, attention's
+/// result, one input of the activation, and the feed-forward's result.
 ///
 /// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h, t =
-/// 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: the same number of parameters plus
-/// a norm, the inputs of both, and 32-bit logits. Errors: Usage, when a size is missing or is not divisible as
-/// required.
+/// 1. Experts: (experts / ranks) · 3hf_e, and the router's h · experts. First stage: an embedding of V·h/t parameters
+/// and dropout's mask. Last stage: the same number of parameters plus a norm, the inputs of both, and 32-bit logits.
+/// Errors: Usage, when a size is missing or is not divisible as required.
 [[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
 
 /// A JSON object with the fields of ModelSizes, or of TransformerShape under "transformer"; see the manual,

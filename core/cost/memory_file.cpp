@@ -101,7 +101,7 @@ Result<ModelSizes> readTransformer(const Json& entry, const InputPlace& place) {
     BUBBLESCOPE_TRY(readChoice(entry, "mlp", {"gelu", "swiglu"}, place, mlp));
     shape.swiglu = mlp == 1;
     std::size_t recompute = 0;
-    BUBBLESCOPE_TRY(readChoice(entry, "recompute", {"none", "attention", "full"}, place, recompute));
+    BUBBLESCOPE_TRY(readChoice(entry, "recompute", {"none", "attention", "full", "selective"}, place, recompute));
     shape.recompute = static_cast<TransformerShape::Recompute>(recompute);
     auto sizes = transformerSizes(shape);
     if (!sizes.ok()) return inputError(place.file, sizes.error().message, sizes.error().hint);

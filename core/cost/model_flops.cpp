@@ -10,6 +10,7 @@ TransformerShape onOneDevice(TransformerShape shape) {
     shape.tp = 1;
     shape.microbatch = 1;
     shape.sequence_parallel = false;
+    shape.experts.ranks = 1;
     return shape;
 }
 
@@ -18,6 +19,8 @@ TransformerShape onOneDevice(TransformerShape shape) {
 TransformerShape withDefaults(TransformerShape shape) {
     if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
     if (shape.ffn == 0) shape.ffn = 4 * std::min(shape.hidden, std::int64_t{1} << 40U);
+    if (shape.head_size == 0 && shape.heads > 0 && shape.hidden % shape.heads == 0)
+        shape.head_size = shape.hidden / shape.heads;
     return shape;
 }
 
@@ -26,11 +29,17 @@ Result<ForwardFlops> forwardFlops(const TransformerShape& given) {
     BUBBLESCOPE_TRY(transformerSizes(shape));
     const auto real = [](std::int64_t number) { return static_cast<double>(number); };
     const double h = real(shape.hidden);
-    const double h_kv = h * real(shape.kv_heads) / real(shape.heads);
-    const double layers = real(shape.layers);
+    const double gates = shape.swiglu ? 6 : 4;
+    const Experts& experts = shape.experts;
+    const double routing = experts.count == 0 ? 0 : real(shape.layers - experts.dense_layers);
+    const double dense = real(shape.layers) - routing;
+    const AttentionWeights weights = attentionWeights(shape);
+    const AttentionWidths widths = attentionWidths(shape);
     ForwardFlops flops;
-    flops.products = layers * (2 * h * (2 * h + 2 * h_kv) + (shape.swiglu ? 6 : 4) * h * real(shape.ffn));
-    flops.attention = layers * 2 * real(shape.sequence) * h;
+    flops.products =
+        real(shape.layers) * 2 * (real(weights.split) + real(weights.whole)) + dense * gates * h * real(shape.ffn) +
+        routing * (gates * h * real(experts.top_k * experts.ffn + experts.shared_ffn) + 2 * h * real(experts.count));
+    flops.attention = real(shape.layers) * real(shape.sequence) * real(widths.query + widths.result);
     flops.head = 2 * h * real(shape.vocabulary);
     return flops;
 }

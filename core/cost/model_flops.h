@@ -14,7 +14,8 @@ namespace bubblescope {
 ///     products:   2h(2h + 2h_kv) + 4hf        (SwiGLU: 6hf)
 ///     attention:  2sh                         causal: a token attends to s/2 others on average, in two products
 ///
-/// The head adds 2hV.
+/// Heads of another size, and latent attention, count as attentionWeights() and attentionWidths() state. A layer with
+/// experts counts those that a token passes, f = top_k · f_e + shared, and the router: 2h · experts. The head adds 2hV.
 struct ForwardFlops {
     double products = 0;  ///< of all layers
     double attention = 0; ///< of all layers, causal: half of the full square
@@ -34,7 +35,7 @@ struct ForwardFlops {
 /// The model's parameters: layers, embedding and head. Errors: Usage.
 [[nodiscard]] Result<std::int64_t> parameterCount(const TransformerShape& shape);
 
-/// Returns `shape` with kv_heads and ffn filled in if they are 0.
+/// Returns `shape` with kv_heads, ffn and head_size filled in if they are 0.
 [[nodiscard]] TransformerShape withDefaults(TransformerShape shape);
 
 } // namespace bubblescope

@@ -39,42 +39,47 @@ Status checkShape(const TransformerShape& shape) {
             fmt::format("\"{}\" of the transformer is {}, not a multiple of its \"{}\", {}", name, value, by_name, by),
             "correct one of the two");
     };
-    BUBBLESCOPE_TRY(divides(shape.hidden, "hidden", shape.heads, "heads"));
+    if (shape.head_size == 0) BUBBLESCOPE_TRY(divides(shape.hidden, "hidden", shape.heads, "heads"));
+    BUBBLESCOPE_TRY(needs(shape.head_size, "head_size", 1000 * kMillion / shape.heads));
     BUBBLESCOPE_TRY(divides(shape.heads, "heads", shape.kv_heads, "kv_heads"));
     BUBBLESCOPE_TRY(divides(shape.kv_heads, "kv_heads", shape.tp, "tp"));
     BUBBLESCOPE_TRY(divides(shape.ffn, "ffn", shape.tp, "tp"));
     if (shape.sequence_parallel) BUBBLESCOPE_TRY(divides(shape.sequence, "sequence", shape.tp, "tp"));
-    return {};
+    BUBBLESCOPE_TRY(needs(shape.latent.query + 1, "latent query size", kMillion));
+    BUBBLESCOPE_TRY(needs(shape.latent.keys + 1, "latent key size", kMillion));
+    BUBBLESCOPE_TRY(needs(shape.latent.rope + 1, "rope size", 1000 * kMillion / shape.heads));
+    const Experts& experts = shape.experts;
+    BUBBLESCOPE_TRY(needs(experts.count + 1, "experts", kMillion));
+    if (experts.count == 0) return {};
+    BUBBLESCOPE_TRY(needs(experts.top_k, "top_k", experts.count));
+    BUBBLESCOPE_TRY(needs(experts.ffn, "expert_ffn", 1000 * kMillion));
+    BUBBLESCOPE_TRY(needs(experts.shared_ffn + 1, "shared_ffn", 1000 * kMillion));
+    BUBBLESCOPE_TRY(needs(experts.dense_layers + 1, "dense_layers", shape.layers));
+    BUBBLESCOPE_TRY(needs(experts.ranks, "ep", experts.count));
+    BUBBLESCOPE_TRY(divides(experts.count, "experts", experts.ranks, "ep"));
+    return divides(experts.shared_ffn, "shared_ffn", shape.tp, "tp");
 }
 
 /// The sizes of a validated shape, each computed with the formula in the header.
 class Transformer {
 public:
     explicit Transformer(const TransformerShape& shape)
-        : shape_(shape), tokens_(Wide{shape.sequence} * shape.microbatch), d_(shape.dtype_bytes), h_(shape.hidden),
-          h_kv_(h_ * shape.kv_heads / shape.heads), f_(shape.ffn), t_(shape.tp),
-          r_(shape.sequence_parallel ? shape.tp : 1), v_((shape.vocabulary + shape.tp - 1) / shape.tp) {}
+        : shape_(shape), widths_(attentionWidths(shape)), tokens_(Wide{shape.sequence} * shape.microbatch),
+          d_(shape.dtype_bytes), h_(shape.hidden), t_(shape.tp), r_(shape.sequence_parallel ? shape.tp : 1),
+          v_((shape.vocabulary + shape.tp - 1) / shape.tp), products_(shape.swiglu ? 3 : 2) {}
 
-    LayerSizes layer() {
-        const Wide products = shape_.swiglu ? 3 : 2;
+    LayerSizes layer(bool experts) {
+        const Experts& own = shape_.experts;
+        const Wide f = experts ? own.shared_ffn : shape_.ffn;
+        const AttentionWeights attention = attentionWeights(shape_);
         LayerSizes sizes;
-        sizes.parameters = narrow((h_ * (2 * h_ + 2 * h_kv_) + products * h_ * f_) / t_ + norm() * 2 + biases());
-        const Wide input = tokens_ * d_ * h_ / r_;
-        const Wide split = tokens_ * ((2 * d_ * h_ + 2 * d_ * h_kv_) + products * d_ * f_) / t_;
-        const Wide masks = shape_.dropout ? tokens_ * 2 * h_ / r_ : 0;
-        const Wide kept = 4 * input + split + masks + (shape_.flash_attention ? 0 : scores());
-        switch (shape_.recompute) {
-        case TransformerShape::Recompute::None: sizes.activation = narrow(kept); break;
-        case TransformerShape::Recompute::Attention:
-            sizes.backward_workspace = shape_.flash_attention ? 0 : narrow(scores());
-            sizes.activation = narrow(kept) - sizes.backward_workspace;
-            break;
-        case TransformerShape::Recompute::Full:
-            sizes.activation = narrow(input);
-            sizes.backward_workspace = narrow(kept - input);
-            break;
+        sizes.parameters = narrow((attention.split + products_ * h_ * f) / t_ + attention.whole + norm() * 2 +
+                                  biases(f) + (experts ? h_ * own.count : 0));
+        if (experts) {
+            sizes.expert_parameters = narrow(Wide{own.count / own.ranks} * products_ * h_ * own.ffn);
+            sizes.parameters = narrow(Wide{sizes.parameters} + sizes.expert_parameters);
         }
-        sizes.until_weight_grad = narrow(4 * input + split);
+        setActivations(sizes, f, experts);
         return sizes;
     }
 
@@ -101,10 +106,36 @@ public:
 
 private:
     [[nodiscard]] Wide norm() const { return (shape_.swiglu ? 1 : 2) * h_; }
-    [[nodiscard]] Wide biases() const { return shape_.swiglu ? Wide{0} : (h_ + 2 * h_kv_ + f_) / t_ + 2 * h_; }
+    [[nodiscard]] Wide biases(Wide f) const {
+        return shape_.swiglu ? Wide{0} : (widths_.query + widths_.key + widths_.value + f) / t_ + 2 * h_;
+    }
     [[nodiscard]] Wide scores() const {
         const Wide each = shape_.dropout ? 2 * d_ + 1 : d_;
         return tokens_ * shape_.heads * shape_.sequence * each / t_;
+    }
+
+    /// `f` is the size of the feed-forward that all tokens pass.
+    void setActivations(LayerSizes& sizes, Wide f, bool experts) {
+        const Wide input = tokens_ * d_ * h_ / r_;
+        const Wide latent = tokens_ * 2 * d_ * widths_.latent / r_; // before and after its norm
+        const Wide split = tokens_ * (d_ * widths_.heads() + products_ * d_ * f) / t_ + latent;
+        const Wide masks = shape_.dropout ? tokens_ * 2 * h_ / r_ : 0;
+        const Wide routed = experts ? tokens_ * shape_.experts.top_k * d_ / r_ : 0; // per element of routed tokens
+        const Wide inside = products_ * shape_.experts.ffn;
+        const Wide kept = 4 * input + split + masks + routed * (h_ + inside) + (shape_.flash_attention ? 0 : scores());
+        Wide held = kept;
+        switch (shape_.recompute) {
+        case TransformerShape::Recompute::None: break;
+        case TransformerShape::Recompute::Attention: held -= shape_.flash_attention ? 0 : scores(); break;
+        case TransformerShape::Recompute::Full: held = input; break;
+        case TransformerShape::Recompute::Selective:
+            held = 2 * input + tokens_ * d_ * (widths_.query + widths_.value + widths_.result + f) / t_ +
+                   routed * (h_ + shape_.experts.ffn);
+            break;
+        }
+        sizes.activation = narrow(held);
+        sizes.backward_workspace = narrow(kept - held);
+        sizes.until_weight_grad = narrow(4 * input + split + routed * (2 * h_ + inside));
     }
 
     std::int64_t narrow(Wide value) {
@@ -113,25 +144,47 @@ private:
     }
 
     const TransformerShape& shape_;
+    AttentionWidths widths_;
     Wide tokens_;
     Wide d_;
     Wide h_;
-    Wide h_kv_;
-    Wide f_;
     Wide t_;
     Wide r_;
     Wide v_;
+    Wide products_; ///< of a feed-forward
     bool overflow_ = false;
 };
 
 } // namespace
+
+AttentionWidths attentionWidths(const TransformerShape& shape) {
+    AttentionWidths widths;
+    widths.query = shape.heads * (shape.head_size + shape.latent.rope);
+    widths.key = shape.kv_heads * (shape.head_size + shape.latent.rope);
+    widths.value = shape.kv_heads * shape.head_size;
+    widths.result = shape.heads * shape.head_size;
+    if (shape.latent.keys > 0) widths.latent = shape.latent.query + shape.latent.keys + shape.latent.rope;
+    return widths;
+}
+
+AttentionWeights attentionWeights(const TransformerShape& shape) {
+    const AttentionWidths widths = attentionWidths(shape);
+    const LatentAttention& latent = shape.latent;
+    if (latent.keys == 0) return {shape.hidden * widths.heads(), 0};
+    // The position part of the keys is shared by all heads: it is not projected up.
+    const std::int64_t keys_up = latent.keys * shape.kv_heads * 2 * shape.head_size;
+    return {latent.query * widths.query + keys_up + widths.result * shape.hidden, shape.hidden * widths.latent};
+}
 
 Result<ModelSizes> transformerSizes(const TransformerShape& given) {
     const TransformerShape shape = withDefaults(given);
     BUBBLESCOPE_TRY(checkShape(shape));
     Transformer transformer(shape);
     ModelSizes sizes;
-    sizes.layers.assign(static_cast<std::size_t>(shape.layers), transformer.layer());
+    const auto layers = static_cast<std::size_t>(shape.layers);
+    const auto dense = shape.experts.count == 0 ? layers : static_cast<std::size_t>(shape.experts.dense_layers);
+    sizes.layers.assign(dense, transformer.layer(false));
+    if (dense < layers) sizes.layers.resize(layers, transformer.layer(true));
     sizes.first = transformer.embedding();
     sizes.last = transformer.head();
     sizes.weight_bytes = shape.dtype_bytes;

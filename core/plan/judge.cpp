@@ -75,6 +75,7 @@ TransformerShape shapeOf(TransformerShape shape, const Layout& layout) {
     shape.sequence /= layout.cp;
     shape.sequence_parallel = layout.tp > 1;
     shape.recompute = layout.recompute;
+    shape.experts.ranks = layout.ep;
     return shape;
 }
 
@@ -90,23 +91,39 @@ Status checkFit(const Problem& problem, const Layout& layout) {
         return usageError(fmt::format("{} layers in {} stages, but the model has {} layers and the pipeline {} stages",
                                       sum, layers.size(), problem.shape.layers, layout.stages()),
                           "correct the split of the layers");
-    if (layout.zero >= Zero::Gradients && layout.pp > 1)
-        return usageError("ZeRO 2 and 3 are for one pipeline rank", "use ZeRO 1");
+    if (layout.stageRanks() % layout.ep != 0)
+        return usageError(fmt::format("{} ranks of a stage cannot be divided into groups of {} for the experts",
+                                      layout.stageRanks(), layout.ep),
+                          "correct the number of expert-parallel ranks");
     if (problem.shape.sequence % (2 * static_cast<std::int64_t>(layout.cp)) != 0 && layout.cp > 1)
         return usageError("the sequence cannot be divided among the ranks of its context", "use fewer");
     return {};
 }
 
+/// The largest layers of a stage.
+LayerSizes largestLayer(const ModelSizes& sizes) {
+    LayerSizes largest;
+    for (const LayerSizes& layer : sizes.layers)
+        if (layer.parameters > largest.parameters) largest = layer;
+    return largest;
+}
+
 /// Shards the states as ZeRO 2 and 3 do, and adds the layers that are gathered at one time.
 void shareStates(MemoryModel& memory, const Layout& layout, const ModelSizes& sizes) {
     if (layout.zero < Zero::Gradients) return;
-    const std::int64_t sharers = std::int64_t{layout.dp} * layout.cp;
-    const std::int64_t layer = sizes.layers.front().parameters;
-    for (StageMemory& stage : memory.stages) {
-        stage.gradients /= sharers;
+    const std::int64_t layer = largestLayer(sizes).parameters;
+    std::size_t next = 0;
+    for (std::size_t s = 0; s < memory.stages.size(); ++s) {
+        StageMemory& stage = memory.stages[s];
+        std::int64_t experts = 0;
+        for (int i = 0; i < layout.layers_per_stage[s]; ++i)
+            experts += sizes.layers[next++].expert_parameters;
+        const std::int64_t all = stage.weights / sizes.weight_bytes;
+        const std::int64_t held = (all - experts) / layout.sharers() + experts / layout.expertSharers();
+        stage.gradients = held * sizes.gradient_bytes;
         stage.backward_workspace += 2 * layer * sizes.gradient_bytes;
         if (layout.zero < Zero::Weights) continue;
-        stage.weights /= sharers;
+        stage.weights = held * sizes.weight_bytes;
         stage.forward_workspace += 2 * layer * sizes.weight_bytes;
         stage.backward_workspace += 2 * layer * sizes.weight_bytes;
     }
@@ -150,7 +167,10 @@ Result<MemoryModel> Judge::memory(const Layout& layout, Placement placement) con
     BUBBLESCOPE_ASSIGN(ModelSizes sizes, transformerSizes(shapeOf(problem_.shape, layout)));
     sizes.gradient_bytes = 4;
     sizes.layers_per_stage = layout.layers_per_stage;
-    sizes.optimizer_shards = layout.zero == Zero::None ? 1 : std::int64_t{layout.dp} * layout.cp;
+    if (layout.zero != Zero::None) {
+        sizes.optimizer_shards = layout.sharers();
+        sizes.expert_shards = layout.expertSharers();
+    }
     Schedule sizes_only;
     sizes_only.pp = layout.pp;
     sizes_only.vpp = layout.vpp;
@@ -169,28 +189,35 @@ Result<Pipeline> Judge::pipeline(const Layout& layout) const {
     Pipeline made;
     made.placement = family->placement;
     const ModelSeconds model(problem_.shape, layout, problem_.cluster);
-    const OpSeconds layer = model.layer();
-    std::vector<double> parameters(static_cast<std::size_t>(layout.pp));
+    const OpSeconds dense = model.layer(false);
+    const OpSeconds routing = problem_.shape.experts.count > 0 ? model.layer(true) : OpSeconds{};
+    std::vector<RankParameters> parameters(static_cast<std::size_t>(layout.pp));
+    std::int64_t next = 0;
     made.layers.resize(static_cast<std::size_t>(layout.pp));
     for (int s = 0; s < layout.stages(); ++s) {
         const int count = layout.layers_per_stage[static_cast<std::size_t>(s)];
-        OpSeconds stage{layer.forward * count, layer.input_grad * count, layer.weight_grad * count};
-        std::int64_t own = sizes.layers.front().parameters * count;
+        OpSeconds stage;
+        LayerSizes own;
+        for (int i = 0; i < count; ++i, ++next) {
+            stage += problem_.shape.hasExperts(next) ? routing : dense;
+            own += sizes.layers[static_cast<std::size_t>(next)];
+        }
         if (s == 0) {
             stage += model.embedding();
-            own += sizes.first.parameters;
+            own += sizes.first;
         }
         if (s + 1 == layout.stages()) {
             stage += model.head();
-            own += sizes.last.parameters;
+            own += sizes.last;
         }
+        const auto experts = static_cast<double>(own.expert_parameters);
+        const RankParameters weights{static_cast<double>(own.parameters) - experts, experts};
+        addShards(stage, weights, count, layout, problem_.cluster);
         const auto rank = static_cast<std::size_t>(locate(made.placement, layout.pp, Stage{s}).rank.value);
-        parameters[rank] += static_cast<double>(own);
+        parameters[rank] += weights;
         made.layers[rank] += count;
         made.stages.push_back(stage);
     }
-    if (layout.pp == 1)
-        addShards(made.stages.front(), parameters.front(), made.layers.front(), layout, problem_.cluster);
     for (const OpSeconds& stage : made.stages)
         made.times.push_back(timesOf(stage));
     for (int r = 0; r < layout.pp; ++r) {

@@ -40,6 +40,15 @@ bool even(const Layout& layout) {
     return std::ranges::adjacent_find(layout.layers_per_stage, std::not_equal_to{}) == layout.layers_per_stage.end();
 }
 
+bool selective(const Layout& layout) {
+    return layout.recompute == TransformerShape::Recompute::Selective;
+}
+
+/// True if gradients or weights are sharded in a pipeline.
+bool shardsStages(const Layout& layout) {
+    return layout.zero >= Zero::Gradients && layout.pp > 1;
+}
+
 bool recomputes(const Layout& layout) {
     return layout.recompute == TransformerShape::Recompute::Full;
 }
@@ -51,17 +60,35 @@ void addSharding(Settings& settings, const Layout& layout) {
     settings.add("--overlap-param-gather");
     if (layout.zero == Zero::Optimizer) return;
     settings.add("--use-megatron-fsdp");
+    settings.add("--ckpt-format", "fsdp_dtensor"); // the only one it accepts
     settings.add("--data-parallel-sharding-strategy",
                  layout.zero == Zero::Weights ? "optim_grads_params" : "optim_grads");
+}
+
+void addExperts(Settings& settings, const Layout& layout, const TransformerShape& shape) {
+    const Experts& experts = shape.experts;
+    if (experts.count == 0) return;
+    settings.add("--num-experts", experts.count);
+    settings.add("--moe-router-topk", experts.top_k);
+    settings.add("--moe-ffn-hidden-size", experts.ffn);
+    settings.addIf(experts.shared_ffn > 0, "--moe-shared-expert-intermediate-size", experts.shared_ffn);
+    settings.addIf(experts.dense_layers > 0, "--moe-layer-freq",
+                   fmt::format("([0]*{}+[1]*{})", experts.dense_layers, shape.layers - experts.dense_layers));
+    settings.add("--moe-grouped-gemm");
+    settings.add("--moe-token-dispatcher-type", "alltoall");
+    settings.add("--expert-model-parallel-size", layout.ep);
+    settings.add("--expert-tensor-parallel-size", 1);
 }
 
 LaunchSettings megatron(const Layout& layout, const Problem& problem) {
     Settings settings("Megatron-core");
     if (layout.schedule != "1f1b" && layout.schedule != "interleaved")
         return std::move(settings).refuse("it generates only 1f1b and interleaved");
+    if (selective(layout)) return std::move(settings).refuse("it recomputes modules, not every other product");
     settings.add("--tensor-model-parallel-size", layout.tp);
     if (layout.tp > 1) settings.add("--sequence-parallel");
     settings.addIf(layout.cp > 1, "--context-parallel-size", layout.cp);
+    addExperts(settings, layout, problem.shape);
     settings.add("--pipeline-model-parallel-size", layout.pp);
     if (even(layout)) {
         settings.addIf(layout.vpp > 1, "--num-virtual-stages-per-pipeline-rank", layout.vpp);
@@ -95,12 +122,19 @@ LaunchSettings torchtitan(const Layout& layout, const Problem& problem) {
     Settings settings("torchtitan");
     const std::string_view schedule = torchSchedule(layout.schedule);
     if (schedule.empty()) return std::move(settings).refuse(fmt::format("PyTorch has no schedule {}", layout.schedule));
+    if (shardsStages(layout))
+        return std::move(settings).refuse(
+            layout.zero == Zero::Weights
+                ? "PyTorch's schedules keep a stage's weights and gradients whole from its first backward to its last"
+                : "PyTorch's schedules accumulate whole gradients and reduce them once per step");
     const auto parallel = [&](bool condition, std::string_view name, const auto& value) {
         settings.addIf(condition, fmt::format("--parallelism.{}", name), value);
     };
     parallel(true, "tensor_parallel_degree", layout.tp);
     parallel(layout.cp > 1, "context_parallel_degree", layout.cp);
     parallel(true, "data_parallel_shard_degree", layout.dp);
+    parallel(problem.shape.experts.count > 0, "expert_parallel_degree", layout.ep);
+    parallel(layout.zero == Zero::Gradients, "fsdp_reshard_after_forward", "never");
     parallel(layout.pp > 1, "pipeline_parallel_degree", layout.pp);
     parallel(layout.pp > 1, "pipeline_parallel_schedule", schedule);
     parallel(layout.pp > 1, "num_pp_microbatches", layout.microbatches);
@@ -113,11 +147,22 @@ LaunchSettings torchtitan(const Layout& layout, const Problem& problem) {
     settings.add("--training.num_tokens_per_train_step", problem.global_batch * problem.shape.sequence);
     settings.add("--training.max_context_length", problem.shape.sequence);
     settings.addIf(recomputes(layout), "activation checkpointing", "full");
+    settings.addIf(selective(layout), "activation checkpointing", "selective, per op");
     return std::move(settings).take();
 }
 
-LaunchSettings deepSpeed(const Layout& layout) {
+/// The reason why a framework other than Megatron-core and torchtitan has no settings for this model or recomputation.
+std::string_view unsupported(const Layout& layout, const Problem& problem) {
+    if (problem.shape.experts.count > 0) return "its options for experts are unknown here";
+    if (selective(layout)) return "it does not recompute every other product";
+    return {};
+}
+
+LaunchSettings deepSpeed(const Layout& layout, const Problem& problem) {
     Settings settings("DeepSpeed");
+    if (const std::string_view reason = unsupported(layout, problem); !reason.empty())
+        return std::move(settings).refuse(std::string(reason));
+    if (shardsStages(layout)) return std::move(settings).refuse("its pipeline engine rejects ZeRO 2 and 3");
     if (layout.schedule != "1f1b") return std::move(settings).refuse("it generates only 1f1b");
     if (layout.cp > 1) return std::move(settings).refuse("it has no ring attention");
     settings.addIf(layout.tp > 1, "tensor_parallel.autotp_size", layout.tp);
@@ -132,8 +177,11 @@ LaunchSettings deepSpeed(const Layout& layout) {
     return std::move(settings).take();
 }
 
-LaunchSettings paddle(const Layout& layout) {
+LaunchSettings paddle(const Layout& layout, const Problem& problem) {
     Settings settings("Paddle");
+    if (const std::string_view reason = unsupported(layout, problem); !reason.empty())
+        return std::move(settings).refuse(std::string(reason));
+    if (shardsStages(layout)) return std::move(settings).refuse("its trainer rejects stages 2 and 3 in a pipeline");
     const bool known = layout.schedule == "1f1b" || layout.schedule == "interleaved";
     if (!known) return std::move(settings).refuse("its trainer has options only for 1f1b and interleaved");
     if (!even(layout)) return std::move(settings).refuse("its trainer distributes layers evenly");
@@ -153,7 +201,8 @@ LaunchSettings paddle(const Layout& layout) {
 } // namespace
 
 std::vector<LaunchSettings> launchSettings(const Layout& layout, const Problem& problem) {
-    return {megatron(layout, problem), torchtitan(layout, problem), deepSpeed(layout), paddle(layout)};
+    return {megatron(layout, problem), torchtitan(layout, problem), deepSpeed(layout, problem),
+            paddle(layout, problem)};
 }
 
 } // namespace bubblescope::plan

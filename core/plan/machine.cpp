@@ -10,13 +10,15 @@ Links links(const Cluster& cluster, int ranks, int stride) {
     const DeviceSpec& device = cluster.device;
     Links made;
     made.ranks = ranks;
+    made.beside = std::clamp(device.per_host / stride, 1, ranks);
+    made.inside_rate = device.link * cluster.link_share;
+    made.own_rate = device.network * cluster.link_share;
     if (ranks * stride <= device.per_host) {
-        made.rate = device.link * cluster.link_share;
+        made.rate = made.inside_rate;
         made.latency = cluster.link_latency;
         return made;
     }
-    const int beside = std::max(1, device.per_host / stride);
-    made.rate = std::min(device.link, device.network * beside) * cluster.link_share;
+    made.rate = std::min(made.inside_rate, made.own_rate * made.beside);
     made.latency = cluster.network_latency;
     return made;
 }
@@ -32,7 +34,15 @@ Links contextLinks(const Cluster& cluster, const Layout& layout) {
 }
 
 Links dataLinks(const Cluster& cluster, const Layout& layout) {
-    return links(cluster, layout.cp * layout.dp, layout.tp);
+    return links(cluster, layout.sharers(), layout.tp);
+}
+
+Links expertLinks(const Cluster& cluster, const Layout& layout) {
+    return links(cluster, layout.ep, 1);
+}
+
+Links expertDataLinks(const Cluster& cluster, const Layout& layout) {
+    return links(cluster, layout.expertSharers(), layout.ep);
 }
 
 Links stageLinks(const Cluster& cluster, const Layout& layout) {

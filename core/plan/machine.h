@@ -4,6 +4,7 @@
 #include "core/cost/memory_estimate.h"
 #include "core/plan/layout.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace bubblescope::plan {
@@ -26,6 +27,7 @@ struct Cluster {
     double link_latency = 8e-6;    ///< additional seconds per step of a collective
     double network_latency = 15e-6;
     double tensor_overlap = 0; ///< share of the tensor-parallel communication that overlaps with matrix products
+    double expert_overlap = 0; ///< share of the expert-parallel communication that overlaps with other work
 
     [[nodiscard]] double flops() const {
         return precision == Precision::Fp8 && device.flops_fp8 > 0 ? device.flops_fp8 : device.flops;
@@ -39,12 +41,23 @@ struct Links {
     int ranks = 1;
     double rate = 0;
     double latency = 0;
+    int beside = 1;         ///< ranks of the group on each host
+    double inside_rate = 0; ///< of the links within a host
+    double own_rate = 0;    ///< of a rank's own adapter
 
     /// Seconds of a ring all-gather after which each rank has `bytes`, or of a ring reduce-scatter before which it has
     /// them.
     [[nodiscard]] double gather(double bytes) const {
         if (ranks == 1) return 0;
         return (ranks - 1) * (latency / ranks + bytes / ranks / rate) + latency;
+    }
+    /// Seconds of an all-to-all in which each rank has `bytes`, equally for every rank. Messages within a host and
+    /// between hosts are sent at the same time.
+    [[nodiscard]] double exchange(double bytes) const {
+        if (ranks == 1) return 0;
+        const double inside = bytes * (beside - 1) / ranks / inside_rate;
+        const double outside = bytes * (ranks - beside) / ranks / own_rate;
+        return 2 * latency + std::max(inside, outside);
     }
     /// Seconds that a message takes.
     [[nodiscard]] double send(double bytes) const { return latency + bytes / rate; }
@@ -56,6 +69,9 @@ struct Links {
 [[nodiscard]] Links contextLinks(const Cluster& cluster, const Layout& layout);
 /// Links between the ranks that hold the same weights (dp and cp).
 [[nodiscard]] Links dataLinks(const Cluster& cluster, const Layout& layout);
+/// Links between the ranks that divide the experts, and between those that hold the same ones.
+[[nodiscard]] Links expertLinks(const Cluster& cluster, const Layout& layout);
+[[nodiscard]] Links expertDataLinks(const Cluster& cluster, const Layout& layout);
 [[nodiscard]] Links stageLinks(const Cluster& cluster, const Layout& layout);
 
 } // namespace bubblescope::plan

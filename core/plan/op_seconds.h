@@ -12,9 +12,10 @@ struct Seconds {
     double recompute = 0; ///< repeated forwards, their communication included
     double tensor = 0;    ///< exposed communication of tensor parallelism
     double context = 0;   ///< exposed communication of context parallelism
+    double experts = 0;   ///< exposed communication of expert parallelism
     double shards = 0;    ///< exposed communication of weights and gradients for every micro-batch, with ZeRO 2 and 3
 
-    [[nodiscard]] double all() const { return compute + recompute + tensor + context + shards; }
+    [[nodiscard]] double all() const { return compute + recompute + tensor + context + experts + shards; }
     Seconds& operator+=(const Seconds& other);
     friend Seconds operator+(Seconds a, const Seconds& b) { return a += b; }
     friend Seconds operator*(Seconds a, double times);
@@ -28,13 +29,15 @@ struct OpSeconds {
 
     [[nodiscard]] Seconds all() const { return forward + input_grad + weight_grad; }
     OpSeconds& operator+=(const OpSeconds& other);
+    friend OpSeconds operator*(const OpSeconds& op, double times);
 };
 
 /// Times of a transformer's parts in a layout, from first principles, per micro-batch of T = b·s/cp tokens:
 ///
 /// - A matrix product of T×n and n×m takes the longer of two times: its FLOPs at the rate of matrix products, reduced
 ///   by the factor d/(d+128) for the smallest dimension d, and its operands' bytes at the memory bandwidth; at least 2
-///   µs. Its two gradients are products of the same size.
+///   µs. Its two gradients are products of the same size. A rank's experts run as one grouped product, in which d is at
+///   most an expert's number of tokens.
 /// - Fused causal attention: half of 4·T·s·h/t FLOPs forward, 2.5 times that backward. Without fusion: the full square
 ///   as two products and 12 bytes forward, 16 backward per score.
 /// - Element-wise ops take the time to move their bytes: norms, residuals, the activation, rotations of Q and K; the
@@ -42,19 +45,31 @@ struct OpSeconds {
 /// - Tensor parallelism: an all-gather before attention and before the MLP, and a reduce-scatter after each, forward
 ///   and backward, of T·h elements. Context parallelism: keys and values are passed around a ring, overlapped with
 ///   attention.
+/// - Experts: tokens are spread evenly. Each rank sends its T/t tokens to k experts with one all-to-all, and gets the
+///   results back with another, of k·h·T/t elements, forward and backward. Permuting tokens before and after moves the
+///   same number of elements twice each.
+/// - Recomputation repeats the forward, its communication included; selective recomputation, K's, the attention
+///   output's and the gate's products and everything element-wise, for whose inputs it gathers twice.
 class ModelSeconds {
 public:
     /// `shape` is valid and complete (withDefaults()); its micro-batch, tp and recomputation are the layout's.
     ModelSeconds(const TransformerShape& shape, const Layout& layout, const Cluster& cluster);
 
-    [[nodiscard]] OpSeconds layer() const;
+    /// A layer with experts, or with a dense feed-forward.
+    [[nodiscard]] OpSeconds layer(bool experts) const;
+    /// The model's average layer.
+    [[nodiscard]] OpSeconds meanLayer() const;
     [[nodiscard]] OpSeconds embedding() const;
     [[nodiscard]] OpSeconds head() const; ///< including the loss
     /// Seconds of a transfer between neighbouring stages.
     [[nodiscard]] double transfer() const;
 
 private:
-    [[nodiscard]] double product(double in, double out, bool low_precision = true) const;
+    /// Seconds of `groups` products, each of `tokens` × in and in × out, that run as one.
+    [[nodiscard]] double grouped(double groups, double tokens, double in, double out, bool low_precision = true) const;
+    [[nodiscard]] double product(double in, double out, bool low_precision = true) const {
+        return grouped(1, tokens_, in, out, low_precision);
+    }
     [[nodiscard]] double elementwise(double bytes_per_token) const;
     struct Attention {
         double forward;
@@ -62,19 +77,35 @@ private:
     };
     [[nodiscard]] Attention attention() const;
     [[nodiscard]] double exposedTensor(int collectives) const;
+    [[nodiscard]] double exposedExchange() const;
     [[nodiscard]] double ringRound() const;
+    /// Seconds of some of a layer's matrix products.
+    struct Products {
+        double all = 0;
+        double second = 0;   ///< those that selective recomputation repeats
+        double elements = 0; ///< read or written between the products, per token
+        double inputs = 0;   ///< elements of the products' inputs, per token
+
+        Products& operator+=(const Products& other);
+    };
+    [[nodiscard]] Products attentionProducts() const;
+    [[nodiscard]] Products feedForward(double size) const;
+    [[nodiscard]] Products expertProducts() const;
+    [[nodiscard]] double repeated(const Seconds& forward, const Products& products, double other,
+                                  int collectives) const;
 
     TransformerShape shape_;
     const Cluster& cluster_;
     Links tensor_;
     Links context_;
+    Links experts_;
     Links stages_;
+    AttentionWidths widths_;
     double tokens_;
     double t_;
     double h_;
-    double h_kv_;
-    double f_;
-    bool recompute_;
+    double gates_;
+    TransformerShape::Recompute recompute_;
 };
 
 /// The part of a rank's data-parallel communication that no other work hides.
@@ -86,13 +117,22 @@ struct StepEnd {
     [[nodiscard]] double all() const { return gradients + weights + optimizer; }
 };
 
+/// The parameters of a rank. Experts have other replicas than the rest.
+struct RankParameters {
+    double shared = 0;
+    double experts = 0;
+
+    RankParameters& operator+=(const RankParameters& other);
+};
+
 /// `once` is the rank's time for one micro-batch, with which its data-parallel communication overlaps, except that of
 /// the last of its `layers`.
-[[nodiscard]] StepEnd stepEnd(double parameters, const OpSeconds& once, int layers, const Layout& layout,
+[[nodiscard]] StepEnd stepEnd(const RankParameters& parameters, const OpSeconds& once, int layers, const Layout& layout,
                               const Cluster& cluster);
 
-/// Adds the communication of ZeRO 2 and 3 per micro-batch that computation does not hide, for a rank that holds all
-/// layers of the model.
-void addShards(OpSeconds& once, double parameters, int layers, const Layout& layout, const Cluster& cluster);
+/// Adds a stage's communication of ZeRO 2 and 3 per micro-batch that its computation does not hide: with ZeRO 3 all
+/// weights are gathered for the forward and again for the backward, with both all gradients are reduced after it.
+void addShards(OpSeconds& once, const RankParameters& parameters, int layers, const Layout& layout,
+               const Cluster& cluster);
 
 } // namespace bubblescope::plan

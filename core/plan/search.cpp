@@ -50,7 +50,7 @@ public:
                     layout.cp = cp;
                     layout.pp = pp;
                     layout.dp = devices() / tp / cp / pp;
-                    withBatches(layout);
+                    withExperts(layout);
                 }
             }
         }
@@ -63,7 +63,8 @@ private:
     [[nodiscard]] bool tensorRanksFit(int tp) const {
         if (!allows(space_.tp, tp)) return false;
         if (space_.tp.empty() && tp > judge_.problem().cluster.device.per_host) return false;
-        return shape_.kv_heads % tp == 0 && shape_.ffn % tp == 0 && shape_.sequence % tp == 0;
+        return shape_.kv_heads % tp == 0 && shape_.ffn % tp == 0 && shape_.experts.shared_ffn % tp == 0 &&
+               shape_.sequence % tp == 0;
     }
 
     /// By default, a context-parallel rank gets at least 4096 tokens: shorter pieces cost more than they save.
@@ -72,6 +73,14 @@ private:
         if (cp == 1) return true;
         if (shape_.sequence % (2 * cp) != 0) return false;
         return !space_.cp.empty() || shape_.sequence / cp >= 4096;
+    }
+
+    void withExperts(Layout layout) {
+        for (const int ep : divisors(static_cast<int>(std::max<std::int64_t>(1, shape_.experts.count)))) {
+            if (!allows(space_.ep, ep) || layout.stageRanks() % ep != 0) continue;
+            layout.ep = ep;
+            withBatches(layout);
+        }
     }
 
     void withBatches(Layout layout) {
@@ -141,7 +150,7 @@ private:
         std::vector<Margin> margins{{0, 0}};
         if (layout.stages() == 1) return margins;
         const ModelSeconds model(shape_, layout, judge_.problem().cluster);
-        const double head = model.head().all().all() / model.layer().all().all();
+        const double head = model.head().all().all() / model.meanLayer().all().all();
         const int nearest = static_cast<int>(std::lround(head));
         for (const Margin margin : {Margin{1, 1}, Margin{0, nearest}, Margin{1, nearest}})
             if (std::ranges::find(margins, margin) == margins.end()) margins.push_back(margin);
@@ -150,13 +159,13 @@ private:
 
     void withStates(Layout layout) {
         using enum TransformerShape::Recompute;
-        for (const auto recompute : {None, Full}) {
-            if (!allows(space_.recompute, recompute)) continue;
+        for (const auto recompute : {None, Selective, Full}) {
+            if (space_.recompute.empty() ? recompute == Selective : !allows(space_.recompute, recompute)) continue;
             layout.recompute = recompute;
             for (const Zero zero : {Zero::None, Zero::Optimizer, Zero::Gradients, Zero::Weights}) {
                 // Without sharding, a rank moves the same number of bytes, but keeps and updates more.
                 if (space_.zero.empty() ? zero == Zero::None : !allows(space_.zero, zero)) continue;
-                if (zero >= Zero::Gradients && (layout.pp > 1 || layout.dp * layout.cp == 1)) continue;
+                if (zero >= Zero::Gradients && layout.sharers() == 1) continue;
                 layout.zero = zero;
                 made_.push_back(layout);
             }
@@ -176,7 +185,7 @@ struct Candidate {
 
 /// True if two layouts differ only in details: chunks, micro-batches, the split, what is kept.
 bool alike(const Layout& a, const Layout& b) {
-    return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp && a.schedule == b.schedule;
+    return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp && a.ep == b.ep && a.schedule == b.schedule;
 }
 
 /// The best plans so far, with only the best of each group of similar plans.

@@ -17,10 +17,11 @@ struct Space {
     std::vector<int> tp;
     std::vector<int> cp;
     std::vector<int> pp;
+    std::vector<int> ep;
     std::vector<int> vpp;
     std::vector<int> microbatch;
     std::vector<std::string> schedules;
-    std::vector<TransformerShape::Recompute> recompute; ///< None, Full
+    std::vector<TransformerShape::Recompute> recompute; ///< None, Selective, Full; if empty, None and Full
     std::vector<Zero> zero;
     std::size_t plans = 10; ///< number of best plans to return
     bool prune = true;      ///< false judges every layout (for tests)
@@ -30,7 +31,7 @@ struct Space {
 [[nodiscard]] const std::vector<std::string>& defaultSchedules();
 
 struct SearchResult {
-    /// Plans that fit, shortest step first; only the best for each combination of tp, cp, pp and schedule.
+    /// Plans that fit, shortest step first; only the best for each combination of tp, cp, pp, ep and schedule.
     std::vector<Plan> plans;
     std::size_t considered = 0;           ///< number of layouts in the space
     std::size_t judged = 0;               ///< layouts whose order was generated to determine time and memory
@@ -42,8 +43,9 @@ struct SearchResult {
 };
 
 /// All layouts of a space in which tp divides the heads and does not leave the host, pp, vpp and the split divide the
-/// layers, and micro-batches divide the batch. Layers are split evenly, or so that the stage with the head has as much
-/// work as the others. Deterministic. Errors: Usage if there are none.
+/// layers, ep divides the experts and the ranks of a stage, and micro-batches divide the batch. Layers are split
+/// evenly, or so that the stage with the head has as much work as the others. Deterministic. Errors: Usage if there are
+/// none.
 [[nodiscard]] Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space);
 
 /// The best layouts of the space. Judges layouts in the order of their lower bounds until no other can be among the

@@ -117,6 +117,9 @@ private:
 Result<overlap::OpCosts> modelOpCosts(const std::string& preset, int tensor_ranks, int layers,
                                       const DeviceSpeed& speed) {
     BUBBLESCOPE_ASSIGN(TransformerShape shape, modelPresetShape(preset));
+    if (shape.experts.count > 0)
+        return usageError(fmt::format("{} has experts, whose operators are not estimated here", preset),
+                          "choose a model without experts, or see the command plan");
     shape.tp = tensor_ranks;
     BUBBLESCOPE_TRY(transformerSizes(shape)); // rejects ranks that do not divide it
     const LayerOps ops(shape, speed);

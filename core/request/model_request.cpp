@@ -6,7 +6,8 @@
 namespace bubblescope {
 
 bool ModelRequest::given() const {
-    return !preset.empty() || layers || hidden || heads || kv_heads || ffn || sequence || vocabulary;
+    return !preset.empty() || layers || hidden || heads || kv_heads || ffn || sequence || vocabulary || head_size ||
+           experts || top_k || expert_ffn || shared_ffn || dense_layers;
 }
 
 Result<TransformerShape> ModelRequest::shape() const {
@@ -31,6 +32,15 @@ Result<TransformerShape> ModelRequest::shape() const {
     set(made.ffn, ffn);
     set(made.sequence, sequence);
     set(made.vocabulary, vocabulary);
+    set(made.head_size, head_size);
+    set(made.experts.count, experts);
+    set(made.experts.top_k, top_k);
+    set(made.experts.ffn, expert_ffn);
+    set(made.experts.shared_ffn, shared_ffn);
+    set(made.experts.dense_layers, dense_layers);
+    if (made.experts.count == 0 && (top_k || expert_ffn || shared_ffn || dense_layers))
+        return usageError("sizes of experts were given for a model without experts",
+                          "give the number of experts, or choose a model that has them");
     made = withDefaults(made);
     BUBBLESCOPE_TRY(transformerSizes(made));
     return made;

@@ -19,6 +19,12 @@ struct ModelRequest {
     std::optional<std::int64_t> ffn;
     std::optional<std::int64_t> sequence;
     std::optional<std::int64_t> vocabulary;
+    std::optional<std::int64_t> head_size;
+    std::optional<std::int64_t> experts;
+    std::optional<std::int64_t> top_k;
+    std::optional<std::int64_t> expert_ffn;
+    std::optional<std::int64_t> shared_ffn;
+    std::optional<std::int64_t> dense_layers;
 
     [[nodiscard]] bool given() const;
     /// Without a preset, the sizes describe a model like Llama: SwiGLU, no biases, fused attention. Errors: Usage.

@@ -28,6 +28,7 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
     if (network) own.network = static_cast<double>(*network);
     if (reserved) made.reserved = *reserved;
     if (tensor_overlap) made.tensor_overlap = *tensor_overlap / 100;
+    if (expert_overlap) made.expert_overlap = *expert_overlap / 100;
     if (devices < 1) return usageError("the number of devices is missing");
     made.devices = devices;
     if (devices > own.per_host && devices % own.per_host != 0)
@@ -45,6 +46,9 @@ Result<plan::Problem> PlanRequest::problem() const {
     BUBBLESCOPE_ASSIGN(made.shape, model.shape());
     BUBBLESCOPE_ASSIGN(made.cluster, cluster.cluster());
     if (global_batch < 1) return usageError("the global batch, in sequences, is missing");
+    if (made.shape.experts.count == 0 && (!space.ep.empty() || cluster.expert_overlap))
+        return usageError("expert parallelism was requested for a model without experts",
+                          "leave it out, or choose a model that has them");
     made.global_batch = global_batch;
     return made;
 }
@@ -59,9 +63,9 @@ Result<plan::Space> PlanRequest::choices() const {
                               "choose another schedule");
         name = family->name;
     }
+    using enum TransformerShape::Recompute;
     for (const std::string& word : recompute)
-        made.recompute.push_back(word == "full" ? TransformerShape::Recompute::Full
-                                                : TransformerShape::Recompute::None);
+        made.recompute.push_back(word == "full" ? Full : word == "selective" ? Selective : None);
     for (const int stage : zero)
         made.zero.push_back(static_cast<plan::Zero>(stage));
     return made;

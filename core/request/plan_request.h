@@ -24,6 +24,7 @@ struct ClusterRequest {
     std::optional<std::int64_t> network;
     std::optional<std::int64_t> reserved; ///< bytes
     std::optional<double> tensor_overlap; ///< per cent
+    std::optional<double> expert_overlap; ///< per cent
     bool fp8 = false;
 
     /// Errors: Usage.
@@ -36,7 +37,7 @@ struct PlanRequest {
     ClusterRequest cluster;
     int global_batch = 0;
     plan::Space space;
-    std::vector<std::string> recompute; ///< "none", "full"
+    std::vector<std::string> recompute; ///< "none", "selective", "full"
     std::vector<int> zero;              ///< 0 to 3
 
     /// Errors: Usage.

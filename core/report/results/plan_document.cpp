@@ -30,13 +30,15 @@ struct StepPart {
     double (*of)(const StepParts&);
 };
 
-constexpr std::array<StepPart, 9> kStepParts{{
+constexpr std::array<StepPart, 10> kStepParts{{
     {"compute_ns", "computation", "smaller or slower products", [](const StepParts& p) { return p.work.compute; }},
     {"recompute_ns", "recomputation", "recomputation", [](const StepParts& p) { return p.work.recompute; }},
     {"tensor_ns", "tensor parallelism", "tensor-parallel communication",
      [](const StepParts& p) { return p.work.tensor; }},
     {"context_ns", "context parallelism", "context-parallel communication",
      [](const StepParts& p) { return p.work.context; }},
+    {"experts_ns", "expert parallelism", "expert-parallel communication",
+     [](const StepParts& p) { return p.work.experts; }},
     {"shards_ns", "ZeRO shards", "gathering of shards", [](const StepParts& p) { return p.work.shards; }},
     {"bubble_ns", "bubble", "a longer bubble", [](const StepParts& p) { return p.bubble; }},
     {"gradients_ns", "gradient reduction", "gradient reduction", [](const StepParts& p) { return p.end.gradients; }},
@@ -70,7 +72,8 @@ std::string whyBehind(const Plan& other, const Plan& best) {
 }
 
 std::string_view recomputeName(const plan::Layout& layout) {
-    return layout.recompute == TransformerShape::Recompute::Full ? "full" : "none";
+    using enum TransformerShape::Recompute;
+    return layout.recompute == Full ? "full" : layout.recompute == Selective ? "selective" : "none";
 }
 
 Value::Object partsOf(const StepParts& parts) {
@@ -94,6 +97,7 @@ Value planValue(const Plan& plan, const Plan& best, const plan::Problem& problem
         {"tp", layout.tp},
         {"cp", layout.cp},
         {"dp", layout.dp},
+        {"ep", layout.ep},
         {"pp", layout.pp},
         {"vpp", layout.vpp},
         {"microbatch", layout.microbatch},
@@ -133,14 +137,16 @@ Value planValue(const Plan& plan, const Plan& best, const plan::Problem& problem
 }
 
 void addPlanTable(Document& document, const plan::Problem& problem, const plan::SearchResult& found) {
-    Table table({}, {shown("tp"), shown("cp"), shown("dp"), shown("pp"), shown("v"), shown("b"), shown("m"),
-                     shown("schedule", Align::Left), shown("recompute", Align::Left), shown("ZeRO"), shown("step"),
-                     shown("MFU"), shown("bubble"), shown("memory"), shown("loses by", Align::Left)});
+    Column experts = shown("ep");
+    experts.hidden = problem.shape.experts.count == 0;
+    Table table({}, {shown("tp"), shown("cp"), shown("dp"), std::move(experts), shown("pp"), shown("v"), shown("b"),
+                     shown("m"), shown("schedule", Align::Left), shown("recompute", Align::Left), shown("ZeRO"),
+                     shown("step"), shown("MFU"), shown("bubble"), shown("memory"), shown("loses by", Align::Left)});
     const Plan& best = found.plans.front();
     for (const Plan& plan : found.plans) {
         const plan::Layout& layout = plan.layout;
-        table.row(layout.tp, layout.cp, layout.dp, layout.pp, layout.vpp, layout.microbatch, layout.microbatches,
-                  layout.schedule, recomputeName(layout), static_cast<int>(layout.zero), plan.step,
+        table.row(layout.tp, layout.cp, layout.dp, layout.ep, layout.pp, layout.vpp, layout.microbatch,
+                  layout.microbatches, layout.schedule, recomputeName(layout), static_cast<int>(layout.zero), plan.step,
                   Cell(plan.mfu, Look::Percent), Cell(plan.bubble_rate, Look::Percent),
                   Cell(plan.memory.peak() + problem.cluster.reserved, Look::Bytes), whyBehind(plan, best));
     }
@@ -289,17 +295,18 @@ Document calibratedDocument(const RunModel& run, const Schedule& order, const pl
 }
 
 std::string planCsv(const plan::Problem& problem, const plan::SearchResult& found) {
-    std::string text = "tp,cp,dp,pp,vpp,microbatch,microbatches,schedule,recompute,zero,step_time_ns,mfu,"
+    std::string text = "tp,cp,dp,pp,vpp,microbatch,microbatches,schedule,recompute,zero,ep,step_time_ns,mfu,"
                        "tokens_per_second,bubble_rate,memory_bytes";
     for (const StepPart& part : kStepParts)
         text += fmt::format(",{}", part.key);
     text += "\n";
     for (const Plan& plan : found.plans) {
         const plan::Layout& layout = plan.layout;
-        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", layout.tp, layout.cp, layout.dp, layout.pp,
-                            layout.vpp, layout.microbatch, layout.microbatches, layout.schedule, recomputeName(layout),
-                            static_cast<int>(layout.zero), plan.step.count(), plan.mfu, plan.tokens_per_second,
-                            plan.bubble_rate, plan.memory.peak() + problem.cluster.reserved);
+        text +=
+            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", layout.tp, layout.cp, layout.dp, layout.pp,
+                        layout.vpp, layout.microbatch, layout.microbatches, layout.schedule, recomputeName(layout),
+                        static_cast<int>(layout.zero), layout.ep, plan.step.count(), plan.mfu, plan.tokens_per_second,
+                        plan.bubble_rate, plan.memory.peak() + problem.cluster.reserved);
         for (const StepPart& part : kStepParts)
             text += fmt::format(",{}", timeOfPart(part, plan.parts).count());
         text += "\n";

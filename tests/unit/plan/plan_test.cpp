@@ -31,6 +31,22 @@ TEST(ModelFlops, CountGroupedKeysAndGates) {
     EXPECT_EQ(parameterCount(modelPresetShape("llama3-8b").value()).value(), 8'030'261'248); // as published
 }
 
+/// Parameters as the models' publications state them: 46.7, 30.5, 235 and 671 billion, and those that a token uses:
+/// 12.9, 3.3, 22 and 37.
+TEST(ModelFlops, CountExpertsThatATokenUses) {
+    const auto check = [](const std::string& name, double billions, double active) {
+        const TransformerShape shape = modelPresetShape(name).value();
+        EXPECT_NEAR(static_cast<double>(parameterCount(shape).value()) * 1e-9, billions, 0.002 * billions) << name;
+        const ForwardFlops flops = forwardFlops(shape).value();
+        const double embedding = static_cast<double>(shape.vocabulary * shape.hidden);
+        EXPECT_NEAR(((flops.products + flops.head) / 2 + embedding) * 1e-9, active, 0.02 * active) << name;
+    };
+    check("mixtral-8x7b", 46.7, 12.9);
+    check("qwen3-30b-a3b", 30.5, 3.3);
+    check("qwen3-235b-a22b", 235, 22);
+    check("deepseek-v3", 671, 37.5);
+}
+
 TEST(Devices, AreKnownByTheirNamesInTraces) {
     EXPECT_EQ(deviceOfTrace("NVIDIA H100 80GB HBM3")->name, "h100");
     EXPECT_EQ(deviceOfTrace("NVIDIA A100-SXM4-80GB")->name, "a100");
@@ -116,6 +132,102 @@ TEST(PlanTimes, OfAPipelineAreTheClosedForms) {
     EXPECT_NEAR(static_cast<double>(judge.judge(layout).value().step.count()), (4 * 2 + 1) * kLayer * 1e9, 40);
 }
 
+/// Four experts in every layer, of which a token uses two, and four data-parallel ranks.
+Problem expertProblem() {
+    Problem problem = smallProblem(4, 4);
+    problem.shape.experts = {4, 2, 256};
+    return problem;
+}
+
+Layout withExperts(int ep) {
+    Layout layout = onOneRank(1);
+    layout.dp = 4;
+    layout.ep = ep;
+    return layout;
+}
+
+// Attention's products: 2 · 128 · 128 · (384 + 128) FLOPs. The router's smallest dimension is 4. Each of the 128 tokens
+// is computed by two experts, with two products of 2 · 128 · 256 FLOPs; a rank with one expert gets 256 tokens for it,
+// one with four gets 64 for each.
+constexpr double kOwnProducts = 16777216 / 0.5e9;
+constexpr double kRouter = 131072 / (4.0 / 132 * 1e9);
+constexpr double kExpertFlops = 128 * 2 * 2 * 65536;
+
+TEST(PlanTimes, OfExpertsAreThoseOfTheTokensTheyGet) {
+    const Judge judge(expertProblem());
+    const auto compute = [&](int ep) { return judge.judge(withExperts(ep)).value().parts.work.compute; };
+    const double rest = 3 * (kOwnProducts + kRouter) + 3.5 * kAttention;
+    EXPECT_NEAR(compute(4), 4 * (rest + 3 * kExpertFlops / 0.5e9), 1e-6);
+    EXPECT_NEAR(compute(1), 4 * (rest + 3 * kExpertFlops / (64.0 / 192 * 1e9)), 1e-6);
+}
+
+TEST(PlanTimes, ExpertsAreReachedByFourExchangesPerLayer) {
+    Problem problem = expertProblem();
+    problem.cluster.device.link = 1e9;
+    problem.cluster.link_share = 1;
+    problem.cluster.link_latency = 1e-3;
+    // Two copies of 128 tokens of 256 bytes; of four ranks, three are others.
+    const double exchange = 2e-3 + 0.75 * 65536 / 1e9;
+    EXPECT_NEAR(Judge(problem).judge(withExperts(4)).value().parts.work.experts, 4 * 4 * exchange, 1e-9);
+    EXPECT_EQ(Judge(problem).judge(withExperts(1)).value().parts.work.experts, 0);
+    problem.cluster.expert_overlap = 0.5;
+    EXPECT_NEAR(Judge(problem).judge(withExperts(4)).value().parts.work.experts, 2 * 4 * exchange, 1e-9);
+    EXPECT_FALSE(Judge(problem).judge(withExperts(3)).ok());
+}
+
+TEST(PlanTimes, ExchangesUseLinksAndNetworkAtOnce) {
+    Cluster cluster;
+    cluster.device = deviceNamed("h100").value();
+    cluster.devices = 64;
+    Layout layout;
+    layout.dp = 64;
+    layout.ep = 32;
+    // 24 of 32 ranks are on other hosts: 75 % of 8 MB at 37.5 GB/s, while 7 in 32 go over the faster links.
+    EXPECT_NEAR(expertLinks(cluster, layout).exchange(8e6), 6e6 / 37.5e9 + 30e-6, 1e-9);
+    layout.ep = 8;
+    EXPECT_NEAR(expertLinks(cluster, layout).exchange(8e6), 7e6 / 337.5e9 + 16e-6, 1e-9);
+    EXPECT_EQ(expertDataLinks(cluster, layout).ranks, 8);
+    EXPECT_NEAR(expertDataLinks(cluster, layout).rate, 37.5e9, 1); // one rank of the group per host
+}
+
+/// ZeRO 3 gathers a stage's weights for every forward and backward, in a pipeline too.
+TEST(PlanTimes, ShardsOfStagesAreGatheredForEveryMicrobatch) {
+    Problem problem = smallProblem(4, 8);
+    problem.cluster.device.link = 1e6; // far slower than the products
+    problem.cluster.link_share = 1;
+    const Judge judge(problem);
+    Layout layout = onOneRank(4);
+    layout.pp = layout.dp = 2;
+    layout.layers_per_stage = {2, 2};
+    // Two layers of 12 · 128² + 13 · 128 parameters; half of them come from the other rank.
+    const double parameters = 2 * (12 * 16384 + 13 * 128);
+    layout.zero = Zero::Weights;
+    const Plan three = judge.judge(layout).value();
+    const double forward = parameters * 2 / 2 / 1e6;
+    const double backward = parameters * (2 + 4) / 2 / 1e6;
+    const double hidden = 2 * (kProducts + kAttention);
+    const double hidden_back = 2 * (2 * kProducts + 2.5 * kAttention);
+    const auto rest = [](double all, double behind) { return std::max(all - behind, all / 2); };
+    EXPECT_NEAR(three.parts.work.shards, 4 * (rest(forward, hidden) + rest(backward, hidden_back)), 1e-6);
+    EXPECT_EQ(three.parts.end.gradients + three.parts.end.weights, 0);
+    EXPECT_EQ(three.memory.weights, static_cast<std::int64_t>(parameters));
+    layout.zero = Zero::Gradients;
+    const Plan two = judge.judge(layout).value();
+    EXPECT_NEAR(two.parts.work.shards, 4 * rest(parameters * 4 / 2 / 1e6, hidden_back), 1e-6);
+    EXPECT_EQ(two.memory.weights, static_cast<std::int64_t>(2 * parameters));
+    EXPECT_EQ(two.memory.gradients, static_cast<std::int64_t>(2 * parameters));
+}
+
+TEST(PlanTimes, SelectiveRecomputationRepeatsEveryOtherProduct) {
+    Problem problem = smallProblem(1, 1);
+    problem.shape.swiglu = true;
+    const Judge judge(problem);
+    Layout layout = onOneRank(1);
+    layout.recompute = TransformerShape::Recompute::Selective;
+    // K's product, the output's and one of the two before the activation: 2 · 128 · 128 · (128 + 128 + 512).
+    EXPECT_NEAR(judge.judge(layout).value().parts.work.recompute, 4 * 25165824 / 0.5e9, 1e-6);
+}
+
 TEST(PlanTimes, CollectivesTakeLatencyAndBytes) {
     Cluster cluster;
     cluster.device = deviceNamed("h100").value();
@@ -151,6 +263,21 @@ TEST(PlanMemory, SharesStatesAmongReplicas) {
     EXPECT_EQ(judge.judge(layout).value().memory.weights, 2 * parameters / 4);
 }
 
+TEST(PlanMemory, DividesExpertsAmongTheirRanks) {
+    const Judge judge(expertProblem());
+    // Per layer 4 · 128² + the router + norms and biases; an expert has 2 · 128 · 256 parameters.
+    const std::int64_t rest = 4 * (4 * 16384 + 512 + 4 * 128 + 384 + 256);
+    const std::int64_t expert = 4 * 65536;
+    Layout layout = withExperts(4);
+    EXPECT_EQ(judge.judge(layout).value().memory.weights, 2 * (rest + expert));
+    EXPECT_EQ(judge.judge(layout).value().memory.optimizer, 12 * rest / 4 + 12 * expert);
+    layout.ep = 2; // two replicas of each expert
+    EXPECT_EQ(judge.judge(layout).value().memory.weights, 2 * (rest + 2 * expert));
+    EXPECT_EQ(judge.judge(layout).value().memory.optimizer, 12 * rest / 4 + 12 * expert);
+    layout.zero = Zero::Weights;
+    EXPECT_EQ(judge.judge(layout).value().memory.weights, 2 * (rest / 4 + expert));
+}
+
 // ---- Search ----------------------------------------------------------------------------------------------
 
 /// Llama 2's kind, small enough to judge every layout.
@@ -173,29 +300,50 @@ Space everything() {
     return space;
 }
 
+/// The same with experts, of which two layers have none, and shared ones.
+Problem mediumExperts(std::int64_t memory) {
+    Problem problem = mediumProblem(memory);
+    problem.shape.experts = {16, 4, 1024, 1024, 2};
+    return problem;
+}
+
+void compareWithJudgingAll(const Judge& judge, Space space) {
+    const SearchResult pruned = search(judge, space, {}).value();
+    space.prune = false;
+    const SearchResult all = search(judge, space, {}).value();
+    ASSERT_EQ(pruned.plans.size(), all.plans.size());
+    for (std::size_t i = 0; i < all.plans.size(); ++i) {
+        EXPECT_EQ(pruned.plans[i].step, all.plans[i].step) << "plan " << i;
+        EXPECT_LE(pruned.plans[i].memory.peak(), judge.budget());
+    }
+    EXPECT_LT(pruned.judged, all.judged);
+    EXPECT_EQ(all.ruled_out, 0U);
+    EXPECT_LE(all.bound, all.plans.front().step);
+    EXPECT_EQ(all.plans.size(), 10U);
+}
+
 TEST(PlanSearch, FindsWhatJudgingEveryLayoutFinds) {
     for (const std::int64_t gib : {7, 12, 80}) {
-        const Judge judge(mediumProblem(gib << 30U));
-        Space space = everything();
-        const SearchResult pruned = search(judge, space, {}).value();
-        space.prune = false;
-        const SearchResult all = search(judge, space, {}).value();
-        ASSERT_EQ(pruned.plans.size(), all.plans.size());
-        for (std::size_t i = 0; i < all.plans.size(); ++i) {
-            EXPECT_EQ(pruned.plans[i].step, all.plans[i].step) << gib << " GiB, plan " << i;
-            EXPECT_LE(pruned.plans[i].memory.peak(), judge.budget());
-        }
-        EXPECT_LT(pruned.judged, all.judged);
-        EXPECT_EQ(all.ruled_out, 0U);
-        EXPECT_LE(all.bound, all.plans.front().step);
-        EXPECT_EQ(all.plans.size(), 10U);
+        SCOPED_TRACE(gib);
+        compareWithJudgingAll(Judge(mediumProblem(gib << 30U)), everything());
     }
 }
 
-TEST(PlanSearch, NoLayoutIsShorterThanItsBound) {
-    const Judge judge(mediumProblem(std::int64_t{400} << 30U));
+TEST(PlanSearch, FindsWhatJudgingEveryLayoutOfExpertsFinds) {
+    Space space;
+    space.schedules = {"1f1b", "interleaved", "zb-v"};
+    space.microbatch = {1, 2};
+    space.recompute = {TransformerShape::Recompute::None, TransformerShape::Recompute::Selective};
+    for (const std::int64_t gib : {9, 80}) {
+        SCOPED_TRACE(gib);
+        compareWithJudgingAll(Judge(mediumExperts(gib << 30U)), space);
+    }
+}
+
+/// Returns the number of layouts that were judged.
+std::size_t checkBounds(const Judge& judge, const Space& space) {
     std::size_t judged = 0;
-    const std::vector<Layout> all = layouts(judge, everything()).value();
+    const std::vector<Layout> all = layouts(judge, space).value();
     for (const Layout& layout : all) {
         const auto pipeline = judge.pipeline(layout);
         const auto plan = judge.judge(layout);
@@ -204,9 +352,17 @@ TEST(PlanSearch, NoLayoutIsShorterThanItsBound) {
         const auto memory = judge.memory(layout, pipeline.value().placement).value();
         EXPECT_LE(judge.memoryBound(memory, layout, pipeline.value().placement), plan.value().memory.peak());
         EXPECT_LE(judge.bound(pipeline.value(), layout) * 1e9, static_cast<double>(plan.value().step.count()) + 2)
-            << layout.schedule << " pp " << layout.pp << " v " << layout.vpp << " m " << layout.microbatches;
+            << layout.schedule << " pp " << layout.pp << " v " << layout.vpp << " m " << layout.microbatches << " ep "
+            << layout.ep << " ZeRO " << static_cast<int>(layout.zero);
     }
-    EXPECT_GT(judged, 500U);
+    return judged;
+}
+
+TEST(PlanSearch, NoLayoutIsShorterThanItsBound) {
+    EXPECT_GT(checkBounds(Judge(mediumProblem(std::int64_t{400} << 30U)), everything()), 500U);
+    Space space;
+    space.microbatch = {1, 4};
+    EXPECT_GT(checkBounds(Judge(mediumExperts(std::int64_t{400} << 30U)), space), 500U);
 }
 
 TEST(PlanSearch, SaysWhatIsMissingWhereNothingFits) {
@@ -248,9 +404,31 @@ TEST(LaunchSettings, NameWhatEachFrameworkIsGiven) {
     EXPECT_EQ(valueOf(all[1], "--training.num_tokens_per_train_step"), "65536");
     EXPECT_FALSE(all[2].missing.empty()); // DeepSpeed has one chunk per rank
     EXPECT_EQ(valueOf(all[3], "--virtual_pp_degree"), "2");
+    layout.zero = Zero::Weights;
+    const auto sharded = launchSettings(layout, problem);
+    EXPECT_EQ(valueOf(sharded[0], "--data-parallel-sharding-strategy"), "optim_grads_params");
+    for (const std::size_t other : {1U, 2U, 3U})
+        EXPECT_FALSE(sharded[other].missing.empty()) << sharded[other].framework;
+    layout.zero = Zero::Optimizer;
     layout.schedule = "zb-v";
     EXPECT_FALSE(launchSettings(layout, problem)[0].missing.empty());
     EXPECT_EQ(valueOf(launchSettings(layout, problem)[1], "--parallelism.pipeline_parallel_schedule"), "ZBVZeroBubble");
+}
+
+TEST(LaunchSettings, NameTheExperts) {
+    const Problem problem = mediumExperts(std::int64_t{80} << 30U);
+    Layout layout;
+    layout.dp = 16;
+    layout.ep = 8;
+    layout.microbatches = 2;
+    layout.layers_per_stage = {8};
+    const auto all = launchSettings(layout, problem);
+    EXPECT_EQ(valueOf(all[0], "--num-experts"), "16");
+    EXPECT_EQ(valueOf(all[0], "--expert-model-parallel-size"), "8");
+    EXPECT_EQ(valueOf(all[0], "--moe-layer-freq"), "([0]*2+[1]*6)");
+    EXPECT_EQ(valueOf(all[0], "--moe-shared-expert-intermediate-size"), "1024");
+    EXPECT_EQ(valueOf(all[1], "--parallelism.expert_parallel_degree"), "8");
+    EXPECT_FALSE(all[2].missing.empty());
 }
 
 } // namespace
