@@ -1,7 +1,16 @@
 # Finds the libraries that the build needs or can use, and prints at the end which features are on and off.
 include_guard()
 
+# Debian's shared libraries need a newer glibc than 2.28; those that have no static one do not.
+if(BUBBLESCOPE_OLD_LIBC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+endif()
+
 find_package(fmt REQUIRED)
+if(BUBBLESCOPE_OLD_LIBC) # the library is then linked without need, and left out
+  set_target_properties(fmt::fmt PROPERTIES INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY=1)
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -11,6 +11,7 @@ option(BUBBLESCOPE_GUI "Build the Qt app where Qt 6 is found" ON)
 option(BUBBLESCOPE_PYTHON "Build the Python package where Python's headers and pybind11 are found" ON)
 option(BUBBLESCOPE_PCH "Precompile the standard library's and GoogleTest's headers: a third less to compile" ON)
 option(BUBBLESCOPE_UNITY "Compile a library's files eight at a time, for builds from nothing: half the time" OFF)
+option(BUBBLESCOPE_OLD_LIBC "Link what users run or load so that it runs with glibc 2.28 and its own C++ runtime" OFF)
 option(BUBBLESCOPE_HARDENED "Compile with stack protection, FORTIFY and control-flow protection" ON)
 set(BUBBLESCOPE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
@@ -77,10 +78,32 @@ if(BUBBLESCOPE_HARDENED AND NOT BUBBLESCOPE_SANITIZE)
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,${optimised}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
 endif()
 
+# bubblescope_for_old_libc(<name>): links a program or library with glibc's functions in the versions of 2.28, and with
+# the C++ runtime in it.
+function(bubblescope_for_old_libc name)
+  if(BUBBLESCOPE_SANITIZE) # which replace some of the same functions
+    return()
+  endif()
+  set(sources ${PROJECT_SOURCE_DIR}/cmake/old_libc.cpp)
+  get_target_property(type ${name} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    list(APPEND sources ${PROJECT_SOURCE_DIR}/cmake/old_start.cpp)
+  endif()
+  target_sources(${name} PRIVATE ${sources})
+  # Before other headers, which declare some of the functions as visible.
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
+    # Before glibc 2.34 threads, dlopen() and shared memory are in libraries of their own.
+    -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -l:librt.so.1 -Wl,--as-needed)
+endfunction()
+
 # bubblescope_linked_safely(<name>…): loaded tables cannot be changed after linking, and stacks are not executable. For
 # everything that users run or load.
 function(bubblescope_linked_safely)
   foreach(name IN LISTS ARGN)
+    if(BUBBLESCOPE_OLD_LIBC)
+      bubblescope_for_old_libc(${name})
+    endif()
     target_link_options(${name} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack
       $<$<STREQUAL:$<TARGET_PROPERTY:${name},TYPE>,EXECUTABLE>:-pie>)
   endforeach()

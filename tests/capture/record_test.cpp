@@ -485,7 +485,7 @@ TEST(InjectLibrary, NeedsLibcAlone) {
         const std::string name = line.substr(line.find('[') + 1);
         const bool of_libc = name.starts_with("libc.so") || name.starts_with("libm.so") ||
                              name.starts_with("libdl.so") || name.starts_with("libpthread.so") ||
-                             name.starts_with("ld-linux");
+                             name.starts_with("librt.so") || name.starts_with("ld-linux");
         EXPECT_TRUE(of_libc) << line;
     }
 }

@@ -39,10 +39,10 @@ def main():
     made = os.environ.get("BUBBLESCOPE_WHEEL") or next(iter(glob.glob(os.path.join(SOURCE, "build/wheels/*.whl"))), None)
     if not made:
         skip("there is no wheel; ./bootstrap wheel makes one")
-    tag = f"cp{sys.version_info[0]}{sys.version_info[1]}-"
-    if tag not in os.path.basename(made):
-        skip(f"{made} is for another Python")
-    assert "manylinux" in os.path.basename(made), made
+    _, _, pythons, _, platforms = os.path.basename(made).removesuffix(".whl").split("-")
+    if f"cp{sys.version_info[0]}{sys.version_info[1]}" not in pythons.split("."):
+        skip(f"{made} is for other Pythons")
+    assert "manylinux_2_28_" in platforms, "needs a newer glibc than 2.28: " + made
     with tempfile.TemporaryDirectory() as folder:
         place = os.path.join(folder, "venv")
         if subprocess.run([sys.executable, "-m", "venv", place], capture_output=True).returncode != 0:
