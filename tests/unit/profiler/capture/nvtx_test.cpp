@@ -2,6 +2,8 @@
 #include "profiler/nvtx/payload_schema.h"
 #include "tests/support/recorded_memory.h"
 
+#include <pthread.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,7 +150,7 @@ TEST(HostRecorder, PushesNamesOfAnyLength) {
     }
 }
 
-/// Records when its thread destroys it, which may be after all our thread-local data was destroyed.
+/// Records when its thread destroys it.
 struct AtTheEnd {
     HostRecorder* recorder = nullptr;
     ~AtTheEnd() { recorder->push("late", 0); }
@@ -163,11 +165,15 @@ TEST(HostRecorder, AThreadMayRecordUntilItsEndAndItsMemoryGoesBack) {
         return std::pair(records, lost);
     };
     std::thread([&recorder] {
-        static thread_local AtTheEnd last{&recorder}; // made first, so it goes last
+        static thread_local AtTheEnd last{&recorder}; // before the recorder's
         recorder.push("work", 0);
         recorder.pop(0);
+        // Its destructor runs after the recorder's, whose key is older.
+        pthread_key_t key{};
+        ::pthread_key_create(&key, [](void* pointer) { static_cast<HostRecorder*>(pointer)->push("too late", 0); });
+        ::pthread_setspecific(key, &recorder);
     }).join();
-    EXPECT_EQ(count(), (std::pair(2, std::int64_t{1}))) << "what came behind the thread's end is counted";
+    EXPECT_EQ(count(), (std::pair(3, std::int64_t{1}))) << "what came behind the thread's end is counted";
     EXPECT_EQ(count(), (std::pair(0, std::int64_t{1})));
     EXPECT_EQ(memory.memory().header().threads[0].state.load(), event_memory::SlotState::Free);
     EXPECT_EQ(memory.memory().fullness(), 0);
