@@ -196,6 +196,13 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
         .typeName("TIME")
         .group(group)
         .rare();
+    inputs
+        .add(
+            Field("all_reduce"), parseTime, [](ScheduleRequest& into, TimeNs t) { into.all_reduce = t; },
+            "Tensor-parallel all-reduce, added to F and I ops that run alone; pairs and whole backwards hide it (0)")
+        .typeName("TIME")
+        .group(group)
+        .rare();
     const Option comm = inputs
                             .add(
                                 Field("comm"), parseTime, [](ScheduleRequest& into, TimeNs t) { into.spec.comm = t; },

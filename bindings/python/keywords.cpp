@@ -112,6 +112,7 @@ void takeTimes(Keywords& from, ScheduleRequest& into) {
     from.time("input_grad", into.input_grad);
     from.time("weight_grad", into.weight_grad);
     from.time("overlapped", into.overlapped);
+    from.time("all_reduce", into.all_reduce);
     from.time("comm", into.spec.comm);
     from.time("loss", into.spec.loss);
 }

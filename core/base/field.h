@@ -13,11 +13,12 @@
 namespace bubblescope {
 
 /// Request inputs that messages can name, in alphabetical order.
-inline constexpr std::array<std::string_view, 86> kFields{
+inline constexpr std::array<std::string_view, 87> kFields{
     "aadiff",
     "activation_bytes",
     "activation_sizes",
     "all",
+    "all_reduce",
     "backend",
     "backward",
     "bandwidth",

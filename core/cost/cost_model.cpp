@@ -76,6 +76,16 @@ TimeNs transmissionTime(std::int64_t bytes, std::int64_t bytes_per_second) {
     return TimeNs{whole * kSecond + ns};
 }
 
+TimeNs CostModel::pairTime(OpKind first, TimeNs first_alone, OpKind second, TimeNs second_alone) const {
+    const bool forward_and_gradient = (first == OpKind::Forward && producesInputGradient(second)) ||
+                                      (second == OpKind::Forward && producesInputGradient(first));
+    if (overlapped && forward_and_gradient) return *overlapped;
+    const auto hidden = [this](OpKind kind) {
+        return kind == OpKind::Forward || kind == OpKind::BackwardInput ? all_reduce : TimeNs{0};
+    };
+    return first_alone + second_alone - hidden(first) - hidden(second);
+}
+
 TimeNs OpTimes::of(OpKind kind) const {
     switch (kind) {
     case OpKind::Forward: return forward;

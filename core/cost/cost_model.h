@@ -85,9 +85,12 @@ struct ActivationSizes {
 struct CostModel {
     OpTimes times;                    ///< for every stage, if `stages` is empty
     std::vector<OpTimes> stages;      ///< per global stage; empty, or one entry per stage
-    std::optional<TimeNs> overlapped; ///< time of an overlapped pair; none = the sum of its two ops
-    TimeNs comm{0};                   ///< one-way latency of a transfer between different ranks
-    TransferModel transfers;          ///< costs of transfers beyond their latency
+    std::optional<TimeNs> overlapped; ///< time of a forward and a B or I as a pair; none = see pairTime()
+    /// The part of a forward and of an I that nothing hides when they run alone: their tensor-parallel all-reduce. B
+    /// hides it behind its weight gradient, an overlapped pair behind its other half.
+    TimeNs all_reduce{0};
+    TimeNs comm{0};          ///< one-way latency of a transfer between different ranks
+    TransferModel transfers; ///< costs of transfers beyond their latency
     /// Measured times of single ops and transfers, which take precedence; null = none. An overlapped pair takes the
     /// longer of its halves' times if either is known.
     std::shared_ptr<const MeasuredTimes> measured;
@@ -95,6 +98,10 @@ struct CostModel {
     [[nodiscard]] TimeNs opTime(OpKind kind, Stage stage) const {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);
     }
+
+    /// The time of an overlapped pair of ops that take the given times alone. Unless `overlapped` covers the pair, the
+    /// sum of both, less the all-reduces that they hide.
+    [[nodiscard]] TimeNs pairTime(OpKind first, TimeNs first_alone, OpKind second, TimeNs second_alone) const;
 
     /// Latency plus bytes over bandwidth between two different ranks. Ignores `measured`.
     [[nodiscard]] TimeNs transferTime(Payload payload, Rank from, Rank to) const;

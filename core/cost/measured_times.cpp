@@ -92,6 +92,14 @@ TimeNs meanOf(std::span<const TimeNs> times) {
     return times.empty() ? TimeNs{0} : TimeNs{std::llround(sum / static_cast<double>(times.size()))};
 }
 
+/// Completes costs of a step with pairs of several kinds, as in STP, whose input gradients only occur in pairs. `pair`
+/// is the time of a forward and a whole backward together, if there are any.
+void deriveHidden(CostModel& costs, TimeNs pair, bool any) {
+    OpTimes& t = costs.times;
+    if (any) costs.all_reduce = std::clamp(t.forward + t.backward - pair, TimeNs{0}, t.forward);
+    t.input_grad = std::max(TimeNs{0}, t.backward - t.weight_grad) + costs.all_reduce;
+}
+
 TimeNs medianReceive(const StepTimeline& step) {
     std::vector<TimeNs> receives;
     for (const auto& spans : step.comm) {
@@ -142,6 +150,15 @@ CostModel typicalOpCosts(const StepTimeline& step) {
                    .weight_grad = of(OpKind::BackwardWeight),
                    .optimizer = of(OpKind::Optimizer)};
     if (costs.times.backward.count() == 0) costs.times.backward = costs.times.input_grad + costs.times.weight_grad;
+    const auto paired = [&](OpKind kind) {
+        const std::size_t group = static_cast<std::size_t>(kind) + kAlone;
+        return begin[group + 1] - begin[group];
+    };
+    const std::size_t gradients = paired(OpKind::Backward) + paired(OpKind::BackwardInput);
+    if (paired(OpKind::Forward) > gradients || paired(OpKind::BackwardWeight) > 0) {
+        deriveHidden(costs, medianOf(kAlone + 1, kAlone + 2), paired(OpKind::Backward) > 0);
+        return costs;
+    }
     // Last, because it reorders the groups.
     if (begin[kAlone] != begin[2 * kAlone]) costs.overlapped = medianOf(kAlone, 2 * kAlone);
     return costs;

@@ -75,15 +75,15 @@ Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int v
 
 namespace {
 
-OpTimes scaled(const OpTimes& times, int before, int now) {
+OpTimes scaled(const OpTimes& times, TimeNs all_reduce, int before, int now) {
     const auto share = [&](TimeNs time) { return time * before / now; };
     OpTimes result{.forward = share(times.forward),
                    .backward = share(times.backward),
                    .input_grad = share(times.input_grad),
                    .weight_grad = {},
                    .optimizer = times.optimizer};
-    // Rounding must not make a whole backward differ from the sum of its halves.
-    result.weight_grad = result.backward - result.input_grad;
+    // Rounding must not make a whole backward differ from the sum of its halves, apart from the all-reduce it hides.
+    result.weight_grad = result.backward + share(all_reduce) - result.input_grad;
     return result;
 }
 
@@ -96,13 +96,14 @@ Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order) {
                           "give one set of times per rank, for its whole part of the model");
     }
     CostModel result = costs;
-    result.times = scaled(costs.times, 1, chunksOfModel(order));
+    result.times = scaled(costs.times, costs.all_reduce, 1, chunksOfModel(order));
     result.stages.clear();
     for (int stage = 0; stage < order.stages(); ++stage) {
         const Location at = locate(order.placement, order.pp, Stage{stage});
-        result.stages.push_back(scaled(costs.stages[at.rank.index()], 1, chunksOfModel(order)));
+        result.stages.push_back(scaled(costs.stages[at.rank.index()], costs.all_reduce, 1, chunksOfModel(order)));
     }
     if (costs.overlapped) result.overlapped = *costs.overlapped / chunksOfModel(order);
+    result.all_reduce = costs.all_reduce / chunksOfModel(order);
     return result;
 }
 
@@ -114,8 +115,9 @@ Result<CostModel> recut(const CostModel& costs, int before, int now) {
                                       Field("forward"), Field("backward")));
     }
     CostModel result = costs;
-    result.times = scaled(costs.times, before, now);
+    result.times = scaled(costs.times, costs.all_reduce, before, now);
     if (costs.overlapped) result.overlapped = *costs.overlapped * before / now;
+    result.all_reduce = costs.all_reduce * before / now;
     return result;
 }
 

@@ -120,14 +120,8 @@ private:
     std::size_t done_ = 0;   ///< number of them already run
 };
 
-Status checkTwoChunks(const ScheduleSpec& spec) {
-    if (spec.vpp <= 2) return {}; // 1 is the default
-    return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
-                      fmt::format("leave {} out", Field("vpp")));
-}
-
 Result<Schedule> generateDualPipeV(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(checkTwoChunks(spec));
+    BUBBLESCOPE_TRY(requireTwoChunks(spec));
     BUBBLESCOPE_TRY(checkDualPipeV(spec.pp, spec.microbatches));
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.vpp = 2;
@@ -138,7 +132,7 @@ Result<Schedule> generateDualPipeV(const ScheduleSpec& spec) {
 
 Result<Schedule> generateDualPipe(const ScheduleSpec& spec) {
     const int p = spec.pp;
-    BUBBLESCOPE_TRY(checkTwoChunks(spec));
+    BUBBLESCOPE_TRY(requireTwoChunks(spec));
     BUBBLESCOPE_TRY(checkDualPipe(p, spec.microbatches));
     Schedule schedule = emptySchedule(spec, Placement::Bidirectional);
     schedule.vpp = 2;

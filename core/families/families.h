@@ -32,6 +32,13 @@ namespace bubblescope {
                                       : fmt::format("leave {} out, or use {}", Field("vpp"), instead));
 }
 
+/// Rejects more than two chunks per rank, for families that always have two; one is the default. Errors: Usage.
+[[nodiscard]] inline Status requireTwoChunks(const ScheduleSpec& spec) {
+    if (spec.vpp <= 2) return {};
+    return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
+                      fmt::format("leave {} out", Field("vpp")));
+}
+
 /// Builds a rank's list of the usual shape: `warmup` forwards, then forwards and backwards in alternation, then the
 /// remaining backwards. `forward(k)` and `backward(k)` return the k-th op of each kind, k < count.
 template <class Forward, class Backward>
@@ -69,6 +76,7 @@ template <class Forward, class Backward>
 [[nodiscard]] ScheduleFamily seq1F1BFamily();
 [[nodiscard]] ScheduleFamily dualPipeVFamily();
 [[nodiscard]] ScheduleFamily dualPipeFamily();
+[[nodiscard]] ScheduleFamily stpFamily();
 [[nodiscard]] ScheduleFamily chimeraFamily();
 [[nodiscard]] ScheduleFamily bitPipeFamily();
 [[nodiscard]] ScheduleFamily hanayoFamily();
@@ -79,6 +87,7 @@ template <class Forward, class Backward>
 [[nodiscard]] Status checkInterleavedOverlap(int p, int m, int v);
 [[nodiscard]] Status checkDualPipeV(int p, int m);
 [[nodiscard]] Status checkDualPipe(int p, int m);
+[[nodiscard]] Status checkStp(int p, int m);
 /// Limits of Chimera and BitPipe; `name` is used in the error.
 [[nodiscard]] Status checkChimera(std::string_view name, int p, int m);
 

@@ -205,6 +205,7 @@ std::span<const ScheduleFamily> scheduleFamilies() {
                                       seq1F1BFamily(),
                                       dualPipeVFamily(),
                                       dualPipeFamily(),
+                                      stpFamily(),
                                       chimeraFamily(),
                                       bitPipeFamily(),
                                       hanayoFamily(),

@@ -26,7 +26,7 @@ TimeNs CostTable::pair(const OpGraph& graph, OpIndex index, OpIndex partner) con
         const auto second = costs_.measured->op(graph.rank(partner), graph.op(partner));
         if (first || second) return std::max(first.value_or(TimeNs{0}), second.value_or(TimeNs{0}));
     }
-    return costs_.overlapped.value_or(op(graph, index) + op(graph, partner));
+    return costs_.pairTime(graph.op(index).kind, op(graph, index), graph.op(partner).kind, op(graph, partner));
 }
 
 int CostTable::stream(Rank from, const Transfer& out) const {

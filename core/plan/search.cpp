@@ -114,8 +114,8 @@ private:
 
     [[nodiscard]] std::vector<int> chunksOf(const Layout& layout) const {
         std::vector<int> chunks;
-        const bool two =
-            layout.schedule == "zb-v" || layout.schedule.starts_with("v-") || layout.schedule == "dualpipev";
+        const bool two = layout.schedule == "zb-v" || layout.schedule.starts_with("v-") ||
+                         layout.schedule == "dualpipev" || layout.schedule == "stp";
         if (layout.pp == 1) {
             chunks = {1};
         } else if (two) {

@@ -128,10 +128,11 @@ Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const
 }
 
 Result<CostModel> ScheduleRequest::operatorCosts() const {
-    if (forward || backward || input_grad || weight_grad || overlapped) {
+    if (forward || backward || input_grad || weight_grad || overlapped || all_reduce) {
         return usageError(fmt::format("{} already gives the op times", Field("op_costs")),
-                          fmt::format("leave out {}, {}, {}, {} and {}", Field("forward"), Field("backward"),
-                                      Field("input_grad"), Field("weight_grad"), Field("overlapped")));
+                          fmt::format("leave out {}, {}, {}, {}, {} and {}", Field("forward"), Field("backward"),
+                                      Field("input_grad"), Field("weight_grad"), Field("overlapped"),
+                                      Field("all_reduce")));
     }
     BUBBLESCOPE_ASSIGN(const overlap::OpCosts read, overlap::readOpCosts(op_costs));
     BUBBLESCOPE_ASSIGN(const overlap::Variant variant, overlap::variantNamed(pair_cuts));
@@ -147,14 +148,22 @@ Result<CostModel> ScheduleRequest::operatorCosts() const {
 Result<CostModel> ScheduleRequest::singleCosts(TimeNs usual_forward) const {
     CostModel model;
     model.overlapped = overlapped;
+    model.all_reduce = all_reduce.value_or(TimeNs{0});
+    const auto expose = [&model](OpTimes& times) {
+        times.forward += model.all_reduce;
+        times.input_grad += model.all_reduce;
+    };
     if (!stage_times.empty()) {
         BUBBLESCOPE_ASSIGN(model.stages, readStageTimes(stage_times));
         model.times = meanTimes(model.stages);
+        std::ranges::for_each(model.stages, expose);
+        expose(model.times);
         return model;
     }
     const TimeNs one = forward.value_or(usual_forward);
     const bool halves = input_grad && weight_grad;
     BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(one, backward || halves ? backward : 2 * one, input_grad, weight_grad));
+    expose(model.times);
     return model;
 }
 
@@ -197,7 +206,7 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
 }
 
 bool ScheduleRequest::timed() const {
-    return forward || backward || input_grad || weight_grad || overlapped || !stage_times.empty() ||
+    return forward || backward || input_grad || weight_grad || overlapped || all_reduce || !stage_times.empty() ||
            !op_costs.empty() || !op_times.empty() || spec.comm > TimeNs{0} || spec.loss > TimeNs{0};
 }
 

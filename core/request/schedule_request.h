@@ -55,8 +55,9 @@ struct ScheduleRequest {
     std::optional<TimeNs> input_grad;
     std::optional<TimeNs> weight_grad;
     std::optional<TimeNs> overlapped;
-    std::string stage_times; ///< a file; empty: none
-    std::string op_times;    ///< a file; empty: none
+    std::optional<TimeNs> all_reduce; ///< added to the times of F and I, see CostModel::all_reduce
+    std::string stage_times;          ///< a file; empty: none
+    std::string op_times;             ///< a file; empty: none
     TransferRequest transfers;
 
     /// Op times and latency, from stage_times, op_costs or the individual times. Without `forward`, a forward takes

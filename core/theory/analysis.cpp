@@ -42,11 +42,12 @@ void scaleDown(CostModel& costs, TimeNs numerator, TimeNs denominator) {
         time = TimeNs{static_cast<std::int64_t>(static_cast<double>(time.count()) * factor)};
     };
     OpTimes& times = costs.times;
-    const bool of_halves = times.backward == times.input_grad + times.weight_grad;
+    const bool of_halves = times.backward + costs.all_reduce == times.input_grad + times.weight_grad;
+    scale(costs.all_reduce);
     for (TimeNs* const time :
          {&times.forward, &times.backward, &times.input_grad, &times.weight_grad, &times.optimizer})
         scale(*time);
-    if (of_halves) times.backward = times.input_grad + times.weight_grad;
+    if (of_halves) times.backward = times.input_grad + times.weight_grad - costs.all_reduce;
     if (costs.overlapped) scale(*costs.overlapped);
 }
 

@@ -1,5 +1,6 @@
 #include "core/theory/closed_form.h"
 
+#include "core/base/field.h"
 #include "core/families/registry.h"
 #include "core/graph/longest_path.h"
 #include "core/graph/unit_graph.h"
@@ -17,6 +18,20 @@
 namespace bubblescope {
 namespace {
 
+/// True if either all backwards show their all-reduce or none does, and no pair hides one.
+bool allReducesAlike(const Schedule& schedule) {
+    bool whole = false;
+    bool split = false;
+    for (const auto& ops : schedule.ranks) {
+        for (const Op& op : ops) {
+            if (op.overlapped) return false;
+            whole = whole || op.kind == OpKind::Backward;
+            split = split || op.kind == OpKind::BackwardInput;
+        }
+    }
+    return !(whole && split);
+}
+
 /// The form of the family, exact or a bound.
 Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedule, const CostModel& costs) {
     const bool plain = costs.comm.count() == 0 && costs.stages.empty();
@@ -26,6 +41,9 @@ Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedu
             fmt::format("the closed form of {} holds for asynchronous transfers of one latency each, which "
                         "do not queue",
                         schedule.name));
+    }
+    if (costs.all_reduce.count() > 0 && !theory->hides_all_reduces && !allReducesAlike(schedule)) {
+        return usageError(fmt::format("the closed form of {} holds without {}", schedule.name, Field("all_reduce")));
     }
     if (plain && theory->closed_form != nullptr) return theory->closed_form(schedule, costs);
     if (theory->general_form != nullptr) return theory->general_form(schedule, costs);
@@ -114,7 +132,8 @@ private:
         const OpIndex op = units_.op[static_cast<std::size_t>(unit)];
         if (ops_.op(op).kind == OpKind::Optimizer) return TimeNs{0};
         const OpIndex partner = ops_.partner(op);
-        return partner == kNoOp ? alone(op) : costs_.overlapped.value_or(alone(op) + alone(partner));
+        if (partner == kNoOp) return alone(op);
+        return costs_.pairTime(ops_.op(op).kind, alone(op), ops_.op(partner).kind, alone(partner));
     }
 
     [[nodiscard]] TimeNs lag(OpIndex from, OpIndex to) const {
@@ -196,16 +215,26 @@ constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2},
                             Size{4, 2},  Size{4, 4},  Size{3, 1},  Size{3, 2}};
 constexpr std::array<std::array<int, 3>, 4> kTimes{{{5, 7, 3}, {5, 5, 3}, {5, 5, 5}, {7, 4, 3}}}; ///< F, I, W
 
-CostModel costsOf(const std::array<int, 3>& times, bool latency) {
+/// With a pair a bit shorter than both halves. If the family's form covers all-reduces: without any, and with one that
+/// pairs hide.
+std::vector<CostModel> costsOf(const ScheduleFamily& family, const std::array<int, 3>& times, bool latency) {
     CostModel costs;
     costs.times = {.forward = TimeNs{times[0]},
                    .backward = TimeNs{times[1] + times[2]},
                    .input_grad = TimeNs{times[1]},
                    .weight_grad = TimeNs{times[2]},
                    .optimizer = TimeNs{0}};
-    costs.overlapped = costs.times.forward + costs.times.backward - TimeNs{1};
     costs.comm = TimeNs{latency ? 1 : 0};
-    return costs;
+    const FamilyTheory* const theory = findFamilyTheory(family.name);
+    if (theory == nullptr || !theory->hides_all_reduces) {
+        costs.overlapped = costs.times.forward + costs.times.backward - TimeNs{1};
+        return {costs};
+    }
+    CostModel exposed = costs;
+    exposed.all_reduce = TimeNs{1};
+    exposed.times.forward += exposed.all_reduce;
+    exposed.times.input_grad += exposed.all_reduce;
+    return {costs, exposed};
 }
 
 std::optional<ClosedForm> formOf(const ScheduleFamily& family, std::string_view flavor, const CostModel& costs,
@@ -255,14 +284,17 @@ bool sameForm(const FamilyForm& a, const FamilyForm& b) {
 std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view flavor, bool latency) {
     std::vector<FamilyForm> exact;
     std::vector<FamilyForm> instead;
+    const auto keep = [&](const ClosedForm& found) {
+        FamilyForm form = symbolsOf(found, latency);
+        auto& into = found.exact() ? exact : instead;
+        const bool known = std::ranges::any_of(into, [&](const FamilyForm& f) { return sameForm(f, form); });
+        if (!known && (found.exact() || instead.empty())) into.push_back(std::move(form));
+    };
     for (const auto& times : kTimes) {
-        for (const Size& size : kSizes) {
-            const auto found = formOf(family, flavor, costsOf(times, latency), size);
-            if (!found) continue;
-            FamilyForm form = symbolsOf(*found, latency);
-            auto& into = found->exact() ? exact : instead;
-            const bool known = std::ranges::any_of(into, [&](const FamilyForm& f) { return sameForm(f, form); });
-            if (!known && (found->exact() || instead.empty())) into.push_back(std::move(form));
+        for (const CostModel& costs : costsOf(family, times, latency)) {
+            for (const Size& size : kSizes) {
+                if (const auto found = formOf(family, flavor, costs, size)) keep(*found);
+            }
         }
     }
     return exact.empty() ? instead : exact;

@@ -282,7 +282,10 @@ TimeNs RankLoop::nominalTime(std::span<const Op> ops) const {
         // Ops that take the host's time without faults do so with faults too, see stretch().
         if (!rank_.faults.none() && time > TimeNs{0}) added += rank_.faults.opTime(op, rank_.step, time) - time;
     }
-    if (ops.size() > 1 && times.overlapped) sum = *times.overlapped;
+    if (ops.size() > 1) {
+        const auto alone = [&](const Op& op) { return times.opTime(op.kind, rank_.topology.stageOf(op)); };
+        sum = times.pairTime(ops[0].kind, alone(ops[0]), ops[1].kind, alone(ops[1]));
+    }
     return std::max(sum + added, TimeNs{0});
 }
 

@@ -40,6 +40,7 @@ std::vector<OptionCase> optionCases(const ScratchFolder& scratch) {
         {{"--input-grad", "2ms"}, {kTimes}},
         {{"--weight-grad", "2ms"}, {kTimes}},
         {{"--overlapped", "10ms"}, {kTimes}},
+        {{"--all-reduce", "2ms"}, {kTimes}},
         {{"--comm", "3ms"}, {kTimes}},
         {{"--loss", "3ms"}, {kTimes}},
         {{"--group-size", "8"}, {kTimes}},

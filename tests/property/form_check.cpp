@@ -19,10 +19,10 @@ namespace {
 
 std::string label(const Schedule& s, const CostModel& costs) {
     const OpTimes& t = costs.times;
-    return fmt::format("{} {} p={} m={} v={} F={} B={} I={} W={} FB={} c={}{}", s.name, s.flavor, s.pp, s.microbatches,
-                       s.vpp, t.forward.count(), t.backward.count(), t.input_grad.count(), t.weight_grad.count(),
-                       costs.overlapped.value_or(TimeNs{-1}).count(), costs.comm.count(),
-                       costs.stages.empty() ? "" : " with times per stage");
+    return fmt::format("{} {} p={} m={} v={} F={} B={} I={} W={} FB={} AR={} c={}{}", s.name, s.flavor, s.pp,
+                       s.microbatches, s.vpp, t.forward.count(), t.backward.count(), t.input_grad.count(),
+                       t.weight_grad.count(), costs.overlapped.value_or(TimeNs{-1}).count(), costs.all_reduce.count(),
+                       costs.comm.count(), costs.stages.empty() ? "" : " with times per stage");
 }
 
 /// Idle time per rank and position; the timeline's pairs are counted once.

@@ -128,6 +128,43 @@ TEST(OverlapForms, BoundsOfTheDomainsMatter) {
     EXPECT_NE(wall({"dualpipev", "", 4, 9, 1}, late), 2 * 9 * both + 3 * (both + 8 - 3 * 6));
 }
 
+/// An all-reduce that an op shows alone is part of its time, and no form that cannot tell it apart claims to be exact.
+TEST(OverlapForms, ExposedAllReducesHaveAFormWhereAllOpsShowThem) {
+    CostModel costs;
+    costs.times = makeOpTimes(TimeNs{4}, {}, TimeNs{4}, TimeNs{4}).value();
+    costs.all_reduce = TimeNs{1};
+    costs.times.forward += costs.all_reduce;
+    costs.times.input_grad += costs.all_reduce;
+    for (const auto& [spec, exact] :
+         {std::pair(ScheduleSpec{"stp", "", 4, 12, 2}, true), std::pair(ScheduleSpec{"1f1b", "", 4, 12, 1}, true),
+          std::pair(ScheduleSpec{"zb-v", "handcrafted", 4, 12, 2}, true),
+          std::pair(ScheduleSpec{"dualpipev", "", 4, 12, 2}, false),
+          std::pair(ScheduleSpec{"1f1b-overlap", "", 4, 12, 1}, false)}) {
+        const Schedule schedule = makeSchedule(spec).value();
+        const ClosedForm form = closedForm(schedule, costs).value();
+        const TimeNs wall = simulate(schedule, costs).value().wall();
+        EXPECT_EQ(form.exact(), exact) << spec.name;
+        EXPECT_TRUE(exact ? form.makespan == wall : form.makespan <= wall) << spec.name;
+    }
+}
+
+/// The step of a trace tells the all-reduce from the pairs that hide it.
+TEST(OverlapForms, AnalysisFindsWhatPairsHide) {
+    for (const int exposed : {0, 3}) {
+        CostModel costs;
+        costs.times = makeOpTimes(TimeNs{10}, {}, TimeNs{11}, TimeNs{9}).value();
+        costs.all_reduce = TimeNs{exposed};
+        costs.times.forward += costs.all_reduce;
+        costs.times.input_grad += costs.all_reduce;
+        const Schedule schedule = makeSchedule({"stp", "", 4, 12, 2}).value();
+        const StepAnalysis analysis = analyzeStep(simulate(schedule, costs).value(), schedule);
+        ASSERT_TRUE(analysis.form) << analysis.form_note;
+        EXPECT_TRUE(analysis.form->exact());
+        for (const RankAccount& rank : analysis.ranks)
+            EXPECT_EQ(rank.bubble, rank.expected_bubble) << "rank " << rank.rank.value;
+    }
+}
+
 TEST(OverlapPeaks, ActivationsAreTheKnownOnes) {
     const auto peaks = [](const ScheduleSpec& spec) { return peakActivations(makeSchedule(spec).value()); };
     for (int p = 2; p <= 8; p += 2) {
@@ -141,6 +178,7 @@ TEST(OverlapPeaks, ActivationsAreTheKnownOnes) {
         const auto seq = peaks(sliced);
         const auto dual = peaks({"dualpipe", "", p, m, 1});
         const auto dual_v = peaks({"dualpipev", "", p, m, 1});
+        const auto stp = peaks({"stp", "", p, m, 1});
         for (int s = 0; s < p; ++s) {
             const std::size_t r = Rank{s}.index();
             EXPECT_EQ(combined[r], 2 * (p - s - 1) + 2);
@@ -148,6 +186,7 @@ TEST(OverlapPeaks, ActivationsAreTheKnownOnes) {
             EXPECT_EQ(seq[r], p - s - 1 + 3) << "slices";
             EXPECT_EQ(dual[r], p + 1);
             EXPECT_EQ(dual_v[r], 2 * p + 1);
+            EXPECT_EQ(stp[r], 3 * p + std::max(1, s)) << "3p between two pairs";
         }
         EXPECT_EQ(*std::ranges::min_element(chimera), p / 2 + 1);
         EXPECT_EQ(*std::ranges::max_element(chimera), p);
@@ -164,6 +203,8 @@ TEST(OverlapLimits, RefusalsSayWhatToGive) {
         {{"interleaved-overlap", "", 2, 4, 2, 4}, "group_size"},
         {{"dualpipev", "", 4, 7, 2}, "give 8 or more"},
         {{"dualpipev", "", 4, 8, 3}, "leave vpp out"},
+        {{"stp", "", 4, 10, 2}, "microbatches=11 or more"},
+        {{"stp", "", 4, 12, 3}, "leave vpp out"},
         {{"dualpipe", "", 3, 8, 2}, "even number of ranks"},
         {{"dualpipe", "", 4, 9, 2}, "give 10"},
         {{"dualpipe", "", 4, 6, 2}, "give 8"},

@@ -87,6 +87,21 @@ std::vector<CostModel> splitPairs(const ScheduleSpec& spec) {
     return pairCosts(times);
 }
 
+/// Without all-reduces, and with short, long and very long ones that pairs hide.
+std::vector<CostModel> exposedCosts(const ScheduleSpec& /*spec*/) {
+    std::vector<CostModel> all;
+    for (const int exposed : {0, 1, 3, 20}) {
+        for (CostModel costs : splitCosts()) {
+            costs.all_reduce = TimeNs{exposed};
+            costs.times.forward += costs.all_reduce;
+            costs.times.input_grad += costs.all_reduce;
+            all.push_back(costs);
+        }
+    }
+    all.push_back(costsOf(4, 3, 3, 1));
+    return all;
+}
+
 std::vector<CostModel> wholeCosts(const ScheduleSpec& /*spec*/) {
     std::vector<CostModel> all = splitCosts();
     all.resize(4);
@@ -171,6 +186,7 @@ const std::vector<Family>& families() {
         {"dualpipev", "deepseek", {2}, splitPairs, freeTransfers},
         {"dualpipev", "torch", {2}, splitPairs, freeTransfers},
         {"dualpipev", "paddle", {2}, splitPairs, freeTransfers},
+        {"stp", "", {2}, exposedCosts, freeTransfers},
         {"chimera", "", {2}, wholeCosts, always},
         {"bitpipe", "", {4}, wholeCosts, always},
         {"hanayo", "", {2, 4, 6}, hanayoCosts, hanayo},

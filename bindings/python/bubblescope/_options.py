@@ -37,6 +37,7 @@ class TimeKeywords(TypedDict, total=False):
     input_grad: Time
     weight_grad: Time
     overlapped: Time  # duration of an overlapped forward-backward pair (their sum)
+    all_reduce: Time  # exposed in forward and input-gradient ops that run alone (0)
     comm: Time  # latency of a transfer between ranks (0)
     loss: Time  # extra time of the last stage (0)
 

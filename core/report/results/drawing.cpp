@@ -46,7 +46,8 @@ std::string drawnDetails(const Drawn& drawn) {
     }
     const bool pairs =
         std::ranges::any_of(schedule.ranks, [](const auto& ops) { return std::ranges::any_of(ops, &Op::overlapped); });
-    if (pairs) add("t_fb", costs.overlapped.value_or(t.forward + t.backward));
+    if (pairs) add("t_fb", costs.pairTime(OpKind::Forward, t.forward, OpKind::Backward, t.backward));
+    if (costs.all_reduce.count() > 0) add("t_ar", costs.all_reduce);
     if (costs.comm.count() > 0) add("transfer", costs.comm);
     return fmt::format("{}; makespan {}, bubble rate {:.2f} %{}", times, svg::shortTime(drawn.step.wall()),
                        100 * bubbleRates(drawn.step).over_makespan,

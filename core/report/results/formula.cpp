@@ -35,6 +35,7 @@ std::string formulaHead(const Formula& formula) {
         if (split) out += fmt::format(" (t_i = {}, t_w = {})", formatTime(t.input_grad), formatTime(t.weight_grad));
     }
     if (formula.costs.overlapped) out += fmt::format(", t_fb = {}", formatTime(*formula.costs.overlapped));
+    if (formula.costs.all_reduce.count() > 0) out += fmt::format(", t_ar = {}", formatTime(formula.costs.all_reduce));
     if (formula.costs.comm.count() > 0) out += fmt::format(", c = {}", formatTime(formula.costs.comm));
     return out + "\n";
 }

@@ -25,6 +25,7 @@ std::span<const FamilyTheory> familyTheories() {
                                       v1F1BTheory(),
                                       dualPipeVTheory(),
                                       dualPipeTheory(),
+                                      stpTheory(),
                                       chimeraTheory(),
                                       bitPipeTheory(),
                                       hanayoTheory()};

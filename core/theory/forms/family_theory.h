@@ -24,6 +24,9 @@ struct FamilyTheory {
     Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
     /// Published forms of this family, evaluated for a schedule on equal stages, each with a verdict.
     std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
+    /// True if closed_form covers all-reduces that pairs and whole backwards hide. All other forms are right only for
+    /// orders in which every backward is whole or every one is split, without pairs.
+    bool hides_all_reduces = false;
 };
 
 /// Families without any form have no entry.
@@ -52,6 +55,7 @@ struct FamilyTheory {
 [[nodiscard]] FamilyTheory v1F1BTheory();
 [[nodiscard]] FamilyTheory dualPipeVTheory();
 [[nodiscard]] FamilyTheory dualPipeTheory();
+[[nodiscard]] FamilyTheory stpTheory();
 [[nodiscard]] FamilyTheory chimeraTheory();
 [[nodiscard]] FamilyTheory bitPipeTheory();
 [[nodiscard]] FamilyTheory hanayoTheory();

@@ -187,7 +187,7 @@ TEST_F(NativeFiles, OfEveryFamilyComeBackUnderTheirName) {
         if (flavors.empty()) flavors.emplace_back();
         for (const std::string_view flavor : flavors) {
             int found = 0;
-            for (const auto& [m, v] : {std::pair{8, 1}, {8, 2}, {6, 2}, {4, 2}, {8, 4}}) {
+            for (const auto& [m, v] : {std::pair{8, 1}, {8, 2}, {6, 2}, {4, 2}, {8, 4}, {12, 2}}) {
                 ScheduleSpec spec{std::string(family.name), std::string(flavor), 4, m, v};
                 spec.sequence_slices = 2;
                 const auto schedule = makeSchedule(spec);
