@@ -56,10 +56,19 @@ private:
     sigset_t before_{};
 };
 
+/// The C++ runtime ends a process that has no memory left to throw, unless it could set some aside when it was loaded.
+bool canThrow() noexcept {
+    constexpr std::size_t kSetAside = std::size_t{1} << 17; // bytes; the runtime's reserve has less
+    void* volatile const memory = std::malloc(kSetAside);   // volatile: compilers drop what is only freed
+    std::free(memory);
+    return memory != nullptr;
+}
+
 } // namespace
 
 Capture* Capture::ofThisProcess() noexcept {
     static const bool made = [] {
+        if (!canThrow()) return false;
         try {
             std::vector<std::string> problems;
             CaptureOptions options = captureOptionsFrom(ownVariable, problems);
