@@ -43,13 +43,14 @@ void addAssumptions(report::Document& document, const TransformerShape& shape) {
                                                        {"optimizer_bytes", usual.optimizer_bytes},
                                                        {"optimizer_shards", usual.optimizer_shards}});
     document.paragraph("Assumed: ",
-                       fmt::format("{} of {} tokens per micro-batch; {} tensor-parallel rank{}{}; {}; no "
+                       fmt::format("{} of {} tokens per micro-batch; {} tensor-parallel rank{}{}; {}{}; no "
                                    "recomputation; per parameter {} bytes of weight, {} of gradient and {} of "
                                    "optimizer state, not sharded over data-parallel ranks (no ZeRO).",
                                    shape.microbatch == 1 ? "1 sequence" : fmt::format("{} sequences", shape.microbatch),
                                    shape.sequence, shape.tp, shape.tp == 1 ? "" : "s",
                                    shape.sequence_parallel ? " with sequence parallelism" : "",
                                    shape.flash_attention ? "flash attention" : "attention scores kept",
+                                   shape.experts.count > 0 ? "; all experts of a layer on its rank" : "",
                                    shape.dtype_bytes, shape.dtype_bytes, usual.optimizer_bytes));
 }
 

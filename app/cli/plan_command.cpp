@@ -94,6 +94,12 @@ void addClusterOptions(Command command, ClusterRequest& request) {
         .range(0.0, 100.0)
         .rare();
     command
+        .addOption("--attention-share", request.attention_share,
+                   "Rate of fused attention, as a share of the rate of matrix products (60)")
+        .typeName("PERCENT")
+        .range(1.0, 100.0)
+        .rare();
+    command
         .addOption("--ep-overlap", request.expert_overlap,
                    "Share of expert-parallel communication that overlaps other work (0)")
         .typeName("PERCENT")

@@ -20,6 +20,10 @@ constexpr std::int64_t kGiB = std::int64_t{1} << 30U;
 // H100 794 of 989 (FP8: 1403 of 1979), MI250X 147 of 191.5 on one die, MI300X 782 of 1300, MI325X 785 of 1300. The H200
 // uses the H100's die. If nothing was measured, the predecessor's share is assumed.
 //
+// The H100 with HBM2e in Meta's Grand Teton is limited to 500 W instead of 700 (torchtitan, benchmarks/). What products
+// reach then was not published. At 600 W training slows down by 10 to 15 % (factryze.ai, "Power capping"): 1/8 per 100
+// W, so the H100's shares times 0.75 are assumed.
+//
 // Links: NVLink 3, 4 and 5 carry 600, 900 and 1800 GB/s in both directions. An MI300X or MI325X has seven links of 64
 // GB/s each way, an MI355X seven of 76.8, an Ascend 910B seven of 28. Rings of MI250X dies use links of 50. Networks:
 // one adapter per device of 200 Gb/s (DGX A100, Atlas 800T A2), 400 Gb/s (DGX H100 and later, AMD's platforms), and
@@ -30,6 +34,8 @@ const std::vector<DeviceSpec>& devices() {
         {"a100", "NVIDIA A100 SXM 80 GB", 312e12, 0, 0.869, 0, 80 * kGiB, 2.0e12, 300e9, 25e9},
         {"mi250x", "AMD MI250X, one of its two dies", 191.5e12, 0, 0.767, 0, 64 * kGiB, 1.6e12, 50e9, 12.5e9},
         {"h100", "NVIDIA H100 SXM", 989e12, 1979e12, 0.803, 0.709, 80 * kGiB, 3.35e12, 450e9, 50e9},
+        {"h100-500w", "NVIDIA H100 SXM 96 GB, limited to 500 W", 989e12, 1979e12, 0.602, 0.532, 96 * kGiB, 2.4e12,
+         450e9, 50e9, 8, false},
         {"h200", "NVIDIA H200 SXM", 989e12, 1979e12, 0.803, 0.709, 141 * kGiB, 4.8e12, 450e9, 50e9},
         {"b200", "NVIDIA B200 SXM", 2250e12, 4500e12, 0.803, 0.709, 180 * kGiB, 8.0e12, 900e9, 50e9, 8, false},
         {"mi300x", "AMD MI300X", 1307e12, 2614e12, 0.598, 0.598, 192 * kGiB, 5.3e12, 448e9, 50e9},

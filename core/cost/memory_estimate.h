@@ -14,12 +14,12 @@ namespace bubblescope {
 /// Tensor sizes of a layer, on one device and for one micro-batch, in bytes (except `parameters`).
 struct LayerSizes {
     std::int64_t parameters = 0;        ///< number of elements
-    std::int64_t expert_parameters = 0; ///< the part of `parameters` that expert-parallel ranks divide
     std::int64_t activation = 0;        ///< kept from the forward to the backward
     std::int64_t until_weight_grad = 0; ///< kept from I to W if the backward is split: the rest of `activation` and the
                                         ///< tensors that I computes for W
     std::int64_t forward_workspace = 0; ///< additional, while the forward runs
     std::int64_t backward_workspace = 0; ///< additional, while the backward or one of its halves runs
+    std::int64_t expert_parameters = 0;  ///< the part of `parameters` that expert-parallel ranks divide
 
     /// Adds sizes, but takes the larger workspaces, because layers run one after another.
     LayerSizes& operator+=(const LayerSizes& other);

@@ -28,6 +28,7 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
     if (network) own.network = static_cast<double>(*network);
     if (reserved) made.reserved = *reserved;
     if (tensor_overlap) made.tensor_overlap = *tensor_overlap / 100;
+    if (attention_share) made.attention_share = *attention_share / 100;
     if (expert_overlap) made.expert_overlap = *expert_overlap / 100;
     if (devices < 1) return usageError("the number of devices is missing");
     made.devices = devices;

@@ -22,9 +22,10 @@ struct ClusterRequest {
     std::optional<std::int64_t> memory_rate; ///< bytes per second
     std::optional<std::int64_t> link;
     std::optional<std::int64_t> network;
-    std::optional<std::int64_t> reserved; ///< bytes
-    std::optional<double> tensor_overlap; ///< per cent
-    std::optional<double> expert_overlap; ///< per cent
+    std::optional<std::int64_t> reserved;  ///< bytes
+    std::optional<double> tensor_overlap;  ///< per cent
+    std::optional<double> expert_overlap;  ///< per cent
+    std::optional<double> attention_share; ///< per cent
     bool fp8 = false;
 
     /// Errors: Usage.

@@ -27,6 +27,9 @@ struct Published {
     int batch = 1;
     Space space;
     double rate = 0; ///< tokens per second and device
+    double attention_share = Cluster().attention_share;
+    double tensor_overlap = 0;
+    double expert_overlap = 0;
 };
 
 TransformerShape model(const std::string& name) {
@@ -35,14 +38,6 @@ TransformerShape model(const std::string& name) {
 
 DeviceSpec device(const std::string& name) {
     return deviceNamed(name).value();
-}
-
-/// torchtitan's H100s: 96 GB of HBM2e at 2.4 TB/s.
-DeviceSpec grandTeton() {
-    DeviceSpec h100 = device("h100");
-    h100.memory = std::int64_t{96} << 30U;
-    h100.memory_rate = 2.4e12;
-    return h100;
 }
 
 Space fixed(int tp, int cp, int pp, std::vector<int> vpp, std::vector<int> microbatch,
@@ -98,36 +93,63 @@ std::vector<Published> megatron2021() {
     return rows;
 }
 
-/// torchtitan, benchmarks/llama3_h100_202412_torchtitan.md (torch.compile) and asyncTP_llama3_h100_2025-06.
+/// torchtitan's benchmarks/: llama3_h100_202412 (with torch.compile), asyncTP_llama3_h100_2025-06 and, on H200,
+/// llama3-8b_h200_202506. Its attention was PyTorch's FlashAttention-2, which reaches 35 % of an H100's peak (Shah et
+/// al. 2024, abstract). A pipeline divided the local batch into as many micro-batches as there are ranks
+/// (pipelining_utils.py at commit 9dec370, the one that was measured).
 std::vector<Published> torchtitan() {
     const auto row = [](const std::string& name, const std::string& preset, Precision precision, int devices, int batch,
-                        Space space, double rate) {
-        return Published{"torchtitan", name, model(preset), grandTeton(), precision, devices, batch, space, rate};
+                        Space space, double rate, double tensor_overlap = 0, std::int64_t sequence = 8192) {
+        Published run{"torchtitan",     name, model(preset), device("h100-500w"), precision, devices, batch,
+                      std::move(space), rate};
+        run.shape.sequence = sequence;
+        run.attention_share = 0.35 / device("h100").product_share;
+        run.tensor_overlap = tensor_overlap;
+        return run;
     };
     const auto fp8 = Precision::Fp8;
     const auto bf16 = Precision::Bits16;
     const std::vector<Zero> fsdp{Zero::Weights};
-    return {
-        row("Llama 3.1 8B, FSDP 8", "llama3-8b", bf16, 8, 16, fixed(1, 1, 1, {1}, {2}, None, fsdp), 6667),
-        row("Llama 3.1 8B, FSDP 8, FP8", "llama3-8b", fp8, 8, 16, fixed(1, 1, 1, {1}, {2}, None, fsdp), 8532),
-        row("Llama 3.1 8B, FSDP 128", "llama3-8b", bf16, 128, 256, fixed(1, 1, 1, {1}, {2}, None, fsdp), 6514),
-        row("Llama 3.1 8B, FSDP 128, FP8", "llama3-8b", fp8, 128, 256, fixed(1, 1, 1, {1}, {2}, None, fsdp), 8380),
-        row("Llama 3.1 70B, FSDP 32, TP 8", "llama3-70b", bf16, 256, 512, fixed(8, 1, 1, {1}, {16}, Full, fsdp), 597.3),
-        row("Llama 3.1 70B, FSDP 32, TP 8, FP8", "llama3-70b", fp8, 256, 512, fixed(8, 1, 1, {1}, {16}, Full, fsdp),
-            829),
-        row("Llama 3.1 405B, TP 8, PP 8, FP8, 1F1B", "llama3-405b", fp8, 512, 256,
-            fixed(8, 1, 8, {1}, {1}, Full, {Zero::Optimizer}, {"1f1b"}), 100),
-        row("Llama 3.1 405B, TP 8, PP 8, FP8, interleaved", "llama3-405b", fp8, 512, 256,
-            fixed(8, 1, 8, {2}, {1}, Full, {Zero::Optimizer}, {"interleaved"}), 128),
+    const auto fsdp8b = [&](int cp, auto recompute, int b) { return fixed(1, cp, 1, {1}, {b}, recompute, fsdp); };
+    const auto tp8 = [&](auto recompute, int b) { return fixed(8, 1, 1, {1}, {b}, recompute, fsdp); };
+    const auto pp8 = [&](const char* schedule, int v) {
+        return fixed(8, 1, 8, {v}, {4}, Full, {Zero::Optimizer}, {schedule});
     };
+    std::vector<Published> rows{
+        row("Llama 3.1 8B, FSDP 8", "llama3-8b", bf16, 8, 16, fsdp8b(1, Selective, 2), 6667),
+        row("Llama 3.1 8B, FSDP 8, FP8", "llama3-8b", fp8, 8, 16, fsdp8b(1, Selective, 2), 8532),
+        row("Llama 3.1 8B, FSDP 128", "llama3-8b", bf16, 128, 256, fsdp8b(1, Selective, 2), 6514),
+        row("Llama 3.1 8B, FSDP 128, FP8", "llama3-8b", fp8, 128, 256, fsdp8b(1, Selective, 2), 8380),
+        row("Llama 3.1 8B, FSDP 8, s 32768, FP8", "llama3-8b", fp8, 8, 8, fsdp8b(1, Full, 1), 3890, 0, 32768),
+        row("Llama 3.1 8B, FSDP 4, CP 2, s 65536, FP8", "llama3-8b", fp8, 8, 4, fsdp8b(2, Full, 1), 2540, 0, 65536),
+        row("Llama 3.1 8B, FSDP 2, CP 4, s 131072, FP8", "llama3-8b", fp8, 8, 2, fsdp8b(4, Full, 1), 1071, 0, 131072),
+        row("Llama 3.1 8B, CP 8, s 262144, FP8", "llama3-8b", fp8, 8, 1, fsdp8b(8, Full, 1), 548, 0, 262144),
+        row("Llama 3.1 8B, FSDP 8, TP 8", "llama3-8b", bf16, 64, 96, tp8(Selective, 12), 4378),
+        row("Llama 3.1 8B, FSDP 8, TP 8, FP8", "llama3-8b", fp8, 64, 96, tp8(Selective, 12), 5078.1),
+        row("Llama 3.1 70B, FSDP 32, TP 8", "llama3-70b", bf16, 256, 512, tp8(Full, 16), 597.3),
+        row("Llama 3.1 70B, FSDP 32, TP 8, FP8", "llama3-70b", fp8, 256, 512, tp8(Full, 16), 829),
+        row("Llama 3.1 70B, FSDP 32, async TP 8", "llama3-70b", bf16, 256, 512, tp8(Full, 16), 652.4, 1),
+        row("Llama 3.1 70B, FSDP 32, async TP 8, FP8", "llama3-70b", fp8, 256, 512, tp8(Full, 16), 876, 1),
+        row("Llama 3.1 405B, async TP 8, PP 8, FP8, 1F1B", "llama3-405b", fp8, 512, 256, pp8("1f1b", 1), 100, 1),
+        row("Llama 3.1 405B, async TP 8, PP 8, FP8, interleaved", "llama3-405b", fp8, 512, 256, pp8("interleaved", 2),
+            128, 1),
+    };
+    for (const int hosts : {4, 8}) {
+        rows.push_back(row(fmt::format("Llama 3.1 8B, FSDP {}, FP8, H200", 8 * hosts), "llama3-8b", fp8, 8 * hosts,
+                           16 * hosts, fsdp8b(1, Selective, 2), hosts == 4 ? 10938 : 10753));
+        rows.back().device = device("h200");
+    }
+    return rows;
 }
 
 /// NeMo's docs/source/performance/performance_summary.md (24.07) and Megatron-Bridge's archive (25.09), FP8.
 std::vector<Published> megatronCore() {
     const auto row = [](const std::string& name, const std::string& preset, int devices, int batch, Space space,
                         double rate) {
-        return Published{"Megatron-core", name,  model(preset), device("h100"), Precision::Fp8, devices,
-                         batch,           space, rate};
+        Published run{"Megatron-core", name, model(preset), device("h100"), Precision::Fp8, devices, batch};
+        run.space = std::move(space);
+        run.rate = rate;
+        return run;
     };
     const std::vector<Zero> one{Zero::Optimizer};
     return {
@@ -143,6 +165,27 @@ std::vector<Published> megatronCore() {
         row("Llama 3.1 405B, TP 8, PP 8, CP 2, v 8", "llama3-405b", 1024, 512, fixed(8, 2, 8, {8}, {1}, None, one),
             302),
     };
+}
+
+/// Megatron-Bridge, docs/performance-summary.md and -archive.md: tokens are spread evenly over the experts and none is
+/// dropped. `overlap` where the recipe (src/megatron/bridge/perf_recipes) hides the exchange of tokens.
+std::vector<Published> megatronExperts() {
+    const auto row = [](const std::string& name, const std::string& preset, int devices, int batch, int tp, int pp,
+                        int v, int ep, double rate, double overlap = 0) {
+        Published run{"Megatron-core", name, model(preset), device("h100"), Precision::Fp8, devices, batch};
+        run.space = fixed(tp, 1, pp, {v}, {1}, None, {Zero::Optimizer});
+        run.space.ep = {ep};
+        run.rate = rate;
+        run.expert_overlap = overlap;
+        return run;
+    };
+    std::vector<Published> rows{
+        row("Qwen3 30B-A3B, EP 16", "qwen3-30b-a3b", 16, 1024, 1, 1, 1, 16, 8960),
+        row("Qwen3 30B-A3B, PP 2, v 12, EP 8", "qwen3-30b-a3b", 16, 1024, 1, 2, 12, 8, 9058),
+        row("Qwen3 235B-A22B, TP 2, PP 8, v 4, EP 32", "qwen3-235b-a22b", 256, 8192, 2, 8, 4, 32, 1712, 1),
+        row("DeepSeek-V3, TP 2, PP 8, v 4, EP 64", "deepseek-v3", 1024, 8192, 2, 8, 4, 64, 1297),
+    };
+    return rows;
 }
 
 /// AMD's results as Primus' projection quotes them (docs_deprecated/tech_blogs/projection).
@@ -176,6 +219,9 @@ Predicted predict(const Published& run) {
     problem.cluster.device.memory *= 2; // whether it fits is another column
     problem.cluster.devices = run.devices;
     problem.cluster.precision = run.precision;
+    problem.cluster.attention_share = run.attention_share;
+    problem.cluster.tensor_overlap = run.tensor_overlap;
+    problem.cluster.expert_overlap = run.expert_overlap;
     problem.global_batch = run.batch;
     const auto found = search(Judge(problem), run.space, {});
     if (!found.ok()) {
@@ -226,16 +272,15 @@ TEST(PublishedRuns, OfPrimusOnMi325x) {
     EXPECT_LT(meanError(compare(primus())), 0.12);
 }
 
-/// Its devices are limited to 500 W, which the model knows nothing of, and selective recomputation is between none and
-/// all: a plan is optimistic here, but ranks schedules as they were measured.
-TEST(PublishedRuns, OfTorchtitanAreOverrated) {
+TEST(PublishedRuns, OfTorchtitan) {
     const std::vector<double> errors = compare(torchtitan());
-    for (const double error : errors) {
-        EXPECT_GT(error, 0);
-        EXPECT_LT(error, 0.9);
-    }
+    EXPECT_LT(meanError(errors), 0.3);
     const std::vector<Published> runs = torchtitan();
-    EXPECT_GT(predict(runs[7]).rate, predict(runs[6]).rate); // interleaved before 1F1B
+    EXPECT_GT(predict(runs[15]).rate, predict(runs[14]).rate); // interleaved before 1F1B
+}
+
+TEST(PublishedRuns, OfModelsWithExperts) {
+    EXPECT_LT(meanError(compare(megatronExperts())), 0.5);
 }
 
 } // namespace
