@@ -264,7 +264,7 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
     addCheckedRunCommand(aadiff, action, team);
     addAadiffCompareCommand(aadiff, action);
     const Command command = aadiff.addCommand(
-        "plan", "Show which ops fit into a schedule's bubbles a second time, and after how many steps all are checked");
+        "plan", "Show which ops can be repeated in a schedule's bubbles, and after how many steps all are checked");
     const auto options = std::make_shared<AadiffArguments>();
     command.examples({"aadiff plan --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
                       "aadiff plan --schedule zb-h1 --pp 8 --microbatches 32 --layers 4"});

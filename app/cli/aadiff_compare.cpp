@@ -66,8 +66,8 @@ void addAadiffCompareCommand(Command aadiff, Action& action) {
     command.addOption("RUN_B", options->b, "The other run").required();
     command
         .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 on any difference, on a difference where bits should be equal, or if something could "
-                   "not be compared")
+                   "Exit with 1 on any difference (difference), a difference where bits should be equal (unexpected), "
+                   "or digests that could not be compared (uncompared)")
         .typeName("difference|unexpected|uncompared")
         .delimiter(',')
         .oneOf({"difference", "unexpected", "uncompared"});

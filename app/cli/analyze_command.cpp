@@ -232,8 +232,8 @@ void addAnalyzeCommand(Command app, Action& action) {
     command.optionGroup("Output");
     command.addFlag("--summary", options->summary, "Print three lines: the result, the largest cost, and what to do");
     command
-        .addOutput("--html", options->html, OutputKind::File,
-                   "Write the report as one page with pictures, for others to read", {".html", ".htm"})
+        .addOutput("--html", options->html, OutputKind::File, "Write the report as a single HTML page with drawings",
+                   {".html", ".htm"})
         .typeName("FILE");
     command
         .addOutput("--csv", options->csv, OutputKind::Tables,

@@ -104,7 +104,8 @@ void CaptureCommandOptions::addTo(const Command& command) {
                    "Memory per rank for checks, such as 64MiB (default: as needed)")
         .typeName("BYTES");
     command
-        .addOption("--aadiff-cost", aadiff_cost_, "Largest slowdown of the job by checks, in percent of the step time")
+        .addOption("--aadiff-cost", aadiff_cost_,
+                   "Largest slowdown of the job due to checks, in percent of the step time")
         .range(0.0, 100.0)
         .typeName("PERCENT")
         .showDefault();
@@ -191,7 +192,7 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
         for (const std::string& line : captured.log)
             document.line(line);
     } else {
-        document.line(fmt::format("To analyse it: bubblescope analyze {}", shellWord(dir)));
+        document.line(fmt::format("Next: bubblescope analyze {}", shellWord(dir)));
     }
     Value::Object slices;
     for (const auto& [category, count] : captured.slices)

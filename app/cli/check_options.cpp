@@ -51,7 +51,7 @@ void announce(const runtime::PlannedCoverage& plan) {
     printError(fmt::format(
         "aadiff: {}: {:.1f} planned replays per step cover {} of {} kinds of op of a layer within {} steps{}", ranks,
         plan.per_step, plan.covered, plan.units, plan.steps,
-        plan.covered == plan.units ? "" : "; the others do not fit into any idle time"));
+        plan.covered == plan.units ? "" : "; the others do not fit into any bubble"));
 }
 
 } // namespace

@@ -63,7 +63,7 @@ void addDiffCommand(Command app, Action& action) {
         .range(0.0, 1.0);
     command
         .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 if the step got slower, the order changed, or anything changed")
+                   "Exit with 1 if the step is slower (slower), the order differs (order) or anything changed (change)")
         .typeName("slower|order|change")
         .delimiter(',')
         .oneOf({"slower", "order", "change"});

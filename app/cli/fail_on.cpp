@@ -50,7 +50,7 @@ Result<double> bubbleShare(std::string_view given) {
 } // namespace
 
 void Budgets::add(Command command) {
-    command.addParsed("--max-step", step_, parseTime, "Exit with 1 if a step takes longer than this, such as 700ms")
+    command.addParsed("--max-step", step_, parseTime, "Exit with 1 if a step takes longer than this, e.g. 700ms")
         .typeName("TIME")
         .group("Exit code");
     command

@@ -152,11 +152,11 @@ report::Document toDocument(const FillStudy& study, const StepTimeline& typical,
     document.data("idle_ns", study.idle);
     document.data("idle_share", study.idle_share);
     document.data("busiest_rank", study.busiest);
-    document.line(fmt::format("A step takes {} ({}). Ranks wait for inputs {} of their time; rank {} waits least.\n",
-                              formatTime(study.step_time),
-                              recorded ? "mean of " + pluralize(static_cast<std::size_t>(study.steps), "step")
-                                       : std::string("simulated"),
-                              formatPercent(study.idle_share), study.busiest.value));
+    document.line(fmt::format(
+        "A step takes {} ({}). Ranks spend {} of their time waiting for inputs, rank {} the least.\n",
+        formatTime(study.step_time),
+        recorded ? "mean of " + pluralize(static_cast<std::size_t>(study.steps), "step") : std::string("simulated"),
+        formatPercent(study.idle_share), study.busiest.value));
     document.add(bubblesTable(study, typical));
     document.line("");
     document.add(worksTable(study));

@@ -49,7 +49,8 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
 }
 
 void addWeightTimeOptions(Command command, WeightTimes& times) {
-    command.addParsed("--unshard", times.unshard, parseTime, "Time to gather a stage's weights, in parallel to ops (0)")
+    command
+        .addParsed("--unshard", times.unshard, parseTime, "Time to gather a stage's weights, in parallel with ops (0)")
         .typeName("TIME")
         .group(kLoweringGroup)
         .rare();

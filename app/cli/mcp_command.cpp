@@ -324,7 +324,8 @@ std::vector<Tool> mcpTools() {
          "again if it is already open.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(openTrace)},
         {"answer", "What to know first",
-         "The verdict on a run: whether its data and computation can be trusted, what costs most time, and what to do.",
+         "The verdict on a run: whether its data and computation can be trusted, what costs the most time, and what to "
+         "do.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(giveAnswer)},
         {"findings", "All findings",
          "Each finding with kind, severity, rank, step, evidence and action; the most expensive first.",

@@ -82,7 +82,7 @@ void ModelOptions::add(Command command) {
             .typeName("N")
             .group(group)
             .rare();
-    command.addOption("--layer-cut", given_.cut, "Layers of each stage, in the order of the model")
+    command.addOption("--layer-cut", given_.cut, "Layers of each stage, from the first to the last")
         .typeName("LIST")
         .delimiter(',')
         .excludes(layers)

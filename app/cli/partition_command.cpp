@@ -36,9 +36,8 @@ struct PartitionArguments {
 Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement placement) {
     const std::int64_t sum = std::accumulate(options.per_rank.begin(), options.per_rank.end(), std::int64_t{0});
     if (options.layers && *options.layers != sum) {
-        return usageError(
-            fmt::format("--layers-per-rank adds up to {}, not to the {} of --layers", sum, *options.layers),
-            "leave --layers out or correct one of them");
+        return usageError(fmt::format("--layers-per-rank adds up to {}, but --layers is {}", sum, *options.layers),
+                          "leave --layers out or correct one of them");
     }
     const int pp = options.schedule.spec.pp;
     if (pp != 0 && options.per_rank.size() != static_cast<std::size_t>(pp)) {

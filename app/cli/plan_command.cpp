@@ -70,7 +70,7 @@ void addClusterOptions(Command command, ClusterRequest& request) {
     command.addOption("--gpu", request.device, fmt::format("A known device: {}", fmt::join(deviceNames(), ", ")))
         .typeName("NAME")
         .suggests(deviceNames());
-    command.addOption("--gpus-per-host", request.per_host, "Devices of a host (8)").typeName("N").range(1, 1024);
+    command.addOption("--gpus-per-host", request.per_host, "Devices per host (8)").typeName("N").range(1, 1024);
     const auto size = [&](const char* name, std::optional<std::int64_t>& value, const char* about) {
         command.addParsed(name, value, parseBytes, about).typeName("SIZE").rare();
     };
@@ -80,11 +80,11 @@ void addClusterOptions(Command command, ClusterRequest& request) {
     const auto teraflops = [&](const char* name, std::optional<double>& value, const char* about) {
         command.addOption(name, value, about).typeName("TFLOPS").range(0.001, 1e6).rare();
     };
-    size("--gpu-memory", request.memory, "Memory of a device");
+    size("--gpu-memory", request.memory, "Memory per device");
     size("--reserve", request.reserved, "Memory that a plan leaves free for contexts and buffers (4GiB)");
     teraflops("--tflops", request.teraflops, "Peak rate of dense 16-bit matrix products");
     teraflops("--tflops-fp8", request.teraflops_fp8, "Peak rate of dense matrix products in 8-bit floating point");
-    rate("--memory-bandwidth", request.memory_rate, "Memory bandwidth of a device");
+    rate("--memory-bandwidth", request.memory_rate, "Memory bandwidth per device");
     rate("--link-bandwidth", request.link, "Bandwidth between the devices of a host, per device and direction");
     rate("--network-bandwidth", request.network, "Bandwidth between hosts, per device and direction");
     command
@@ -150,10 +150,10 @@ void addPlanCommand(Command app, Action& action) {
     const Option from =
         command
             .addOption("--from", options->from.files,
-                       "Take times, ranks and micro-batches from a trace; choose schedule, chunks, split of the layers")
+                       "Take times, ranks and micro-batches from a trace; choose schedule, chunks and layer split")
             .typeName("TRACE")
             .delimiter(',');
-    command.addOption("--layers-per-stage", options->from.layers, "Layers of each stage of that trace (equal parts)")
+    command.addOption("--layers-per-stage", options->from.layers, "Layers in each stage of the trace (default: equal)")
         .typeName("N,N,…")
         .needs(from);
     addClusterOptions(command, options->request.cluster);

@@ -22,7 +22,7 @@ void addRunModelOptions(Command command, RunModelRequest& request) {
         .rare();
     command
         .addOption("--max-error", request.max_error,
-                   "Make no prediction if the replay deviates more than this from the measured steps (any)")
+                   "Make no prediction if the replay deviates from the measured steps by more than this (no limit)")
         .typeName("PERCENT")
         .range(0.0, 1e6)
         .rare();

@@ -125,11 +125,10 @@ std::string toText(const ScheduleFamily& family) {
 }
 
 constexpr std::string_view kSymbols =
-    "In formulas: p ranks, s the rank, m micro-batches, v chunks per rank, k slices per sequence; times of one op of "
-    "one chunk: t_f forward, t_b whole backward, t_i and t_w its halves for the input and the weights, t_fb an "
-    "overlapped pair; t_ar the all-reduce in t_f and t_i that a pair hides; c the latency of a transfer. Bubbles are "
-    "per "
-    "rank. Activations count forward ops of one chunk.";
+    "In formulas: p ranks, s the rank, m micro-batches, v chunks per rank, k slices per sequence; times per op of one "
+    "chunk: t_f forward, t_b whole backward, t_i and t_w its halves for the input and the weights, t_fb an overlapped "
+    "pair; t_ar the all-reduce in t_f and t_i that a pair hides; c the latency of a transfer. Bubbles are per rank. "
+    "Activations are counted in forward ops of one chunk.";
 
 /// A row of a Markdown table, in which a bar would start the next cell.
 std::string markdownRow(const std::vector<std::string>& cells) {

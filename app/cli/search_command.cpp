@@ -211,7 +211,7 @@ void addSearchCommand(Command app, Action& action) {
         .typeName("NAME|FILE");
     command
         .addOption("--op-times", options->request.schedule.op_times,
-                   "Times of single ops, such as for micro-batches of unequal length, as for `simulate`")
+                   "Times of single ops, e.g. for micro-batches of unequal length; a file as for `simulate`")
         .typeName("FILE")
         .excludes(from);
     const Option second = command
