@@ -235,8 +235,9 @@ void MenuBuilder::addCopy(QMenu& edit) {
     QObject::connect(&state, &ViewState::selectionChanged, actions.front(), enable);
     QObject::connect(&state, &ViewState::sessionChanged, actions.front(), enable);
     enable();
-    QAction* picture = edit.addAction(tr("Copy the timeline as &picture"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_C),
-                                      &to_.exports, &TraceExports::copyPicture);
+    QAction* picture =
+        edit.addAction(tr("Copy the timeline as a &picture"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_C),
+                       &to_.exports, &TraceExports::copyPicture);
     picture->setObjectName(QStringLiteral("copyPicture"));
     needsTrace(picture);
 }

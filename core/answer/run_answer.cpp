@@ -35,28 +35,29 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     const bool overlaps =
         report.period.periods > 0 && fractionOf(report.period.step - period, report.period.step) >= kLeastShareNamed;
     if (overlaps && step.form) {
-        return say("{}: {} from step to step. A step takes {}; the next one begins before it ends. Ranks idle {} of a "
+        return say("{}: one step every {}. A step takes {}; the next one begins before it ends. Ranks idle for {} of a "
                    "step; the schedule requires {}.",
                    schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));
     }
     if (overlaps) {
-        return say("{}: {} from step to step. A step takes {}; the next one begins before it ends. Ranks idle {} of a "
-                   "step.",
-                   schedule, formatTime(period), time, idle);
+        return say(
+            "{}: one step every {}. A step takes {}; the next one begins before it ends. Ranks idle for {} of a step.",
+            schedule, formatTime(period), time, idle);
     }
     if (pays_more && step.form) {
-        return say("{}: {} from step to step. A step takes {} of it. Ranks idle {} of that; the schedule requires {}.",
-                   schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));
+        return say(
+            "{}: one step every {}; the step itself takes {}. Ranks idle for {} of it; the schedule requires {}.",
+            schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));
     }
     if (pays_more) {
-        return say("{}: {} from step to step. A step takes {} of it. Ranks idle {} of that.", schedule,
+        return say("{}: one step every {}; the step itself takes {}. Ranks idle for {} of it.", schedule,
                    formatTime(period), time, idle);
     }
     if (step.form) {
-        return say("{}: a step takes {}. Ranks idle {} of it; the schedule requires {}.", schedule, time, idle,
+        return say("{}: a step takes {}. Ranks idle for {} of it; the schedule requires {}.", schedule, time, idle,
                    formatPercent(step.form->bubble_rate));
     }
-    return say("{}: a step takes {}. Ranks idle {} of it.", schedule, time, idle);
+    return say("{}: a step takes {}. Ranks idle for {} of it.", schedule, time, idle);
 }
 
 Sentence actionAgainst(Cause cause) {

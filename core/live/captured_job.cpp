@@ -132,9 +132,9 @@ bool CapturedJob::holdsUp(const RecordedProcess& process, TimeNs patience) const
 
 std::string CapturedJob::whyLate(const RecordedProcess& process, TimeNs patience) const {
     if (silence(process) >= patience) {
-        return fmt::format("no records for {}, while other ranks went on", formatTime(silence(process)));
+        return fmt::format("no records for {}, while other ranks continued", formatTime(silence(process)));
     }
-    const std::string place = process.stands_in.empty() ? "outside of its ops" : "in " + process.stands_in;
+    const std::string place = process.stands_in.empty() ? "outside its ops" : "in " + process.stands_in;
     return fmt::format("it has been {} for {}, while others wait for its data", place,
                        formatTime(lastReceived() - process.stands_since.value_or(lastReceived())));
 }

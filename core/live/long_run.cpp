@@ -49,7 +49,7 @@ public:
             if (count > 0) log.add(kind, where_, std::move(message), count);
         };
         add("truncated", streams_.cutStreams(),
-            say("the file ends inside a packet, as after a crash; everything before was read"));
+            say("the file ends inside a packet, as after a crash; everything before that packet was read"));
         add("corrupt", counts.torn, say("expected a packet but found other data; skipped to the next packet"));
         add("bad-packet", counts.damaged, say("skipped packets that cannot be decoded"));
         add("dropped", counts.dropped, say("ranks dropped records"));

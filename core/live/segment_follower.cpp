@@ -46,7 +46,7 @@ Status checkFolders(const std::vector<std::filesystem::path>& folders) {
         if (std::filesystem::exists(path, code) && !std::filesystem::is_directory(path, code))
             return inputError(folder.string(), "is a file, not a folder", "name the folder that the run records into");
         if (std::filesystem::exists(path, code) || std::filesystem::exists(path.parent_path(), code)) continue;
-        return inputError(folder.string(), "neither the folder nor the one above it exists",
+        return inputError(folder.string(), "neither the folder nor its parent exists",
                           "give the folder that the run records into");
     }
     return {};

@@ -146,8 +146,8 @@ void reportAbsentRanks(std::span<const TraceFile> files, const Layout& layout, c
     const auto present = static_cast<std::int32_t>(here.size());
     if (here.empty() || present >= all) return;
     const bool cut = all % layout.pp != 0;
-    log.add(cut ? "missing-ranks" : "absent-ranks", where, say("found files of {} of the job's {} ranks", present, all),
-            all - present);
+    log.add(cut ? "missing-ranks" : "absent-ranks", where,
+            say("found files of only {} of the job's {} ranks", present, all), all - present);
 }
 
 bool holdsOps(const FoundOps& found) {

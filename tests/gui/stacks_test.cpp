@@ -192,7 +192,7 @@ private slots:
         // A range is another subject.
         state.measure({TimeNs{0}, 300us}, {0});
         QTRY_COMPARE(panel.graph().frames().size(), std::size_t{3});
-        QVERIFY(child<QLabel>(panel, "stacksTitle").text().startsWith(QLatin1String("Stacks of the time range of ")));
+        QVERIFY(child<QLabel>(panel, "stacksTitle").text().startsWith(QLatin1String("Stacks in the time range of ")));
     }
 
     /// In a pipeline, of the step or of an op's rank.

@@ -159,7 +159,7 @@ QSet<QString> errorTexts() {
     texts << QStringLiteral("pp, vpp and microbatches require {:.0f} forwards, but the lists contain {} ops")
           << QStringLiteral("correct the sizes");
     // From live::checkFolders(), the only error of its folder that the app shows.
-    texts << QStringLiteral("neither the folder nor the one above it exists")
+    texts << QStringLiteral("neither the folder nor its parent exists")
           << QStringLiteral("give the folder that the run records into");
     // From Database::hintFor().
     texts << QStringLiteral("did you mean '{}'?") << QStringLiteral("the tables are {}");

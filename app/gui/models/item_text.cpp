@@ -408,7 +408,7 @@ QString checkKindText(CheckKind kind) {
     switch (kind) {
     case CheckKind::Replay: return ItemText::tr("Replay");
     case CheckKind::KnownAnswer: return ItemText::tr("Known answer");
-    case CheckKind::Transfer: return ItemText::tr("Comparison of what was sent");
+    case CheckKind::Transfer: return ItemText::tr("Comparison of sent and received data");
     case CheckKind::Replicas: return ItemText::tr("Comparison of replicas");
     case CheckKind::Weights: return ItemText::tr("Comparison of weights");
     case CheckKind::Elsewhere: break;

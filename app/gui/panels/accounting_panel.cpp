@@ -265,7 +265,7 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     for (const WaterfallStep& step : state_.pipeline()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
         if (step.cause == piece->cause)
             text += QStringLiteral("<br>") +
-                    tr("Without this alone, the step would be %1 shorter.").arg(shortTime(step.without));
+                    tr("If only this were removed, the step would be %1 shorter.").arg(shortTime(step.without));
     }
     return text;
 }

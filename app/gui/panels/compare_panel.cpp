@@ -283,7 +283,7 @@ QString whatChanged(const Comparison& comparison) {
     if (const Change* const op = by_group ? group : single)
         out << ComparePanel::tr("Largest change: %1, %2 per step.").arg(measureText(op->key), timeDelta(op->per_step));
     if (const Change* const idle = largest(result.changes, true))
-        out << ComparePanel::tr("Largest change of idle time: %1, %2 per step.")
+        out << ComparePanel::tr("Largest change in idle time: %1, %2 per step.")
                    .arg(measureText(idle->key), timeDelta(idle->per_step));
     return out.isEmpty() ? ComparePanel::tr("Nothing else differs significantly.") : out.join(QLatin1Char(' '));
 }

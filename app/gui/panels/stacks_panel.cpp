@@ -52,7 +52,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     histogram_ = new Histogram(themes, this);
     tabs_->addTab(makeNames(), tr("Names"));
     tabs_->addTab(makeCalls(), tr("Callers and callees"));
-    tabs_->addTab(makeSlices(), tr("All slices of this name"));
+    tabs_->addTab(makeSlices(), tr("All slices with this name"));
     auto* both = new QSplitter(Qt::Horizontal, this);
     both->addWidget(graph_);
     both->addWidget(tabs_);
@@ -137,7 +137,7 @@ QWidget* StacksPanel::makeSlices() {
     sorted_list_->setSortRole(SliceListModel::kSortRole);
     list_view_ = new QTableView(page);
     list_view_->setObjectName(QStringLiteral("sliceList"));
-    list_view_->setAccessibleName(tr("Slices of the name"));
+    list_view_->setAccessibleName(tr("Slices with this name"));
     list_view_->setModel(sorted_list_);
     styleTable(*list_view_);
     list_view_->setSortingEnabled(true);
@@ -157,7 +157,7 @@ StacksPanel::Scope StacksPanel::scope() const {
     const Session& session = *state_.session();
     if (state_.measured().length() > TimeNs{0})
         return {state_.measured(), state_.measuredTracks(),
-                tr("Stacks of the time range of %1").arg(shortTime(state_.measured().length()))};
+                tr("Stacks in the time range of %1").arg(shortTime(state_.measured().length()))};
     if (const ItemRef item = state_.selection()) {
         const int line = session.lanes.lineOf(item);
         std::vector<TrackId> tracks;

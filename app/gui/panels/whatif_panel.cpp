@@ -389,8 +389,8 @@ void WhatIfPanel::showQuestion() {
     reference_->setEnabled(false);
     shown_->setCurrentIndex(0);
     headline_->setText(tr("What would help most"));
-    note_->setText(tr("Choose a suggestion or your own change; the run is replayed with it. Step times are of the "
-                      "typical step."));
+    note_->setText(tr(
+        "Choose a suggestion or make your own change; the run is replayed with it. Times are for the typical step."));
 }
 
 void WhatIfPanel::finish(Result<Answer> result) {

@@ -114,10 +114,10 @@ void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
                         {"abandoned", static_cast<double>(replays.aborted)},
                         {"skipped", static_cast<double>(replays.skipped)}};
     anomaly.message =
-        say("of {} work units, {} not checked in {}: {} planned but abandoned, {} never planned. Their results are "
+        say("{} of {} work units unchecked after {}: {} planned but abandoned, {} never planned. Their results are "
             "unverified.",
-            total, sayCounted("{} is", "{} are", static_cast<std::uint64_t>(never + not_yet)),
-            sayCounted("{} step", "{} steps", static_cast<std::uint64_t>(coverage.steps)), not_yet, never);
+            never + not_yet, total, sayCounted("{} step", "{} steps", static_cast<std::uint64_t>(coverage.steps)),
+            not_yet, never);
     anomaly.suggestion =
         say("Run more steps for more coverage; 'bubblescope aadiff plan' shows how many steps full coverage takes, and "
             "which ops never fit into the bubbles. Smaller layers fit into more bubbles.");

@@ -46,7 +46,7 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
         AnomalyKindInfo{DuplicateOp, "duplicate-op", "a step contains an op twice"},
         AnomalyKindInfo{OutOfPlaceOp, "out-of-place-op",
                         "an op has an invalid micro-batch or chunk, is half a pair, or runs before its inputs"},
-        AnomalyKindInfo{BubbleAboveForm, "bubble-above-form", "steps idle more than the closed form"},
+        AnomalyKindInfo{BubbleAboveForm, "bubble-above-form", "ranks idle longer than in the closed form"},
         AnomalyKindInfo{BlockingReceive, "blocking-receive",
                         "a rank waited for an op's input although the input of its next op was ready"},
         AnomalyKindInfo{LaunchBound, "launch-bound",

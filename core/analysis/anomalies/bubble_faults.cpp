@@ -52,7 +52,7 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
                         {"bubble_rate", step.rates.over_makespan},
                         {"expected_bubble_rate", step.form ? step.form->bubble_rate : 0}};
     anomaly.message =
-        say("ranks idle {} ({:.1f} % of a step) longer than the closed form at these op times (median of {}).",
+        say("ranks idle {} ({:.1f} % of a step) longer than in the closed form at these op times (median of {}).",
             formatTime(*excess), 100 * share, sayCounted("{} step", "{} steps", shares.size()));
     const bool caused = std::ranges::any_of(found, [](const Anomaly& a) { return a.cost > TimeNs{0}; });
     anomaly.suggestion =

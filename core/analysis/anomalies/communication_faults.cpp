@@ -88,7 +88,7 @@ void findExposedCommunication(const AnomalyInput& input, Anomalies& found) {
                         {"activations_ns", static_cast<double>(activations.count())},
                         {"gradients_ns", static_cast<double>(gradients.count())},
                         {"inside_ops_ns", static_cast<double>(inside.count())}};
-    anomaly.message = say("compute waits for communication; without it a step would be {} shorter ({:.1f} %).",
+    anomaly.message = say("compute waits for communication; without these waits a step would be {} shorter ({:.1f} %).",
                           formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, typical));
     if (activations > TimeNs{0} || gradients > TimeNs{0})
         anomaly.message +=

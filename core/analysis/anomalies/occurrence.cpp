@@ -103,8 +103,8 @@ Sentence occurrenceText(const Occurrence& seen) {
         text =
             say("in {} of the last {} steps, since step {}, and continuing", seen.steps, seen.since_first, seen.first);
     } else {
-        text =
-            say("in {} of {} steps, from step {} to {}, not since", seen.steps, seen.of_steps, seen.first, seen.last);
+        text = say("in {} of {} steps, from step {} to {}, but not since", seen.steps, seen.of_steps, seen.first,
+                   seen.last);
     }
     if (seen.total > TimeNs{0} && seen.steps > 1) text = say("{}; {} in total", text, formatTime(seen.total));
     return text;

@@ -32,9 +32,9 @@ void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
     anomaly.evidence = {{"extra_time_ns", static_cast<double>(longer.count())},
                         {"warm_up_steps", static_cast<double>(count)},
                         {"typical_ns", typical}};
-    anomaly.message =
-        say("warm-up takes {}. That is {} more than typical steps would take, the time of {:.1f} of them.",
-            sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
+    anomaly.message = say(
+        "warm-up takes {}, {} longer than as many typical steps: in that extra time, {:.1f} typical steps would fit.",
+        sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
     anomaly.suggestion = say("This happens once per start. If jobs start often, cache compiled kernels and autotuning "
                              "results, and allocate memory before the first step. Record later steps.");
     found.push_back(std::move(anomaly));

@@ -184,7 +184,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
         input.setLasting(anomaly, input.run.steps[candidate.late].index);
         anomaly.evidence.emplace_back("p_value", corrected[candidate.place]);
         anomaly.message = say("transfers from rank {} to rank {} took {} in the first third of the steps and {} in the "
-                              "last ({:.1f} ×); unchanged, step {} would be {} shorter ({:.1f} %).",
+                              "last ({:.1f} ×); had they not slowed down, step {} would be {} shorter ({:.1f} %).",
                               anomaly.rank->value, anomaly.peer->value,
                               formatTime(TimeNs{static_cast<std::int64_t>(candidate.before)}),
                               formatTime(TimeNs{static_cast<std::int64_t>(candidate.after)}),

@@ -35,7 +35,7 @@ std::span<const ThresholdInfo> thresholdTable() {
                       "correlation of forward and backward times above which micro-batches count as unequal, on each "
                       "rank and over ranks"},
         ThresholdInfo{"data.spread", &T::data_spread, 0, 1000, "share of the op times",
-                      "smallest standard deviation of forward times above which micro-batches count as unequal"},
+                      "standard deviation of forward times above which micro-batches count as unequal"},
         ThresholdInfo{"link.ratio", &T::link_ratio, 1, 1000, "ratio",
                       "time of a slow link relative to the median link, or to its own earlier time"},
         ThresholdInfo{"communication.exposed", &T::exposed_comm, 0, 1, "share of the step",
@@ -61,7 +61,7 @@ std::span<const ThresholdInfo> thresholdTable() {
         ThresholdInfo{"memory.excess", &T::memory_excess, 0, 1000, "share of the estimate",
                       "excess of peak memory over the estimate"},
         ThresholdInfo{"clock.tolerance", &T::clock_tolerance, 0, 1e9, "us",
-                      "largest contradiction by events up to which recorded clocks are trusted"},
+                      "largest contradiction between events and recorded clocks up to which the clocks are trusted"},
         ThresholdInfo{"clock.residual", &T::clock_residual, 0, 1e9, "us",
                       "largest contradiction between events up to which clocks are aligned"},
         ThresholdInfo{"clock.spread", &T::clock_spread, 0, 1e9, "us",

@@ -238,9 +238,9 @@ Reader::End Reader::damaged() {
     const bool at_end = atEnd();
     const Sentence place = here();
     if (at_end || !entryHere()) {
-        log_.add("truncated", place, say("the JSON ends early; everything before was read"));
+        log_.add("truncated", place, say("the JSON ends early; everything up to that point was read"));
     } else {
-        log_.add("corrupt", place, say("the JSON is damaged; everything before was read"));
+        log_.add("corrupt", place, say("the JSON is damaged; everything before the damage was read"));
     }
     return End::Damaged;
 }

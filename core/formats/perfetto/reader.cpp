@@ -190,7 +190,7 @@ void Reader::reportEnd(PacketBatch::End end) {
         break;
     case PacketBatch::End::Cut:
         log_.add("truncated", here(),
-                 say("the file ends inside a packet, as after a crash; everything before was read"));
+                 say("the file ends inside a packet, as after a crash; everything before that packet was read"));
     }
 }
 

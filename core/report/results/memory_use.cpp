@@ -50,10 +50,10 @@ Section memoryUseSection(const MemoryUse& use, Reader reader) {
     }
     section.add(std::move(table));
     if (use.line) {
-        section.line(fmt::format("Each held forward keeps {}, besides {} for everything else; peaks deviate from this "
-                                 "by at most {}.",
-                                 formatBytes(bytesOf(use.line->per_forward)), formatBytes(bytesOf(use.line->fixed)),
-                                 formatPercent(use.line->worst)));
+        section.line(
+            fmt::format("Each held forward keeps {}; everything else takes {}. Peaks deviate from this by at most {}.",
+                        formatBytes(bytesOf(use.line->per_forward)), formatBytes(bytesOf(use.line->fixed)),
+                        formatPercent(use.line->worst)));
     }
     return section;
 }

@@ -74,9 +74,10 @@ std::string cycleDrawing(const HangVerdict& hang) {
         if (step.why == WaitStep::Why::NotPosted) why = "posted after";
         calls.push_back({step.rank.value, step.action, step.call, std::move(why)});
     }
-    return svg::drawCycle(calls, hang.from_bytes == 0 ? "Hangs with payloads of any size. Arrows: waits for"
-                                                      : fmt::format("Hangs from payloads of {} on. Arrows: waits for",
-                                                                    formatBytes(hang.from_bytes)));
+    return svg::drawCycle(
+        calls, hang.from_bytes == 0
+                   ? "Hangs with payloads of any size. Arrows: waits for"
+                   : fmt::format("Hangs with payloads of {} or more. Arrows: waits for", formatBytes(hang.from_bytes)));
 }
 
 std::string safeCommunicatorsLine(const std::vector<CommunicatorVerdict>& all) {

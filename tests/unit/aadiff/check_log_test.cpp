@@ -244,7 +244,7 @@ TEST_F(CheckFiles, TellWhatIsCoveredAndWhatIsNot) {
     const auto unchecked = std::ranges::find(report.anomalies, AnomalyKind::AadiffUnchecked, &Anomaly::kind);
     ASSERT_NE(unchecked, report.anomalies.end());
     EXPECT_EQ(unchecked->severity, Severity::Warning);
-    EXPECT_THAT(unchecked->message.text(), HasSubstr("of 16 work units, 15 are not checked in 2 steps"));
+    EXPECT_THAT(unchecked->message.text(), HasSubstr("15 of 16 work units unchecked after 2 steps"));
     EXPECT_THAT(pageOf(loaded.value(), report), HasSubstr("Checks in bubbles"));
     EXPECT_THAT(pageOf(loaded.value(), report), HasSubstr("in checks"));
 }
