@@ -25,7 +25,7 @@ struct Published {
     Precision precision = Precision::Bits16;
     int devices = 1;
     int batch = 1;
-    Space space;
+    Space space{};
     double rate = 0; ///< tokens per second and device
     double attention_share = Cluster().attention_share;
     double tensor_overlap = 0;
@@ -43,7 +43,7 @@ DeviceSpec device(const std::string& name) {
 Space fixed(int tp, int cp, int pp, std::vector<int> vpp, std::vector<int> microbatch,
             TransformerShape::Recompute recompute, std::vector<Zero> zero,
             std::vector<std::string> schedules = {"1f1b", "interleaved"}) {
-    Space space;
+    Space space{};
     space.tp = {tp};
     space.cp = {cp};
     space.pp = {pp};
