@@ -4,6 +4,7 @@
 #include "core/cost/model_flops.h"
 #include "core/cost/partition.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -90,6 +91,10 @@ Result<ModelUse> modelUse(const UsedPipeline& order, const TrainedModel& model) 
     BUBBLESCOPE_ASSIGN(const DeviceSpec device, deviceOf(order.device, model));
     const int apart = routes(order.placement);
     const int stages = order.pp * order.vpp;
+    if (model.shape.layers < stages / apart)
+        return usageError(
+            fmt::format("the model has {} layers for {} pipeline stages", model.shape.layers, stages / apart),
+            "give the model that this run trains");
     BUBBLESCOPE_ASSIGN(const Partition cut, partitionEvenly(static_cast<int>(model.shape.layers), stages / apart));
     ModelUse use;
     use.device = device.title;

@@ -22,8 +22,7 @@ struct ModelUseRequest {
     /// Empty without a model. Errors: Usage.
     [[nodiscard]] Result<std::optional<TrainedModel>> trained() const;
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run) const;
-    /// The same for a trace without a pipeline, whose devices and steps are in `files`. Errors: also Usage, if it has
-    /// no steps.
+    /// For a trace without a pipeline, whose devices and steps are in `files`. Errors: also Usage, if it has no steps.
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run, const std::vector<FileActivity>& files) const;
 
     friend bool operator==(const ModelUseRequest&, const ModelUseRequest&) = default;

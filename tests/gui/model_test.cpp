@@ -43,7 +43,7 @@ QString useIn(TimeNs step, int devices) {
 
 ModelDialog& openDialog(MainWindow& window) {
     child<QAction>(window, "modelOfRun").trigger();
-    return child<ModelDialog>(window, "modelDialog");
+    return *window.findChildren<ModelDialog*>().back(); // closed ones may not be deleted yet
 }
 
 void setCount(const ModelDialog& dialog, const char* name, double value) {
@@ -174,8 +174,9 @@ private slots:
         QVERIFY2(bar.lines().join(QLatin1Char('|')).contains(shown),
                  qPrintable(bar.lines().join(QLatin1Char('|')) + " | " + shown));
         // The device's peak is known from its name.
-        child<QDoubleSpinBox>(openDialog(desk.window), "modelTeraflops").setValue(0);
-        confirm(*desk.window.findChildren<ModelDialog*>().back());
+        const ModelDialog& again = openDialog(desk.window);
+        child<QDoubleSpinBox>(again, "modelTeraflops").setValue(0);
+        confirm(again);
         QVERIFY(desk.state.modelUse().has_value());
         QVERIFY(desk.state.modelUse()->device.find("H100") != std::string::npos);
     }

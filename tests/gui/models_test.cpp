@@ -284,7 +284,7 @@ private slots:
     void times_data() {
         QTest::addColumn<qint64>("ns");
         QTest::addColumn<QString>("text");
-        QTest::newRow("0") << qint64{0} << "0 ns";
+        QTest::newRow("0") << qint64{0} << "0 ms";
         QTest::newRow("ns") << qint64{820} << "820 ns";
         QTest::newRow("us") << qint64{1500} << QStringLiteral("1.50 µs");
         QTest::newRow("ms") << qint64{15'000'000} << "15.0 ms";

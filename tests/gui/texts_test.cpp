@@ -70,6 +70,8 @@ private slots:
     void signsAndUnitsAreSet() {
         QCOMPARE(exactTime(963us + 500ns), QStringLiteral("963.5 µs"));
         QCOMPARE(exactTime(40ms), QStringLiteral("40 ms"));
+        QCOMPARE(exactTime(0ms), QStringLiteral("0 ms"));
+        QCOMPARE(shortTime(0ms), QStringLiteral("0 ms"));
         QCOMPARE(exactTime(285'329us), QStringLiteral("285.329 ms"));
         QCOMPARE(timeDelta(-51706us), QStringLiteral("−51.7 ms"));
         QCOMPARE(ratioText(2.7), QStringLiteral("2.7"));

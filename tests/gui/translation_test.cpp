@@ -166,6 +166,16 @@ QSet<QString> errorTexts() {
     // From sniff.h.
     texts << QStringLiteral(
         "open the trace.json.gz that the profiler wrote next to it, or create one with TensorBoard's profile plugin");
+    // From ModelUseRequest::use(), the only one of the requests of the command line that the app makes.
+    texts << QStringLiteral("MFU needs the model") << QStringLiteral("MFU needs the global batch, in sequences")
+          << QStringLiteral("no model given") << QStringLiteral("MFU needs steps, and this trace has none")
+          << QStringLiteral("name a known one, or give its layers, hidden size, heads and sequence")
+          << QStringLiteral("the model has {} layers for {} pipeline stages")
+          << QStringLiteral("give the model that this run trains") << QStringLiteral("\"{}\" of the transformer is {}")
+          << QStringLiteral("give a number from 1 to {}")
+          << QStringLiteral("\"{}\" of the transformer is {}, not a multiple of its \"{}\", {}")
+          << QStringLiteral("correct one of the two") << QStringLiteral("the trace names no known device")
+          << QStringLiteral("give its name or its peak");
     // From openInput() and readInputText(), which also read files of the app.
     texts << QStringLiteral("cannot be read: {}") << QStringLiteral("check the name and the permissions")
           << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe without a writer")

@@ -27,6 +27,8 @@ std::atomic<int> chosen_digits = TimeStyle().digits;
 std::atomic<std::int64_t> chosen_unit = TimeStyle().unit;
 constexpr std::array kUnits{Unit{1e9, "s"}, Unit{1e6, "ms"}, Unit{1e3, "µs"}, Unit{1, "ns"}};
 
+const QString kNoTime = QStringLiteral("0 ms"); ///< nanoseconds would stand out among milliseconds
+
 /// The number of decimals with which a number has that many significant digits after rounding.
 int decimalsOf(double value, int digits) {
     constexpr int kMostDecimals = 9;
@@ -62,6 +64,7 @@ TimeStyle timeStyle() {
 
 QString shortTime(TimeNs time) {
     const double ns = static_cast<double>(time.count());
+    if (ns == 0 && chosen_unit == 0) return kNoTime;
     const int digits = chosen_digits;
     // 999.96 ms would print as "1000 ms", so a value that rounds up to the next unit is written in that unit.
     const double rounds_up = 1 - 0.5 * std::pow(10, -digits);
@@ -88,7 +91,7 @@ QString exactTime(TimeNs time) {
         if (value.endsWith(QLatin1Char('.'))) value.chop(1);
         return typeset(QStringLiteral("%1 %2").arg(value, QString::fromUtf8(unit.name)));
     }
-    return typeset(QStringLiteral("0 ns"));
+    return kNoTime;
 }
 
 QString timeDelta(TimeNs time) {

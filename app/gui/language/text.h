@@ -40,11 +40,11 @@ void setTimeStyle(const TimeStyle& style);
 [[nodiscard]] QString percent(double fraction);
 /// "+0.4 %" for 0.004.
 [[nodiscard]] QString percentDelta(double fraction);
-/// The same for text, in which ten times as much is "10 ×".
+/// percentDelta() for sentences, in which ten times as much is "10 ×".
 [[nodiscard]] QString relativeChange(double fraction);
 /// Labels of an axis's ticks, in one unit and with as few decimals as tell them apart: "0 ms", "50 ms", "100 ms".
 [[nodiscard]] QStringList timeTicks(const std::vector<double>& nanoseconds);
-/// The same for fractions: "0 %", "20 %".
+/// Labels for ticks at fractions: "0 %", "20 %".
 [[nodiscard]] QStringList percentTicks(const std::vector<double>& fractions);
 /// Three significant digits; large values have all digits before the point: "2.7", "7,532".
 [[nodiscard]] QString ratioText(double value);

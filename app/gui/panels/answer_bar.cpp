@@ -107,14 +107,20 @@ void AnswerBar::show(const Answer& answer, const QString& figures) {
     setVisible(true);
 }
 
-/// Actions follow what they are about on the same line, except for the last one if a line is left.
+bool AnswerBar::hasOwnAction(const std::vector<Shown>& shown) {
+    const Statement& last = shown.back().statement;
+    return shown.size() < kMostLines && last.concern != Concern::Fine && !last.action.empty();
+}
+
+/// Actions follow what they are about on the same line, except for the last one if a line is left and something needs
+/// to be done.
 void AnswerBar::splitAction() {
     const auto action = [](const Shown& shown) { return sentence(translated(shown.statement.action)); };
     for (Shown& shown : shown_) {
-        const bool last = &shown == &shown_.back() && shown_.size() < kMostLines;
-        if (!last && !shown.statement.action.empty()) shown.text += QLatin1Char(' ') + action(shown);
+        const bool separate = &shown == &shown_.back() && hasOwnAction(shown_);
+        if (!separate && !shown.statement.action.empty()) shown.text += QLatin1Char(' ') + action(shown);
     }
-    if (shown_.size() == kMostLines || shown_.back().statement.action.empty()) return;
+    if (!hasOwnAction(shown_)) return;
     Shown own = shown_.back();
     own.label = tr("Action:");
     own.text = action(own);

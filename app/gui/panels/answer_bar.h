@@ -47,6 +47,8 @@ private:
         QString gain;
         bool is_action = false;
     };
+    /// True if the action of the last statement gets a line of its own.
+    [[nodiscard]] static bool hasOwnAction(const std::vector<Shown>& shown);
     void splitAction();
     void applyTheme();
 

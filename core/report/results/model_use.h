@@ -9,7 +9,7 @@ namespace bubblescope::report {
 /// The fraction of the devices' peak that a run's steps use, also by rank of the typical step.
 [[nodiscard]] Section modelUseSection(const RunReport& report, const ModelUse& use);
 
-/// The same for a step of a trace without a pipeline.
+/// As above, for a step of a trace without a pipeline.
 [[nodiscard]] Section modelUseSection(TimeNs step, const ModelUse& use);
 
 } // namespace bubblescope::report
