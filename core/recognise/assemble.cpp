@@ -569,10 +569,11 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         all_twice = all_twice && entry.second.twice();
     }
     if (complete.empty()) {
+        const std::string why = first_fault.value_or(say("none exists")).text();
         return inputError(
             where,
-            fmt::format("none of the {} steps is complete ({})", steps.size(),
-                        first_fault.value_or(say("none exists")).text()),
+            steps.size() == 1 ? fmt::format("its only step is incomplete ({})", why)
+                              : fmt::format("none of the {} steps is complete ({})", steps.size(), why),
             first_fault && all_twice
                 ? "if the files belong to several runs, give only the files of one; `bubblescope diff` compares two"
                 : "record at least one complete step on all pipeline ranks");

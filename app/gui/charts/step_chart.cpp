@@ -124,7 +124,6 @@ constexpr int kTicks = 5;           ///< maximum number on each vertical axis
 constexpr double kSameHeight = 0.5; ///< pixels
 constexpr int kLabelGap = 4;
 constexpr int kAsideOpacity = 110;
-constexpr int kLabelGround = 200;
 constexpr double kDotsFrom = 5; ///< pixels per step below which dots would touch
 
 } // namespace
@@ -236,7 +235,8 @@ StepLayout StepChart::plotLayout() const {
     for (const Curve& curve : curves_)
         shown.push_back(curve.data);
     const int left = axisWidth();
-    return {shown, QRectF(left, 0, width() - left - kStepMargin, height() - kNumbersHeight), kTitleHeight};
+    const double top = marks_.empty() ? 0 : kTitleHeight; // the row of the marks' labels
+    return {shown, QRectF(left, top, width() - left - kStepMargin, height() - top - kNumbersHeight), kTitleHeight};
 }
 
 QPointF StepChart::pointOf(int step, std::size_t curve) const {
@@ -340,15 +340,11 @@ void StepChart::paintMarks(QPainter& painter, const StepLayout& layout) const {
     for (const Mark& mark : marks_) {
         const double x = std::round(layout.x(static_cast<std::size_t>(mark.step)) - layout.pitch() / 2);
         painter.setPen(QPen(colourOf(mark), 1, Qt::DashLine));
-        painter.drawLine(QPointF(x, layout.plot(0).top()), QPointF(x, layout.plot(layout.curves() - 1).bottom()));
+        painter.drawLine(QPointF(x, 0), QPointF(x, layout.plot(layout.curves() - 1).bottom()));
     }
-    // Labels get a background, because they are close to the peaks that they name.
-    QColor background = themes_.theme().timeline;
-    background.setAlpha(kLabelGround);
     for (const MarkLabel& label : labelsOn(layout)) { // labels that do not fit are in the tooltip
         const Mark& mark = marks_[label.mark];
-        const QRectF place(label.left, layout.plot(0).top(), label.width, kTitleHeight);
-        painter.fillRect(place.adjusted(-2, 0, 2, -1), background);
+        const QRectF place(label.left, 0, label.width, kTitleHeight);
         painter.setPen(colourOf(mark));
         const bool whole = label.width >= fontMetrics().horizontalAdvance(mark.text);
         painter.drawText(place.adjusted(0, 0, 2, 0), Qt::AlignLeft | Qt::AlignVCenter,

@@ -173,14 +173,14 @@ void addForm(ItemDescription& out, const StepAnalysis& analysis, int rank, Posit
     if (known) {
         out.facts.push_back({ItemText::tr("Excess over closed form"), timeDelta(observed - comparison.expected),
                              ItemText::tr("Idle time of this rank at this position, less the closed form.")});
-        out.facts.push_back({ItemText::tr("Closed form"), exactTime(comparison.expected),
+        out.facts.push_back({ItemText::tr("Closed form"), shortTime(comparison.expected),
                              ItemText::tr("Idle time that the schedule requires here if all ops of a kind take their "
                                           "typical time.")});
     }
-    out.facts.push_back({ItemText::tr("Position (as executed)"), exactTime(account.executed[position]),
+    out.facts.push_back({ItemText::tr("Position (as executed)"), shortTime(account.executed[position]),
                          ItemText::tr("All bubbles of this rank at this position, as executed."), true});
     if (known) {
-        out.facts.push_back({ItemText::tr("Position (consolidated)"), exactTime(observed),
+        out.facts.push_back({ItemText::tr("Position (consolidated)"), shortTime(observed),
                              ItemText::tr("This rank and position after consolidation: ops are moved within their "
                                           "slack, so idle time gathers where the closed form counts it."),
                              true});

@@ -23,9 +23,10 @@ ModelDialog::ModelDialog(ViewState& state, ThemeManager& themes, QWidget* parent
       error_(new QLabel(this)) {
     setObjectName(QStringLiteral("modelDialog"));
     setWindowTitle(tr("Model and devices"));
-    auto* const intro = new QLabel(tr("Describe the model that this run trains, to see its model FLOPs utilisation "
-                                      "(MFU): the FLOPs of the model over those that the devices could do."),
-                                   this);
+    auto* const intro =
+        new QLabel(tr("Describe the model that this run trains. The app then shows its model FLOPs utilisation "
+                      "(MFU): the share of the devices' peak FLOP rate that the model uses."),
+                   this);
     intro->setWordWrap(true);
     auto* const form = new QFormLayout;
     preset_->setObjectName(QStringLiteral("modelPreset"));
@@ -87,7 +88,7 @@ void ModelDialog::addDevices(QFormLayout& form) {
     form.addRow(tr("Device"), device_);
     teraflops_->setObjectName(QStringLiteral("modelTeraflops"));
     teraflops_->setRange(0, 1e6);
-    teraflops_->setSpecialValueText(tr("As the device"));
+    teraflops_->setSpecialValueText(tr("Set by the device"));
     teraflops_->setSuffix(QStringLiteral(" TFLOP/s"));
     teraflops_->setValue(before.teraflops.value_or(0));
     form.addRow(tr("Peak per device"), teraflops_);

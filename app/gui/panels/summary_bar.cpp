@@ -165,10 +165,12 @@ constexpr int kMinBarWidth = 320;
 /// The order in which items are hidden if there is not enough space.
 constexpr std::array kLeast{PacedFigure, TimesFigure, StepsFigure, ShapeFigure, UseFigure, ScheduleFigure};
 
-/// The title without the alternative names in brackets.
-QString familyTitle(const std::string& name) {
+/// The title without long alternative names in brackets; without short ones, such as GPipe, if more follows.
+QString familyTitle(const std::string& name, bool more = true) {
+    constexpr qsizetype kShort = 24;
     const ScheduleFamily* family = findScheduleFamily(name);
-    return family == nullptr ? fromUtf8(name) : fromUtf8(std::string(family->title)).section(QLatin1String(" ("), 0, 0);
+    const QString title = fromUtf8(family == nullptr ? name : std::string(family->title));
+    return !more && title.size() <= kShort ? title : title.section(QLatin1String(" ("), 0, 0);
 }
 
 } // namespace
@@ -292,7 +294,7 @@ void SummaryBar::refresh() {
 void SummaryBar::refreshSchedule(const Session& session) {
     const Run& run = session.run;
     const Schedule& schedule = run.schedule;
-    QString name = familyTitle(schedule.name);
+    QString name = familyTitle(schedule.name, !schedule.flavor.empty());
     QString explanation = tr("The schedule whose order the trace follows on each rank.");
     if (schedule.name == "custom" && !run.closest.empty()) {
         name = tr("similar to %1").arg(familyTitle(run.closest));
