@@ -128,7 +128,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
     inputs
         .count(
             Field("sequence_slices"), [](ScheduleRequest& into, int slices) { into.spec.sequence_slices = slices; },
-            "Slices of each sequence (seq1f1b)")
+            "Slices of each sequence (seq1f1b, seqpipe, seqvpp, seqsmartvpp)")
         .typeName("K")
         .excludes(file)
         .group(group)

@@ -64,6 +64,7 @@ template <class Forward, class Backward>
 [[nodiscard]] ScheduleFamily interleavedFThenBFamily();
 [[nodiscard]] ScheduleFamily vppBalancedMemoryFamily();
 [[nodiscard]] ScheduleFamily loopedBfsFamily();
+[[nodiscard]] ScheduleFamily circularFamily();
 [[nodiscard]] ScheduleFamily zbH1Family();
 [[nodiscard]] ScheduleFamily zbH2Family();
 [[nodiscard]] ScheduleFamily interleavedZbFamily();
@@ -74,6 +75,9 @@ template <class Forward, class Backward>
 [[nodiscard]] ScheduleFamily oneFOneBOverlapFamily();
 [[nodiscard]] ScheduleFamily interleavedOverlapFamily();
 [[nodiscard]] ScheduleFamily seq1F1BFamily();
+[[nodiscard]] ScheduleFamily seqPipeFamily();
+[[nodiscard]] ScheduleFamily seqVppFamily();
+[[nodiscard]] ScheduleFamily seqSmartVppFamily();
 [[nodiscard]] ScheduleFamily dualPipeVFamily();
 [[nodiscard]] ScheduleFamily dualPipeFamily();
 [[nodiscard]] ScheduleFamily stpFamily();
@@ -85,6 +89,7 @@ template <class Forward, class Backward>
 // Limits that closed forms share with the orders. Errors: Usage, suggesting sizes that fit.
 
 [[nodiscard]] Status checkInterleavedOverlap(int p, int m, int v);
+[[nodiscard]] Status checkCircular(int p, int m);
 [[nodiscard]] Status checkDualPipeV(int p, int m);
 [[nodiscard]] Status checkDualPipe(int p, int m);
 [[nodiscard]] Status checkStp(int p, int m);

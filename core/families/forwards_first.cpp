@@ -6,6 +6,10 @@
 // Looped breadth-first (Lamy-Poirier 2023): all micro-batches through chunk 0, then all through chunk 1, …; backwards
 // from the last chunk to the first. Flavor torch runs the backwards in descending order of micro-batches.
 //
+// Circular (MaxText, layers/pipeline.py): in iteration i, rank s runs micro-batch (i−s) mod m of its chunk (i−s) div m.
+// The program states only this loop of forwards; automatic differentiation runs it backwards. That is looped
+// breadth-first with backwards in descending order.
+//
 // Interleaved F-then-B, which Paddle uses for fewer than two groups of p micro-batches: the order of looped
 // breadth-first within narrower limits.
 
@@ -13,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include <string>
+#include <algorithm>
 
 namespace bubblescope {
 namespace {
@@ -28,10 +32,9 @@ Result<Schedule> generateFThenB(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<Schedule> generateLoopedBfs(const ScheduleSpec& spec) {
+Schedule breadthFirst(const ScheduleSpec& spec, bool descending) {
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const int m = spec.microbatches;
-    const bool descending = spec.flavor == "torch";
     const auto forward = [&](int k) { return Op{OpKind::Forward, Microbatch{k % m}, Chunk{k / m}}; };
     const auto backward = [&](int k) {
         const int at = k % m;
@@ -39,6 +42,15 @@ Result<Schedule> generateLoopedBfs(const ScheduleSpec& spec) {
     };
     schedule.ranks.assign(static_cast<std::size_t>(spec.pp), phaseOrder(m * spec.vpp, m * spec.vpp, forward, backward));
     return schedule;
+}
+
+Result<Schedule> generateLoopedBfs(const ScheduleSpec& spec) {
+    return breadthFirst(spec, spec.flavor == "torch");
+}
+
+Result<Schedule> generateCircular(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(checkCircular(spec.pp, spec.microbatches));
+    return breadthFirst(spec, true);
 }
 
 Result<Schedule> generateInterleavedFThenB(const ScheduleSpec& spec) {
@@ -50,14 +62,16 @@ Result<Schedule> generateInterleavedFThenB(const ScheduleSpec& spec) {
             fmt::format("interleaved-fthenb needs p > 2, v > 1 and p ≤ m < 2p, not p = {}, v = {}, m = {}", p, v, m),
             "use interleaved for more micro-batches, looped-bfs for any number");
     }
-    Schedule schedule = emptySchedule(spec, Placement::Loop);
-    const auto forward = [m](int k) { return Op{OpKind::Forward, Microbatch{k % m}, Chunk{k / m}}; };
-    const auto backward = [m, v](int k) { return Op{OpKind::Backward, Microbatch{k % m}, Chunk{v - 1 - k / m}}; };
-    schedule.ranks.assign(static_cast<std::size_t>(p), phaseOrder(m * v, m * v, forward, backward));
-    return schedule;
+    return breadthFirst(spec, false);
 }
 
 } // namespace
+
+Status checkCircular(int p, int m) {
+    if (m % p == 0) return {};
+    return usageError(fmt::format("circular needs m divisible by p: {} micro-batches, {} ranks", m, p),
+                      fmt::format("give {} or {}, or use looped-bfs", std::max(p, m - m % p), m - m % p + p));
+}
 
 ScheduleFamily fThenBFamily() {
     return {.name = "fthenb",
@@ -75,6 +89,15 @@ ScheduleFamily loopedBfsFamily() {
             .placement = Placement::Loop,
             .limits = "m ≥ 1, v ≥ 1",
             .generate = generateLoopedBfs};
+}
+
+ScheduleFamily circularFamily() {
+    return {.name = "circular",
+            .title = "Circular (MaxText)",
+            .aliases = {"maxtext"},
+            .placement = Placement::Loop,
+            .limits = "m divisible by p, v ≥ 1",
+            .generate = generateCircular};
 }
 
 ScheduleFamily interleavedFThenBFamily() {

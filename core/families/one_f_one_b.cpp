@@ -6,18 +6,12 @@
 // Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are sent before they are needed. It
 // costs memory (2(p−s)−1 activations) and hides transfers of up to (t_f+t_b)/2.
 //
-// Seq1F1B (Sun et al. 2024): 1F1B with slices of a micro-batch's sequence as units. Slices of a micro-batch run forward
-// in order, because attention looks back, and their gradients come in reverse, because a slice's gradient sums up the
-// uses of its keys and values in later slices. With k slices per micro-batch, rank s runs min(m·k, p−s−1 + k−1) warm-up
-// forwards: the last rank can only turn around when it has the last slice.
-//
 // VPP in balanced memory, Paddle's order for p ≤ m < 2p with the option for the best unbalanced schedule: all
 // micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk runs in
 // the steady phase of 1F1B. Interleaved F-then-B takes the same time but holds all m·v activations; here rank s holds
 // m(v−1) + p−s.
 
 #include "core/families/families.h"
-#include "core/schedule/dependency.h"
 
 #include <fmt/format.h>
 
@@ -47,27 +41,6 @@ Result<Schedule> generateEager1F1B(const ScheduleSpec& spec) {
         schedule.ranks.push_back(
             phaseOrder(spec.microbatches, std::min(spec.microbatches, 2 * (spec.pp - s - 1)), forward, backward));
     }
-    return schedule;
-}
-
-Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
-    const int k = spec.sequence_slices;
-    BUBBLESCOPE_TRY(requireOneChunk(spec));
-    if (k < 1 || k > kMaxSequenceSlices) {
-        return usageError(fmt::format("{} is not a valid number of sequence slices", k),
-                          fmt::format("give 1 to {}", kMaxSequenceSlices));
-    }
-    constexpr int kMaxUnits = 100'000'000; // upper limit for the ops of a schedule on all ranks
-    if (spec.microbatches > kMaxUnits / k / spec.pp)
-        return usageError("the schedule would have more than 200 million ops", "lower the number of slices");
-    const auto forward = [&](int unit) { return Op{OpKind::Forward, Microbatch{unit / k}, Chunk{0}, unit % k}; };
-    const auto backward = [&](int unit) {
-        return Op{OpKind::Backward, Microbatch{unit / k}, Chunk{0}, k - 1 - unit % k};
-    };
-    Schedule schedule = emptySchedule(spec, Placement::Loop);
-    const int units = spec.microbatches * k;
-    for (int s = 0; s < spec.pp; ++s)
-        schedule.ranks.push_back(phaseOrder(units, std::min(units, spec.pp - s - 1 + k - 1), forward, backward));
     return schedule;
 }
 
@@ -104,15 +77,6 @@ ScheduleFamily eager1F1BFamily() {
             .placement = Placement::Loop,
             .limits = "m ≥ 1, v = 1",
             .generate = generateEager1F1B};
-}
-
-ScheduleFamily seq1F1BFamily() {
-    return {.name = "seq1f1b",
-            .title = "Seq1F1B (sequence slices)",
-            .placement = Placement::Loop,
-            .limits = "m ≥ 1, v = 1",
-            .uses = {{SpecPart::SequenceSlices}},
-            .generate = generateSeq1F1B};
 }
 
 ScheduleFamily vppBalancedMemoryFamily() {

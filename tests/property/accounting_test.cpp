@@ -127,6 +127,20 @@ TEST(UsualTimes, AreTheSameBySamplesOfSteps) {
         EXPECT_EQ(differentBySamples({test::hostileStep(hostile), test::hostileStep(hostile + 1)}), 0) << hostile;
 }
 
+/// Pairs of two forwards, with a weight gradient and with a backward take different times, and all of them usual ones.
+TEST(Accounting, PairsOfSeveralKindsAreNoImbalance) {
+    CostModel costs;
+    costs.times = makeOpTimes(TimeNs{700}, {}, TimeNs{900}, TimeNs{400}).value();
+    const Schedule order = makeSchedule({"stp", "", 4, 12, 2}).value();
+    const StepTimeline step = simulate(order, costs).value();
+    const StepAccounting account = accountOf(step, &order);
+    expectExact(step, account, order.name);
+    for (const RankAccounting& rank : account.ranks) {
+        for (const Cause none : {Cause::Imbalance, Cause::Slowdown, Cause::Jitter, Cause::Order})
+            EXPECT_EQ(cause(rank, none), TimeNs{0}) << causeName(none);
+    }
+}
+
 TEST(Accounting, SchedulesBubbleIsTheClosedFormWhereOneHolds) {
     int exact = 0;
     CostModel costs;

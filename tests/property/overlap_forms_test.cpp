@@ -208,7 +208,6 @@ TEST(OverlapLimits, RefusalsSayWhatToGive) {
         {{"dualpipe", "", 3, 8, 2}, "even number of ranks"},
         {{"dualpipe", "", 4, 9, 2}, "give 10"},
         {{"dualpipe", "", 4, 6, 2}, "give 8"},
-        {{"seq1f1b", "", 4, 6, 2}, "one chunk"},
         {{"seq1f1b", "", 4, 6, 1, 0, 0, 0}, "sequence slices"},
         {{"seq1f1b", "", 4, 6, 1, 0, 0, 5000}, "give 1 to 4096"},
         {{"seq1f1b", "", 64, 100'000, 1, 0, 0, 4096}, "200 million"},

@@ -32,7 +32,7 @@ std::size_t LikeKeys::of(Rank rank, std::span<const TimelineOp> ops, std::size_t
     const Op& op = ops[index].op;
     if (rank.index() >= ranks || !known(op)) return kNone;
     if (!beginsPair(ops, index)) return ofOp(rank, op.kind, op.chunk, op.sequence);
-    return known(ops[index + 1].op) ? ofPair(rank, op.chunk, ops[index + 1].op.chunk) : kNone;
+    return known(ops[index + 1].op) ? ofPair(rank, op, ops[index + 1].op) : kNone;
 }
 
 std::size_t LikeKeys::ofOp(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const {
@@ -41,9 +41,10 @@ std::size_t LikeKeys::ofOp(Rank rank, OpKind kind, Chunk chunk, std::int32_t seq
            static_cast<std::size_t>(sequence);
 }
 
-std::size_t LikeKeys::ofPair(Rank rank, Chunk first, Chunk second) const {
+std::size_t LikeKeys::ofPair(Rank rank, const Op& first, const Op& second) const {
     const auto chunks = static_cast<std::size_t>(vpp);
-    return ofKind() * kAlone + (rank.index() * chunks + first.index()) * chunks + second.index();
+    return ofKind() * kAlone + ofPairs() * pairKind(first.kind, second.kind) +
+           (rank.index() * chunks + first.chunk.index()) * chunks + second.chunk.index();
 }
 
 namespace {
@@ -200,8 +201,10 @@ void UsualTimes::findMedians(Lists& lists) {
     usual_.resize(by_.count());
     parallelGroups(usual_.size(), lists.size(), [&](std::size_t key) { usual_[key] = lists.median(key, key + 1); });
     parallelGroups(typical_.size(), lists.size(), [&](std::size_t kind) { // last, because it mixes groups
-        const std::size_t from = kind * by_.ofKind();
-        const std::size_t to = kind < LikeKeys::kAlone ? from + by_.ofKind() : by_.count();
+        const bool alone = kind < LikeKeys::kAlone;
+        const std::size_t from =
+            alone ? kind * by_.ofKind() : LikeKeys::kAlone * by_.ofKind() + (kind - LikeKeys::kAlone) * by_.ofPairs();
+        const std::size_t to = from + (alone ? by_.ofKind() : by_.ofPairs());
         typical_[kind] = std::min(lists.median(from, to), meanOf(lists, from, to));
     });
 }
@@ -226,7 +229,10 @@ UsualTimes::Times UsualTimes::of(const StepTimeline& step, Rank rank, std::size_
         const TimeNs real = realTime(step, ops, index, pair);
         return {real, real, false};
     }
-    return {typical_[pair ? LikeKeys::kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key], true};
+    const OpKind kind = ops[index].op.kind;
+    const std::size_t typical =
+        pair ? LikeKeys::kAlone + LikeKeys::pairKind(kind, ops[index + 1].op.kind) : static_cast<std::size_t>(kind);
+    return {typical_[typical], usual_[key], true};
 }
 
 UsualTimes::Times UsualTimes::of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const {
@@ -237,8 +243,10 @@ UsualTimes::Times UsualTimes::of(const StepTimeline& step, const StepGraph& grap
     if (optimizes(graph.kind[unit]) || (pair && optimizes(graph.ops().op(first + 1).kind)) || !graph.ops().allInRange())
         return of(step, rank, StepGraph::at(graph.op[unit]));
     if (pair) {
-        const Chunk second = graph.ops().op(first + 1).chunk;
-        return {typical_[LikeKeys::kAlone], usual_[by_.ofPair(rank, graph.chunk[unit], second)], true};
+        const Op& op = graph.ops().op(first);
+        const Op& second = graph.ops().op(first + 1);
+        return {typical_[LikeKeys::kAlone + LikeKeys::pairKind(op.kind, second.kind)],
+                usual_[by_.ofPair(rank, op, second)], true};
     }
     const std::int32_t sequence = by_.slices == 1 ? 0 : graph.ops().op(first).sequence;
     return {typical_[static_cast<std::size_t>(graph.kind[unit])],

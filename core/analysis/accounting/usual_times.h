@@ -13,26 +13,32 @@
 namespace bubblescope {
 
 /// Numbers groups of similar ops: those of one kind, rank, chunk and slice of the sequence, and overlapped pairs by
-/// rank and both chunks. Ordered by kind, so that all groups of one kind are adjacent; pairs come last.
+/// what overlaps the forward, by rank and both chunks. Ordered by kind, so that all groups of one kind are adjacent;
+/// pairs come last.
 struct LikeKeys {
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
     static constexpr std::size_t kAlone = 4; ///< kinds that run alone, except the optimizer
+    static constexpr std::size_t kPairs = 4; ///< kinds of pairs: of a forward with an op of each kind
 
     int vpp = 1;
     int slices = 1;
     std::size_t ranks = 0;
 
-    [[nodiscard]] std::size_t count() const {
-        return ofKind() * kAlone + ranks * static_cast<std::size_t>(vpp) * static_cast<std::size_t>(vpp);
-    }
+    [[nodiscard]] std::size_t count() const { return ofKind() * kAlone + ofPairs() * kPairs; }
     [[nodiscard]] std::size_t ofKind() const {
         return ranks * static_cast<std::size_t>(vpp) * static_cast<std::size_t>(slices);
+    }
+    [[nodiscard]] std::size_t ofPairs() const {
+        return ranks * static_cast<std::size_t>(vpp) * static_cast<std::size_t>(vpp);
+    }
+    [[nodiscard]] static std::size_t pairKind(OpKind first, OpKind second) {
+        return static_cast<std::size_t>(first == OpKind::Forward ? second : first);
     }
     /// The group of the op at `index` of a rank's list, or of the pair that begins there. None for optimizers, and for
     /// ops whose chunk or slice does not exist.
     [[nodiscard]] std::size_t of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
     [[nodiscard]] std::size_t ofOp(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const;
-    [[nodiscard]] std::size_t ofPair(Rank rank, Chunk first, Chunk second) const;
+    [[nodiscard]] std::size_t ofPair(Rank rank, const Op& first, const Op& second) const;
 
     friend bool operator==(const LikeKeys&, const LikeKeys&) = default;
 };
@@ -67,8 +73,8 @@ public:
                const StepSelection& selection);
 
     struct Times {
-        TimeNs typical{0};  ///< for this kind: the median over all stages, at most their mean, which a split of the
-                            ///< model into equal stages would reach
+        TimeNs typical{0}; ///< for this kind of op or pair: the median over all stages, at most their mean, which a
+                           ///< split of the model into equal stages would reach
         TimeNs usual{0};    ///< for this kind on this stage (and slice of the sequence)
         bool known = false; ///< the times follow from the order of the rank's ops alone
     };
@@ -87,8 +93,8 @@ private:
     [[nodiscard]] TimeNs meanOf(const Lists& lists, std::size_t from, std::size_t to) const;
 
     LikeKeys by_;
-    std::vector<TimeNs> usual_;       ///< per group
-    std::array<TimeNs, 5> typical_{}; ///< per kind; the last is for pairs
+    std::vector<TimeNs> usual_;                                         ///< per group
+    std::array<TimeNs, LikeKeys::kAlone + LikeKeys::kPairs> typical_{}; ///< per kind, then per kind of pair
 };
 
 /// The usual times of a step's units, never negative.

@@ -38,10 +38,14 @@ struct FamilyTheory {
 // The entries. Each is defined next to its forms.
 [[nodiscard]] FamilyTheory fThenBTheory();
 [[nodiscard]] FamilyTheory loopedBfsTheory();
+[[nodiscard]] FamilyTheory circularTheory();
 [[nodiscard]] FamilyTheory interleavedFThenBTheory();
 [[nodiscard]] FamilyTheory oneFOneBTheory();
 [[nodiscard]] FamilyTheory eager1F1BTheory();
 [[nodiscard]] FamilyTheory seq1F1BTheory();
+[[nodiscard]] FamilyTheory seqPipeTheory();
+[[nodiscard]] FamilyTheory seqVppTheory();
+[[nodiscard]] FamilyTheory seqSmartVppTheory();
 [[nodiscard]] FamilyTheory vppBalancedMemoryTheory();
 [[nodiscard]] FamilyTheory interleaved1F1BTheory();
 [[nodiscard]] FamilyTheory oneFOneBOverlapTheory();

@@ -15,15 +15,18 @@
 // With m ≥ p nothing is lost, and the bubble is that of F-then-B in chunk times, (p−1)(t_f+t_b). With m < p each of the
 // v−1 wraps loses (p−m)·t_f going forward and (p−m)·t_b going back. Latency lengthens the loop as it lengthens filling
 // and draining (latency.h). Descending backwards only rename micro-batches: each stage still gets one gradient every
-// t_b. Interleaved F-then-B is the same order within narrower limits; as m ≥ p, nothing is lost there.
+// t_b. Circular is such an order. Interleaved F-then-B is the same order within narrower limits; as m ≥ p, nothing is
+// lost there.
 
 #include "core/theory/forms/family_theory.h"
 
+#include "core/families/families.h"
 #include "core/theory/forms/form_builder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -78,6 +81,30 @@ std::vector<QuotedForm> loopedBfsQuotes(const Schedule& schedule, const CostMode
     return {overIdealQuote(schedule, costs, schedule.vpp)};
 }
 
+Result<ClosedForm> circularForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(checkCircular(schedule.pp, schedule.microbatches));
+    return breadthFirstForm(schedule, costs,
+                            "m divisible by p, every v, every t_f, t_b and c (of one chunk); equal stages");
+}
+
+/// MaxText's fraction, and its option that hides a transfer behind the sender's next op.
+std::vector<QuotedForm> circularQuotes(const Schedule& schedule, const CostModel& costs) {
+    const std::int64_t p = schedule.pp;
+    const std::int64_t units = std::int64_t{schedule.microbatches} * schedule.vpp;
+    const OpTimes& t = costs.times;
+    const bool late = costs.comm == t.forward && costs.comm == t.backward && schedule.microbatches >= 2 * p;
+    return {
+        ratioQuote(Quantity::BubbleRate,
+                   {"circular pipeline", "MaxText documentation", "(p−1)/(repeats·m+p−1)",
+                    "Its repeats are the chunks per rank, v. It holds if transfers are free."},
+                   static_cast<double>(p - 1) / static_cast<double>(units + p - 1), p == 1 || freeTransfers(costs)),
+        timeQuote(Quantity::Makespan,
+                  {"delayed activation forwarding", "MaxText, layers/pipeline.py", "(repeats·m + 2·(p−1))·(t_f+t_b)",
+                   "With pipeline_delay_activation_forwarding, an output reaches the next rank one op late, so the "
+                   "bubble doubles. Here that is a latency of one op, c = t_f = t_b, and it needs m ≥ 2p."},
+                  (units + 2 * (p - 1)) * (t.forward + t.backward), p == 1 || late)};
+}
+
 Result<ClosedForm> interleavedFThenBForm(const Schedule& schedule, const CostModel& costs) {
     return breadthFirstForm(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
 }
@@ -120,6 +147,14 @@ FamilyTheory loopedBfsTheory() {
             .peak_form = loopedBfsPeaks,
             .general_form = loopedBfsForm,
             .quoted_forms = loopedBfsQuotes};
+}
+
+FamilyTheory circularTheory() {
+    return {.family = "circular",
+            .closed_form = circularForm,
+            .peak_form = loopedBfsPeaks,
+            .general_form = circularForm,
+            .quoted_forms = circularQuotes};
 }
 
 FamilyTheory interleavedFThenBTheory() {

@@ -26,11 +26,6 @@
 // latency c a turn from forward to backward has two micro-batches of work for each border instead of one. It costs
 // nothing while 2·c ≤ t_f+t_b, and beyond that 2·c − (t_f+t_b) for each border passed (latency.h).
 //
-// Seq1F1B (Sun et al. 2024), with t_f and t_b the times of one slice. All ranks run the same list of units and differ
-// in warm-up by one per rank, as in 1F1B, and the last rank goes from its k−1 warm-up forwards to its steady part
-// without waiting. The argument of 1F1B therefore holds with m·k units, and the bubble is (p−1)(t_f+t_b) in times of a
-// slice, a k-th of what 1F1B loses.
-//
 // VPP in balanced memory, with t_f and t_b of one chunk. The v−1 chunks of warm-up run without a gap, since m ≥ p
 // micro-batches keep a rank busy until the first one returns. The rest is 1F1B on the last chunk, with its
 // positions; the cool-down mirrors the warm-up. Latency makes the wraps between chunks wait where m micro-batches are
@@ -148,23 +143,6 @@ PeakForm eager1F1BPeaks(const Schedule& schedule) {
                     [&](int s) { return std::min(schedule.microbatches, 2 * (schedule.pp - s) - 1); });
 }
 
-Result<ClosedForm> seq1F1BForm(const Schedule& schedule, const CostModel& costs) {
-    return FormBuilder(schedule, costs,
-                       "every m, every number of slices, every t_f and t_b (of one slice); equal slices and stages, "
-                       "transfers free")
-        .addFillAndDrain()
-        .finish("(p−1)·(t_f+t_b)", "(m·k+p−1)·(t_f+t_b), k slices per micro-batch");
-}
-
-PeakForm seq1F1BPeaks(const Schedule& schedule) {
-    int slices = 1;
-    for (const Op& op : schedule.ranks.front())
-        slices = std::max(slices, op.sequence + 1);
-    const int units = schedule.microbatches * slices;
-    return peakForm(schedule, "min(m·k, p−s−1+k) slices", "every m and k",
-                    [=, p = schedule.pp](int s) { return std::min(units, p - s - 1 + slices); });
-}
-
 Result<ClosedForm> vppBalancedMemoryForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
     FormBuilder form(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
@@ -197,10 +175,6 @@ FamilyTheory eager1F1BTheory() {
             .closed_form = eager1F1BForm,
             .peak_form = eager1F1BPeaks,
             .general_form = eager1F1BForm};
-}
-
-FamilyTheory seq1F1BTheory() {
-    return {.family = "seq1f1b", .closed_form = seq1F1BForm, .peak_form = seq1F1BPeaks};
 }
 
 FamilyTheory vppBalancedMemoryTheory() {
