@@ -81,15 +81,14 @@ endif()
 # bubblescope_for_old_libc(<name>): links a program or library with glibc's functions in the versions of 2.28, and with
 # the C++ runtime in it.
 function(bubblescope_for_old_libc name)
-  if(BUBBLESCOPE_SANITIZE) # which replace some of the same functions
-    return()
-  endif()
   set(sources ${PROJECT_SOURCE_DIR}/cmake/old_libc.cpp)
   get_target_property(type ${name} TYPE)
   if(type STREQUAL "EXECUTABLE")
     list(APPEND sources ${PROJECT_SOURCE_DIR}/cmake/old_start.cpp)
   endif()
-  target_sources(${name} PRIVATE ${sources})
+  if(NOT BUBBLESCOPE_SANITIZE) # sanitizers replace some of the same functions
+    target_sources(${name} PRIVATE ${sources})
+  endif()
   # Before other headers, which declare some of the functions as visible.
   set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
