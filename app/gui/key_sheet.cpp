@@ -146,6 +146,7 @@ void KeySheet::fill() {
             text->setTextFormat(Qt::PlainText);
             text->setWordWrap(true);
             text->setBuddy(keys);
+            keys->setAlignment(Qt::AlignRight); // of several lines
             grid->addWidget(keys, line, 0, Qt::AlignRight | Qt::AlignTop);
             grid->addWidget(text, line++, 1, Qt::AlignTop);
         }

@@ -184,7 +184,7 @@ QString causeText(const RunComparison& result) {
                              : ComparisonText::tr("Replica %1, rank %2").arg(slow->replica).arg(slow->rank);
     const QString what = slow->factor > 1 ? ComparisonText::tr("%1 became %2 × slower in every op").arg(rank, factor)
                                           : ComparisonText::tr("%1 became %2 × faster in every op").arg(rank, factor);
-    if (!slow->alone || !result.step_changed) return what + QLatin1Char('.');
+    if (!slow->alone || !result.step_changed) return ComparisonText::tr("%1.").arg(what);
     return ComparisonText::tr("%1; this alone explains %2 per step.").arg(what, timeDelta(result.step.shift));
 }
 

@@ -69,7 +69,7 @@ QString catchText(const Suggestion& suggestion, const HeldMemory& present, int c
 AdviceTable::AdviceTable(QWidget* parent) : QTableWidget(0, ColumnCount, parent) {
     setObjectName(QStringLiteral("whatIfAdvices"));
     setAccessibleName(tr("What would help most"));
-    setHorizontalHeaderLabels({tr("Change"), tr("Step"), tr("Gain"), tr("Drawback")});
+    setHorizontalHeaderLabels({tr("Step"), tr("Gain"), tr("Change"), tr("Drawback")});
     setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*this);
     horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -87,10 +87,10 @@ void AdviceTable::show(const Advice& advice, int chunks) {
         const Prediction& prediction = suggestion.prediction;
         const bool recommended = &suggestion == &advice.suggestions[advice.recommended];
         const QString options = optionText(suggestion);
-        const QStringList texts{changeText(suggestion), shortTime(prediction.predicted()),
+        const QStringList texts{shortTime(prediction.predicted()),
                                 tr("%1 ± %2").arg(percentDelta(prediction.relativeChange()),
                                                   percent(fractionOf(prediction.bar.time, prediction.step))),
-                                catchText(suggestion, advice.present, chunks)};
+                                changeText(suggestion), catchText(suggestion, advice.present, chunks)};
         for (int column = 0; column < ColumnCount; ++column) {
             auto* item = new QTableWidgetItem(texts[column]);
             item->setToolTip(recommended ? tr("%1\nRecommended: %2").arg(options, translated(advice.why)) : options);
@@ -101,7 +101,7 @@ void AdviceTable::show(const Advice& advice, int chunks) {
             setItem(row, column, item);
         }
         item(row, ChangeColumn)->setData(kChangeRole, options);
-        if (recommended) setCurrentCell(row, ChangeColumn);
+        if (recommended) setCurrentCell(row, StepColumn);
     }
 }
 

@@ -13,7 +13,8 @@ class AdviceTable : public QTableWidget {
 public:
     explicit AdviceTable(QWidget* parent = nullptr);
 
-    enum Column { ChangeColumn, StepColumn, GainColumn, CatchColumn, ColumnCount };
+    /// The numbers come first, so that they stay in view in a narrow panel.
+    enum Column { StepColumn, GainColumn, ChangeColumn, CatchColumn, ColumnCount };
 
     /// `chunks` is the run's number of chunks per rank. The recommended change is bold.
     void show(const Advice& advice, int chunks);

@@ -298,7 +298,7 @@ QString ComparePanel::headline() const {
     const QString judged = !result.tested        ? tr("too few steps to test")
                            : result.step_changed ? tr("significant")
                                                  : tr("no significant change");
-    return QStringLiteral("%1 %2, %3.").arg(whatChanged(*comparison_), times, judged);
+    return tr("%1 %2, %3.").arg(whatChanged(*comparison_), times, judged);
 }
 
 QString ComparePanel::notes() const {

@@ -88,12 +88,11 @@ StacksPanel::Table StacksPanel::makeTable(const char* name, const QString& title
     styleTable(*table.view);
     table.view->setSortingEnabled(true);
     table.view->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // by total, descending
-    // Names stay readable in a narrow panel: numbers are scrolled to.
-    constexpr int kNameDigits = 26;
+    constexpr int kNameDigits = 14;
     table.view->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table.view->horizontalHeader()->setSectionResizeMode(RangeTableModel::NameColumn, QHeaderView::Interactive);
-    table.view->setColumnWidth(RangeTableModel::NameColumn,
-                               kNameDigits * fontMetrics().horizontalAdvance(QLatin1Char('0')));
+    fillWithColumn(*table.view, RangeTableModel::NameColumn,
+                   kNameDigits * fontMetrics().horizontalAdvance(QLatin1Char('0')));
     table.view->setTextElideMode(Qt::ElideMiddle);
     for (const int column : {RangeTableModel::MeanColumn, RangeTableModel::LongestColumn})
         table.view->hideColumn(column);

@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 #include <QWidget>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -149,6 +150,41 @@ QString colourKey(const std::vector<std::pair<QColor, QString>>& entries) {
         texts << QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2")
                      .arg(colour.name(), name.toHtmlEscaped().replace(QLatin1Char(' '), QLatin1String("&nbsp;")));
     return texts.join(QStringLiteral(" &nbsp; "));
+}
+
+namespace {
+
+class FillingColumn : public QObject {
+public:
+    FillingColumn(QTableView& table, int column, int least)
+        : QObject(&table), table_(table), column_(column), least_(least) {
+        table.viewport()->installEventFilter(this);
+        connect(table.horizontalHeader(), &QHeaderView::sectionResized, this, [this](int section) {
+            if (section != column_) fit();
+        });
+    }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        if (event->type() == QEvent::Resize) fit();
+        return QObject::eventFilter(watched, event);
+    }
+
+private:
+    void fit() {
+        const int others = table_.horizontalHeader()->length() - table_.columnWidth(column_);
+        table_.setColumnWidth(column_, std::max(least_, table_.viewport()->width() - others));
+    }
+
+    QTableView& table_;
+    int column_;
+    int least_;
+};
+
+} // namespace
+
+void fillWithColumn(QTableView& table, int column, int least) {
+    new FillingColumn(table, column, least);
 }
 
 void styleTable(QTableView& table) {

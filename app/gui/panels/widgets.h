@@ -93,6 +93,10 @@ private:
 /// A legend of colours as rich text for a label.
 [[nodiscard]] QString colourKey(const std::vector<std::pair<QColor, QString>>& entries);
 
+/// Lets a column fill the space that the others leave, but never less than `least` pixels: in a narrow table the other
+/// columns are scrolled to.
+void fillWithColumn(QTableView& table, int column, int least);
+
 /// Applies the common style of tables: large cells, no grid, whole rows selected.
 void styleTable(QTableView& table);
 
