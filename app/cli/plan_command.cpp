@@ -101,9 +101,12 @@ void addClusterOptions(Command command, ClusterRequest& request) {
         .rare();
     command
         .addOption("--ep-overlap", request.expert_overlap,
-                   "Share of expert-parallel communication that overlaps other work (0)")
+                   "Share of computation behind which the exchange of tokens with experts can hide (0)")
         .typeName("PERCENT")
         .range(0.0, 100.0)
+        .rare();
+    command
+        .addFlag("--deepep", request.sends_once, "Send a token once to each host with experts for it, as DeepEP does")
         .rare();
     command.addFlag("--fp8", request.fp8, "Compute the layers' matrix products in 8-bit floating point");
 }

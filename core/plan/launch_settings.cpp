@@ -65,7 +65,8 @@ void addSharding(Settings& settings, const Layout& layout) {
                  layout.zero == Zero::Weights ? "optim_grads_params" : "optim_grads");
 }
 
-void addExperts(Settings& settings, const Layout& layout, const TransformerShape& shape) {
+void addExperts(Settings& settings, const Layout& layout, const Problem& problem) {
+    const TransformerShape& shape = problem.shape;
     const Experts& experts = shape.experts;
     if (experts.count == 0) return;
     settings.add("--num-experts", experts.count);
@@ -75,7 +76,8 @@ void addExperts(Settings& settings, const Layout& layout, const TransformerShape
     settings.addIf(experts.dense_layers > 0, "--moe-layer-freq",
                    fmt::format("([0]*{}+[1]*{})", experts.dense_layers, shape.layers - experts.dense_layers));
     settings.add("--moe-grouped-gemm");
-    settings.add("--moe-token-dispatcher-type", "alltoall");
+    settings.add("--moe-token-dispatcher-type", problem.cluster.sends_once ? "flex" : "alltoall");
+    settings.addIf(problem.cluster.sends_once, "--moe-flex-dispatcher-backend", "deepep");
     settings.add("--expert-model-parallel-size", layout.ep);
     settings.add("--expert-tensor-parallel-size", 1);
 }
@@ -88,7 +90,7 @@ LaunchSettings megatron(const Layout& layout, const Problem& problem) {
     settings.add("--tensor-model-parallel-size", layout.tp);
     if (layout.tp > 1) settings.add("--sequence-parallel");
     settings.addIf(layout.cp > 1, "--context-parallel-size", layout.cp);
-    addExperts(settings, layout, problem.shape);
+    addExperts(settings, layout, problem);
     settings.add("--pipeline-model-parallel-size", layout.pp);
     if (even(layout)) {
         settings.addIf(layout.vpp > 1, "--num-virtual-stages-per-pipeline-rank", layout.vpp);

@@ -1,6 +1,7 @@
 #include "core/plan/machine.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bubblescope::plan {
 namespace {
@@ -24,6 +25,20 @@ Links links(const Cluster& cluster, int ranks, int stride) {
 }
 
 } // namespace
+
+double Links::exchange(double bytes, double k, bool once) const {
+    if (ranks == 1) return 0;
+    const double on_host = beside;
+    const double hosts = ranks / on_host;
+    double remote = (hosts - 1) / hosts;
+    double local = (on_host - 1) / ranks;
+    if (once) {
+        const double needed = 1 - std::pow(1 - 1 / hosts, k); // probability that a host has one of the k experts
+        remote = (hosts - 1) * needed / k;
+        local = (on_host - 1) / on_host;
+    }
+    return 2 * latency + bytes * std::max(local / inside_rate, remote / own_rate);
+}
 
 Links tensorLinks(const Cluster& cluster, const Layout& layout) {
     return links(cluster, layout.tp, 1);

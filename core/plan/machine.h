@@ -4,7 +4,6 @@
 #include "core/cost/memory_estimate.h"
 #include "core/plan/layout.h"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace bubblescope::plan {
@@ -27,7 +26,8 @@ struct Cluster {
     double link_latency = 8e-6;    ///< additional seconds per step of a collective
     double network_latency = 15e-6;
     double tensor_overlap = 0; ///< share of the tensor-parallel communication that overlaps with matrix products
-    double expert_overlap = 0; ///< share of the expert-parallel communication that overlaps with other work
+    double expert_overlap = 0; ///< share of an op's other work behind which the exchange of tokens can hide
+    bool sends_once = false;   ///< a token is sent once to each host with experts for it, as DeepEP does
 
     [[nodiscard]] double flops() const {
         return precision == Precision::Fp8 && device.flops_fp8 > 0 ? device.flops_fp8 : device.flops;
@@ -51,14 +51,10 @@ struct Links {
         if (ranks == 1) return 0;
         return (ranks - 1) * (latency / ranks + bytes / ranks / rate) + latency;
     }
-    /// Seconds of an all-to-all in which each rank has `bytes`, equally for every rank. Messages within a host and
-    /// between hosts are sent at the same time.
-    [[nodiscard]] double exchange(double bytes) const {
-        if (ranks == 1) return 0;
-        const double inside = bytes * (beside - 1) / ranks / inside_rate;
-        const double outside = bytes * (ranks - beside) / ranks / own_rate;
-        return 2 * latency + std::max(inside, outside);
-    }
+    /// Seconds of an all-to-all in which each rank sends `bytes`: its tokens to k experts each, which are spread evenly
+    /// over the ranks. Messages within a host and between hosts are sent at the same time. `once`: a token is sent once
+    /// to each host that needs it and copied there, as DeepEP does.
+    [[nodiscard]] double exchange(double bytes, double k, bool once) const;
     /// Seconds that a message takes.
     [[nodiscard]] double send(double bytes) const { return latency + bytes / rate; }
 };

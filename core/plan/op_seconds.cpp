@@ -105,10 +105,11 @@ double ModelSeconds::exposedTensor(int collectives) const {
     return collectives * tensor_.gather(kElement * tokens_ * h_) * (1 - cluster_.tensor_overlap);
 }
 
-/// Tokens that are sent to their experts, and the results that come back.
-double ModelSeconds::exposedExchange() const {
-    const double sent = kElement * tokens_ / t_ * real(shape_.experts.top_k) * h_;
-    return 2 * experts_.exchange(sent) * (1 - cluster_.expert_overlap);
+/// Tokens that are sent to their experts, and the results that come back, as far as `behind` does not hide them.
+double ModelSeconds::exposedExchange(double behind) const {
+    const double k = real(shape_.experts.top_k);
+    const double sent = kElement * tokens_ / t_ * k * h_;
+    return std::max(0.0, 2 * experts_.exchange(sent, k, cluster_.sends_once) - cluster_.expert_overlap * behind);
 }
 
 /// Keys and values of all context-parallel ranks, passed around a ring.
@@ -186,12 +187,12 @@ OpSeconds ModelSeconds::layer(bool experts) const {
     made.forward.compute = products.all + scores.forward + other;
     made.forward.tensor = exposedTensor(collectives);
     made.forward.context = std::max(0.0, ringRound() - scores.forward);
-    made.forward.experts = experts ? exposedExchange() : 0;
+    made.forward.experts = experts ? exposedExchange(made.forward.compute) : 0;
     made.input_grad.compute = products.all + scores.backward + 1.5 * other;
     made.input_grad.tensor = exposedTensor(collectives);
     made.input_grad.context = std::max(0.0, 2 * ringRound() - scores.backward);
-    made.input_grad.experts = made.forward.experts;
     made.weight_grad.compute = products.all;
+    made.input_grad.experts = experts ? exposedExchange(made.input_grad.compute + products.all) : 0;
     made.input_grad.recompute = repeated(made.forward, products, other, collectives);
     return made;
 }

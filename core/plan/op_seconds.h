@@ -77,7 +77,7 @@ private:
     };
     [[nodiscard]] Attention attention() const;
     [[nodiscard]] double exposedTensor(int collectives) const;
-    [[nodiscard]] double exposedExchange() const;
+    [[nodiscard]] double exposedExchange(double behind) const;
     [[nodiscard]] double ringRound() const;
     /// Seconds of some of a layer's matrix products.
     struct Products {

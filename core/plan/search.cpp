@@ -152,7 +152,11 @@ private:
         const ModelSeconds model(shape_, layout, judge_.problem().cluster);
         const double head = model.head().all().all() / model.meanLayer().all().all();
         const int nearest = static_cast<int>(std::lround(head));
-        for (const Margin margin : {Margin{1, 1}, Margin{0, nearest}, Margin{1, nearest}})
+        std::vector<Margin> more{{1, 1}, {0, nearest}, {1, nearest}};
+        // Chunks need an even split: up to three layers can be missing at the ends.
+        const auto missing = static_cast<int>((layout.stages() - shape_.layers % layout.stages()) % layout.stages());
+        if (layout.vpp > 1 && missing <= 3) more.insert(more.end(), {{0, missing}, {1, std::max(0, missing - 1)}});
+        for (const Margin margin : more)
             if (std::ranges::find(margins, margin) == margins.end()) margins.push_back(margin);
         return margins;
     }

@@ -28,6 +28,7 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
     if (network) own.network = static_cast<double>(*network);
     if (reserved) made.reserved = *reserved;
     if (tensor_overlap) made.tensor_overlap = *tensor_overlap / 100;
+    made.sends_once = sends_once;
     if (attention_share) made.attention_share = *attention_share / 100;
     if (expert_overlap) made.expert_overlap = *expert_overlap / 100;
     if (devices < 1) return usageError("the number of devices is missing");
@@ -47,7 +48,7 @@ Result<plan::Problem> PlanRequest::problem() const {
     BUBBLESCOPE_ASSIGN(made.shape, model.shape());
     BUBBLESCOPE_ASSIGN(made.cluster, cluster.cluster());
     if (global_batch < 1) return usageError("the global batch, in sequences, is missing");
-    if (made.shape.experts.count == 0 && (!space.ep.empty() || cluster.expert_overlap))
+    if (made.shape.experts.count == 0 && (!space.ep.empty() || cluster.expert_overlap || cluster.sends_once))
         return usageError("expert parallelism was requested for a model without experts",
                           "leave it out, or choose a model that has them");
     made.global_batch = global_batch;

@@ -27,6 +27,7 @@ struct ClusterRequest {
     std::optional<double> expert_overlap;  ///< per cent
     std::optional<double> attention_share; ///< per cent
     bool fp8 = false;
+    bool sends_once = false; ///< tokens to experts
 
     /// Errors: Usage.
     [[nodiscard]] Result<plan::Cluster> cluster() const;

@@ -30,6 +30,7 @@ struct Published {
     double attention_share = Cluster().attention_share;
     double tensor_overlap = 0;
     double expert_overlap = 0;
+    bool sends_once = false;
 };
 
 TransformerShape model(const std::string& name) {
@@ -168,7 +169,8 @@ std::vector<Published> megatronCore() {
 }
 
 /// Megatron-Bridge, docs/performance-summary.md and -archive.md: tokens are spread evenly over the experts and none is
-/// dropped. `overlap` where the recipe (src/megatron/bridge/perf_recipes) hides the exchange of tokens.
+/// dropped. The recipes (src/megatron/bridge/perf_recipes) state how they are exchanged: by HybridEP, which sends a
+/// token once to each host, or in all-to-alls that other micro-batches hide.
 std::vector<Published> megatronExperts() {
     const auto row = [](const std::string& name, const std::string& preset, int devices, int batch, int tp, int pp,
                         int v, int ep, double rate, double overlap = 0) {
@@ -185,6 +187,7 @@ std::vector<Published> megatronExperts() {
         row("Qwen3 235B-A22B, TP 2, PP 8, v 4, EP 32", "qwen3-235b-a22b", 256, 8192, 2, 8, 4, 32, 1712, 1),
         row("DeepSeek-V3, TP 2, PP 8, v 4, EP 64", "deepseek-v3", 1024, 8192, 2, 8, 4, 64, 1297),
     };
+    rows[0].sends_once = rows[3].sends_once = true;
     return rows;
 }
 
@@ -222,6 +225,7 @@ Predicted predict(const Published& run) {
     problem.cluster.attention_share = run.attention_share;
     problem.cluster.tensor_overlap = run.tensor_overlap;
     problem.cluster.expert_overlap = run.expert_overlap;
+    problem.cluster.sends_once = run.sends_once;
     problem.global_batch = run.batch;
     const auto found = search(Judge(problem), run.space, {});
     if (!found.ok()) {
