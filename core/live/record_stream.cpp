@@ -1,11 +1,9 @@
 #include "core/live/record_stream.h"
 
-#include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/recognise/native_args.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -14,11 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxOwners = std::size_t{1} << 16;
 constexpr std::size_t kOwner = 64; ///< bytes
-
-/// A step number from a record, clamped to the range of int.
-int stepNumber(std::int64_t step) {
-    return static_cast<int>(std::clamp<std::int64_t>(step, -1, std::numeric_limits<int>::max()));
-}
 
 } // namespace
 
@@ -79,9 +72,7 @@ void RecordStream::takeRun(const RecordOwner& owner, const perfetto::StreamEvent
     if (event.name == trace_names::kLostEvent) return sink_.onLost(owner, number("records"));
     if (event.name == trace_names::kEndEvent) return sink_.onEnd(owner, {number("records"), number("dropped")});
     if (event.name != trace_names::kRunEvent) return sink_.onOther();
-    const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
-    sink_.onRun(owner, {nativeRunInfo(event), words("host"), words("clock"), number("pid"), words("pids"),
-                        stepNumber(number("segment")), words("device")});
+    sink_.onRun(owner, nativeRunStatement(event));
 }
 
 void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
@@ -89,8 +80,8 @@ void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
     if (event.name == perfetto::kCaptureStands)
         return sink_.onCaptureStands(event.text("in").value_or(""), TimeNs{event.integer("for_ns").value_or(0)});
     if (event.name == perfetto::kCaptureStates) {
-        const auto rank = parseNumber<int>(event.text("rank").value_or(""));
-        return rank && *rank >= 0 ? sink_.onCaptureRank(*rank) : sink_.onOther();
+        const auto rank = perfetto::statedRank(event.text("rank").value_or(""));
+        return rank ? sink_.onCaptureRank(*rank) : sink_.onOther();
     }
     if (event.name == perfetto::kCaptureTotals) {
         std::int64_t lost = 0;
@@ -111,8 +102,8 @@ void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
     statement.writer.pid = event.integer("pid").value_or(0);
     statement.writer.pids = words("pids");
     statement.program = words("program");
-    if (const auto rank = event.integer("rank")) statement.rank = stepNumber(*rank);
-    statement.part = stepNumber(event.integer("part").value_or(0));
+    if (const auto rank = event.integer("rank")) statement.rank = statedNumber(*rank);
+    statement.part = statedNumber(event.integer("part").value_or(0));
     sink_.onCaptured(statement);
 }
 
@@ -120,7 +111,7 @@ void RecordStream::takeCheck(const RecordOwner& owner, const perfetto::StreamEve
     const auto outcome = parseCheckOutcome(event.text("outcome").value_or(""));
     if (!outcome) return sink_.onOther();
     SeenCheck check;
-    check.step = stepNumber(event.integer("step").value_or(0));
+    check.step = statedNumber(event.integer("step").value_or(0));
     check.outcome = *outcome;
     check.verdict = parseVerdict(event.text("verdict").value_or("")).value_or(Verdict::Open);
     check.name = event.name;
@@ -140,7 +131,7 @@ void RecordStream::takePing(const perfetto::StreamEvent& event) {
     const auto replier = event.integer("replier");
     if (!asker || !replier) return sink_.onOther();
     sink_.onPing(
-        {stepNumber(*asker), stepNumber(*replier), time("t0_ns"), time("t1_ns"), time("t2_ns"), time("t3_ns")});
+        {statedNumber(*asker), statedNumber(*replier), time("t0_ns"), time("t1_ns"), time("t2_ns"), time("t3_ns")});
 }
 
 } // namespace bubblescope::live

@@ -16,17 +16,6 @@
 
 namespace bubblescope::live {
 
-/// The statement at the beginning of a rank's file.
-struct RunStatement {
-    RunInfo info;
-    std::string host;
-    std::string clock; ///< equal names mean equal clocks
-    std::int64_t pid = 0;
-    std::string pids;        ///< the PID namespace of `pid`
-    int segment = 0;         ///< above 0 if it continues a full file
-    std::string device = {}; ///< identifies the hardware; may be empty
-};
-
 /// The statement at the beginning of a recorded job's trace.
 struct CaptureStatement {
     RunStatement writer; ///< without the run, which is unknown

@@ -5,7 +5,9 @@
 #include "core/timeline/checks.h"
 #include "core/timeline/trace_names.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +55,31 @@ template <class Args>
     info.faults = words("faults");
     info.pace_tolerance = TimeNs{args.integer("pace_tolerance_ns").value_or(0)};
     return info;
+}
+
+/// A step or part number from a record, clamped to the range of int.
+[[nodiscard]] inline int statedNumber(std::int64_t number) {
+    return static_cast<int>(std::clamp<std::int64_t>(number, -1, std::numeric_limits<int>::max()));
+}
+
+/// The statement at the beginning of a rank's file.
+struct RunStatement {
+    RunInfo info;
+    std::string host;
+    std::string clock; ///< equal names mean equal clocks
+    std::int64_t pid = 0;
+    std::string pids;        ///< the PID namespace of `pid`
+    int segment = 0;         ///< above 0 if it continues a full file
+    std::string device = {}; ///< identifies the hardware; may be empty
+};
+
+template <class Args>
+[[nodiscard]] RunStatement nativeRunStatement(const Args& args) {
+    const auto number = [&](std::string_view name) { return args.integer(name).value_or(0); };
+    const auto words = [&](std::string_view name) { return std::string(args.text(name).value_or("")); };
+    return {nativeRunInfo(args), words("host"), words("clock"),
+            number("pid"),       words("pids"), statedNumber(number("segment")),
+            words("device")};
 }
 
 /// Without owner and replica. Nothing if a required field is missing.

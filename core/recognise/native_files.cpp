@@ -112,10 +112,8 @@ std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::spa
 }
 
 /// Identified by its host, its PID and its PID namespace.
-std::string processOf(const TraceArgs& args) {
-    const auto pid = args.integer("pid");
-    if (!pid) return {};
-    return fmt::format("{} {} {}", args.text("host").value_or(""), args.text("pids").value_or(""), *pid);
+std::string processOf(const RunStatement& stated) {
+    return stated.pid == 0 ? std::string() : fmt::format("{} {} {}", stated.host, stated.pids, stated.pid);
 }
 
 /// A rank of one run is in one file, or in the segments that one process wrote.
@@ -290,7 +288,8 @@ Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
         NativeMarks& file = files[trace.tracks()[instant.track].file];
         const TraceArgs args(trace, instant.args);
         if (trace.text(instant.name) == trace_names::kRunEvent) {
-            file.statements.push_back({instant.time, nativeRunInfo(args), processOf(args)});
+            const RunStatement stated = nativeRunStatement(args);
+            file.statements.push_back({instant.time, stated.info, processOf(stated)});
         } else if (trace.text(instant.name) == trace_names::kEndEvent) {
             file.has_end = true;
             file.failure = args.text(trace_names::kFailure).value_or("");
@@ -458,7 +457,8 @@ private:
     void addDevice(const Track& track, ArgSetId args) {
         const auto place = recordOwner(trace_, track);
         if (!place || !usable(track, place)) return;
-        CheckedDevice device{trace_.textArg(args, "host").value_or(""), trace_.textArg(args, "device").value_or("")};
+        const RunStatement stated = nativeRunStatement(TraceArgs(trace_, args));
+        CheckedDevice device{stated.host, stated.device};
         if (device.host.empty() && device.device.empty()) return;
         files_[track.file].devices.emplace_back(CheckPlace{static_cast<int>(place->replica),
                                                            Rank{static_cast<std::int32_t>(place->rank)},

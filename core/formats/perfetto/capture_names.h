@@ -1,8 +1,11 @@
 #pragma once
 
+#include "core/base/text.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -32,6 +35,11 @@ inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 /// Its checks in bubbles follow timeline/trace_names.h, with the args rank, replica and tensor_rank in the pipeline,
 /// and count layers in their stage.
 inline constexpr std::string_view kCaptureStates = "capture states";
+/// A valid rank among these values.
+[[nodiscard]] inline std::optional<std::int32_t> statedRank(std::string_view text) {
+    const auto rank = parseNumber<std::int32_t>(text);
+    return rank && *rank >= 0 ? rank : std::nullopt;
+}
 /// Written if a process whose framework reports its ops has recorded nothing for a few seconds: arg "in" is the
 /// innermost open range, or empty; arg "for_ns" is that time.
 inline constexpr std::string_view kCaptureStands = "capture stands";

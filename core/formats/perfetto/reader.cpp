@@ -446,8 +446,7 @@ void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
     std::optional<std::int32_t>& rank = builder_.file(builder_.currentFile()).rank;
     for (const StoredArg& arg : args) {
         if (rank || arg.type != StoredArg::Type::Text || builder_.text(arg.name) != "rank") continue;
-        const auto stated = parseNumber<std::int32_t>(builder_.text(static_cast<StringId>(arg.number)));
-        if (stated && *stated >= 0) rank = stated;
+        rank = statedRank(builder_.text(static_cast<StringId>(arg.number)));
     }
 }
 
