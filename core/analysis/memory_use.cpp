@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -55,6 +56,7 @@ Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepS
     MemoryUse use;
     BUBBLESCOPE_ASSIGN(const std::vector<MemoryCurve> curves, extract(run, kMemoryCurves));
     if (std::ranges::none_of(curves, [](const MemoryCurve& curve) { return !curve.points.empty(); })) return use;
+    std::ranges::transform(curves, std::back_inserter(use.peaks), &MemoryCurve::peak);
     BUBBLESCOPE_ASSIGN(const ClockOfRank clock_of, clocksOfRanks(run, clocks));
     std::map<std::uint32_t, int> ranks_of_file = ranksPerFile(clock_of);
     const std::vector<int> held = peakActivations(run.schedule);

@@ -31,6 +31,7 @@ struct MemoryUse {
     /// By least squares; none if fewer than three ranks, or all, hold the same number of forwards, or if memory does
     /// not grow with them.
     std::optional<MemoryLine> line;
+    std::vector<std::optional<double>> peaks; ///< bytes, by file of the run; empty if no file has a memory counter
 };
 
 /// The memory use of a run on these clocks. Empty if the trace has no memory counters, or is not loaded. Errors: as

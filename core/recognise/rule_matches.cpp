@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -294,6 +296,22 @@ RanksOf numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFi
     return names_state || owners.size() == 1 ? RanksOf::Processes : RanksOf::Guessed;
 }
 
+/// Makes a rank of each part of an owner, in order of owners and parts. Matches without a part keep their owner.
+template <class PartOf>
+void divideOwners(std::vector<RuleMatch>& matches, const PartOf& partOf) {
+    using Part = typename std::invoke_result_t<PartOf, const RuleMatch&>::value_type;
+    std::map<std::pair<std::int64_t, Part>, std::int64_t> ranks;
+    for (const RuleMatch& match : matches) {
+        if (const auto part = partOf(match)) ranks.try_emplace({match.owner, *part});
+    }
+    std::int64_t next = 0;
+    for (auto& [part, rank] : ranks)
+        rank = next++;
+    for (RuleMatch& match : matches) {
+        if (const auto part = partOf(match)) match.owner = ranks.at({match.owner, *part});
+    }
+}
+
 /// One process that runs its ops on several devices, as torchgpipe does, is as many ranks: in the order of files, their
 /// processes and devices. Matches without a device get the rank of their thread.
 bool divideByDevice(std::vector<RuleMatch>& matches) {
@@ -306,32 +324,20 @@ bool divideByDevice(std::vector<RuleMatch>& matches) {
         of_row.try_emplace(match.row(), match.device->device);
     }
     if (std::ranges::none_of(devices, [](const auto& each) { return each.second.size() > 1; })) return false;
-    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ranks; // by owner so far, and device
-    const auto deviceOf = [&](const RuleMatch& match) {
+    divideOwners(matches, [&](const RuleMatch& match) -> std::optional<std::int64_t> {
         if (match.device) return match.device->device;
         const auto known = of_row.find(match.row());
         if (known != of_row.end()) return known->second;
         const auto of_process = devices.find({match.file, match.pid});
         return of_process == devices.end() ? std::int64_t{0} : *of_process->second.begin();
-    };
-    for (const RuleMatch& match : matches)
-        ranks.emplace(std::pair(match.owner, deviceOf(match)), 0);
-    std::int64_t next = 0;
-    for (auto& [device, rank] : ranks)
-        rank = next++;
-    for (RuleMatch& match : matches)
-        match.owner = ranks.at({match.owner, deviceOf(match)});
+    });
     return true;
 }
 
 /// A process whose threads run forwards at the same time contains a rank per thread, as in traces of programs that
 /// simulate a pipeline. (Backwards may run in a separate thread, but the forwards of a rank's chunk run in one.)
 bool divideByThread(std::vector<RuleMatch>& matches) {
-    struct Thread {
-        std::int64_t owner = 0;
-        bool forwards = false;
-    };
-    std::map<std::uint64_t, Thread> threads;             // by row
+    std::map<std::uint64_t, bool> threads;               // by row: true if it runs forwards
     using Chunk = std::pair<std::int64_t, std::int64_t>; // owner and chunk
     std::map<Chunk, TimeNs> busy_to;                     // the end of its forwards so far
     std::map<Chunk, std::uint64_t> latest;               // the row of the latest
@@ -339,27 +345,19 @@ bool divideByThread(std::vector<RuleMatch>& matches) {
     for (const RuleMatch& match : matches) {
         if (!match.kind || match.on_device) continue;
         if (match.spilled) return false; // its row is not a thread
-        Thread& thread = threads[match.row()];
-        thread.owner = match.owner;
+        threads[match.row()] |= match.kind == OpKind::Forward;
         if (match.kind != OpKind::Forward) continue;
-        thread.forwards = true;
         const Chunk chunk(match.owner, match.chunk_or_stage);
         const auto [end, is_new] = busy_to.try_emplace(chunk, match.end);
         concurrent = concurrent || (!is_new && match.start < end->second && latest[chunk] != match.row());
         end->second = std::max(end->second, match.end);
         latest[chunk] = match.row();
     }
-    const auto runsForwards = [](const auto& thread) { return thread.second.forwards; };
+    const auto runsForwards = [](const auto& thread) { return thread.second; };
     if (!concurrent || !std::ranges::all_of(threads, runsForwards)) return false;
-    std::map<std::pair<std::int64_t, std::uint64_t>, std::int64_t> ranks; // by owner so far, and thread
-    for (const auto& [row, thread] : threads)
-        ranks.emplace(std::pair(thread.owner, row), 0);
-    std::int64_t next = 0;
-    for (auto& [thread, rank] : ranks)
-        rank = next++;
-    for (RuleMatch& match : matches) {
-        if (const auto rank = ranks.find({match.owner, match.row()}); rank != ranks.end()) match.owner = rank->second;
-    }
+    divideOwners(matches, [&](const RuleMatch& match) {
+        return threads.contains(match.row()) ? std::optional(match.row()) : std::nullopt;
+    });
     return true;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "core/formats/perfetto/capture_names.h"
-#include "core/formats/read_trace.h"
+#include "tests/capture/recorded_slices.h"
 #include "tests/cli/program.h"
 #include "tests/support/scratch_folder.h"
 
@@ -44,16 +43,8 @@ protected:
     }
     [[nodiscard]] std::string dir() const { return scratch_.file("traces"); }
     [[nodiscard]] std::map<std::string, int> slices() const {
-        JobControl control;
-        const auto read = readTraces({dir()}, control);
-        if (!read.ok()) return {};
-        std::map<std::string, int> names;
-        const Trace& trace = *read.value().trace;
-        for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
-            if (trace.category(slice) == perfetto::kCaptureCategory) continue; // how busy the machine was
-            ++names[std::string(trace.name(slice))];
-        }
-        return names;
+        const auto read = slicesIn(dir());
+        return read.ok() ? read.value() : std::map<std::string, int>();
     }
     /// Two ranks with two stages each: each op and transfer twice.
     [[nodiscard]] static std::map<std::string, int> slicesOfFourStages(int microbatches) {

@@ -1,5 +1,4 @@
-#include "core/formats/perfetto/capture_names.h"
-#include "core/formats/read_trace.h"
+#include "tests/capture/recorded_slices.h"
 #include "tests/capture/slow_way.h"
 #include "tests/cli/beside.h"
 #include "tests/cli/program.h"
@@ -46,16 +45,9 @@ protected:
         return nlohmann::json::parse(file);
     }
     [[nodiscard]] std::map<std::string, int> slices() const {
-        JobControl control;
-        const auto read = readTraces({dir()}, control);
+        const auto read = slicesIn(dir());
         EXPECT_TRUE(read.ok()) << read.error().text();
-        std::map<std::string, int> names;
-        const Trace& trace = *read.value().trace;
-        for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
-            if (trace.category(slice) == perfetto::kCaptureCategory) continue; // how busy the machine was
-            ++names[std::string(trace.name(slice))];
-        }
-        return names;
+        return read.value();
     }
     [[nodiscard]] std::size_t files() const {
         if (!std::filesystem::exists(dir())) return 0;

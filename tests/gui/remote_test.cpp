@@ -1,7 +1,6 @@
 #include "app/gui/main_window.h"
 #include "app/gui/remote/remote_dialog.h"
 #include "app/gui/remote/remote_trace.h"
-#include "core/formats/perfetto/writer.h"
 #include "core/recognise/run.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
@@ -64,13 +63,7 @@ private slots:
         QStandardPaths::setTestModeEnabled(true); // the cache
         QVERIFY(dir_.isValid());
         QDir().mkpath(path("my run"));
-        const Run run = sampleRun();
-        RunInfo info;
-        info.source = "simulate";
-        info.schedule = "1f1b";
-        info.pp = 4;
-        info.microbatches = 8;
-        QVERIFY(perfetto::writeTimeline(path("my run/run.pftrace").toStdString(), info, run.steps).ok());
+        writeSampleRun(path("my run/run.pftrace"));
         qputenv("BUBBLESCOPE_REMOTE_PROGRAM", BUBBLESCOPE_PROGRAM);
         // The last argument is what the other machine runs, in a shell of its own, as with ssh.
         writeText(path("ssh"),

@@ -1,6 +1,7 @@
 #include "tests/gui/sample_run.h"
 
 #include "core/cost/cost_model.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/trace/trace_builder.h"
 
@@ -80,6 +81,16 @@ Run sampleRun(const SampleSpec& spec) {
     }
     if (spec.trace) run.trace = traceOf(run.steps, spec.nested);
     return run;
+}
+
+void writeSampleRun(const QString& path) {
+    RunInfo info;
+    info.source = "simulate";
+    info.schedule = "1f1b";
+    info.pp = 4;
+    info.microbatches = 8;
+    const Status written = perfetto::writeTimeline(path.toStdString(), info, sampleRun().steps);
+    if (!written.ok()) qFatal("%s", written.error().text().c_str());
 }
 
 SessionPtr sampleSession(const SampleSpec& spec) {

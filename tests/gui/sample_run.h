@@ -21,6 +21,8 @@ struct SampleSpec {
 };
 
 [[nodiscard]] Run sampleRun(const SampleSpec& spec = {});
+/// Writes it as a trace; aborts the test if that fails.
+void writeSampleRun(const QString& path);
 [[nodiscard]] SessionPtr sampleSession(const SampleSpec& spec = {});
 /// A loader for which all files are sampleRun().
 [[nodiscard]] Result<Run> loadSample(const std::vector<std::filesystem::path>& paths, JobControl& control);

@@ -1,4 +1,3 @@
-#include "core/formats/perfetto/writer.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
@@ -42,14 +41,7 @@ class ScreenshotTest : public QObject {
 private slots:
     void initTestCase() {
         QVERIFY(dir_.isValid());
-        const Run run = sampleRun();
-        RunInfo info;
-        info.source = "simulate";
-        info.schedule = "1f1b";
-        info.pp = 4;
-        info.microbatches = 8;
-        const auto written = perfetto::writeTimeline(path("run.pftrace").toStdString(), info, run.steps);
-        QVERIFY2(written.ok(), written.ok() ? "" : written.error().text().c_str());
+        writeSampleRun(path("run.pftrace"));
     }
 
     void writesAPictureOfTheAskedSize() {

@@ -2,7 +2,6 @@
 
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/clocks/clock_evidence.h"
-#include "core/analysis/devices/memory_curve.h"
 #include "core/base/time_intervals.h"
 #include "core/recognise/gpu_work.h"
 
@@ -131,13 +130,8 @@ bool anyShareStages(const Run& run) {
 
 } // namespace
 
-Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks, bool peaks_wanted) {
+Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks) {
     SliceEvidence evidence;
-    if (peaks_wanted) {
-        BUBBLESCOPE_ASSIGN(const std::vector<MemoryCurve> curves, extract(run, kMemoryCurves));
-        for (const MemoryCurve& curve : curves)
-            evidence.memory_peaks.push_back(curve.peak());
-    }
     if (run.trace == nullptr) return evidence;
     if (anyShareStages(run)) {
         BUBBLESCOPE_ASSIGN(evidence.kernel_sums, extract(run, kKernelSums));

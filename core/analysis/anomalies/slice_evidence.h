@@ -34,13 +34,13 @@ struct KernelSums {
 struct SliceEvidence {
     ActivityOfRanks activities; ///< for ranks with their own file, if it names any
     std::map<std::pair<Rank, Chunk>, DeviceGaps> device_gaps;
-    std::vector<std::optional<double>> memory_peaks; ///< bytes, by file of the run
+    std::vector<std::optional<double>> memory_peaks; ///< see MemoryUse::peaks
     std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty if no ranks share a stage
 };
 
-/// Extracts the evidence from the files of a run that alignRun() put on `clocks`. Includes memory peaks only if
-/// `peaks_wanted`. Errors: as for extract().
-[[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks, bool peaks_wanted);
+/// Extracts the evidence from the files of a run that alignRun() put on `clocks`, except memory peaks. Errors: as for
+/// extract().
+[[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks);
 
 /// The times at which a file's devices ran kernels.
 [[nodiscard]] Result<std::vector<BusySpans>> extractKernelTime(RawTrace& raw);

@@ -181,10 +181,10 @@ private:
         report.stages = stages();
         report.clocks = std::move(clocks_);
         report.anomalies = findings_.ofRun(run_.steps);
-        BUBBLESCOPE_ASSIGN(const SliceEvidence slices,
-                           sliceEvidence(run_, report.clocks, !options_.memory_estimate.empty()));
+        BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run_, report.clocks));
         report.period = periodOf(run_.steps, report.selection, slices.activities);
         BUBBLESCOPE_ASSIGN(report.memory, memoryUse(run_, report.clocks, report.selection));
+        slices.memory_peaks = report.memory.peaks;
         findInWholeRun({.run = run_,
                         .analyses = report.steps,
                         .selection = report.selection,

@@ -193,9 +193,10 @@ Status StepWindow::describe(const StepRequest& request, const JobControl* contro
         report_.typical = StepDiagnoser(*report_.standards).diagnose(run_.steps[typical], replays);
         report_.accounts[typical] = report_.typical.accounting;
     }
-    BUBBLESCOPE_ASSIGN(slices_, sliceEvidence(run_, report_.clocks, !options_.memory_estimate.empty()));
+    BUBBLESCOPE_ASSIGN(slices_, sliceEvidence(run_, report_.clocks));
     report_.period = periodOf(run_.steps, report_.selection, slices_.activities);
     BUBBLESCOPE_ASSIGN(report_.memory, memoryUse(run_, report_.clocks, report_.selection));
+    slices_.memory_peaks = report_.memory.peaks;
     return {};
 }
 
