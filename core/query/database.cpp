@@ -1,21 +1,217 @@
 #include "core/query/database.h"
 
+#include "core/base/result.h"
 #include "core/base/suggestion.h"
 #include "core/base/text.h"
-#include "core/query/functions.h"
-#include "core/query/result_columns.h"
 #include "core/query/tables.h"
+#include "core/report/data_table.h"
+#include "core/trace/args.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <iterator>
+#include <memory>
 #include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 namespace bubblescope::query {
 namespace {
+
+/// Collects the rows of a statement column by column. A column has the type of its values: integers mixed with reals
+/// become reals, and a single text turns all values into texts.
+class ResultColumns {
+public:
+    explicit ResultColumns(sqlite3_stmt* statement);
+
+    void addRow();
+    [[nodiscard]] std::size_t bytes() const { return bytes_; } ///< approximate memory of the values
+    [[nodiscard]] report::DataTable take() { return report::DataTable(std::move(columns_)); }
+
+private:
+    void add(int column);
+
+    sqlite3_stmt* statement_;
+    std::vector<report::DataColumn> columns_;
+    std::size_t bytes_ = 0;
+};
+
+using report::ColumnType;
+using report::DataColumn;
+
+/// The type of a declared column; numbers if it is computed.
+ColumnType declaredType(sqlite3_stmt* statement, int column) {
+    const char* const declared = sqlite3_column_decltype(statement, column);
+    const std::string_view type = declared == nullptr ? "" : declared;
+    return type == "TEXT" ? ColumnType::Text : type == "REAL" ? ColumnType::Float64 : ColumnType::Int64;
+}
+
+/// The same values in a wider type.
+DataColumn widened(const DataColumn& column, ColumnType type) {
+    DataColumn out(column.name(), type);
+    out.reserve(column.size());
+    for (std::size_t row = 0; row < column.size(); ++row) {
+        if (column.null(row))
+            out.addNull();
+        else if (column.type() == ColumnType::Int64)
+            out.add(column.int64s()[row]);
+        else if (type == ColumnType::Text)
+            out.add(std::string_view(fmt::format("{}", column.float64s()[row])));
+        else
+            out.add(column.float64s()[row]);
+    }
+    return out;
+}
+
+std::string hexOf(const void* blob, int size) {
+    std::string text;
+    for (int i = 0; i < size; ++i)
+        text += fmt::format("{:02x}", static_cast<const unsigned char*>(blob)[i]);
+    return text;
+}
+
+ResultColumns::ResultColumns(sqlite3_stmt* statement) : statement_(statement) {
+    std::set<std::string> names;
+    for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+        const char* const stated = sqlite3_column_name(statement, i);
+        const std::string name = stated == nullptr ? "" : stated;
+        std::string unique = name;
+        for (int number = 2; !names.insert(unique).second; ++number)
+            unique = fmt::format("{}_{}", name, number);
+        columns_.emplace_back(unique, declaredType(statement, i));
+    }
+}
+
+void ResultColumns::addRow() {
+    for (int i = 0; i < static_cast<int>(columns_.size()); ++i)
+        add(i);
+}
+
+void ResultColumns::add(int i) {
+    DataColumn& column = columns_[static_cast<std::size_t>(i)];
+    const int type = sqlite3_column_type(statement_, i);
+    const bool is_text = type == SQLITE_TEXT || type == SQLITE_BLOB;
+    const bool nothing_yet = column.nulls() == column.size();
+    ColumnType wanted = column.type();
+    if (is_text) wanted = ColumnType::Text;
+    if (type == SQLITE_FLOAT && column.type() == ColumnType::Int64) wanted = ColumnType::Float64;
+    if (nothing_yet && type == SQLITE_INTEGER) wanted = ColumnType::Int64;
+    if (nothing_yet && type == SQLITE_FLOAT) wanted = ColumnType::Float64;
+    if (wanted != column.type()) column = widened(column, wanted);
+    bytes_ += sizeof(std::int64_t);
+    switch (type) {
+    case SQLITE_NULL: return column.addNull();
+    case SQLITE_INTEGER: return column.add(std::int64_t{sqlite3_column_int64(statement_, i)});
+    case SQLITE_FLOAT:
+        if (column.type() != ColumnType::Text) return column.add(sqlite3_column_double(statement_, i));
+        break;
+    case SQLITE_BLOB: {
+        const void* const blob = sqlite3_column_blob(statement_, i);
+        return column.add(std::string_view(hexOf(blob, sqlite3_column_bytes(statement_, i))));
+    }
+    default: break;
+    }
+    const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, i));
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, i));
+    bytes_ += size;
+    column.add(text == nullptr ? std::string_view() : std::string_view(text, size));
+}
+
+std::string_view textOf(sqlite3_value* value) {
+    const unsigned char* const text = sqlite3_value_text(value);
+    if (text == nullptr) return {};
+    return {reinterpret_cast<const char*>(text), static_cast<std::size_t>(sqlite3_value_bytes(value))};
+}
+
+struct ArgAnswer {
+    sqlite3_context* context;
+
+    void operator()(std::int64_t value) const { sqlite3_result_int64(context, value); }
+    void operator()(double value) const { sqlite3_result_double(context, value); }
+    void operator()(bool value) const { sqlite3_result_int(context, value ? 1 : 0); }
+    void operator()(const std::string& value) const {
+        sqlite3_result_text64(context, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    }
+};
+
+/// Perfetto puts "args." and "debug." in front of the names that files have.
+void extractArg(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
+    try {
+        std::string_view key = textOf(values[1]);
+        const std::string_view object = textOf(values[0]);
+        if (object.empty()) return sqlite3_result_null(context);
+        auto found = findJsonArg(object, key);
+        for (const std::string_view prefix : {"args.", "debug."}) {
+            if (!found && key.starts_with(prefix)) found = findJsonArg(object, key.substr(prefix.size()));
+        }
+        if (!found) return sqlite3_result_null(context);
+        std::visit(ArgAnswer{context}, *found);
+    } catch (const std::bad_alloc&) {
+        sqlite3_result_error_nomem(context);
+    }
+}
+
+/// The numbers of a group; SQLite keeps a pointer to them from call to call.
+struct Numbers {
+    std::vector<double> values;
+    double percent = 50;
+};
+
+Numbers** placeOf(sqlite3_context* context, bool make) {
+    return static_cast<Numbers**>(sqlite3_aggregate_context(context, make ? sizeof(Numbers*) : 0));
+}
+
+void addNumber(sqlite3_context* context, int count, sqlite3_value** values) {
+    const int type = sqlite3_value_numeric_type(values[0]);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return; // skipped, as other aggregates skip NULL
+    Numbers** const place = placeOf(context, true);
+    if (place == nullptr) return sqlite3_result_error_nomem(context);
+    try {
+        if (*place == nullptr) *place = std::make_unique<Numbers>().release();
+        if (count > 1) (*place)->percent = sqlite3_value_double(values[1]);
+        (*place)->values.push_back(sqlite3_value_double(values[0]));
+    } catch (const std::bad_alloc&) {
+        sqlite3_result_error_nomem(context);
+    }
+}
+
+void answerPercentile(sqlite3_context* context) {
+    Numbers** const place = placeOf(context, false);
+    if (place == nullptr || *place == nullptr) return sqlite3_result_null(context);
+    const std::unique_ptr<Numbers> numbers(*place);
+    *place = nullptr;
+    std::vector<double>& values = numbers->values;
+    if (!(numbers->percent >= 0 && numbers->percent <= 100))
+        return sqlite3_result_error(context, "percentile() takes a percentage from 0 to 100", -1);
+    const double at = numbers->percent / 100 * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::ptrdiff_t>(std::floor(at));
+    std::ranges::nth_element(values, values.begin() + below);
+    const double low = values[static_cast<std::size_t>(below)];
+    if (at == std::floor(at)) return sqlite3_result_double(context, low);
+    const double high = *std::ranges::min_element(values.begin() + below + 1, values.end());
+    sqlite3_result_double(context, low + (high - low) * (at - std::floor(at)));
+}
+
+/// Adds functions that SQLite does not have but Perfetto's users expect: `extract_arg(args, 'key')`, and the aggregates
+/// `percentile(x, percent)` and `median(x)`, which interpolate. False if SQLite rejects them.
+bool addFunctions(sqlite3* connection) {
+    constexpr int kPure = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+    const auto aggregate = [&](const char* name, int arguments) {
+        return sqlite3_create_function_v2(connection, name, arguments, kPure, nullptr, nullptr, &addNumber,
+                                          &answerPercentile, nullptr) == SQLITE_OK;
+    };
+    return sqlite3_create_function_v2(connection, "extract_arg", 2, kPure, nullptr, &extractArg, nullptr, nullptr,
+                                      nullptr) == SQLITE_OK &&
+           aggregate("percentile", 2) && aggregate("median", 1);
+}
 
 constexpr int kInstructionsOfCheck = 10'000; // instructions of SQLite's virtual machine, about a millisecond
 
