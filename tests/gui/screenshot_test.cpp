@@ -8,6 +8,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <string_view>
+
 using namespace bubblescope;
 using namespace bubblescope::gui;
 
@@ -67,6 +69,22 @@ private slots:
         const QString steps = path("steps.png");
         QCOMPARE(runGui({"--screenshot", steps, "--panel", "steps", path("run.pftrace")}, "offscreen").code, 0);
         QVERIFY(QImage(steps) != image);
+    }
+
+    /// Dialogs about the open trace, as they are, and the teaching panel in the window.
+    void showsDialogsAboutATrace() {
+        const QString window = path("window.png");
+        QCOMPARE(runGui({"--screenshot", window, "--size", "1000x700", path("run.pftrace")}).code, 0);
+        for (const char* const panel : {"ranks", "model", "figure", "teach"}) {
+            const QString png = path(panel) + QStringLiteral(".png");
+            const Outcome shown =
+                runGui({"--screenshot", png, "--panel", QString::fromLatin1(panel), path("run.pftrace")});
+            QVERIFY2(shown.code == 0, qPrintable(shown.err));
+            const QImage picture(png);
+            QVERIFY(!picture.isNull() && picture != QImage(window));
+            if (panel == std::string_view("teach")) continue;
+            QVERIFY2(picture.width() < 1000 && picture.height() < 700, panel);
+        }
     }
 
     void showsARunThatIsWatched() {
