@@ -3,6 +3,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/report_table_model.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/models/step_text.h"
 #include "app/gui/panels/details_panel.h"
 #include "core/report/results/document_parts.h"
 #include "tests/gui/gui_tests.h"
@@ -156,6 +157,20 @@ private slots:
     }
 
     /// The cause and the excess come first, what they are compared with is folded.
+    /// All but values that a trace states under names of its own.
+    void detailsExplainTheirTerms() {
+        SampleSpec spec;
+        spec.trace = true;
+        const SessionPtr session = sampleSession(spec);
+        for (const ItemRef& item : {ItemRef{ItemKind::Op, 1, 1, 3}, ItemRef{ItemKind::Bubble, 1, 1, 0},
+                                    ItemRef{ItemKind::Comm, 1, 1, 0}, session->sliceItem(SliceId{0})}) {
+            for (const Fact& fact : describe(*session, item).facts)
+                QVERIFY2(!fact.explanation.isEmpty(), qPrintable(fact.name));
+        }
+        for (const Fact& fact : describeStep(*session, 1).facts)
+            QVERIFY2(!fact.explanation.isEmpty(), qPrintable(fact.name));
+    }
+
     void detailsBeginWithTheCause() {
         const SessionPtr session = sampleSession();
         const ItemRef bubble{ItemKind::Bubble, 1, 3, 0};

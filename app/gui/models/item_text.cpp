@@ -42,34 +42,37 @@ QString commKindText(const CommSpan& span) {
 
 void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
     if (!session.hasSteps())
-        return out.facts.push_back({ItemText::tr("Process"), lineName(session, session.lanes.lineOf(item)), {}});
+        return out.facts.push_back({ItemText::tr("Process"), lineName(session, session.lanes.lineOf(item)),
+                                    ItemText::tr("The process that recorded it.")});
     if (session.lanes.replicas().size() > 1)
         out.facts.push_back({ItemText::tr("Replica"), number(session.step(item.step).replica),
                              ItemText::tr("One of %1 pipelines that run the same step at the same time.")
                                  .arg(session.lanes.replicas().size())});
-    out.facts.push_back({ItemText::tr("Rank"), number(item.rank), {}});
+    out.facts.push_back({ItemText::tr("Rank"), number(item.rank), ItemText::tr("Position in the pipeline, from 0.")});
     QString step = number(session.step(item.step).index);
     const StepValues values = valuesOf(session.values, session.step(item.step));
     if (values.loss) step += ItemText::tr(", loss %1").arg(QLocale().toString(*values.loss, 'g', 5));
     if (values.tokens) step += ItemText::tr(", %Ln token(s)", nullptr, static_cast<int>(*values.tokens));
-    out.facts.push_back({ItemText::tr("Step"), step, {}});
+    out.facts.push_back({ItemText::tr("Step"), step, ItemText::tr("Training iteration.")});
 }
 
 void addDuration(ItemDescription& out, const Session& session, const ItemRef& item) {
     const bool open = item.kind == ItemKind::Slice && session.run.trace->isOpen(session.slice(item));
     const QString duration = exactTime(session.range(item).length());
-    out.facts.push_back(
-        {ItemText::tr("Duration"), open ? ItemText::tr("%1 (never ended)").arg(duration) : duration, {}});
+    out.facts.push_back({ItemText::tr("Duration"), open ? ItemText::tr("%1 (never ended)").arg(duration) : duration,
+                         ItemText::tr("From start to end, including what is nested in it.")});
 }
 
 void addEnds(ItemDescription& out, const Session& session, const ItemRef& item) {
     const TimeRange range = session.range(item);
     const TimeNs origin = session.originOf(item.step);
     const bool steps = session.hasSteps();
+    const QString since =
+        steps ? ItemText::tr("Since the step's first op.") : ItemText::tr("Since the trace's first event.");
     out.facts.push_back(
-        {steps ? ItemText::tr("Start in step") : ItemText::tr("Start"), exactTime(range.begin - origin), {}, true});
+        {steps ? ItemText::tr("Start in step") : ItemText::tr("Start"), exactTime(range.begin - origin), since, true});
     out.facts.push_back(
-        {steps ? ItemText::tr("End in step") : ItemText::tr("End"), exactTime(range.end - origin), {}, true});
+        {steps ? ItemText::tr("End in step") : ItemText::tr("End"), exactTime(range.end - origin), since, true});
 }
 
 void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
@@ -110,8 +113,11 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
 /// Adds the op's place in the model.
 void addStage(ItemDescription& out, const StepTimeline& step, const Op& op, int rank) {
     if (op.kind == OpKind::Optimizer) return;
-    out.facts.push_back({ItemText::tr("Micro-batch"), number(op.microbatch.value), {}});
-    if (step.vpp > 1) out.facts.push_back({ItemText::tr("Chunk"), number(op.chunk.value), {}});
+    out.facts.push_back({ItemText::tr("Micro-batch"), number(op.microbatch.value),
+                         ItemText::tr("Part of a batch that passes through the pipeline on its own.")});
+    if (step.vpp > 1)
+        out.facts.push_back(
+            {ItemText::tr("Chunk"), number(op.chunk.value), ItemText::tr("Which of the rank's model parts, from 0.")});
     out.facts.push_back(
         {ItemText::tr("Stage"), number(step.stageOf(Rank(rank), op.chunk).value),
          ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
@@ -217,10 +223,10 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     const bool collective = span.kind == CommKind::Collective;
     if (!collective) {
         out.facts.push_back({span.kind == CommKind::Send ? ItemText::tr("To rank") : ItemText::tr("From rank"),
-                             number(span.peer.value),
-                             {}});
+                             number(span.peer.value), ItemText::tr("The rank at the other end.")});
     }
-    out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value), {}});
+    out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value),
+                         ItemText::tr("Part of a batch that passes through the pipeline on its own.")});
     if (collective) {
         out.facts.push_back({ItemText::tr("Stage"), number(span.stage.value),
                              ItemText::tr("The ranks of this stage add up their partial results.")});
@@ -250,9 +256,10 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     ItemDescription out;
     out.title = view(trace.name(slice));
     if (!trace.category(slice).empty())
-        out.facts.push_back({ItemText::tr("Category"), view(trace.category(slice)), {}});
+        out.facts.push_back(
+            {ItemText::tr("Category"), view(trace.category(slice)), ItemText::tr("As stated by the trace.")});
     if (const RawLane* lane = session.raw.laneOf(session.lanes.lineOf(item), trace.sliceTracks()[slice]))
-        out.facts.push_back({ItemText::tr("Lane"), lane->name(), {}});
+        out.facts.push_back({ItemText::tr("Lane"), lane->name(), ItemText::tr("The thread or stream that ran it.")});
     addPlace(out, session, item);
     addTimes(out, session, item);
     const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);
@@ -285,10 +292,12 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     addPlace(out, session, item);
     out.facts.push_back(
         {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
-    if (!check.tensor.empty()) out.facts.push_back({ItemText::tr("Tensor"), fromUtf8(check.tensor), {}});
+    if (!check.tensor.empty())
+        out.facts.push_back({ItemText::tr("Tensor"), fromUtf8(check.tensor), ItemText::tr("What was compared.")});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
-        out.facts.push_back({ItemText::tr("Difference"), translated(differenceText(check)), {}});
+        out.facts.push_back({ItemText::tr("Difference"), translated(differenceText(check)),
+                             ItemText::tr("Between the op's result and that of its repetition.")});
         out.facts.push_back(
             {ItemText::tr("Verdict"), checkVerdictText(check.verdict), translated(verdictAdvice(check))});
         out.note = sentence(translated(verdictText(check)));
@@ -313,8 +322,9 @@ ItemDescription describeReplicaWait(const Session& session, const ItemRef& item)
     addTimes(out, session, item);
     out.facts.push_back({ItemText::tr("Replica %1 takes").arg(session.step(item.step).replica),
                          exactTime(session.step(item.step).wall()),
-                         {}});
-    out.facts.push_back({ItemText::tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()), {}});
+                         ItemText::tr("From its first op in the step to its last.")});
+    out.facts.push_back({ItemText::tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()),
+                         ItemText::tr("The slowest replica.")});
     out.note = ItemText::tr(
         "This replica's pipeline has ended. Gradients are exchanged when the slowest replica has ended, too.");
     return out;

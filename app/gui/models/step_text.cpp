@@ -31,7 +31,8 @@ ItemDescription describeStep(const Session& session, int step) {
     }
     const StepAnalysis& analysis = session.analysis(step);
     out.title = StepText::tr("Step %1").arg(session.step(step).index);
-    out.facts.push_back({StepText::tr("Duration"), exactTime(analysis.wall), {}});
+    out.facts.push_back({StepText::tr("Duration"), exactTime(analysis.wall),
+                         StepText::tr("From the first op's start to the last one's end.")});
     out.facts.push_back({StepText::tr("Bubble rate"), percent(analysis.rates.over_makespan),
                          StepText::tr("Idle share of all ranks' time in the step.")});
     if (analysis.form)
@@ -48,7 +49,7 @@ ItemDescription describeStep(const Session& session, int step) {
             {name, StepText::tr("rank %1, %2").arg(rank).arg(shortTime(analysis.ranks[rank].bubble)), explanation});
     };
     if (most != least) {
-        add(StepText::tr("Longest idle"), most, {});
+        add(StepText::tr("Longest idle"), most, StepText::tr("The rank that waits most, and how long."));
         add(StepText::tr("Shortest idle"), least, StepText::tr("The others probably wait for this rank."));
     }
     out.note = StepText::tr("Click an op, a bubble or a transfer to see its details here.");
