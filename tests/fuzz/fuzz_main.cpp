@@ -27,7 +27,8 @@ auto mutatorOf() -> std::string (*)(std::string_view, std::size_t, bubblescope::
     constexpr auto is = [](auto... names) { return ((kName == names) || ...); };
     if (is("perfetto_trace", "live_stream", "captured")) return fuzz::mutateProtobuf;
     if (is("chrome_json", "json_args", "torchtitan_log", "job_log", "cost_files", "layer_times", "memory_model",
-           "op_costs", "primus_record", "recognition_rules", "rocprof_json", "schedule_json", "load_run", "round_trip"))
+           "notes_file", "op_costs", "primus_record", "recognition_rules", "rocprof_json", "schedule_json", "load_run",
+           "round_trip", "run_pair"))
         return fuzz::mutateJson;
     if (is("unpack")) return fuzz::mutatePacked;
     if (is("nsys_database")) return fuzz::mutateDatabase;

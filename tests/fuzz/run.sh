@@ -42,7 +42,7 @@ unpack) seeds=$real/packed ;;
 *) seeds=$real/none ;;
 esac
 case $name in
-chrome_json | json_args | primus_record | rocprof_json | torchtitan_log | load_run | round_trip | sniff | job_log) words=traces ;;
+chrome_json | json_args | primus_record | rocprof_json | torchtitan_log | load_run | round_trip | run_pair | sniff | job_log) words=traces ;;
 perfetto_trace) words=perfetto ;;
 nsys_database) words=nsys ;;
 recognition_rules) words=rules ;;

@@ -14,10 +14,12 @@ std::span<const Target> targets() {
         Target{"json_args", jsonArgs},
         Target{"layer_times", layerTimes},
         Target{"load_run", loadRun},
+        Target{"left_memory", leftMemory},
         Target{"live_stream", liveStream},
         Target{"mcp", mcpMessages},
         Target{"memory_model", memoryModel},
         Target{"network_frames", networkFrames},
+        Target{"notes_file", notesFile},
         Target{"nsys_database", nsysDatabase},
         Target{"op_costs", opCosts},
         Target{"perfetto_trace", perfettoTrace},
@@ -25,12 +27,15 @@ std::span<const Target> targets() {
         Target{"recognition_rules", recognitionRules},
         Target{"rocprof_json", rocprofJson},
         Target{"round_trip", roundTrip},
+        Target{"run_pair", runPair},
         Target{"schedule_csv", scheduleCsv},
         Target{"schedule_json", scheduleJson},
         Target{"sniff", sniff},
         Target{"sql_queries", sqlQueries},
+        Target{"stranger", stranger},
         Target{"torchtitan_log", torchtitanLog},
         Target{"unpack", unpackedBytes},
+        Target{"watcher_socket", watcherSocket},
     };
     return kTargets;
 }

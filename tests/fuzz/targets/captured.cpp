@@ -6,6 +6,7 @@
 #include "profiler/capture/capture_writer.h"
 #include "profiler/job/report.h"
 #include "tests/fuzz/checks.h"
+#include "tests/fuzz/portions.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/scratch_folder.h"
 
@@ -21,29 +22,6 @@ namespace {
 
 using namespace bubblescope::live;
 using namespace bubblescope::profiler;
-
-/// Numbers and texts off the front of the bytes; zeros and nothing when they are used up.
-class Portions {
-public:
-    explicit Portions(std::string_view bytes) : rest_(bytes) {}
-
-    [[nodiscard]] bool any() const { return !rest_.empty(); }
-    std::string_view text(std::size_t size) {
-        const std::string_view part = rest_.substr(0, size);
-        rest_.remove_prefix(part.size());
-        return part;
-    }
-    template <class Number = std::uint8_t>
-    Number number() {
-        Number value{};
-        const std::string_view part = text(sizeof value);
-        if (!part.empty()) std::memcpy(&value, part.data(), part.size());
-        return value;
-    }
-
-private:
-    std::string_view rest_;
-};
 
 /// A process that records the events that the bytes describe.
 class Recording {
