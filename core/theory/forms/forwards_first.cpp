@@ -92,7 +92,8 @@ std::vector<QuotedForm> circularQuotes(const Schedule& schedule, const CostModel
     const std::int64_t p = schedule.pp;
     const std::int64_t units = std::int64_t{schedule.microbatches} * schedule.vpp;
     const OpTimes& t = costs.times;
-    const bool late = costs.comm == t.forward && costs.comm == t.backward && schedule.microbatches >= 2 * p;
+    const bool late =
+        costs.comm == t.forward && costs.comm == t.backward && (schedule.vpp == 1 || schedule.microbatches >= 2 * p);
     return {
         ratioQuote(Quantity::BubbleRate,
                    {"circular pipeline", "MaxText documentation", "(p−1)/(repeats·m+p−1)",
@@ -101,7 +102,7 @@ std::vector<QuotedForm> circularQuotes(const Schedule& schedule, const CostModel
         timeQuote(Quantity::Makespan,
                   {"delayed activation forwarding", "MaxText, layers/pipeline.py", "(repeats·m + 2·(p−1))·(t_f+t_b)",
                    "With pipeline_delay_activation_forwarding, an output reaches the next rank one op late, so the "
-                   "bubble doubles. Here that is a latency of one op, c = t_f = t_b, and it needs m ≥ 2p."},
+                   "bubble doubles. Here that is a latency of one op, c = t_f = t_b, and it needs m ≥ 2p if v > 1."},
                   (units + 2 * (p - 1)) * (t.forward + t.backward), p == 1 || late)};
 }
 

@@ -10,9 +10,9 @@
 // is smaller than that of 1F1B by the factor v·k. A single group with fewer slices loses the missing p−m·k of them at
 // each of the v−1 wraps. Several such groups wait by amounts for which no form is known.
 //
-// SeqSmartVPP starts its backwards earlier. Its ranks then wait in the warm-up of the backwards instead of after it;
-// the total remains. Only the outer positions are given where the groups leave no room to make the steady parts
-// contiguous.
+// SeqSmartVPP starts its backwards earlier. Its ranks then wait before the first backward of each chunk instead of
+// after it; the total remains. With several chunks only the outer positions are given: groups of few micro-batches do
+// not always leave room to make the steady parts contiguous.
 
 #include "core/theory/forms/family_theory.h"
 
@@ -42,7 +42,6 @@ struct SlicedOrder {
     }
 
     [[nodiscard]] int least() const { return std::ranges::min(groups); }
-    [[nodiscard]] bool equal() const { return least() == std::ranges::max(groups); }
 
     int slices = 1;
     int units;
@@ -75,7 +74,7 @@ Result<ClosedForm> slicesForm(const Schedule& schedule, const CostModel& costs) 
     }
     FormBuilder form(schedule, costs,
                      (schedule.vpp == 1 ? "every m and k, " : "every group has at least p slices, ") + domain);
-    if (schedule.vpp == 1 || (coversReturn(schedule) && order.equal())) {
+    if (schedule.vpp == 1) {
         form.addFillAndDrain();
     } else {
         form.addEnds().withTotal((schedule.pp - 1) * (costs.times.forward + costs.times.backward));
