@@ -1,5 +1,5 @@
 #include "core/trace/pyramid.h"
-#include "tests/unit/trace/random_trace.h"
+#include "core/trace/trace_builder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,41 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <random>
+#include <string>
 #include <utility>
 
 namespace bubblescope {
 namespace {
+
+struct RandomTraceSize {
+    int slices = 1000;
+    int tracks = 3;
+    int span = 5000;   ///< ns
+    int longest = 200; ///< ns, but one in a hundred may take the whole span
+    int names = 5;
+};
+
+/// Slices that nest, overlap, begin together and last no time at all; the same for the same seed.
+inline std::shared_ptr<const Trace> randomTrace(const RandomTraceSize& size, unsigned seed) {
+    std::mt19937 random(seed);
+    const auto below = [&random](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
+    TraceBuilder builder;
+    builder.addFile({"random", "test", std::nullopt});
+    for (int track = 0; track < size.tracks; ++track)
+        builder.addTrack(1, track);
+    for (int i = 0; i < size.slices; ++i) {
+        const int start = below(size.span);
+        const int duration = below(100) == 0 ? below(size.span - start) : below(size.longest);
+        const auto track = static_cast<TrackId>(below(size.tracks));
+        builder.addSlice({track, TimeNs{start}, TimeNs{std::min(duration, size.span - start)},
+                          builder.intern("name " + std::to_string(below(size.names))), 0, 0});
+    }
+    DiagnosticLog log;
+    JobControl control;
+    return builder.finish(log, control).value();
+}
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -90,7 +120,7 @@ TEST(PixelGrid, HasPixelsOfEqualLength) {
 }
 
 TEST(Pyramid, HasTheColumnsOfAGrid) {
-    const auto trace = test::randomTrace({4000, 3, 5000, 300, 4}, 9);
+    const auto trace = randomTrace({4000, 3, 5000, 300, 4}, 9);
     const Pyramid pyramid = pyramidOf(trace);
     for (const auto& [length, first] : {std::pair(5000, -20), {700, 33}, {90, 400}}) {
         const PixelGrid grid(TimeNs{length}, 77);
@@ -109,8 +139,8 @@ TEST(Pyramid, HasTheColumnsOfAGrid) {
 // Any range on any number of pixels, from less than a nanosecond each to the whole trace on one.
 TEST(Pyramid, EqualsBruteForceAtEveryZoom) {
     for (unsigned seed = 0; seed < 12; ++seed) {
-        const test::RandomTraceSize size{seed % 3 == 0 ? 40 : 4000, 3, 5000, seed % 2 == 0 ? 8 : 300, 4};
-        const auto trace = test::randomTrace(size, seed);
+        const RandomTraceSize size{seed % 3 == 0 ? 40 : 4000, 3, 5000, seed % 2 == 0 ? 8 : 300, 4};
+        const auto trace = randomTrace(size, seed);
         const Pyramid pyramid = pyramidOf(trace);
         std::mt19937 random(seed);
         for (TrackId track = 0; track < std::min<std::size_t>(trace->tracks().size(), 6); ++track) {
@@ -132,7 +162,7 @@ TEST(Pyramid, EqualsBruteForceAtEveryZoom) {
 }
 
 TEST(Pyramid, LosesNothingBetweenColumns) {
-    const auto trace = test::randomTrace({20'000, 1, 100'000'000, 5000, 9}, 3);
+    const auto trace = randomTrace({20'000, 1, 100'000'000, 5000, 9}, 3);
     const Pyramid pyramid = pyramidOf(trace);
     std::vector<Pyramid::Column> one(1);
     pyramid.columns(0, TimeNs{0}, trace->span() + TimeNs{1}, one);
@@ -152,7 +182,7 @@ TEST(Pyramid, LosesNothingBetweenColumns) {
 
 TEST(Pyramid, GivesTheSlicesThatRunOrStartInARange) {
     for (unsigned seed = 0; seed < 6; ++seed) {
-        const auto trace = test::randomTrace({2000, 2, 5000, seed % 2 == 0 ? 10 : 400, 4}, 100 + seed);
+        const auto trace = randomTrace({2000, 2, 5000, seed % 2 == 0 ? 10 : 400, 4}, 100 + seed);
         const Pyramid pyramid = pyramidOf(trace);
         std::mt19937 random(seed);
         for (int round = 0; round < 50; ++round) {
@@ -172,7 +202,7 @@ TEST(Pyramid, GivesTheSlicesThatRunOrStartInARange) {
 }
 
 TEST(Pyramid, TellsWhereSlicesAreWideEnoughToBeDrawn) {
-    const auto trace = test::randomTrace({5000, 1, 100'000, 10, 4}, 7);
+    const auto trace = randomTrace({5000, 1, 100'000, 10, 4}, 7);
     const Pyramid pyramid = pyramidOf(trace);
     EXPECT_FALSE(pyramid.few(0, TimeNs{0}, TimeNs{100'000}, 1000));
     EXPECT_TRUE(pyramid.few(0, TimeNs{0}, TimeNs{100'000}, 100'000));
@@ -202,7 +232,7 @@ TEST(Pyramid, TakesAnyKeyAndEmptyTracks) {
 }
 
 TEST(Pyramid, TakesLittleRoomAtAnyDepth) {
-    const auto flat = test::randomTrace({100'000, 1, 1'000'000'000, 5, 4}, 1);
+    const auto flat = randomTrace({100'000, 1, 1'000'000'000, 5, 4}, 1);
     EXPECT_LT(pyramidOf(flat).bytes(), 24 * flat->sliceCount() / 10);
 
     TraceBuilder builder; // every slice lies within the one before
@@ -220,7 +250,7 @@ TEST(Pyramid, TakesLittleRoomAtAnyDepth) {
 }
 
 TEST(Pyramid, StopsWhenAsked) {
-    const auto trace = test::randomTrace({140'000, 2, 500'000'000, 5, 4}, 1);
+    const auto trace = randomTrace({140'000, 2, 500'000'000, 5, 4}, 1);
     int checks = 0;
     {
         JobControl control;
