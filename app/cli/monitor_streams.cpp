@@ -86,7 +86,7 @@ Result<std::optional<live::StreamReceiver>> StreamOptions::receiver(const std::f
         BUBBLESCOPE_ASSIGN(options.tls, net::TlsSettings::forListening(certificate, key));
     }
     BUBBLESCOPE_ASSIGN(opened, live::StreamReceiver::open(std::move(options)));
-    fmt::print(stderr, "Listening at {}\n", opened->address().text());
+    fmt::print(stderr, "Listening on {}\n", opened->address().text());
     return opened;
 }
 
@@ -161,7 +161,7 @@ private:
         const TimeNs most = connected_at_ ? kReturning * patience_ : patience_;
         if (since >= most)
             return runError(fmt::format("no collector accepted the connection within {}", formatTime(most)),
-                            "check that one listens at that address, or give a longer --patience");
+                            "check that one listens on that address, or give a longer --patience");
         if (since >= kSilent && reported_.empty() && !std::exchange(told_silent_, true))
             printError(fmt::format("the collector does not answer; waiting {} for it", formatTime(most)));
         return {};

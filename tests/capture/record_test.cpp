@@ -105,7 +105,7 @@ TEST_F(Record, AJobIsWatchedFromElsewhereWhileItIsRecorded) {
     const std::string token = scratch_.writeSecret("token", "only we know\n").string();
     Beside monitor({"monitor", "--listen", "0", "--token-file", token, "--keep", scratch_.file("kept")},
                    scratch_.file("lines"));
-    const std::string address = monitor.said("Listening at ");
+    const std::string address = monitor.said("Listening on ");
     const ProgramResult recorded = record("train", {"--forward", address, "--token-file", token});
     EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
     EXPECT_EQ(monitor.wait(), 0) << "it ends with the job";
@@ -133,7 +133,7 @@ TEST_F(Record, AMonitorSaysThatAKilledJobIsGone) {
 TEST_F(Record, AJobDoesNotDependOnWhoListens) {
     const std::string token = scratch_.writeSecret("token", "only we know\n").string();
     Beside monitor({"monitor", "--listen", "0", "--token-file", token}, scratch_.file("lines"));
-    const std::string address = monitor.said("Listening at ");
+    const std::string address = monitor.said("Listening on ");
     const std::string guess = scratch_.writeSecret("guess", "password\n").string();
     const ProgramResult recorded = record("exit", {"--forward", address, "--token-file", guess});
     EXPECT_EQ(recorded.exit_code, 42) << recorded.err;
@@ -144,7 +144,7 @@ TEST_F(Record, AJobDoesNotDependOnWhoListens) {
 TEST_F(Record, AMonitorThatTakesLittleIsNotWaitedForForever) {
     const std::string token = scratch_.writeSecret("token", "only we know\n").string();
     Beside monitor({"monitor", "--listen", "0", "--token-file", token}, scratch_.file("lines"));
-    const SlowWay way(monitor.said("Listening at "), std::size_t{1} << 16);
+    const SlowWay way(monitor.said("Listening on "), std::size_t{1} << 16);
     const ProgramResult recorded =
         record("fast", {"--forward", way.address(), "--token-file", token, "--patience", "1500ms"});
     EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
@@ -157,7 +157,7 @@ TEST_F(Record, AMonitorThatTakesLittleIsNotWaitedForForever) {
 TEST_F(Record, ASignalEndsTheSendingAndLeavesTheJobsExitCode) {
     const std::string token = scratch_.writeSecret("token", "only we know\n").string();
     Beside monitor({"monitor", "--listen", "0", "--token-file", token}, scratch_.file("lines"));
-    const std::string address = monitor.said("Listening at ");
+    const std::string address = monitor.said("Listening on ");
     monitor.signal(SIGSTOP);
     const std::vector<std::string> words{
         "record",     "--out", dir(), "--forward",          address, "--token-file", token,

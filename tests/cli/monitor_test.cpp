@@ -128,7 +128,7 @@ TEST(Monitor, HearsOfARunOverTheNetwork) {
     const std::string token = scratch.writeSecret("token", "only we know\n");
     ASSERT_EQ(runProgram(runWith({"--steps", "3", "--out", traces})).exit_code, 0);
     Beside collector({"monitor", "--listen", "0", "--token-file", token}, scratch.file("lines"));
-    const std::string address = collector.said("Listening at ");
+    const std::string address = collector.said("Listening on ");
     ASSERT_THAT(address, testing::StartsWith("127.0.0.1:")) << "nobody outside, unless told so";
     const std::string guess = scratch.writeSecret("guess", "password\n");
     const ProgramResult refused = runProgram({"monitor", traces, "--forward", address, "--token-file", guess});

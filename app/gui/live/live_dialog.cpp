@@ -48,7 +48,7 @@ LiveDialog::LiveDialog(QWidget* parent)
 
     auto* network = new QGroupBox(tr("Or an address that hosts send to (monitor --forward)"), this);
     listen_->setObjectName(QStringLiteral("liveListen"));
-    listen_->setAccessibleName(tr("Listen at"));
+    listen_->setAccessibleName(tr("Listen on"));
     listen_->setPlaceholderText(QStringLiteral("127.0.0.1:9200"));
     listen_->setToolTip(tr("Without a host, only programs on this machine can connect"));
     token_->setObjectName(QStringLiteral("liveToken"));
@@ -56,7 +56,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     token_->setEchoMode(QLineEdit::Password);
     token_->setToolTip(tr("Senders must use the same token"));
     auto* in_network = new QFormLayout(network);
-    in_network->addRow(tr("Listen at"), listen_);
+    in_network->addRow(tr("Listen on"), listen_);
     in_network->addRow(tr("Token"), token_);
     certificate_->setObjectName(QStringLiteral("liveCertificate"));
     certificate_->setAccessibleName(tr("Certificate"));

@@ -107,7 +107,7 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
                      .arg(number(snapshot.checks.equal + snapshot.checks.mismatch), number(snapshot.checks.planned()),
                           number(snapshot.checks.mismatch));
     if (!snapshot.address.empty())
-        lines << LiveText::tr("Listening at %1; senders connected: %2")
+        lines << LiveText::tr("Listening on %1; senders connected: %2")
                      .arg(fromUtf8(snapshot.address))
                      .arg(snapshot.senders);
     for (const std::string& problem : snapshot.problems)

@@ -293,7 +293,8 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     out.facts.push_back(
         {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
     if (!check.tensor.empty())
-        out.facts.push_back({ItemText::tr("Tensor"), fromUtf8(check.tensor), ItemText::tr("What was compared.")});
+        out.facts.push_back(
+            {ItemText::tr("Tensor"), fromUtf8(check.tensor), ItemText::tr("The tensor that was compared.")});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
         out.facts.push_back({ItemText::tr("Difference"), translated(differenceText(check)),
