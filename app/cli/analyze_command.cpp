@@ -11,6 +11,7 @@
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/live/long_run.h"
+#include "core/otlp/exporter.h"
 #include "core/report/data_table.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
@@ -18,9 +19,12 @@
 #include "core/report/results/model_use.h"
 #include "core/report/results/tables.h"
 #include "core/report/results/zoom.h"
+#include "core/telemetry/run_telemetry.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -39,6 +43,7 @@ struct AnalyzeArguments {
     SvgOptions svg;
     std::string html;
     std::string csv;
+    std::string otlp;
     std::string clocks = "auto";
     std::string in_parts = "auto";
     std::string threshold_file;
@@ -165,7 +170,7 @@ Status addModelUse(report::Document& document, const Run& run, const std::vector
 /// Reports the activity of the devices in a trace without a pipeline. If an option needs a pipeline, reports why there
 /// is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
-    const bool about_pipelines = !options.steps.empty() || !options.fail_on.empty();
+    const bool about_pipelines = !options.steps.empty() || !options.fail_on.empty() || !options.otlp.empty();
     printProblems(loaded.run.problems); // they may be the cause of an error
     if (about_pipelines || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
@@ -184,6 +189,18 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
     return over ? 1 : 0;
 }
 
+/// Sends steps and findings to a collector, which must not keep the user waiting.
+Status sendTelemetry(const DiagnosedRun& diagnosed, const AnalyzeArguments& options,
+                     const std::optional<ModelUse>& use) {
+    constexpr std::chrono::seconds kPatience{10};
+    if (options.otlp.empty()) return {};
+    BUBBLESCOPE_ASSIGN(const otlp::Collector collector, otlp::Collector::parse(options.otlp));
+    otlp::Telemetry made = telemetry::ofReport(diagnosed.run, diagnosed.report, use,
+                                               fmt::format("{}", fmt::join(options.files, " ")), otlp::utcNow());
+    made.version = BUBBLESCOPE_VERSION;
+    return otlp::send(collector, made, kPatience);
+}
+
 /// Prints and writes the report of a run with a pipeline.
 CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     const Run& run = diagnosed.run;
@@ -197,6 +214,7 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
     BUBBLESCOPE_TRY(writeTables(report::analysisTables(run, report), options));
     printProblems(run.problems);
     print(shownDocument(diagnosed, options, use), options.json);
+    BUBBLESCOPE_TRY(sendTelemetry(diagnosed, options, use));
     const bool failed = failsOnAny(options.fail_on, report.anomalies);
     const bool over =
         options.budgets.exceeded(report.selection.stepTime(), report.steps[report.typicalStep()].rates.over_makespan);
@@ -206,6 +224,7 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 CommandResult analyze(AnalyzeArguments& options) {
     if (options.json && options.html.empty() && options.top)
         return usageError("--json contains all findings", "leave --top out");
+    if (!options.otlp.empty()) BUBBLESCOPE_TRY(otlp::Collector::parse(options.otlp));
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
@@ -240,6 +259,10 @@ void addAnalyzeCommand(Command app, Action& action) {
                    "Write steps, accounting, findings, ops, bubbles and transfers as tables to this folder")
         .typeName("FOLDER");
     options->svg.add(command);
+    command
+        .addOption("--otlp", options->otlp,
+                   "Send steps and findings as OpenTelemetry traces and metrics to this collector (OTLP over HTTP)")
+        .typeName("URL");
     command.addFlag("--json", options->json, "Print a JSON document");
     const Option top = command.addOption("--top", options->top, "Print at most N findings (default: one screenful)")
                            .typeName("N")

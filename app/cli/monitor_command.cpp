@@ -13,7 +13,9 @@
 #include "core/live/metrics.h"
 #include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
+#include "core/otlp/exporter.h"
 #include "core/report/json.h"
+#include "core/telemetry/run_telemetry.h"
 #include "core/timeline/step_selection.h"
 
 #include <fmt/format.h>
@@ -28,6 +30,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 
 namespace bubblescope::cli {
 namespace {
@@ -42,6 +46,7 @@ struct MonitorArguments {
     Budgets budgets;
     std::vector<std::string> thresholds;
     std::string metrics;
+    std::string otlp;
     std::string alert;
     TimeNs alert_interval{std::chrono::minutes(5)};
     TimeNs patience{std::chrono::seconds(10)};
@@ -77,14 +82,54 @@ void printLine(const report::Value& document) {
     std::fflush(stdout);
 }
 
+/// Sends what happens to a collector, and prints each reason why that failed once.
+class TelemetryOutput {
+public:
+    explicit TelemetryOutput(otlp::Collector collector)
+        : url_(collector.url), began_(otlp::utcNow()),
+          telemetry_(fmt::format("{}/{}", began_.count(), ::getpid()), began_), exporter_(std::move(collector)) {}
+
+    void take(std::span<const LiveEvent> events, const LiveAnalyzer& analyzer) {
+        report();
+        const bool news = std::ranges::any_of(events, [](const LiveEvent& event) {
+            using enum LiveEvent::Kind;
+            return event.kind == StepClosed || event.kind == AnomalyFound || event.kind == Mismatch;
+        });
+        if (!news) return;
+        otlp::Telemetry made = telemetry_.of(events, analyzer, otlp::utcNow());
+        made.version = BUBBLESCOPE_VERSION;
+        exporter_.add(std::move(made));
+    }
+
+    void finish(std::chrono::milliseconds longest) {
+        const std::size_t unsent = exporter_.finish(longest) + exporter_.dropped();
+        report();
+        if (unsent > 0) printError(fmt::format("{} reports were not sent to the collector {}", unsent, url_));
+    }
+
+private:
+    void report() {
+        const std::string problem = exporter_.takeProblem();
+        if (problem.empty() || problem == reported_) return;
+        reported_ = problem;
+        printError(problem);
+    }
+
+    std::string url_;
+    TimeNs began_;
+    telemetry::LiveTelemetry telemetry_;
+    otlp::Exporter exporter_;
+    std::string reported_;
+};
+
 class Monitor {
 public:
     Monitor(const MonitorArguments& options, live::LiveOptions live, live::SegmentFollower follower,
             std::optional<live::StreamReceiver> receiver, std::optional<live::MetricsEndpoint> metrics,
-            live::CapturedRun captured)
+            std::unique_ptr<TelemetryOutput> exporter, live::CapturedRun captured)
         : options_(options), patience_(live.assembly.patience), analyzer_(std::move(live)),
           follower_(std::move(follower)), receiver_(std::move(receiver)), captured_(std::move(captured)),
-          metrics_(std::move(metrics)), alert_(options.alert, {options.alert_interval}),
+          metrics_(std::move(metrics)), exporter_(std::move(exporter)), alert_(options.alert, {options.alert_interval}),
           lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
 
     CommandResult run() {
@@ -93,8 +138,10 @@ public:
         while (!stop.came() && !turn(stop.descriptor())) {
             BUBBLESCOPE_TRY(lookForSilence());
         }
-        for (const LiveEvent& event : analyzer_.conclude())
+        const std::vector<LiveEvent> last = analyzer_.conclude();
+        for (const LiveEvent& event : last)
             take(event);
+        if (exporter_) exporter_->take(last, analyzer_);
         if (lines_) {
             printLine(liveSummaryOf(analyzer_));
         } else {
@@ -103,6 +150,7 @@ public:
         }
         if (receiver_) receiver_->finish(std::chrono::milliseconds(stop.came() ? 400 : 2000));
         finishAlerts(stop);
+        if (exporter_) exporter_->finish(std::chrono::milliseconds(stop.came() ? 400 : 2000));
         return exitCodeOf();
     }
 
@@ -122,6 +170,7 @@ private:
         const std::vector<LiveEvent> events = analyzer_.advance(monitorNow());
         for (const LiveEvent& event : events)
             take(event);
+        if (exporter_) exporter_->take(events, analyzer_);
         checkBudgets();
         alert_.tend(monitorNow());
         if (!lines_ && (!events.empty() || monitorNow() - shown_ >= std::chrono::seconds(1))) {
@@ -280,6 +329,7 @@ private:
     std::optional<live::StreamReceiver> receiver_;
     live::CapturedRun captured_;
     std::optional<live::MetricsEndpoint> metrics_;
+    std::unique_ptr<TelemetryOutput> exporter_;
     live::Alert alert_;
     Screen screen_;
     std::string reported_; ///< the receiver's problems that were already reported
@@ -299,6 +349,8 @@ CommandResult monitor(MonitorArguments& options) {
     if (!options.streams.forward.empty() && !options.streams.listen.empty())
         return usageError("--listen and --forward cannot be combined",
                           "send every host's folder to the monitor that shows the run");
+    if (!options.streams.forward.empty() && !options.otlp.empty())
+        return usageError("--otlp and --forward cannot be combined", "give --otlp to the monitor that shows the run");
     live::LiveOptions live;
     live.own_clock = thisProcess().clock;
     for (const std::string& assignment : options.thresholds)
@@ -322,6 +374,11 @@ CommandResult monitor(MonitorArguments& options) {
         BUBBLESCOPE_ASSIGN(metrics, live::MetricsEndpoint::open(address));
         fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
     }
+    std::unique_ptr<TelemetryOutput> exporter;
+    if (!options.otlp.empty()) {
+        BUBBLESCOPE_ASSIGN(otlp::Collector collector, otlp::Collector::parse(options.otlp));
+        exporter = std::make_unique<TelemetryOutput>(std::move(collector));
+    }
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
     if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower), options.patience);
     // The activity of recorded jobs is found only in their traces, so traces received over the network are also written
@@ -338,7 +395,7 @@ CommandResult monitor(MonitorArguments& options) {
                        options.streams.receiver(captured.empty() ? "" : captured.back()));
     live::CapturedRun recorded(std::move(captured), live.assembly.patience);
     Monitor monitor(options, std::move(live), std::move(follower), std::move(receiver), std::move(metrics),
-                    std::move(recorded));
+                    std::move(exporter), std::move(recorded));
     return monitor.run();
 }
 
@@ -353,6 +410,10 @@ void addMonitorCommand(Command app, Action& action) {
     command.addOption("--steps", options->steps, "Stop after N steps (when the run ends)").typeName("N").positive();
     command.addOption("--metrics", options->metrics, "Serve Prometheus metrics at HOST:PORT or PORT")
         .typeName("ADDRESS");
+    command
+        .addOption("--otlp", options->otlp,
+                   "Send steps and findings as OpenTelemetry traces and metrics to this collector (OTLP over HTTP)")
+        .typeName("URL");
     const Option alert =
         command
             .addOption("--alert", options->alert,
