@@ -91,7 +91,10 @@ CommandResult estimate(const MemoryArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     // An order with missing ops would free memory that was never allocated.
     BUBBLESCOPE_TRY(completeGraph(planned.schedule));
-    BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
+    MemoryRequest request = options.memory;
+    BUBBLESCOPE_ASSIGN(SliceParts parts, options.schedule.slices(planned.schedule));
+    request.slice_tokens = std::move(parts.tokens);
+    BUBBLESCOPE_ASSIGN(const auto memory, request.report(planned.schedule));
     if (!memory)
         return usageError("no model given", "use --preset, such as --preset llama3-8b, or --memory-model FILE");
     BUBBLESCOPE_ASSIGN(report::Document document, toDocument(planned, *memory, options.curve));
@@ -141,6 +144,7 @@ void addMemoryCommand(Command app, Action& action) {
     const Option json = command.addFlag("--json", options->json, "Print a JSON document");
     command.addFlag("--curve", options->curve, "Add each rank's memory over time, as [time_ns, bytes]").needs(json);
     addTimeOptions(command, options->schedule, Listed::InFullHelp);
+    addSliceOptions(command, options->schedule);
     command.onParsed([&action, options] { action = [options] { return estimate(*options); }; });
 }
 

@@ -216,8 +216,27 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
         .rare();
 }
 
+void addSliceOptions(Command command, ScheduleRequest& request) {
+    const Option attention = command
+                                 .addOption("--attention", request.attention,
+                                            "Share of attention in the time of a whole sequence's op, 0 to 1")
+                                 .typeName("SHARE")
+                                 .group("Transfers and single ops")
+                                 .rare();
+    command
+        .addOption("--slices", request.slice_cut,
+                   "Slices of sequences: balanced (equal work), even (equal length; later ones take longer) or "
+                   "redistributed (even, and ranks share attention work); --forward is the mean")
+        .typeName("CUT")
+        .suggests({"balanced", "even", "redistributed"})
+        .needs(attention)
+        .group("Transfers and single ops")
+        .rare();
+}
+
 void addSimulationOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes) {
     addTransferOptions(command, request, axes);
+    addSliceOptions(command, request);
     command
         .addOption("--op-times", request.op_times,
                    "Measured times of single ops, as JSON (such as from `simulate --json --ops`) or CSV")

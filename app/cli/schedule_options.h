@@ -18,6 +18,8 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
 void addSizeOptions(Command command, ScheduleRequest& request);
 void addTimeOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always,
                     std::vector<SweepAxis>* axes = nullptr);
+/// Adds the options for slices of unequal length or time.
+void addSliceOptions(Command command, ScheduleRequest& request);
 /// Adds options that only a simulation supports: transfers that cost more than a latency, and times of single ops.
 void addSimulationOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes = nullptr);
 

@@ -77,10 +77,13 @@ Status checkWeightTimes(const WeightTimes& times, const std::vector<std::vector<
 /// Simulates with actions if they were requested, or if the order has any and no other kind of transfers was requested.
 Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, const CostModel& costs) {
     const bool asked = options.lowering.wanted() || options.queues.given();
+    BUBBLESCOPE_ASSIGN(SliceParts parts, options.schedule.slices(schedule));
+    MemoryRequest memory = options.memory;
+    memory.slice_tokens = std::move(parts.tokens);
     if (statesTransfers(costs.transfers)) {
         if (!asked) {
             BUBBLESCOPE_TRY(checkWeightTimes(options.weights, {}));
-            return report::simulated(std::move(schedule), costs, options.memory);
+            return report::simulated(std::move(schedule), costs, memory);
         }
         return usageError(fmt::format("{} and {} replace {} and {}", Field("lower"), Field("communicators"),
                                       Field("sends"), Field("comm_streams")),
@@ -89,14 +92,14 @@ Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule
     BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, options.lowering.lowered(std::move(schedule), options.schedule.file));
     BUBBLESCOPE_TRY(checkWeightTimes(options.weights, lowered.actions));
     const bool given = !lowered.actions.empty() && (lowered.order.pp == 1 || lowered.hasTransfers());
-    if (!given && !asked) return report::simulated(std::move(lowered.order), costs, options.memory);
+    if (!given && !asked) return report::simulated(std::move(lowered.order), costs, memory);
     if (!given) {
         LoweringRequest lowering = options.lowering;
         lowering.lower = "torch";
         BUBBLESCOPE_ASSIGN(lowered, lowering.lowered(std::move(lowered.order), {}));
     }
     BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));
-    return report::simulated(lowered, costs, queues, options.weights, options.memory);
+    return report::simulated(lowered, costs, queues, options.weights, memory);
 }
 
 Status writeText(const std::string& name, const std::string& text) {
@@ -205,6 +208,18 @@ CommandResult sweep(const SimulateArguments& options, ScheduleRequest request, c
     return 0;
 }
 
+/// Adds the length of each slice, if the cut of sequences was requested.
+Status addSlices(report::Document& document, const ScheduleRequest& request, const Schedule& schedule) {
+    BUBBLESCOPE_ASSIGN(const SliceParts parts, request.slices(schedule));
+    if (parts.tokens.empty()) return {};
+    std::vector<std::string> shares;
+    for (const double share : parts.tokens)
+        shares.push_back(fmt::format("{:.3g} %", 100 * share));
+    document.line(fmt::format("Slices: {} of the sequence", fmt::join(shares, ", ")));
+    document.data("slice_shares", parts.tokens);
+    return {};
+}
+
 CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequest& request) {
     BUBBLESCOPE_ASSIGN(const std::optional<int> chunks, chunksOfTimes(options, request, {}));
     BUBBLESCOPE_ASSIGN(Planned planned, request.planShare(kUsualForward, chunks));
@@ -221,6 +236,7 @@ CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequ
     report::Document document = report::simulationDocument(result, options.ops && options.json);
     if (const std::string meaning = report::opMeaning(result.schedule, alone.costs); !meaning.empty())
         document.line(meaning);
+    BUBBLESCOPE_TRY(addSlices(document, request, result.schedule));
     if (options.choices) {
         BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(result.schedule));
         BUBBLESCOPE_ASSIGN(const auto choices, communicationChoices(result.schedule, alone.costs, options.lowering,

@@ -50,6 +50,8 @@ Planned planOf(Keywords& from) {
     takeTimes(from, request);
     takeTransfers(from, request.transfers);
     from.path("op_times", request.op_times);
+    from.take("slices", request.slice_cut);
+    from.take("attention", request.attention);
     from.end();
     return valueOf(released([&] { return request.plan(kUsualForward); }));
 }

@@ -1,13 +1,19 @@
 #include "core/cost/memory_model.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace bubblescope {
 namespace {
 
 /// One slice's part of a size that is divided among all slices; the parts add up to the size.
-std::int64_t partOf(std::int64_t bytes, int slice, int slices) {
-    return bytes / slices + (slice < bytes % slices ? 1 : 0);
+std::int64_t partOf(std::int64_t bytes, int slice, int slices, const std::vector<double>& tokens) {
+    if (tokens.size() != static_cast<std::size_t>(slices)) return bytes / slices + (slice < bytes % slices ? 1 : 0);
+    const auto upTo = [&](int count) {
+        const double share = std::accumulate(tokens.begin(), tokens.begin() + count, 0.0);
+        return count == slices ? bytes : static_cast<std::int64_t>(share * static_cast<double>(bytes));
+    };
+    return upTo(slice + 1) - upTo(slice);
 }
 
 int slicesOf(const std::vector<Op>& ops, int slices) {
@@ -48,14 +54,16 @@ private:
         return model_.stages[stageOf(placement_, pp_, rank_, op.chunk).index()];
     }
     [[nodiscard]] std::int64_t taken(const Op& op) const {
-        return op.kind == OpKind::Forward ? partOf(stage(op).activations.forward, op.sequence, slices_) : 0;
+        return op.kind == OpKind::Forward
+                   ? partOf(stage(op).activations.forward, op.sequence, slices_, model_.slice_tokens)
+                   : 0;
     }
     [[nodiscard]] std::int64_t freedBy(const Op& op) const {
         if (op.kind == OpKind::Forward || op.kind == OpKind::Optimizer) return 0;
         const ActivationSizes& sizes = stage(op).activations;
-        const std::int64_t weight_grad = partOf(sizes.weight_grad, op.sequence, slices_);
+        const std::int64_t weight_grad = partOf(sizes.weight_grad, op.sequence, slices_, model_.slice_tokens);
         if (op.kind == OpKind::BackwardWeight) return weight_grad;
-        const std::int64_t all = partOf(sizes.forward, op.sequence, slices_);
+        const std::int64_t all = partOf(sizes.forward, op.sequence, slices_, model_.slice_tokens);
         return op.kind == OpKind::Backward ? all : all - weight_grad;
     }
 

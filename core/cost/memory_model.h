@@ -17,7 +17,8 @@ struct StageMemory {
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0; ///< optimizer state
     /// F allocates `forward` when it starts; I frees `input_grad` and W `weight_grad` when they end, B both. An I that
-    /// allocates more than it frees has a negative `input_grad`. Each slice of a split sequence takes an equal part.
+    /// allocates more than it frees has a negative `input_grad`. Each slice of a split sequence takes its part, see
+    /// MemoryModel::slice_tokens.
     ActivationSizes activations{0, 0, 0};
     std::int64_t forward_workspace = 0;  ///< additional, while one of the stage's F runs
     std::int64_t backward_workspace = 0; ///< additional, while one of its B, I or W runs
@@ -28,6 +29,7 @@ struct StageMemory {
 /// Memory of a schedule's stages in bytes, by global stage. Does not include transfer buffers.
 struct MemoryModel {
     std::vector<StageMemory> stages;
+    std::vector<double> slice_tokens; ///< share of the sequence per slice; empty: slices of equal length
 };
 
 /// One rank's memory over a step.

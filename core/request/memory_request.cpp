@@ -15,7 +15,9 @@ bool MemoryReport::overBudget() const {
 
 Result<MemoryModel> MemoryRequest::readModel(const Schedule& schedule) const {
     BUBBLESCOPE_ASSIGN(const ModelSizes read, sizes());
-    return memoryModel(read, schedule);
+    BUBBLESCOPE_ASSIGN(MemoryModel made, memoryModel(read, schedule));
+    made.slice_tokens = slice_tokens;
+    return made;
 }
 
 Result<ModelSizes> MemoryRequest::sizes() const {

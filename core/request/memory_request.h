@@ -31,6 +31,7 @@ struct MemoryRequest {
     std::optional<int> tensor_ranks;    ///< for a preset; default 1
     std::optional<int> sequence;        ///< tokens, for a preset; defaults to the model's own
     std::optional<int> microbatch;      ///< sequences, for a preset; default 1
+    std::vector<double> slice_tokens;   ///< see MemoryModel
 
     /// Empty without a model. `schedule` must be valid. Errors: Usage, Input.
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;

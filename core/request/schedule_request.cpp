@@ -223,6 +223,10 @@ Status ScheduleRequest::checkUsed(std::span<const Schedule> orders) const {
                                        [&](const std::vector<Op>& ops) { return std::ranges::any_of(ops, holds); });
         });
     };
+    if (!slice_cut.empty() && !has([](const Op& op) { return op.sequence > 0; })) {
+        return usageError("a cut of sequences has no effect without slices",
+                          fmt::format("give {} of 2 or more", Field("sequence_slices")));
+    }
     if (overlapped && !has([](const Op& op) { return op.overlapped; })) {
         return usageError(fmt::format("{} has no effect: the order has no overlapped pairs of a forward and a backward",
                                       Field("overlapped")),
@@ -252,7 +256,21 @@ Result<Planned> ScheduleRequest::planShare(TimeNs usual_forward, std::optional<i
         BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times, made, graph));
         model.measured = std::make_shared<MeasuredTimes>(std::move(measured));
     }
+    BUBBLESCOPE_ASSIGN(const SliceParts parts, slices(made));
+    if (!parts.tokens.empty()) addSliceTimes(model, made, parts);
     return Planned{std::move(made), std::move(model)};
+}
+
+Result<SliceParts> ScheduleRequest::slices(const Schedule& made) const {
+    if (slice_cut.empty()) return SliceParts{};
+    BUBBLESCOPE_ASSIGN(const SliceCut cut, sliceCutFromName(slice_cut));
+    int count = 1;
+    for (const auto& ops : made.ranks) {
+        for (const Op& op : ops)
+            count = std::max(count, op.sequence + 1);
+    }
+    BUBBLESCOPE_ASSIGN(SliceParts parts, sliceParts(cut, count, attention));
+    return count > 1 ? std::move(parts) : SliceParts{};
 }
 
 Result<Planned> ScheduleRequest::plan(TimeNs usual_forward) const {

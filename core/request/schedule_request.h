@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
+#include "core/cost/slice_parts.h"
 #include "core/families/registry.h"
 #include "core/recognise/run.h"
 #include "core/schedule/schedule.h"
@@ -58,6 +59,8 @@ struct ScheduleRequest {
     std::optional<TimeNs> all_reduce; ///< added to the times of F and I, see CostModel::all_reduce
     std::string stage_times;          ///< a file; empty: none
     std::string op_times;             ///< a file; empty: none
+    std::string slice_cut;            ///< name of a SliceCut; empty: all slices take equally long
+    double attention = 0;             ///< used with slice_cut, see sliceParts()
     TransferRequest transfers;
 
     /// Op times and latency, from stage_times, op_costs or the individual times. Without `forward`, a forward takes
@@ -90,6 +93,8 @@ struct ScheduleRequest {
     /// Rejects inputs that none of these orders uses: limits and groups that their families do not have, times of pairs
     /// and halves that do not occur. Errors: Usage.
     [[nodiscard]] Status checkUsed(std::span<const Schedule> orders) const;
+    /// The slices of each sequence of an order; none without slice_cut or in an order without slices. Errors: Usage.
+    [[nodiscard]] Result<SliceParts> slices(const Schedule& made) const;
     /// True if op times are given.
     [[nodiscard]] bool timed() const;
     /// True if a size is given.

@@ -59,6 +59,8 @@ class MemoryKeywords(TypedDict, total=False):
 
 class ScheduleKeywords(OrderKeywords, TimeKeywords, TransferKeywords, total=False):
     op_times: Path  # measured times of single ops, JSON or CSV
+    slices: str  # cut of sequences into slices: "balanced", "even", "redistributed"
+    attention: float  # share of attention in the time of a whole sequence's op, with slices (0)
 
 
 class SimulateKeywords(ScheduleKeywords, MemoryKeywords, total=False):
