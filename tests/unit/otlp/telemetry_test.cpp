@@ -33,25 +33,25 @@ Telemetry example() {
 TEST(OtlpJson, WritesTraces) {
     EXPECT_EQ(
         tracesJson(example()),
-        R"({"resourceSpans": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "bubblescope"}}, )"
-        R"({"key": "pp.size", "value": {"intValue": "4"}}]}, "scopeSpans": [{"scope": {"name": "bubblescope", "version": "1.2"}, )"
-        R"("spans": [{"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", )"
-        R"("parentSpanId": "eee19b7ec3c1b173", "name": "step 3", "kind": 1, "startTimeUnixNano": "1700000000000000000", )"
-        R"("endTimeUnixNano": "1700000000250000000", "attributes": [{"key": "pp.typical", "value": {"boolValue": true}}, )"
-        R"({"key": "pp.bubble.ratio", "value": {"doubleValue": 0.25}}], )"
-        R"("status": {"message": "a \"quoted\" reason", "code": 2}}]}]}]})");
+        R"({"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"bubblescope"}},)"
+        R"({"key":"pp.size","value":{"intValue":"4"}}]},"scopeSpans":[{"scope":{"name":"bubblescope","version":"1.2"},)"
+        R"("spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174",)"
+        R"("parentSpanId":"eee19b7ec3c1b173","name":"step 3","kind":1,"startTimeUnixNano":"1700000000000000000",)"
+        R"("endTimeUnixNano":"1700000000250000000","attributes":[{"key":"pp.typical","value":{"boolValue":true}},)"
+        R"({"key":"pp.bubble.ratio","value":{"doubleValue":0.25}}],)"
+        R"("status":{"message":"a \"quoted\" reason","code":2}}]}]}]})");
 }
 
 TEST(OtlpJson, WritesTotalsAndCurrentValues) {
     EXPECT_EQ(
         metricsJson(example()),
-        R"({"resourceMetrics": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "bubblescope"}}, )"
-        R"({"key": "pp.size", "value": {"intValue": "4"}}]}, "scopeMetrics": [{"scope": {"name": "bubblescope", "version": "1.2"}, )"
-        R"("metrics": [{"name": "pp.steps", "description": "Completed steps.", "unit": "{step}", "sum": {"dataPoints": )"
-        R"([{"attributes": [], "startTimeUnixNano": "1700000000000000000", "timeUnixNano": "1700000000500000000", "asDouble": 3}], )"
-        R"("aggregationTemporality": 2, "isMonotonic": true}}, {"name": "pp.findings", "description": "Findings.", )"
-        R"("unit": "{finding}", "gauge": {"dataPoints": [{"attributes": [{"key": "kind", "value": {"stringValue": "straggler"}}], )"
-        R"("timeUnixNano": "1700000000500000000", "asDouble": 1.5}]}}]}]}]})");
+        R"({"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"bubblescope"}},)"
+        R"({"key":"pp.size","value":{"intValue":"4"}}]},"scopeMetrics":[{"scope":{"name":"bubblescope","version":"1.2"},)"
+        R"("metrics":[{"name":"pp.steps","description":"Completed steps.","unit":"{step}","sum":{"dataPoints":)"
+        R"([{"attributes":[],"startTimeUnixNano":"1700000000000000000","timeUnixNano":"1700000000500000000","asDouble":3.0}],)"
+        R"("aggregationTemporality":2,"isMonotonic":true}},{"name":"pp.findings","description":"Findings.",)"
+        R"("unit":"{finding}","gauge":{"dataPoints":[{"attributes":[{"key":"kind","value":{"stringValue":"straggler"}}],)"
+        R"("timeUnixNano":"1700000000500000000","asDouble":1.5}]}}]}]}]})");
 }
 
 TEST(OtlpIdentifier, DependsOnTheSeedOnly) {
