@@ -154,8 +154,8 @@ Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
     const auto found = std::ranges::find(kNames, value);
     if (found == kNames.end()) {
         return text.wrong(value, "is not a known persistence",
-                          "give transient (the first execution), replay (the check), sticky (every execution, another "
-                          "number each time) or fixed (every execution, the same bit)");
+                          "give transient (the first execution), replay (the check), sticky (every execution, a "
+                          "different element each time) or fixed (every execution, the same bit)");
     }
     fault.stay = static_cast<FaultStay>(found - kNames.begin());
     return {};

@@ -138,7 +138,7 @@ class Run:
         return Answer(_core.diff(self._handle, after._handle, options))
 
     def to_html(self) -> str:
-        """The report as one HTML page, with pictures."""
+        """The report as a single HTML page with drawings."""
         return self._handle.html()
 
     def __str__(self) -> str:

@@ -57,9 +57,9 @@ def adapt(module, adapter):
         chosen.prepare(module, changes, framework, version)
         changes.make()
     except Unknown as problem:
-        events.message("%s: %s; it is recorded without names of ops" % (adapter, problem))
+        events.message("%s: %s; it is recorded without op names" % (adapter, problem))
     except Exception as problem:  # noqa: BLE001: the job matters more than its recording
         events.message(
-            "%s: the adapter failed with %s: %s; it is recorded without names of ops"
+            "%s: the adapter failed with %s: %s; it is recorded without op names"
             % (adapter, type(problem).__name__, problem)
         )

@@ -206,7 +206,7 @@ class KeptGradients(Kept):
         self.got = [None] * len(outputs)
         for place, tensor in enumerate(outputs):
             if tensor.is_leaf and tensor.requires_grad:
-                raise CannotRepeat("returns one of its weights or inputs as it is")
+                raise CannotRepeat("returns one of its weights or inputs unchanged")
             if tensor.requires_grad:
                 tensor.register_hook(self._notes(self.got, place))
         self._let_go()
@@ -405,13 +405,13 @@ class Layer:
     def _doubt(self, kind):
         self._trials[kind] = self._trials.get(kind, 0) + 1
         if self._trials[kind] >= 4:
-            raise CannotRepeat("computes something else when it is run again on the same inputs")
+            raise CannotRepeat("gives different results when it is run again on the same inputs")
         self.gradients = self._trials.get("F", 0) >= 2  # some layers use different kernels without gradients
 
 
 def _can_be_repeated(module):
     if "forward" in module.__dict__:
-        raise CannotRepeat("has a forward of its own that was put in later")
+        raise CannotRepeat("has a forward that was replaced later")
     for inner in module.modules():
         if getattr(inner, "_compiled_call_impl", None) is not None or type(inner).__name__ == "OptimizedModule":
             raise CannotRepeat("is compiled")
@@ -423,7 +423,7 @@ def _can_be_repeated(module):
         if hasattr(weight, "device_mesh"):
             raise CannotRepeat("is spread over several ranks")
         if weight.device.type != "cpu":
-            raise CannotRepeat("is on a %s: checks in a job's bubbles run on the CPU alone" % weight.device.type)
+            raise CannotRepeat("is on a %s: checks in a job's bubbles run only on the CPU" % weight.device.type)
 
 
 class _NoCommunication(TorchDispatchMode):
