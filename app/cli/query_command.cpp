@@ -6,6 +6,7 @@
 #include "core/base/open_input.h"
 #include "core/formats/source/file_bytes.h"
 #include "core/query/database.h"
+#include "core/report/arrow_stream.h"
 #include "core/report/data_table.h"
 #include "core/report/text.h"
 
@@ -33,6 +34,7 @@ struct QueryArguments {
     bool tables = false;
     bool csv = false;
     bool json = false;
+    bool arrow = false;
 };
 
 /// The tables that can be queried.
@@ -149,6 +151,7 @@ void show(const report::DataTable& rows, const QueryArguments& options) {
     const auto write = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
     if (options.csv) return report::writeCsv(rows, write);
     if (options.json) return report::writeJsonRows(rows, write);
+    if (options.arrow) return report::writeArrowStream(rows, write);
     print(textOf(rows), false);
 }
 
@@ -190,7 +193,8 @@ void addQueryCommand(Command app, Action& action) {
         .typeName("TIME");
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "Print a JSON list of objects");
-    command.addFlag("--csv", options->csv, "Print CSV").excludes(json);
+    const Option csv = command.addFlag("--csv", options->csv, "Print CSV").excludes(json);
+    command.addFlag("--arrow", options->arrow, "Write an Apache Arrow stream (binary)").excludes(json).excludes(csv);
     addRecogniseOptions(command, options->recognise);
     command.onParsed([&action, options] { action = [options] { return runQuery(*options); }; });
 }

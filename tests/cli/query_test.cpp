@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace bubblescope::test {
 namespace {
 
@@ -35,6 +37,35 @@ TEST(QueryCommand, PrintsRowsAsTextCsvAndJson) {
               Json::parse(R"([{"name": "outer", "ts": 0, "dur": 100500, "depth": 0, "parent": null},
                               {"name": "inner", "ts": 10250, "dur": 10000, "depth": 1, "parent": 0},
                               {"name": "pair", "ts": 20000, "dur": 1000, "depth": 0, "parent": null}])"));
+}
+
+/// Messages of a length that they state, up to the end mark; numbers and texts as one after the other. That PyArrow
+/// reads it is tested in tests/python.
+TEST(QueryCommand, WritesAnArrowStream) {
+    const ProgramResult result = query({"--arrow", "SELECT name, ts FROM slice ORDER BY ts"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::string& out = result.out;
+    const auto number = [&out](std::size_t at) {
+        std::uint32_t value = 0;
+        std::memcpy(&value, out.data() + at, sizeof value);
+        return value;
+    };
+    ASSERT_EQ(out.size() % 8, 0U);
+    ASSERT_GT(out.size(), 16U);
+    EXPECT_EQ(number(0), 0xFFFFFFFFU);
+    const std::size_t batch = 8 + number(4); // the schema has no body
+    ASSERT_LT(batch + 8, out.size());
+    EXPECT_EQ(number(batch), 0xFFFFFFFFU);
+    EXPECT_EQ(number(out.size() - 8), 0xFFFFFFFFU);
+    EXPECT_EQ(number(out.size() - 4), 0U);
+    const std::string body = out.substr(batch + 8 + number(batch + 4));
+    const std::int32_t offsets[] = {0, 5, 10, 14};
+    const std::int64_t times[] = {0, 10250, 20000};
+    ASSERT_EQ(body.size(), 32 + sizeof times + 8);
+    EXPECT_EQ(body.substr(0, sizeof offsets), std::string(reinterpret_cast<const char*>(offsets), sizeof offsets));
+    EXPECT_EQ(body.substr(16, 14), "outerinnerpair");
+    EXPECT_EQ(body.substr(32, sizeof times), std::string(reinterpret_cast<const char*>(times), sizeof times));
+    EXPECT_EQ(query({"--arrow", "--csv", "SELECT 1"}).exit_code, 2);
 }
 
 TEST(QueryCommand, ShowsWhatElseATraceHolds) {

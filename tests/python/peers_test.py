@@ -2,8 +2,9 @@
 
 import importlib
 import importlib.util
+import subprocess
 
-from common import bs, main, skip, trace, unittest
+from common import PROGRAM, bs, main, skip, trace, unittest
 
 NAMES = ("pandas", "polars", "duckdb", "pyarrow", "numpy")
 FOUND = {name: importlib.import_module(name) for name in NAMES if importlib.util.find_spec(name)}
@@ -31,6 +32,15 @@ class Peers(unittest.TestCase):
             self.assertEqual(taken.to_pydict(), table.to_dict())
         self.assertEqual(pa.array(self.tables[0]["start_ns"]).to_pylist(), self.tables[0]["start_ns"].to_list())
         self.assertEqual(pa.table(self.tables[0]).schema.field("kind").type, pa.dictionary(pa.int32(), pa.large_string()))
+
+    @needs("pyarrow")
+    def test_pyarrow_reads_streams_of_queries(self):
+        sql = "SELECT name, category, ts, dur, rank, parent, dur / 3.0 AS third FROM slice ORDER BY id"
+        written = subprocess.run([PROGRAM, "query", trace(), "--arrow", sql], stdout=subprocess.PIPE, check=True).stdout
+        taken = FOUND["pyarrow"].ipc.open_stream(written).read_all()
+        taken.validate(full=True)
+        self.assertGreater(taken.num_rows, 0)
+        self.assertEqual(taken.to_pydict(), bs.load(trace()).query(sql).to_dict())
 
     @needs("pyarrow", "numpy")
     def test_nothing_is_copied(self):

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "core/report/data_table.h"
+
+#include <functional>
+#include <string_view>
+
+namespace bubblescope::report {
+
+/// Writes a table in Apache Arrow's streaming format (version 1.0 and later): the schema, batches of rows, the end
+/// mark. Texts are UTF-8 columns; columns may have nulls.
+void writeArrowStream(const DataTable& table, const std::function<void(std::string_view)>& sink);
+
+} // namespace bubblescope::report
