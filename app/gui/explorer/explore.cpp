@@ -40,7 +40,7 @@ Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& in
 
     StageMemory stage;
     stage.activations = input.spec.sizes;
-    const MemoryModel memory{std::vector<StageMemory>(static_cast<std::size_t>(schedule.stages()), stage)};
+    const MemoryModel memory{std::vector<StageMemory>(static_cast<std::size_t>(schedule.stages()), stage), {}};
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
         out.memory.push_back(memoryCurve(step, Rank{rank}, memory));
         for (const MemoryPoint& point : out.memory.back())

@@ -47,7 +47,8 @@ CounterLane heldActivations(const Session& session, std::size_t line) {
         const bool here = session.lanes.lineOf(place, static_cast<int>(rank)) == static_cast<int>(line);
         if (!here || rank >= step.ranks.size() || (!lane.times.empty() && step.begin < lane.times.back())) continue;
         const MemoryModel model{
-            std::vector<StageMemory>(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp), stage)};
+            std::vector<StageMemory>(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp), stage),
+            {}};
         for (const MemoryPoint& point : memoryCurve(step, Rank{rank}, model))
             addValue(lane, point.time, static_cast<double>(point.bytes) / kHalves);
     }

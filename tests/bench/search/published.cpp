@@ -58,7 +58,7 @@ SearchRequest zeroBubbleRequest(const Json& setting, int times_memory) {
     memory.activations.forward = setting["forward_memory"];
     memory.activations.weight_grad = setting["weight_grad_memory"];
     memory.activations.input_grad = memory.activations.forward - memory.activations.weight_grad;
-    request.stages = MemoryModel{std::vector<StageMemory>(stages, memory)};
+    request.stages = MemoryModel{std::vector<StageMemory>(stages, memory), {}};
     request.bytes = {times_memory * request.pp * memory.activations.forward};
     for (int r = 0; r < request.pp; ++r)
         request.after.push_back((request.pp - 1 - r) * (times.forward + request.costs.comm));

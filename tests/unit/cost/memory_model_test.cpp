@@ -18,7 +18,7 @@ StageMemory stage(std::int64_t activation, std::int64_t until_weight_grad, std::
 }
 
 MemoryModel uniform(int stages, const StageMemory& each) {
-    return {std::vector<StageMemory>(static_cast<std::size_t>(stages), each)};
+    return {std::vector<StageMemory>(static_cast<std::size_t>(stages), each), {}};
 }
 
 std::vector<std::int64_t> peaks(const Schedule& schedule, const MemoryModel& model) {

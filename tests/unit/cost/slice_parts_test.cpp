@@ -33,7 +33,7 @@ TimeNs wallOf(const Schedule& schedule, CostModel costs, SliceCut cut, double at
 }
 
 /// thunlp/Seq1F1B's split_solver.py for its example: 24 layers of width 4096, 16,384 tokens. It solves a quadratic
-/// equation per slice from the end of the sequence; attention is 24.129 % of the FLOPs.
+/// equation per slice from the end of the sequence; attention takes 24.1 % of the FLOPs.
 TEST(SliceParts, BalancedAreThoseOfSeq1F1BsSolver) {
     const SliceParts parts = sliceParts(SliceCut::Balanced, 4, 0.24129314383882555).value();
     const double tokens[] = {4927.375837516029, 4238.979194833044, 3777.4437962518155, 3440.201171399113};
