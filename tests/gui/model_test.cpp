@@ -3,6 +3,7 @@
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/answer_bar.h"
 #include "app/gui/panels/model_dialog.h"
+#include "app/gui/panels/ranks_dialog.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/panels/summary_bar.h"
 #include "tests/gui/tasks/desk.h"
@@ -144,6 +145,28 @@ private slots:
         QCOMPARE(saved.value().traces.size(), 2U);
         QVERIFY(saved.value().traces[0].view.model == described);
         QVERIFY(!saved.value().traces[1].view.model.model.given());
+    }
+
+    void aTraceThatIsLoadedAgainKeepsItsModel() {
+        const QTemporaryDir folder;
+        Desk desk({plainTrace(folder)});
+        const ModelDialog& dialog = openDialog(desk.window);
+        describe(dialog);
+        confirm(dialog);
+        const ModelUseRequest described = desk.state.model();
+        QVERIFY(desk.state.modelUse().has_value());
+        desk.choose("ranksOfFiles");
+        QSignalSpy loaded(&desk.window, &MainWindow::loaded);
+        auto* const ranks = desk.window.findChild<RanksDialog*>();
+        QVERIFY(ranks != nullptr);
+        child<QSpinBox>(*ranks, "rankOfFile0").setValue(3);
+        desk.click(child<QPushButton>(*ranks, "ranksLoad"));
+        QVERIFY(loaded.wait());
+        QVERIFY(desk.state.model() == described && desk.state.modelUse());
+        // Another trace in its place has none.
+        desk.window.open({dataFile("traces/kineto_amd.json")});
+        QVERIFY(loaded.wait());
+        QVERIFY(!desk.state.modelUse());
     }
 
     void whatIsMissingIsNamedAndTheDialogStays() {

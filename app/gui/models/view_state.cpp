@@ -332,7 +332,8 @@ void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = step;
-    if (const auto use = useOf(*session_, model_); use.ok()) model_use_ = use.value();
+    const Result<std::optional<ModelUse>> use = useOf(*session_, model_);
+    model_use_ = use.ok() ? use.value() : std::nullopt;
     if (!keeps_rows) resetRows(had_steps);
     highlight({}, {});
     mark({});
