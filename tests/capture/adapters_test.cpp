@@ -278,7 +278,7 @@ TEST_F(Adapters, AnUnknownVersionIsRecordedWithoutNames) {
     ASSERT_EQ(record("FAKE_TORCH_VERSION=9.9.1 $PY $JOB torch").exit_code, 0);
     EXPECT_TRUE(slices().empty());
     EXPECT_THAT(log(), HasSubstr("version 9.9.1 is not known"));
-    EXPECT_THAT(log(), HasSubstr("without names"));
+    EXPECT_THAT(log(), HasSubstr("without op names"));
 }
 
 TEST_F(Adapters, AFrameworkOfAnotherShapeIsLeftAsItIs) {
