@@ -104,7 +104,9 @@ public:
     void finish(std::chrono::milliseconds longest) {
         const std::size_t unsent = exporter_.finish(longest) + exporter_.dropped();
         report();
-        if (unsent > 0) printError(fmt::format("{} reports were not sent to the collector {}", unsent, url_));
+        if (unsent > 0)
+            printError(fmt::format("the collector {} did not receive {}", url_,
+                                   unsent == 1 ? "1 report" : fmt::format("{} reports", unsent)));
     }
 
 private:
