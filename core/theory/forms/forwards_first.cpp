@@ -92,8 +92,10 @@ std::vector<QuotedForm> circularQuotes(const Schedule& schedule, const CostModel
     const std::int64_t p = schedule.pp;
     const std::int64_t units = std::int64_t{schedule.microbatches} * schedule.vpp;
     const OpTimes& t = costs.times;
-    const bool late =
-        costs.comm == t.forward && costs.comm == t.backward && (schedule.vpp == 1 || schedule.microbatches >= 2 * p);
+    const TimeNs both = t.forward + t.backward;
+    const TimeNs delayed = (units + 2 * (p - 1)) * both;
+    const TimeNs simulated = (units + p - 1) * both + 2 * (p - 1) * costs.comm +
+                             wrapLoss(p, schedule.vpp, schedule.microbatches, costs).both();
     return {
         ratioQuote(Quantity::BubbleRate,
                    {"circular pipeline", "MaxText documentation", "(p−1)/(repeats·m+p−1)",
@@ -102,8 +104,8 @@ std::vector<QuotedForm> circularQuotes(const Schedule& schedule, const CostModel
         timeQuote(Quantity::Makespan,
                   {"delayed activation forwarding", "MaxText, layers/pipeline.py", "(repeats·m + 2·(p−1))·(t_f+t_b)",
                    "With pipeline_delay_activation_forwarding, an output reaches the next rank one op late, so the "
-                   "bubble doubles. Here that is a latency of one op, c = t_f = t_b, and it needs m ≥ 2p if v > 1."},
-                  (units + 2 * (p - 1)) * (t.forward + t.backward), p == 1 || late)};
+                   "bubble doubles. Here that is a latency of one op, c = t_f = t_b, which needs m ≥ 2p if v > 1."},
+                  delayed, delayed == simulated)};
 }
 
 Result<ClosedForm> interleavedFThenBForm(const Schedule& schedule, const CostModel& costs) {
