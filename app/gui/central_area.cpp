@@ -7,6 +7,7 @@
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/run_query.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/models/step_text.h"
 #include "app/gui/panels/answer_bar.h"
 #include "app/gui/panels/bars.h"
 #include "app/gui/panels/rows_bar.h"
@@ -97,7 +98,7 @@ void CentralArea::showAnswer() {
     if (!session) return answer_->clear();
     const std::optional<ModelUse>& use = from_.state.modelUse();
     const std::optional<StepActivity> step = typicalStep(session->activity);
-    answer_->show(session->answer, use && step ? tr("MFU: %1.").arg(percent(use->of(step->duration))) : QString());
+    answer_->show(session->answer, use && step ? tr("MFU: %1.").arg(modelUseShare(*use, step->duration)) : QString());
 }
 
 void CentralArea::buildPages() {

@@ -196,6 +196,12 @@ private slots:
         const QString shown = QStringLiteral("MFU: ") + useIn(TimeNs{10'000'000}, 1);
         QVERIFY2(bar.lines().join(QLatin1Char('|')).contains(shown),
                  qPrintable(bar.lines().join(QLatin1Char('|')) + " | " + shown));
+        // A batch that no device could do in that time is doubted.
+        const ModelDialog& larger = openDialog(desk.window);
+        setCount(larger, "modelBatch", 1000 * kBatch);
+        confirm(larger);
+        QVERIFY2(bar.lines().join(QLatin1Char('|')).contains(QLatin1String("more than possible")),
+                 qPrintable(bar.lines().join(QLatin1Char('|'))));
         // The device's peak is known from its name.
         const ModelDialog& again = openDialog(desk.window);
         child<QDoubleSpinBox>(again, "modelTeraflops").setValue(0);

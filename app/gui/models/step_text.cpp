@@ -56,13 +56,20 @@ ItemDescription describeStep(const Session& session, int step) {
     return out;
 }
 
+QString modelUseShare(const ModelUse& use, TimeNs step) {
+    const double share = use.of(step);
+    return share <= 1 ? percent(share)
+                      : StepText::tr("%1, more than possible: check model, batch and devices").arg(percent(share));
+}
+
 QString modelUseText(const ModelUse& use, TimeNs step) {
     const auto teraflops = [](double flops) { return ratioText(flops / 1e12); };
     const QString reached = StepText::tr("%1 of %2 TFLOP/s on each of %3 devices")
                                 .arg(teraflops(use.of(step) * use.peak), teraflops(use.peak))
                                 .arg(use.devices);
     return (QStringList(use.device.empty() ? reached : QStringLiteral("%1 (%2)").arg(reached, fromUtf8(use.device))) +
-            QStringList(StepText::tr("FLOPs of the model with causal attention, without recomputation.")))
+            QStringList(StepText::tr("FLOPs of the model with causal attention, without recomputation.")) +
+            (use.of(step) > 1 ? QStringList(modelUseShare(use, step)) : QStringList()))
         .join(QLatin1Char('\n'));
 }
 

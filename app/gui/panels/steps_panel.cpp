@@ -127,7 +127,7 @@ struct MarkedStep {
 StepChart::Curve StepsPanel::useCurve(const std::vector<double>& walls) const {
     Curve curve = bubbleRateCurve();
     curve.title = tr("Model FLOPs utilisation (MFU)");
-    curve.colour = [](const Theme& theme) { return theme.fill(Role::BackwardWeight); };
+    curve.colour = [](const Theme& theme) { return theme.good; };
     for (const double wall : walls)
         curve.data.values.push_back(state_.modelUse()->of(TimeNs{static_cast<std::int64_t>(wall)}));
     return curve;
