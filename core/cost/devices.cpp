@@ -20,9 +20,9 @@ constexpr std::int64_t kGiB = std::int64_t{1} << 30U;
 // H100 794 of 989 (FP8: 1403 of 1979), MI250X 147 of 191.5 on one die, MI300X 782 of 1300, MI325X 785 of 1300. The H200
 // uses the H100's die. If nothing was measured, the predecessor's share is assumed.
 //
-// The H100 with HBM2e in Meta's Grand Teton is limited to 500 W instead of 700 (torchtitan, benchmarks/). What products
-// reach then was not published. At 600 W training slows down by 10 to 15 % (factryze.ai, "Power capping"): 1/8 per 100
-// W, so the H100's shares times 0.75 are assumed.
+// The H100 with HBM2e in Meta's Grand Teton is limited to 500 W instead of 700 (torchtitan, benchmarks/). Its rate of
+// products was not published. Training at 600 W is 10 to 15 % slower (factryze.ai, "Power capping"): 1/8 per 100 W, so
+// the H100's shares times 0.75 are assumed.
 //
 // Links: NVLink 3, 4 and 5 carry 600, 900 and 1800 GB/s in both directions. An MI300X or MI325X has seven links of 64
 // GB/s each way, an MI355X seven of 76.8, an Ascend 910B seven of 28. Rings of MI250X dies use links of 50. Networks:

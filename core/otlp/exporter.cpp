@@ -64,7 +64,7 @@ std::string readAnswer(net::Socket& socket, Clock::time_point deadline) {
     return answer;
 }
 
-/// What the collector rejected, in its words; empty if it took everything.
+/// The collector's reason for rejecting items; empty if it took all.
 std::string rejection(std::string_view body) {
     const auto document = nlohmann::json::parse(body, nullptr, false);
     if (!document.is_object() || !document.contains("partialSuccess")) return "";
@@ -139,7 +139,7 @@ Result<Collector> Collector::parse(std::string_view url) {
 }
 
 Status send(const Collector& collector, const Telemetry& telemetry, milliseconds patience) {
-    constexpr std::size_t kSpans = 1000; // per request, of which collectors limit the size
+    constexpr std::size_t kSpans = 1000; // per request: collectors limit its size
     const Clock::time_point deadline = Clock::now() + patience;
     Telemetry part;
     part.version = telemetry.version;

@@ -27,8 +27,8 @@ struct Collector {
 /// reached, does not answer in time, or rejects something.
 [[nodiscard]] Status send(const Collector& collector, const Telemetry& telemetry, std::chrono::milliseconds patience);
 
-/// Sends telemetry in the background. What a collector does not take is sent again after a pause; beyond a limit the
-/// oldest is dropped. No call waits, except finish().
+/// Sends telemetry in the background. After a failure, sends it again after a pause; beyond a limit, drops the oldest.
+/// No call waits, except finish().
 class Exporter {
 public:
     static constexpr std::size_t kQueue = 256; ///< number of Telemetry to keep

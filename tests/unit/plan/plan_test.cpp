@@ -133,7 +133,7 @@ TEST(PlanTimes, OfAPipelineAreTheClosedForms) {
     EXPECT_NEAR(static_cast<double>(judge.judge(layout).value().step.count()), (4 * 2 + 1) * kLayer * 1e9, 40);
 }
 
-/// Four experts in every layer, of which a token uses two, and four data-parallel ranks.
+/// Every layer has four experts, two per token; four data-parallel ranks.
 Problem expertProblem() {
     Problem problem = smallProblem(4, 4);
     problem.shape.experts = {4, 2, 256};
@@ -309,7 +309,7 @@ Space everything() {
     return space;
 }
 
-/// The same with experts, of which two layers have none, and shared ones.
+/// mediumProblem() with routed and shared experts in all but the first two layers.
 Problem mediumExperts(std::int64_t memory) {
     Problem problem = mediumProblem(memory);
     problem.shape.experts = {16, 4, 1024, 1024, 2};
