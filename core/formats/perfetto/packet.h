@@ -54,7 +54,7 @@ struct TrackEvent {
     ListPart flows;
     std::string_view legacy; ///< an event in Chrome's JSON form, if there is one
     bool has_args = false;
-    bool plain_args = true;      ///< all annotations are plain, see isPlainAnnotation(); true if none is examined
+    bool plain_args = true;      ///< all are a PlainAnnotation; true if none is examined
     std::uint64_t arg_names = 0; ///< bits for the numbers of the plain annotations' names
     std::string_view message;
 
