@@ -69,7 +69,32 @@ TEST(PlanCommand, RejectsWhatCannotBePlanned) {
             "no layout fits");
     refused(llama({"--schedule", "dualpipe"}), "two copies");
     refused(llama({"--fp8"}), "no 8-bit products");
+    refused(llama({"--ep", "2"}), "a model without experts");
+    refused(llama({"--top-k", "2"}), "a model without experts");
+    refused(llama({"--experts", "8", "--expert-ffn", "64", "--top-k", "9"}), "\"top_k\" of the transformer is 9");
     refused(llama({"--from", "nowhere", "--tp", "2"}), "its own parallelism");
+}
+
+TEST(PlanCommand, DividesExpertsAmongTheRanksOfAStage) {
+    const auto result = runProgram({"plan", "--preset", "mixtral-8x7b", "--sequence", "4096", "--gpus", "64", "--gpu",
+                                    "h100", "--global-batch", "256", "--ep", "4,8", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    for (const auto& plan : result.json()["plans"]) {
+        const int ep = plan["ep"].get<int>();
+        EXPECT_TRUE(ep == 4 || ep == 8);
+        EXPECT_EQ(plan["tp"].get<int>() * plan["cp"].get<int>() * plan["dp"].get<int>() % ep, 0);
+        EXPECT_GE(plan["parts"]["experts_ns"].get<std::int64_t>(), 0);
+    }
+}
+
+/// The reason of each framework that cannot shard the weights of a pipeline's stages.
+TEST(PlanCommand, NamesWhoRejectsZero3InAPipeline) {
+    const auto result = runProgram(llama({"--pp", "2", "--zero", "3", "--schedule", "1f1b"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("--use-megatron-fsdp"));
+    EXPECT_THAT(result.out, HasSubstr("torchtitan: not possible: PyTorch's schedules keep"));
+    EXPECT_THAT(result.out, HasSubstr("DeepSpeed: not possible: its pipeline engine rejects ZeRO 2 and 3"));
+    EXPECT_THAT(result.out, HasSubstr("Paddle: not possible: its trainer rejects"));
 }
 
 TEST(PlanCommand, FromATraceGivesTheClosedFormAndWhatIfsAnswer) {
