@@ -109,7 +109,8 @@ std::vector<Words> allFlavors() {
             const bool as_many = flavor == "paddle-static-split";
             bases.push_back({"simulate", "--schedule", std::string(family.name), "--pp", "4"});
             if (!flavor.empty()) bases.back().insert(bases.back().end(), {"--flavor", std::string(flavor)});
-            bases.back().insert(bases.back().end(), {"--microbatches", as_many ? "4" : "8"});
+            const char* const microbatches = as_many ? "4" : family.name == "stp" ? "12" : "8"; // stp needs 3p−1
+            bases.back().insert(bases.back().end(), {"--microbatches", microbatches});
         }
     }
     return bases;
