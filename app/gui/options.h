@@ -28,7 +28,7 @@ inline constexpr QLatin1StringView kRemotePanel{"ssh"};
 inline constexpr QLatin1StringView kRanksPanel{"ranks"};
 inline constexpr QLatin1StringView kModelPanel{"model"};
 inline constexpr QLatin1StringView kFigurePanel{"figure"};
-/// The teaching panel beside the timeline.
+/// The teaching panel next to the timeline.
 inline constexpr QLatin1StringView kTeachPanel{"teach"};
 
 /// The options of the command line.

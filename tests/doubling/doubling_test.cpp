@@ -26,7 +26,7 @@
 namespace bubblescope::doubling {
 namespace {
 
-/// What a trace without a pipeline has many of.
+/// The part of a trace without a pipeline that grows.
 enum class Many { Names, Tracks, Args, Flows, Overlaps, Depth, Instants, Counters, Processes, OpenSlices };
 
 struct RunSizes {
@@ -199,7 +199,7 @@ Growth measureGrowth(const Case& tried, std::size_t factor) {
     // Other programs share the processor and its caches: in short times that decides.
     constexpr double kLeastSeconds = 0.4;
     constexpr double kLeastMegabytes = 40; // below it, whether files are mapped decides
-    constexpr int kTries = 4;              // of which the least counts: others use this machine too
+    constexpr int kTries = 4;              // the least counts, because others use this machine too
     Growth found;
     for (int tries = 0; tries < kTries; ++tries) {
         for (std::size_t i = 0; i < 3; ++i) {
@@ -229,7 +229,7 @@ MakeCommand onTrace(Many what, Words before) {
     };
 }
 
-/// A command on a run, of which `size` is n.
+/// A command on a run whose `size` is n.
 MakeCommand onRun(std::size_t RunSizes::*size, Words before, Words after = {}, bool twice = false) {
     return [=](const ScratchFolder& folder, std::size_t n) {
         RunSizes sizes;

@@ -21,7 +21,7 @@ void liveStream(std::string_view bytes);       ///< a trace file of our own, whi
 void mcpMessages(std::string_view bytes);      ///< lines of the Model Context Protocol
 void memoryModel(std::string_view bytes);      ///< tensor sizes of a model
 void networkFrames(std::string_view bytes);    ///< messages between who has a run's files and who watches
-void notesFile(std::string_view bytes);        ///< notes beside a trace
+void notesFile(std::string_view bytes);        ///< a trace's notes
 void nsysDatabase(std::string_view bytes);     ///< SQLite files of Nsight Systems and of ROCm's profilers
 void opCosts(std::string_view bytes);          ///< operators of a layer, through the cutting rules and the chart
 void perfettoTrace(std::string_view bytes);    ///< Perfetto protobuf
@@ -34,7 +34,7 @@ void scheduleCsv(std::string_view bytes);      ///< PyTorch's schedule files
 void scheduleJson(std::string_view bytes);     ///< schedule documents, through validation and simulation
 void sniff(std::string_view bytes);            ///< telling formats apart
 void sqlQueries(std::string_view bytes);       ///< queries of the tables of a trace
-void stranger(std::string_view bytes);         ///< whoever connects to a monitor without its secret
+void stranger(std::string_view bytes);         ///< a connection to a monitor without its secret
 void torchtitanLog(std::string_view bytes);    ///< torchtitan's structured log
 void unpackedBytes(std::string_view bytes);    ///< gzip and zstd
 void watcherSocket(std::string_view bytes);    ///< messages of a job's processes to what records them

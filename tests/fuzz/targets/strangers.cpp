@@ -1,5 +1,5 @@
-// What other processes can write to: the memory that a job shares with its watcher, the watcher's socket, and the port
-// of a monitor before a proof; and files beside a trace.
+// Inputs from other processes: the memory that a job shares with its watcher, messages to the watcher's socket, and a
+// connection to a monitor without a proof. Also notes, and pairs of traces.
 
 #include "core/analysis/comparison/compare_runs.h"
 #include "core/formats/notes_file.h"
@@ -126,7 +126,7 @@ void sendTo(int socket, std::string_view text, int file) {
     (void)::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/// What a process of the same user may send: memory that it wrote into, requests, accounts, and anything else.
+/// A message that a process of the same user may send: memory that it wrote into, a request, an account, or anything.
 void sendMessage(int socket, Portions& from) {
     using Kind = WatcherLink::Message::Kind;
     const auto what = from.number();

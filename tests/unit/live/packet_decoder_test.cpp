@@ -123,7 +123,7 @@ std::string packetWith(std::int32_t type, const auto& more) {
     });
 }
 
-// What Bubblescope's writers do not use, but Perfetto's do.
+// Features that Bubblescope's writers do not use, but Perfetto's do.
 TEST(PacketDecoder, StreamsReadDefaultsCategoriesAndClearedStateLikeFiles) {
     constexpr std::uint32_t kOwnClock = fields::clock::kFirstOfSequence;
     std::string bytes = packetWith(fields::event::kTypeBegin, [&](auto& packet) {
