@@ -3,6 +3,7 @@
 #include "app/gui/live/live_dialog.h"
 #include "app/gui/live/live_models.h"
 #include "app/gui/live/run_dialog.h"
+#include "app/gui/panels/file_dialogs.h"
 
 #include <QCoreApplication>
 #include <QDateTime>
@@ -84,9 +85,8 @@ void LiveWatch::start(const LiveTarget& target) {
 
 void LiveWatch::chooseTarget(QWidget* window) {
     auto* dialog = new LiveDialog(window);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &LiveDialog::watchRequested, this, &LiveWatch::watchRequested);
-    dialog->open();
+    openDialog(dialog);
 }
 
 void LiveWatch::chooseRun(ThemeManager& themes, QWidget* window) {
@@ -96,10 +96,9 @@ void LiveWatch::chooseRun(ThemeManager& themes, QWidget* window) {
 void LiveWatch::chooseRunOf(const QString& file, const ScheduleSpec& spec, ThemeManager& themes, QWidget* window) {
     if (process_.running()) return emit message(tr("A run is in progress; stop it first"), 6000);
     auto* dialog = new RunDialog(themes, newRunFolder(), window);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
     if (!file.isEmpty()) dialog->setOrder(file, spec);
     connect(dialog, &RunDialog::runRequested, this, &LiveWatch::runRequested);
-    dialog->open();
+    openDialog(dialog);
 }
 
 void LiveWatch::update() {

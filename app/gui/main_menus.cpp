@@ -11,6 +11,7 @@
 #include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/options.h"
+#include "app/gui/panels/file_dialogs.h"
 #include "app/gui/preferences.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/trace_exports.h"
@@ -405,16 +406,10 @@ void MenuBuilder::buildHelp() {
     help->addAction(tr("&Manual"), QKeySequence(QKeySequence::HelpContents), &window_,
                     [&window] { window.openManual(); })
         ->setObjectName(QStringLiteral("openManual"));
-    help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), &window_, [&window] {
-        auto* sheet = new KeySheet(*window.menuBar(), &window);
-        sheet->setAttribute(Qt::WA_DeleteOnClose);
-        sheet->open();
-    });
-    help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P), &window_, [&window] {
-        auto* palette = new CommandPalette(*window.menuBar(), &window);
-        palette->setAttribute(Qt::WA_DeleteOnClose);
-        palette->open();
-    });
+    help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), &window_,
+                    [&window] { openDialog(new KeySheet(*window.menuBar(), &window)); });
+    help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P), &window_,
+                    [&window] { openDialog(new CommandPalette(*window.menuBar(), &window)); });
     help->addAction(tr("&First steps"), &window_, [&window] { window.openManual(kFirstStepsPage); });
     QMenu* demos = help->addMenu(tr("&Demos"));
     for (const DemoTrace& demo : demoTraces()) {

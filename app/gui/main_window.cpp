@@ -333,20 +333,16 @@ void MainWindow::chooseComparison() {
 void MainWindow::chooseRanks() {
     if (!state_.session()) return;
     auto* const dialog = new RanksDialog(*state_.session(), tabs_.front().taught.ranks, this);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &RanksDialog::stated, this, [this](const std::vector<RankRule>& rules) {
         Taught taught = tabs_.front().taught;
         taught.ranks = rules;
         tabs_.reopen(taught);
     });
-    dialog->open();
+    openDialog(dialog);
 }
 
 void MainWindow::chooseModel() {
-    if (!state_.session()) return;
-    auto* const dialog = new ModelDialog(state_, themes_, this);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->open();
+    if (state_.session()) openDialog(new ModelDialog(state_, themes_, this));
 }
 
 void MainWindow::openRemote(const QString& address) {
@@ -360,9 +356,7 @@ void MainWindow::openRemote(const QString& address) {
 }
 
 void MainWindow::openPreferences() {
-    auto* const dialog = new PreferencesDialog(preferences_, this);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->open();
+    openDialog(new PreferencesDialog(preferences_, this));
 }
 
 void MainWindow::chooseSessionToSave() {

@@ -58,6 +58,11 @@ QFileDialog& newDialog(QWidget& window, const QString& title, QFileDialog::FileM
 
 } // namespace
 
+void openDialog(QDialog* dialog) {
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+}
+
 void askForTraces(QWidget& window, const QString& title, const FilesChosen& chosen) {
     QFileDialog& dialog = newDialog(window, title, QFileDialog::ExistingFiles);
     dialog.setOption(QFileDialog::DontUseNativeDialog); // the native dialog filters only by file name endings

@@ -5,9 +5,13 @@
 
 #include <functional>
 
+class QDialog;
 class QWidget;
 
 namespace bubblescope::gui {
+
+/// Shows a dialog that deletes itself when it is closed.
+void openDialog(QDialog* dialog);
 
 /// Dialogs for files. Each returns immediately, and calls `chosen` with the user's answer unless the dialog is
 /// dismissed or `window` no longer exists.
