@@ -162,7 +162,7 @@ void addBestLines(Document& document, const plan::Problem& problem, const Plan& 
         const double share = part.of(best.parts) / best.parts.all();
         if (share >= 0.0005) parts.push_back(fmt::format("{} {}", part.name, formatPercent(share)));
     }
-    document.paragraph("Step: ", fmt::format("{}.", fmt::join(parts, ", ")));
+    document.paragraph("Busiest rank: ", fmt::format("{}.", fmt::join(parts, ", ")));
     document.paragraph("Memory: ",
                        fmt::format("weights {}, gradients {}, optimizer {}, activations {}, reserve {}; "
                                    "on rank {}, of {}.",
