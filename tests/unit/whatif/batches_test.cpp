@@ -196,7 +196,7 @@ TEST(NoBatches, AreFoundInRecordsOfTransfersThemselves) {
         const StepTimeline step = simulatedRun(scheduleOf(name, 4, 8, vpp), {}, 100us).steps[0];
         EXPECT_TRUE(TransferBatches(step).empty()) << name;
     }
-    CostModel costs{unitTimes(), {}, {}, 100us, {}, {}};
+    CostModel costs{unitTimes(), {}, {}, {}, 100us, {}, {}};
     costs.transfers.sends = SendMode::Paired;
     EXPECT_TRUE(TransferBatches(simulate(scheduleOf("1f1b", 4, 8), costs).value()).empty());
 }

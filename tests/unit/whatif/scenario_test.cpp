@@ -103,7 +103,7 @@ TEST(Scenario, AnotherScheduleIsThatSchedulesSimulation) {
 }
 
 TEST(Scenario, MoreChunksTakeTheirPartOfTheTime) {
-    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}});
+    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}, {}});
     const Prediction interleaved = predictOf(run, {"schedule=interleaved", "vpp=2"});
     CostModel half;
     half.times = opTimes(1ms, 1ms, 1ms);
@@ -121,7 +121,7 @@ Run runWithGaps(const Schedule& order, OpTimes op, const HostTime& host) {
     const auto gap = [&](OpKind kind) { return host.contains(kind) ? host.at(kind) : 0ns; };
     const OpTimes with{op.forward + gap(OpKind::Forward), op.backward + gap(OpKind::Backward),
                        op.input_grad + gap(OpKind::BackwardInput), op.weight_grad + gap(OpKind::BackwardWeight), 0ns};
-    auto run = simulatedRun(order, CostModel{with, {}, {}, {}, {}, {}});
+    auto run = simulatedRun(order, CostModel{with, {}, {}, {}, {}, {}, {}});
     for (StepTimeline& step : run.steps) {
         for (auto& ops : step.ranks) {
             for (TimelineOp& each : ops)
@@ -174,7 +174,7 @@ TEST(Scenario, TimeBetweenOpsGrowsWithTheirNumber) {
 }
 
 TEST(Scenario, PyTorchRunsTheFirstStagesBackwardInItsSecondHalf) {
-    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}});
+    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}, {}});
     const Prediction prediction = predictOf(run, {"schedule=zb-v/torch", "vpp=2"});
     CostModel costs;
     costs.stages.assign(8, opTimes(1ms, 1ms, 1ms));
@@ -206,7 +206,7 @@ TEST(Scenario, PyTorchRunsTheFirstStagesBackwardInItsSecondHalf) {
 }
 
 TEST(Scenario, TheShareOfTheInputGradientSplitsABackward) {
-    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}});
+    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}, {}});
     ModelCut cut;
     cut.input_share = 0.75;
     const Prediction prediction = predictOf(run, {"schedule=zb-h1"}, cut);
@@ -230,7 +230,7 @@ TEST(Scenario, MovedLayersTakeTheirTimeWithThem) {
 }
 
 TEST(Scenario, MoreMicroBatchesGoOnAsTheMeanOne) {
-    const auto run = simulatedRun(scheduleOf("1f1b", 2, 2), CostModel{unitTimes(), {}, {}, {}, {}, {}});
+    const auto run = simulatedRun(scheduleOf("1f1b", 2, 2), CostModel{unitTimes(), {}, {}, {}, {}, {}, {}});
     const Prediction prediction = predictOf(run, {"microbatches=6"});
     EXPECT_EQ(prediction.after, 21ms);
     EXPECT_EQ(prediction.microbatches_before, 2);
@@ -238,7 +238,7 @@ TEST(Scenario, MoreMicroBatchesGoOnAsTheMeanOne) {
 }
 
 TEST(Scenario, SplitMicroBatchesTakeTheirPartOfTheTime) {
-    const auto run = simulatedRun(scheduleOf("1f1b", 2, 2), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}});
+    const auto run = simulatedRun(scheduleOf("1f1b", 2, 2), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}, {}});
     const Prediction prediction = predictOf(run, {"split=2"});
     EXPECT_EQ(prediction.before, 18ms); // (2 + 1)·6 ms
     EXPECT_EQ(prediction.after, 15ms);  // (4 + 1)·3 ms

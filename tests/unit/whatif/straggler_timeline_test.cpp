@@ -91,7 +91,7 @@ private:
 };
 
 StepTimeline stepOf(const Schedule& schedule, OpTimes times) {
-    return simulate(schedule, CostModel{times, {}, {}, {}, {}, {}}).value();
+    return simulate(schedule, CostModel{times, {}, {}, {}, {}, {}, {}}).value();
 }
 
 TEST(StragglerTimeline, WithSeveralChunksIsReplayedExactly) {

@@ -37,7 +37,8 @@ TEST(StragglerStudy, AgreesWithTheStepWorkedOutByHand) {
 }
 
 TEST(StragglerStudy, EqualWorkHasNoStragglers) {
-    const auto model = runModel(simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, 1ms, {}, {}}));
+    const auto model =
+        runModel(simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, {}, 1ms, {}, {}}));
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     EXPECT_DOUBLE_EQ(study.slowdown, 1);
@@ -73,7 +74,7 @@ TEST(ReplayCheck, TellsWhatTheGraphDoesNotExplain) {
 
 // Steps of the same ops, all of which start late by as much: the others tell what each takes.
 TEST(ReplayCheck, StepsThatAreAlikeForetellEachOther) {
-    auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, 1ms, {}, {}});
+    auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, {}, 1ms, {}, {}});
     for (auto& rank : run.steps[0].ranks) {
         for (TimelineOp& op : rank)
             op.end -= 100us; // so that each begins 100 us after the one before it
