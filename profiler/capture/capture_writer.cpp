@@ -59,6 +59,11 @@ void CaptureWriter::addReading(const ClockReading& reading) {
 }
 
 void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after_gap) {
+    const TimeNs time = clocks_.fromTicks(record.ticks);
+    if (!isNear(time, time)) { // the memory of a process that was killed is not trusted
+        if (host_record::begins(static_cast<std::uint64_t>(record.type))) ++counts_.not_written;
+        return;
+    }
     begun_ = true;
     active_ = true;
     if (record.type == HostRecord::Type::CommBegin || record.type == HostRecord::Type::CommEnd)
@@ -67,12 +72,17 @@ void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after
         host_.take(tid, record, after_gap);
 }
 
-/// CUPTI's records are at most as old as its buffers. An impossible time would shift all later work on its track.
-bool CaptureWriter::isPlausible(const cupti::Activity& activity) const {
-    if (!activity.hasTimes() || activity.isUntimed()) return true;
+/// Records are at most as old as the buffers that hold them. An impossible time would shift all later work on its
+/// track.
+bool CaptureWriter::isNear(TimeNs earliest, TimeNs latest) const {
     constexpr TimeNs kDay{std::chrono::hours(24)};
     const TimeNs now = clocks_.last().monotonic;
-    return std::min(activity.start, activity.end) >= now - kDay && std::max(activity.start, activity.end) <= now + kDay;
+    return earliest >= now - kDay && latest <= now + kDay;
+}
+
+bool CaptureWriter::isPlausible(const cupti::Activity& activity) const {
+    if (!activity.hasTimes() || activity.isUntimed()) return true;
+    return isNear(std::min(activity.start, activity.end), std::max(activity.start, activity.end));
 }
 
 void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {

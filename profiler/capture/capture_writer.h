@@ -96,6 +96,7 @@ public:
     [[nodiscard]] const CaptureFile& file() const { return file_; }
 
 private:
+    [[nodiscard]] bool isNear(TimeNs earliest, TimeNs latest) const;
     [[nodiscard]] bool isPlausible(const cupti::Activity& activity) const;
     [[nodiscard]] Status writeOut(TimeNs now);
     void prepareCheckpoint(std::int64_t file_bytes);
