@@ -228,8 +228,8 @@ Status CaptureWriter::resume(const EventMemory& memory) {
     Notes notes;
     if (whole.notes != sizeof notes) return {}; // nothing was written
     std::memcpy(&notes, whole.text.data(), sizeof notes);
-    counts_ = notes.counts;
-    counts_.unmatched += std::max<std::int64_t>(notes.waiting, 0);
+    counts_ = perfetto::plausibleCounts(notes.counts);
+    counts_.unmatched += perfetto::plausibleCount(notes.waiting);
     window_.setState(notes.window);
     begun_ = notes.begun != 0;
     clocks_.add(notes.reading);
@@ -241,7 +241,7 @@ Status CaptureWriter::resume(const EventMemory& memory) {
         if (checkpoint.place != 0) host_.resume(thread.tid, checkpoint);
     }
     // Thread checkpoints hold only the outermost ranges; all other open ranges will not end.
-    counts_.unmatched += std::max<std::int64_t>(notes.open - host_.openInFile(), 0);
+    counts_.unmatched += std::max<std::int64_t>(perfetto::plausibleCount(notes.open) - host_.openInFile(), 0);
     return {};
 }
 
@@ -313,7 +313,9 @@ CaptureWriter::Stated CaptureWriter::stated(const EventMemory& memory) {
     Notes notes;
     if (whole.notes != sizeof notes) return {};
     std::memcpy(&notes, whole.text.data(), sizeof notes);
-    return {notes.counts, std::max<std::int64_t>(notes.parts_made - notes.parts_removed, 0)};
+    const std::int64_t made = perfetto::plausibleCount(notes.parts_made);
+    return {perfetto::plausibleCounts(notes.counts),
+            std::max<std::int64_t>(made - perfetto::plausibleCount(notes.parts_removed), 0)};
 }
 
 CaptureWriter::Stated CaptureWriter::stated() const {

@@ -50,15 +50,6 @@ std::string_view bounded(std::uint64_t size, std::span<const char> room) {
     return {room.data(), std::min<std::size_t>(size, room.size())};
 }
 
-/// Counts limited so that adding them cannot overflow.
-CaptureWriter::Stated plausible(CaptureWriter::Stated stated) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 48;
-    for (const auto& [name, member] : perfetto::kCaptureCounts)
-        stated.counts.*member = std::clamp<std::int64_t>(stated.counts.*member, 0, kMost);
-    stated.files = std::clamp<std::int64_t>(stated.files, 0, kMost);
-    return stated;
-}
-
 } // namespace
 
 LeftByProcess leftByAccount(const WatcherLink::Account& account) {
@@ -66,7 +57,7 @@ LeftByProcess leftByAccount(const WatcherLink::Account& account) {
     left.described = describedProcess(bounded(account.identity_bytes, account.identity));
     left.recorded = account.recorded == 1;
     left.regular = account.ended == 1;
-    left.stated = plausible({account.counts, account.files});
+    left.stated = {perfetto::plausibleCounts(account.counts), perfetto::plausibleCount(account.files)};
     left.counts = left.stated.counts;
     left.message = bounded(account.message_bytes, account.message);
     return left;
@@ -81,11 +72,11 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     left.recorded = header.recordedAnything();
     left.message = bounded(header.message_bytes.load(), header.message);
     left.signal = signal;
-    left.stated = plausible(CaptureWriter::stated(memory));
+    left.stated = CaptureWriter::stated(memory);
     if (left.regular || !left.recorded) return left;
     left.gpu_unknown = header.on_devices.load() != 0;
     left.stated_lost =
-        std::max<std::int64_t>(static_cast<std::int64_t>(header.stated.load() - header.stated_written.load()), 0);
+        perfetto::plausibleCount(static_cast<std::int64_t>(header.stated.load() - header.stated_written.load()));
 
     CaptureOptions options;
     // The text contains only options that the process itself accepted.
@@ -106,7 +97,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     EventReader reader(memory, EventReader::From::Checkpoint);
     const perfetto::CaptureCounts before = writer.counts();
     Status flushed = takeAll(writer, reader, now.monotonic, resumed);
-    writer.counts().lost_in_rings = static_cast<std::int64_t>(header.lost_begins.load());
+    writer.counts().lost_in_rings = perfetto::plausibleCount(static_cast<std::int64_t>(header.lost_begins.load()));
     writer.counts().not_written += left.stated_lost;
     if (flushed.ok()) flushed = writer.finishResumed(now.monotonic, signal);
     left.counts = writer.counts();

@@ -2,6 +2,7 @@
 
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -97,6 +98,17 @@ inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCoun
      {"damaged", &CaptureCounts::damaged},
      {"unmatched", &CaptureCounts::unmatched},
      {"parts_removed", &CaptureCounts::parts_removed}}};
+
+/// A count from memory that is not trusted, limited so that adding some of them cannot overflow.
+[[nodiscard]] constexpr std::int64_t plausibleCount(std::int64_t count) {
+    return std::clamp<std::int64_t>(count, 0, std::int64_t{1} << 48);
+}
+[[nodiscard]] constexpr CaptureCounts plausibleCounts(CaptureCounts counts) {
+    for (const auto& [name, member] : kCaptureCounts)
+        counts.*member = plausibleCount(counts.*member);
+    return counts;
+}
+
 inline constexpr std::size_t kFirstLoss = 7;
 
 } // namespace bubblescope::perfetto
