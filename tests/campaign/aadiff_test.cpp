@@ -40,7 +40,8 @@ std::vector<Schedule> everySchedule() {
         for (const std::string_view flavor : family.flavors.empty() ? only : family.flavors) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), kRanks, kMicrobatches, 1};
             auto made = makeSchedule(spec);
-            for (const auto& [microbatches, vpp] : {std::pair{kMicrobatches, 2}, {kRanks, 1}, {kRanks, 2}, {3 * kRanks, 2}}) {
+            for (const auto& [microbatches, vpp] :
+                 {std::pair{kMicrobatches, 2}, {kRanks, 1}, {kRanks, 2}, {3 * kRanks, 2}}) {
                 if (made.ok()) break;
                 spec.microbatches = microbatches;
                 spec.vpp = vpp;

@@ -103,7 +103,7 @@ TEST(AadiffRun, CoversEveryLayerOfEverySchedule) {
              family.flavors.empty() ? std::vector<std::string_view>{""} : family.flavors) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), 4, 8, 1};
             auto made = makeSchedule(spec);
-            for (const auto& [microbatches, vpp] : {std::pair{8, 2}, {4, 1}, {4, 2}}) {
+            for (const auto& [microbatches, vpp] : {std::pair{8, 2}, {4, 1}, {4, 2}, {12, 2}}) {
                 if (made.ok()) break;
                 spec.microbatches = microbatches;
                 spec.vpp = vpp;
