@@ -85,6 +85,8 @@ function(bubblescope_for_old_libc name)
   get_target_property(type ${name} TYPE)
   if(type STREQUAL "EXECUTABLE")
     list(APPEND sources ${PROJECT_SOURCE_DIR}/cmake/old_start.cpp)
+  else() # static libraries are compiled for programs: nobody else may replace their names
+    target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)
   endif()
   if(NOT BUBBLESCOPE_SANITIZE) # sanitizers replace some of the same functions
     target_sources(${name} PRIVATE ${sources})
