@@ -1,5 +1,5 @@
-// Programs begin with the version of __libc_start_main() that glibc before 2.34 has as well. With it, a program must run
-// its constructors itself, which newer start files no longer do.
+// Programs begin with the version of __libc_start_main() that glibc before 2.34 has as well. With it, a program must
+// run its constructors itself, which newer start files no longer do.
 
 #include <features.h>
 

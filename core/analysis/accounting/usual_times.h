@@ -73,8 +73,8 @@ public:
                const StepSelection& selection);
 
     struct Times {
-        TimeNs typical{0}; ///< for this kind of op or pair: the median over all stages, at most their mean, which a
-                           ///< split of the model into equal stages would reach
+        TimeNs typical{0};  ///< for this kind of op or pair: the median over all stages, at most their mean, which a
+                            ///< split of the model into equal stages would reach
         TimeNs usual{0};    ///< for this kind on this stage (and slice of the sequence)
         bool known = false; ///< the times follow from the order of the rank's ops alone
     };
