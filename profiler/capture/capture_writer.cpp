@@ -43,9 +43,8 @@ CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
 
 CaptureWriter::CaptureWriter(const CaptureOptions& options, CaptureFileInfo info, const nvtx::Names& names,
                              const nccl::Communicators& communicators, cupti::CallName call_name)
-    : window_(options), file_(described(std::move(info), options)), host_(file_, names, clocks_, window_, counts_),
-      comm_(file_, communicators, clocks_, window_, counts_),
-      gpu_(file_, clocks_, window_, counts_, std::move(call_name)) {
+    : window_(options), file_(described(std::move(info), options)), host_(file_, names, window_, counts_),
+      comm_(file_, communicators, window_, counts_), gpu_(file_, clocks_, window_, counts_, std::move(call_name)) {
     if (options.mode != CaptureOptions::Mode::Pipeline) return;
     thinning_.emplace([this](const cupti::OwnedActivity& activity) { gpu_.write(activity); }, counts_);
     host_.setOnRange([this](std::uint32_t tid, TimeNs start, TimeNs end) { thinning_->addRange(tid, start, end); });
@@ -67,9 +66,9 @@ void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after
     begun_ = true;
     active_ = true;
     if (record.type == HostRecord::Type::CommBegin || record.type == HostRecord::Type::CommEnd)
-        comm_.take(record);
+        comm_.take(record, time);
     else
-        host_.take(tid, record, after_gap);
+        host_.take(tid, record, time, after_gap);
 }
 
 /// Records are at most as old as the buffers that hold them. An impossible time would shift all later work on its

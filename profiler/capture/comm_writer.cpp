@@ -118,8 +118,7 @@ void CommWriter::write(const Begun& event, TimeNs end) {
     ++(fits ? counts_.comm_events : counts_.not_written);
 }
 
-void CommWriter::take(const HostRecord& record) {
-    const TimeNs time = clocks_.fromTicks(record.ticks);
+void CommWriter::take(const HostRecord& record, TimeNs time) {
     if (record.type == HostRecord::Type::CommEnd) {
         if (const auto known = begun_.find(record.id); known != begun_.end()) {
             write(known->second, time);

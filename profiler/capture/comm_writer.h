@@ -3,7 +3,6 @@
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_options.h"
-#include "profiler/events/tick_clock.h"
 #include "profiler/nccl/comm_event.h"
 
 #include <cstdint>
@@ -18,12 +17,12 @@ namespace bubblescope::profiler {
 /// and, between machines, during the proxy operations below it (arg "parent"). Not thread-safe.
 class CommWriter {
 public:
-    CommWriter(CaptureFile& file, const nccl::Communicators& communicators, const TickMap& clocks,
-               CaptureWindow& window, perfetto::CaptureCounts& counts)
-        : file_(file), communicators_(communicators), clocks_(clocks), window_(window), counts_(counts) {}
+    CommWriter(CaptureFile& file, const nccl::Communicators& communicators, CaptureWindow& window,
+               perfetto::CaptureCounts& counts)
+        : file_(file), communicators_(communicators), window_(window), counts_(counts) {}
 
     /// Accepts begins and ends in any order, because they come from different threads.
-    void take(const HostRecord& record);
+    void take(const HostRecord& record, TimeNs time);
     /// Number of events that have begun but not ended; these are not yet in the file.
     [[nodiscard]] std::size_t waiting() const { return begun_.size(); }
 
@@ -41,7 +40,6 @@ private:
 
     CaptureFile& file_;
     const nccl::Communicators& communicators_;
-    const TickMap& clocks_;
     CaptureWindow& window_;
     perfetto::CaptureCounts& counts_;
     std::unordered_map<std::uint64_t, Begun> begun_;

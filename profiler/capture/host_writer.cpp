@@ -36,9 +36,9 @@ std::string fieldName(const std::string& told) {
 
 } // namespace
 
-HostWriter::HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
+HostWriter::HostWriter(CaptureFile& file, const nvtx::Names& names, CaptureWindow& window,
                        perfetto::CaptureCounts& counts)
-    : file_(file), names_(names), clocks_(clocks), window_(window), counts_(counts), lanes_("ranges", kRangesOrder) {}
+    : file_(file), names_(names), window_(window), counts_(counts), lanes_("ranges", kRangesOrder) {}
 
 std::string HostWriter::nameOf(const HostRecord& record) const {
     return record.text_handle == 0 ? std::string(record.text) : names_.text(record.text_handle);
@@ -72,8 +72,7 @@ OwnedArgs HostWriter::argsOf(const HostRecord& record) const {
     return args;
 }
 
-void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_gap) {
-    const TimeNs time = clocks_.fromTicks(record.ticks);
+void HostWriter::take(std::uint32_t tid, const HostRecord& record, TimeNs time, bool after_gap) {
     if (after_gap) {
         for (auto& [key, stack] : stacks_) {
             if (key.first != tid) continue;

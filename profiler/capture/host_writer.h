@@ -5,7 +5,6 @@
 #include "profiler/capture/capture_options.h"
 #include "profiler/events/event_memory.h"
 #include "profiler/events/host_record.h"
-#include "profiler/events/tick_clock.h"
 #include "profiler/nvtx/names.h"
 
 #include <cstdint>
@@ -24,12 +23,11 @@ namespace bubblescope::profiler {
 class HostWriter {
 public:
     /// All references must outlive the writer.
-    HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
-               perfetto::CaptureCounts& counts);
+    HostWriter(CaptureFile& file, const nvtx::Names& names, CaptureWindow& window, perfetto::CaptureCounts& counts);
 
-    /// Takes a thread's records in order. `after_gap`: earlier records were lost, so it is unknown which ranges are
-    /// open.
-    void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
+    /// Takes a thread's records in order, with the time of each. `after_gap`: earlier records were lost, so it is
+    /// unknown which ranges are open.
+    void take(std::uint32_t tid, const HostRecord& record, TimeNs time, bool after_gap);
 
     /// Called for each completed outermost range of ops that is not a step. These ranges are in the domain of ops or,
     /// until that is used, in the default domain, where frameworks with NVTX mark their ops.
@@ -102,7 +100,6 @@ private:
 
     CaptureFile& file_;
     const nvtx::Names& names_;
-    const TickMap& clocks_;
     CaptureWindow& window_;
     perfetto::CaptureCounts& counts_;
     OnRange on_range_;

@@ -184,7 +184,7 @@ void EventStream::clear(Sequence& sequence, std::uint32_t) {
     sequence = Sequence{};
 }
 
-/// Counts a text for which there is no room.
+/// Counts a text that does not fit.
 void EventStream::setText(std::uint32_t kind, std::uint64_t number, std::string_view text, Sequence& sequence) {
     NumberTable<std::string_view>& texts = kind == fields::interned::kCategories ? sequence.categories
                                            : kind == fields::interned::kNames    ? sequence.names
@@ -320,7 +320,7 @@ void EventStream::addArg(std::string_view message, const Sequence& sequence) {
     (void)readAnnotation(message, KeptTexts{*this, sequence}, event_.args.emplace_back(Arg{{}, std::int64_t{0}}));
 }
 
-/// A text for which NumberTable::isKnown() is true; an empty one if there is no room.
+/// A text for which NumberTable::isKnown() is true; an empty one if it does not fit.
 std::string_view EventStream::keep(std::string_view text) {
     text = text.substr(0, kLongestText);
     if (const auto known = texts_.find(text); known != texts_.end()) return *known;

@@ -57,7 +57,7 @@ struct NamedEvent {
 /// Gives packets their meaning, one after another, wherever they come from: a whole file, which is a stream that has
 /// ended, or one that grows. What becomes of their events is up to `Sink`, which has:
 ///
-///   Sequence* addSequence(map, number)   null if there is no room for another one
+///   Sequence* addSequence(map, number)   null if another one does not fit
 ///   void clear(sequence, number)         forget what the sequence has stated
 ///   Text keep(text)                      store a name or category
 ///   string_view textOf(kept)
