@@ -32,12 +32,13 @@ struct Activity : DeviceWork {
     };
 
     Kind kind = Kind::Kernel;
-    std::uint32_t process = 0;  ///< of calls, markers and thread names
-    std::uint32_t thread = 0;   ///< like `process`
-    std::uint32_t what = 0;     ///< cbid of a call, kind of copy, synchronisation or overhead, flags of a marker, …
-    std::uint32_t peer = 0;     ///< target device of a copy between devices
-    std::uint64_t id = 0;       ///< id of a marker, or the external id
-    const char* name = nullptr; ///< of kernels, markers, devices and names; valid as long as CUPTI's buffer
+    std::uint32_t process = 0; ///< of calls, markers and thread names
+    std::uint32_t thread = 0;  ///< like `process`
+    std::uint32_t what =
+        0; ///< cbid of a call, kind of copy, synchronisation, overhead or external id, flags of a marker, …
+    std::uint32_t peer = 0;              ///< target device of a copy between devices
+    std::uint64_t id = 0;                ///< id of a marker, or the external id
+    const char* name = nullptr;          ///< of kernels, markers, devices and names; valid as long as CUPTI's buffer
     std::array<std::uint8_t, 16> uuid{}; ///< for a device
 
     /// True if CUPTI lost the times of this activity.
@@ -83,5 +84,9 @@ inline constexpr std::uint32_t kSynchronization = 38;
 inline constexpr std::uint32_t kExternalCorrelation = 39;
 inline constexpr std::uint32_t kGraphTrace = 51;
 } // namespace kind
+
+/// Kind of external ids that our own ranks push, and PyTorch's profiler for its operators
+/// (CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0). Other kinds are those of other tools, such as OpenACC's runtime.
+inline constexpr std::uint32_t kCustomIds = 3;
 
 } // namespace bubblescope::profiler::cupti

@@ -39,6 +39,7 @@ bool Collector::start(Scope scope, std::string& notice) {
         return false;
     }
     version_ = api_->version();
+    scope_ = scope;
     std::string reason;
     switch (api_->subscribe(reason)) {
     case Api::Subscription::Ours: break;
@@ -128,6 +129,16 @@ void Collector::complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t
     }
 }
 
+/// A call can have ids of several kinds. Our ranks are only found by our own ids: those of other tools could equal
+/// them.
+void Collector::keepExternal(const Activity& external) {
+    if (external_[0].size() >= kMaxExternal) external_[1] = std::exchange(external_[0], {});
+    if (external.what == kCustomIds)
+        external_[0][external.correlation] = external.id;
+    else if (scope_ == Scope::Everything)
+        external_[0].try_emplace(external.correlation, external.id);
+}
+
 void Collector::decode(const Completed& buffer, std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts) {
     for (std::uint8_t* record = api_->next(buffer.bytes, buffer.valid, nullptr); record != nullptr;
          record = api_->next(buffer.bytes, buffer.valid, record)) {
@@ -138,8 +149,7 @@ void Collector::decode(const Completed& buffer, std::vector<OwnedActivity>& out,
         if (status == DecodeStatus::Damaged) ++counts.damaged;
         if (status != DecodeStatus::Decoded) continue;
         if (activity.kind == Activity::Kind::External) {
-            if (external_[0].size() >= kMaxExternal) external_[1] = std::exchange(external_[0], {});
-            external_[0][activity.correlation] = activity.id;
+            keepExternal(activity);
             continue;
         }
         putOnOurClock(activity);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,14 @@
 #include <vector>
 
 namespace bubblescope::profiler::cupti {
+
+/// A stream in the records. Stream numbers repeat between contexts: the default stream of each device has the same.
+struct StreamId {
+    std::uint32_t context = 0; ///< unique within the process
+    std::uint32_t number = 0;
+
+    auto operator<=>(const StreamId&) const = default;
+};
 
 /// The CUPTI functions used here, as an interface that tests can replace.
 class Api {
@@ -57,9 +66,13 @@ public:
     /// Calls by this thread until the matching pop, and everything that these calls start, get this id. Thread-safe.
     virtual void pushExternal(std::uint64_t id) = 0;
     virtual void popExternal() = 0;
-    /// The number that records use for a stream (a CUstream of the current context); none if unknown.
-    [[nodiscard]] virtual std::optional<std::uint32_t> streamNumber(void* stream) = 0;
+    /// The numbers that records use for a stream (a CUstream of the current context); none if unknown.
+    [[nodiscard]] virtual std::optional<StreamId> streamId(void* stream) = 0;
 };
+
+/// File names of CUPTI to try, newest first. A CUPTI that is newer than the driver's CUDA version does not start, so
+/// `driver_version`, such as 12040 for 12.4, excludes those; 0 = unknown.
+[[nodiscard]] std::vector<std::string> cuptiFiles(int driver_version);
 
 /// The CUPTI library that the process has loaded, otherwise the system's. It is loaded on demand, so Bubblescope's
 /// library also runs without CUPTI. If there is none, returns null with the reason in `why_not`. The variable
@@ -121,6 +134,7 @@ private:
                          std::size_t valid);
     [[nodiscard]] std::uint8_t* take() noexcept;
     void giveBack(const std::uint8_t* buffer) noexcept;
+    void keepExternal(const Activity& external);
     void decode(const Completed& buffer, std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
     void putOnOurClock(Activity& activity) const;
 
@@ -133,6 +147,7 @@ private:
     std::unique_ptr<Api> api_;
     std::size_t buffer_bytes_;
     std::uint32_t version_ = 0;
+    Scope scope_ = Scope::Everything;
     std::mutex control_mutex_; ///< held while flushing or stopping CUPTI; its callbacks do not take it
     std::atomic<bool> on_{false};
     bool monotonic_ = false; ///< CUPTI uses our clock

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::profiler::cupti {
@@ -20,7 +21,6 @@ constexpr int kRuntimeDomain = 2;
 constexpr int kDefaultThreadIds = 0;
 constexpr int kSystemThreadIds = 1; // thread ids as returned by gettid(), which NVTX's events also carry
 constexpr std::uint32_t kForced = 1;
-constexpr int kOfOurs = 3; // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
 
 /// Calls that only query state: they start nothing and wait for nothing. Frameworks and libraries make several around
 /// each launch, so most call records would be of these.
@@ -102,6 +102,7 @@ public:
         get(push_, "cuptiActivityPushExternalCorrelationId", false);
         get(pop_, "cuptiActivityPopExternalCorrelationId", false);
         get(stream_id_, "cuptiGetStreamIdEx", false);
+        get(context_id_, "cuptiGetContextId", false);
         get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // not in old versions, like the next one
         get(enable_driver_call_, "cuptiActivityEnableDriverApi", false);
         return missing.empty();
@@ -171,16 +172,19 @@ public:
         return text;
     }
     void pushExternal(std::uint64_t id) override {
-        if (push_ != nullptr) push_(kOfOurs, id);
+        if (push_ != nullptr) push_(static_cast<int>(kCustomIds), id);
     }
     void popExternal() override {
         std::uint64_t last = 0;
-        if (pop_ != nullptr) pop_(kOfOurs, &last);
+        if (pop_ != nullptr) pop_(static_cast<int>(kCustomIds), &last);
     }
-    std::optional<std::uint32_t> streamNumber(void* stream) override {
-        std::uint32_t number = 0;
-        if (stream_id_ == nullptr || stream_id_(nullptr, stream, 0, &number) != kSuccess) return std::nullopt;
-        return number;
+    std::optional<StreamId> streamId(void* stream) override {
+        void* const context = currentContext();
+        StreamId id;
+        if (stream_id_ == nullptr || context_id_ == nullptr || context == nullptr ||
+            context_id_(context, &id.context) != kSuccess || stream_id_(context, stream, 0, &id.number) != kSuccess)
+            return std::nullopt;
+        return id;
     }
 
 private:
@@ -193,6 +197,14 @@ private:
             if (name.ends_with("_ptsz")) name.resize(name.size() - 5);
             if (std::ranges::count(kQueries, std::string_view(name)) > 0) enable_call(number, 0);
         }
+    }
+    /// Of the driver, which whoever created a stream has loaded; a stand-in for CUPTI has its own.
+    [[nodiscard]] void* currentContext() const {
+        void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+        const auto get =
+            reinterpret_cast<Code (*)(void**)>(::dlsym(driver == nullptr ? handle_ : driver, "cuCtxGetCurrent"));
+        void* context = nullptr;
+        return get != nullptr && get(&context) == kSuccess ? context : nullptr;
     }
     [[nodiscard]] std::string textOf(Code code) const {
         const char* text = nullptr;
@@ -219,20 +231,27 @@ private:
     Code (*push_)(int, std::uint64_t) = nullptr;
     Code (*pop_)(int, std::uint64_t*) = nullptr;
     Code (*stream_id_)(void*, void*, std::uint8_t, std::uint32_t*) = nullptr;
+    Code (*context_id_)(void*, std::uint32_t*) = nullptr;
     Code (*enable_runtime_call_)(std::uint32_t, std::uint8_t) = nullptr;
     Code (*enable_driver_call_)(std::uint32_t, std::uint8_t) = nullptr;
 };
 
+int driverVersion() {
+    void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    const auto get =
+        driver == nullptr ? nullptr : reinterpret_cast<Code (*)(int*)>(::dlsym(driver, "cuDriverGetVersion"));
+    int version = 0;
+    return get != nullptr && get(&version) == kSuccess ? version : 0;
+}
+
 /// Prefers the library that the job has loaded, which fits the job; the system's may be another version.
 void* openCupti(const std::string& path) {
     if (!path.empty()) return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    static constexpr std::array<const char*, 4> kNames{"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.2",
-                                                       "libcupti.so"};
-    for (const char* name : kNames) {
-        if (void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return handle;
+    for (const std::string& name : cuptiFiles(0)) {
+        if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return handle;
     }
-    for (const char* name : kNames) {
-        if (void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return handle;
+    for (const std::string& name : cuptiFiles(driverVersion())) {
+        if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
     }
     for (const char* place : {"/usr/local/cuda/lib64/libcupti.so", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}) {
         if (void* handle = ::dlopen(place, RTLD_NOW | RTLD_LOCAL)) return handle;
@@ -241,6 +260,17 @@ void* openCupti(const std::string& path) {
 }
 
 } // namespace
+
+std::vector<std::string> cuptiFiles(int driver_version) {
+    constexpr int kMajor = 1000;
+    std::vector<std::string> files;
+    for (const auto& [major, file] :
+         {std::pair{13, "libcupti.so.13"}, {12, "libcupti.so.12"}, {11, "libcupti.so.11.2"}}) {
+        if (driver_version == 0 || driver_version >= major * kMajor) files.emplace_back(file);
+    }
+    files.emplace_back("libcupti.so");
+    return files;
+}
 
 std::unique_ptr<Api> loadCupti(std::string& why_not) {
     const char* const given = std::getenv("BUBBLESCOPE_CUPTI");

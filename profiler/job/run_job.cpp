@@ -105,6 +105,7 @@ constexpr std::string_view kLibrary = "libbubblescope_inject.so";
 constexpr std::string_view kChecksLibrary = "libbubblescope_aadiff.so";
 constexpr std::string_view kChecksLibraryVariable = "BUBBLESCOPE_AADIFF_LIBRARY";
 constexpr std::string_view kAdapters = "python"; ///< folder next to the library, filled by profiler/inject
+constexpr std::string_view kStartFile = "sitecustomize.py";
 constexpr std::string_view kPythonPath = "PYTHONPATH";
 constexpr std::string_view kLibraryVariable = "BUBBLESCOPE_INJECT_LIBRARY";
 
@@ -236,7 +237,11 @@ captureEnvironment(const fs::path& library, const CaptureOptions& options, const
     if (options.nccl) variables.emplace_back("NCCL_PROFILER_PLUGIN", library.string());
     if (!options.watcher.empty()) variables.emplace_back(std::string(kCaptureWatcherVariable), options.watcher);
     const fs::path adapters = library.parent_path() / kAdapters;
-    if (options.python && fs::is_regular_file(adapters / "sitecustomize.py", ignored)) {
+    const bool found = options.python && fs::is_regular_file(adapters / kStartFile, ignored);
+    if (!found && (options.checks || options.python_ranges))
+        return inputError((adapters / kStartFile).string(), "the Python files for recorded jobs are missing",
+                          "install them with the program");
+    if (found) {
         std::string path = adapters.string();
         // An empty entry would stand for the job's working folder.
         if (const auto before = variable(kPythonPath).value_or(""); before == path || before.starts_with(path + ":"))

@@ -23,7 +23,7 @@ namespace bubblescope::profiler {
 /// The environment variables that make every process of a job load the library and write into options.dir, which is
 /// made absolute. Python processes also load the framework adapters next to the library, unless these are disabled or
 /// missing: PYTHONPATH is the value from `variable`, preceded by the adapters' folder. Error: Input if checks in
-/// bubbles are requested but their library is missing.
+/// bubbles or ranges of Python are requested but their files are missing.
 [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>>
 captureEnvironment(const std::filesystem::path& library, const CaptureOptions& options, const ReadVariable& variable);
 

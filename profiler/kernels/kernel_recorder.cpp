@@ -115,7 +115,7 @@ void KernelRecorder::addRank(Rank rank) {
 
 void KernelRecorder::addStream(Rank rank, void* stream, const std::string& purpose) {
     if (stream == nullptr) return;
-    const std::optional<std::uint32_t> id = collector_.api().streamNumber(stream);
+    const std::optional<cupti::StreamId> id = collector_.api().streamId(stream);
     if (!id) return;
     const std::lock_guard lock(mutex_);
     registered_.streams.emplace_back(*id, Stream{rank, "stream: " + purpose});
@@ -137,9 +137,9 @@ KernelCounts KernelRecorder::counts() const {
 
 std::string_view KernelRecorder::rowOf(Rank rank, const cupti::Activity& work) {
     if (!cupti::isWork(work)) return kCallsRow;
-    const auto known = streams_.find(work.stream);
+    const auto known = streams_.find({work.context, work.stream});
     if (known != streams_.end() && known->second.rank == rank) return known->second.row;
-    const auto [place, is_new] = unnamed_.try_emplace({rank, work.stream});
+    const auto [place, is_new] = unnamed_.try_emplace({rank, {work.context, work.stream}});
     if (is_new) place->second = "stream: " + std::to_string(work.stream);
     return place->second;
 }
@@ -167,7 +167,8 @@ bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batc
     } else if (!rank && isCall(activity)) {
         if (const auto thread = threads_.find(activity.thread); thread != threads_.end()) rank = thread->second;
     } else if (!rank) {
-        if (const auto stream = streams_.find(activity.stream); stream != streams_.end()) rank = stream->second.rank;
+        if (const auto stream = streams_.find({activity.context, activity.stream}); stream != streams_.end())
+            rank = stream->second.rank;
     }
     if (!rank) {
         ++counts.foreign;

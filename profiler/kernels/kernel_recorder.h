@@ -85,9 +85,9 @@ private:
 
     /// Ranks, streams and threads registered since the last collection.
     struct Registrations {
-        std::vector<std::pair<std::uint64_t, Label>> labels;   ///< sorted by label number
-        std::vector<std::pair<std::uint32_t, Stream>> streams; ///< by CUPTI's stream number
-        std::vector<std::pair<std::uint32_t, Rank>> threads;   ///< by the system's id
+        std::vector<std::pair<std::uint64_t, Label>> labels; ///< sorted by label number
+        std::vector<std::pair<cupti::StreamId, Stream>> streams;
+        std::vector<std::pair<std::uint32_t, Rank>> threads; ///< by the system's id
     };
 
     explicit KernelRecorder(std::unique_ptr<cupti::Api> api);
@@ -107,10 +107,10 @@ private:
     cupti::ActivityNames names_; ///< used only by the collecting thread, like the members below
     std::vector<cupti::OwnedActivity> collected_;
     std::deque<Waiting> waiting_; ///< wait for buffers with earlier work, or for the label of their call
-    std::map<std::pair<Rank, std::uint32_t>, std::string> unnamed_;
+    std::map<std::pair<Rank, cupti::StreamId>, std::string> unnamed_;
     std::map<std::uint64_t, Label> labels_;
-    std::unordered_map<std::uint32_t, Stream> streams_; ///< by CUPTI's stream number
-    std::unordered_map<std::uint32_t, Rank> threads_;   ///< by the system's id
+    std::map<cupti::StreamId, Stream> streams_;
+    std::unordered_map<std::uint32_t, Rank> threads_; ///< by the system's id
     std::optional<Rank> only_;
     std::uint64_t first_of_run_ = 0;
     TimeNs flushed_{0};

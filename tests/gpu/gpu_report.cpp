@@ -2,9 +2,11 @@
 //   gpu_report [--seconds N] [--part products|bubbles|checks|speed]… [PRESET…]
 // With --seconds nothing is begun after that time; every line is written when it is known, so a run that is cut off
 // leaves what it had. Without --part all parts; presets are those of the part `speed`.
-// Times are those of the GPU's events. MFU counts 6 operations for each weight that a token is multiplied with and
-// 12 · layers · width · sequence for attention as if it were not causal, as PaLM (Chowdhery et al. 2022) does, over the
-// datasheet's dense bf16 rate.
+// Times are those of the GPU's events; a step lasts from its begin to that of the next. MFU counts 6 operations for
+// each weight that a token is multiplied with and 12 · layers · width · sequence for attention as if it were not
+// causal, as PaLM (Chowdhery et al. 2022) does, over the datasheet's dense bf16 rate. With causal attention halved
+// there are two more figures: of that rate, and of the rate of the best product that was measured here. The models read
+// bytes: their vocabulary has 256 entries, so MFU is not comparable with that of a model with a large output layer.
 
 #include "core/theory/analysis.h"
 #include "runtime/model/stage_layout.h"
@@ -50,26 +52,38 @@ ModelConfig modelOf(const ModelPreset& preset, int stages, int batch) {
     return model;
 }
 
-void reportPreset(const ReportDevice& device, const ModelPreset& preset, int pp, bool graphs) {
+/// Steps that together take long enough for the GPU's clocks and power to settle.
+Measured measureSteady(const std::shared_ptr<Accelerator>& gpu, const Schedule& schedule, const ModelConfig& model) {
+    constexpr double kSeconds = 5;
+    const Measured first = Run(gpu, schedule, model, {}, false).measure(4);
+    const double steps = std::clamp(kSeconds / seconds(median(first.periods)), 10.0, 400.0);
+    return Run(gpu, schedule, model, {}, false).measure(static_cast<int>(steps));
+}
+
+void reportPreset(const ReportDevice& device, const ModelPreset& preset, int pp, bool graphs, double best_product) {
     constexpr int kMicrobatches = 8;
     const std::string label = fmt::format("{:<12} {:>2}{}", preset.name, pp, graphs ? " graphs" : "       ");
     // Some thousand tokens at a time fill a GPU.
     const auto sequence = static_cast<int>(preset.shape.sequence);
     const int batch = std::clamp(8192 / sequence, 1, preset.shape.hidden > 2000 ? 1 : 16);
     try {
-        Run run(graphs ? device.graphs : device.plain, scheduleOf("1f1b", pp, kMicrobatches, 1),
-                modelOf(preset, pp, batch), {}, false);
-        const Measured measured = run.measure(4);
-        const double step = seconds(median(measured.whole));
+        const Measured measured = measureSteady(graphs ? device.graphs : device.plain,
+                                                scheduleOf("1f1b", pp, kMicrobatches, 1), modelOf(preset, pp, batch));
+        const double step = seconds(median(measured.periods));
         const double tokens = static_cast<double>(kMicrobatches) * batch * sequence;
         ModelConfig whole = modelOf(preset, 1, batch);
         const auto layers = static_cast<double>(std::max<std::int64_t>(preset.shape.layers, 1));
-        const double flops = tokens * (6.0 * multipliedWeights(whole) + 12.0 * layers * whole.width * sequence);
-        const std::string mfu =
-            device.peak_flops ? fmt::format("{:5.1f} %", 100.0 * flops / step / *device.peak_flops) : std::string("-");
-        fmt::print("{}  {:>5} {:>9.0f} tokens/s  {:>7.1f} TFLOP/s  MFU {}  step {:>8.2f} ms  {:>6.1f} GiB  loss "
-                   "{:.3f} to {:.3f}\n",
-                   label, batch, tokens / step, flops / step * 1e-12, mfu, step * 1e3,
+        const double attention = 12.0 * layers * whole.width * sequence;
+        const double flops = tokens * (6.0 * multipliedWeights(whole) + attention);
+        const double causal = flops - tokens * attention / 2;
+        const auto share = [&](double operations, double rate) {
+            return rate > 0 ? fmt::format("{:5.1f} %", 100.0 * operations / step / rate) : std::string("-");
+        };
+        const double peak = device.peak_flops.value_or(0);
+        fmt::print("{}  {:>5} {:>9.0f} tokens/s  {:>7.1f} TFLOP/s  MFU {} (causal {}, of the best product {})  step "
+                   "{:>8.2f} ms (of {})  {:>6.1f} GiB  loss {:.3f} to {:.3f}\n",
+                   label, batch, tokens / step, flops / step * 1e-12, share(flops, peak), share(causal, peak),
+                   share(causal, best_product), step * 1e3, measured.periods.size(),
                    static_cast<double>(measured.peak) / (1 << 30), measured.losses.front(), measured.losses.back());
     } catch (const std::exception& e) {
         fmt::print("{}  {}\n", label, e.what());
@@ -113,8 +127,9 @@ void reportBubbles(const ReportDevice& device, const Budget& budget, bool paced)
     }
 }
 
-/// How fast products are here at best, to compare the rest with.
-void reportProducts(const std::shared_ptr<Accelerator>& gpu, std::span<const std::int64_t> sizes) {
+/// Operations per second of the best product, to compare the rest with.
+double reportProducts(const std::shared_ptr<Accelerator>& gpu, std::span<const std::int64_t> sizes) {
+    double best = 0;
     MonotonicClock clock;
     const auto queue = std::make_shared<RankQueue>(gpu, std::make_shared<DeviceTime>(*gpu, clock));
     for (const std::int64_t size : sizes) {
@@ -146,9 +161,11 @@ void reportProducts(const std::shared_ptr<Accelerator>& gpu, std::span<const std
         const double each = seconds(gpu->elapsed(begin, end)) / kTimes;
         const auto n = static_cast<double>(size);
         fmt::print("bf16 product of {0} x {0} x {0}: {1:.0f} TFLOP/s\n", size, 2.0 * n * n * n / each * 1e-12);
+        best = std::max(best, 2.0 * n * n * n / each);
         gpu->destroy(begin);
         gpu->destroy(end);
     }
+    return best;
 }
 
 constexpr std::array<std::string_view, 4> kParts{"products", "bubbles", "checks", "speed"};
@@ -210,13 +227,14 @@ void reportChecks(const ReportDevice& device, const Budget& budget) {
 
 void reportSpeed(const ReportDevice& device, const Budget& budget, std::span<const std::string_view> names) {
     constexpr int kWidestOnCpu = 32;
-    fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16\n");
+    const double best_product = reportProducts(device.plain, device.products);
+    fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16, vocabulary of 256 bytes\n");
     for (const ModelPreset& preset : trainedModels()) {
         if (!names.empty() && std::ranges::count(names, preset.name) == 0) continue;
         if (!device.every_preset && preset.shape.hidden > kWidestOnCpu) continue;
         for (const auto& [pp, graphs] : {std::pair{1, false}, {1, true}, {4, false}, {4, true}}) {
             if (budget.left()) {
-                reportPreset(device, preset, pp, graphs);
+                reportPreset(device, preset, pp, graphs, best_product);
             } else {
                 fmt::print("{:<12} {:>2}  no time left\n", preset.name, pp);
             }
@@ -240,7 +258,7 @@ int report(std::span<char*> given) {
     const ReportDevice& device = opened.value();
     device.plain->bindThread();
     fmt::print("GPU: {}, {} MiB\n", device.name, device.memory >> 20);
-    if (arguments.value().wants("products") && budget.left()) reportProducts(device.plain, device.products);
+    if (arguments.value().wants("products") && budget.left()) (void)reportProducts(device.plain, device.products);
     if (arguments.value().wants("bubbles")) reportBubblesOf(device, budget);
     if (arguments.value().wants("checks")) reportChecks(device, budget);
     if (arguments.value().wants("speed")) reportSpeed(device, budget, arguments.value().presets);

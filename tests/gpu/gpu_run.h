@@ -26,6 +26,7 @@ namespace bubblescope::runtime {
 struct Measured {
     std::vector<StepTimeline> steps; ///< without their optimizer ops
     std::vector<TimeNs> whole;       ///< of each step, from its first op's begin to the end of the last optimizer op
+    std::vector<TimeNs> periods;     ///< from the begin of each step to that of the next
     std::vector<double> losses;
     std::int64_t peak = 0; ///< bytes that the ranks took from the GPU
     // Where the run checks itself:
@@ -153,6 +154,7 @@ private:
             measured.steps[i].index = static_cast<int>(i);
             measured.steps[i].fitWindow();
             measured.whole.push_back(ends[i] - measured.steps[i].begin);
+            if (i > 0) measured.periods.push_back(measured.steps[i].begin - measured.steps[i - 1].begin);
         }
     }
 

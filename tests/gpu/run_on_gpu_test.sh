@@ -46,6 +46,7 @@ expect "what a dry run lacks is skipped with a reason" summary '^skipped +-  par
 "$pack/run-on-gpu" --dry --out "$pack/results" --minutes 1 --part 2 --part 5 >"$pack/shown"
 expect "a failed command makes the whole fail" test $? -eq 1
 expect "what is shown is the summary" cmp -s "$pack/shown" "$pack/results/summary.txt"
+expect "the archive has every log" eval 'tar -tzf "$pack/results/results.tgz" | grep -q part5/products.log'
 expect "a failure has its exit code" summary '^FAILED +[0-9]+ s  part2/kernels \(exit code 1\)$'
 expect "its own words are in the summary" summary '^ +\[  FAILED  \] 1 test$'
 expect "the next command runs all the same" summary '^passed +[0-9]+ s  part2/stages$'

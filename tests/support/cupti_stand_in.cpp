@@ -37,6 +37,8 @@ struct Buffer {
     std::size_t records = 0;
 };
 
+constexpr std::uint32_t kContext = 1;
+
 thread_local std::map<std::uint32_t, std::vector<std::uint64_t>> pushed;
 
 std::uint64_t realtime() {
@@ -153,7 +155,7 @@ public:
             kernel.kind = what.kind;
             kernel.start = begin;
             kernel.end = kernel.completed = end;
-            kernel.context = 1;
+            kernel.context = kContext;
             kernel.stream = stream;
             kernel.grid[0] = kernel.grid[1] = kernel.grid[2] = 1;
             kernel.block[0] = 32;
@@ -164,9 +166,10 @@ public:
             return append(kernel);
         }
         if (what.kind == kMemset)
-            return append(SetRecord{what.kind, 0, what.bytes, begin, end, 0, 1, stream, what.correlation, {}});
+            return append(SetRecord{what.kind, 0, what.bytes, begin, end, 0, kContext, stream, what.correlation, {}});
         constexpr std::uint8_t kWithinDevice = 8;
-        append(CopyRecord{what.kind, kWithinDevice, {}, what.bytes, begin, end, 0, 1, stream, what.correlation, {}});
+        append(CopyRecord{
+            what.kind, kWithinDevice, {}, what.bytes, begin, end, 0, kContext, stream, what.correlation, {}});
     }
 
     void flush(bool forced) {
@@ -303,6 +306,16 @@ STAND_IN int cuptiActivityPopExternalCorrelationId(int kind, std::uint64_t* last
 }
 STAND_IN int cuptiGetStreamIdEx(void*, void* stream, std::uint8_t, std::uint32_t* number) {
     *number = StandIn::get().streamNumber(stream);
+    return standin::kSuccess;
+}
+STAND_IN int cuptiGetContextId(void* context, std::uint32_t* id) {
+    *id = *static_cast<const std::uint32_t*>(context);
+    return standin::kSuccess;
+}
+/// The driver's function: all work of the stand-in belongs to one context.
+STAND_IN int cuCtxGetCurrent(void** context) {
+    static std::uint32_t only = standin::kContext;
+    *context = &only;
     return standin::kSuccess;
 }
 STAND_IN int cuptiGetCallbackName(int domain, std::uint32_t number, const char** name) {

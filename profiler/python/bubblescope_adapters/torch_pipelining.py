@@ -8,7 +8,7 @@ from .checks import Checks
 from .events import Range, names, range_around, steps
 from .step_values import StepValues, first_tensor
 
-VERSIONS = ("2.15", "2.14")
+VERSIONS = ("2.15", "2.14", "2.11")
 
 # Bubblescope's names: family and flavor.
 SCHEDULES = {

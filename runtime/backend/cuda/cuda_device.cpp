@@ -321,19 +321,23 @@ void askForQueues() {
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-/// Dense bf16 rates from NVIDIA's datasheets, without sparsity.
-std::optional<double> peakOf(std::string_view name) {
+/// Dense bf16 rates from NVIDIA's datasheets, without sparsity. A part of a GPU (MIG) has the whole GPU's name; its
+/// rate is in proportion to its multiprocessors.
+std::optional<double> peakOf(std::string_view name, int processors) {
     struct Peak {
         std::string_view part;
         double flops;
+        int processors;
     };
     // PCIe cards are slower than modules with the same name, and come first.
-    constexpr std::array kPeaks{Peak{"H100 PCIe", 756e12}, Peak{"H100 NVL", 835e12}, Peak{"H200 NVL", 835e12},
-                                Peak{"H100", 989.4e12},    Peak{"H200", 989.4e12},   Peak{"A100", 311.9e12},
-                                Peak{"B200", 2250e12},     Peak{"L40S", 362e12},     Peak{"L4", 121e12},
-                                Peak{"RTX 4090", 165.2e12}};
+    constexpr std::array kPeaks{Peak{"H100 PCIe", 756e12, 114}, Peak{"H100 NVL", 835e12, 132},
+                                Peak{"H200 NVL", 835e12, 132},  Peak{"H100", 989.4e12, 132},
+                                Peak{"H200", 989.4e12, 132},    Peak{"A100", 311.9e12, 108},
+                                Peak{"B200", 2250e12, 148},     Peak{"L40S", 362e12, 142},
+                                Peak{"L4", 121e12, 58},         Peak{"RTX 4090", 165.2e12, 128}};
     for (const Peak& peak : kPeaks) {
-        if (name.find(peak.part) != std::string_view::npos) return peak.flops;
+        if (name.find(peak.part) != std::string_view::npos)
+            return peak.flops * std::min(1.0, static_cast<double>(processors) / peak.processors);
     }
     return std::nullopt;
 }
@@ -368,7 +372,7 @@ Result<GpuInfo> gpuInfo(int index) {
     info.capability = properties.major * 10 + properties.minor;
     info.processors = properties.multiProcessorCount;
     info.memory = static_cast<std::int64_t>(properties.totalGlobalMem);
-    info.peak_flops = peakOf(info.name);
+    info.peak_flops = peakOf(info.name, info.processors);
     return info;
 }
 

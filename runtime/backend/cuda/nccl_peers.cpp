@@ -5,8 +5,11 @@
 
 #include <nccl.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <exception>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -36,8 +39,12 @@ public:
     decltype(&::ncclSend) send;
     decltype(&::ncclRecv) receive;
 
-    /// Throws an exception with NCCL's message. A call that is still in progress is not an error.
-    void check(ncclResult_t result, const char* what, ncclComm_t comm = nullptr) const;
+    /// Throws an exception with NCCL's message. A call that is still in progress is not an error. The communicator is
+    /// not asked for it, because another thread may have aborted it, which frees it; NCCL's last error needs none.
+    void check(ncclResult_t result, const char* what) const;
+    /// Aborts the communicator in a thread of its own, and waits for it for a limited time: with some versions an abort
+    /// can hang (nccl issues 549, 1777). One that hangs is left behind.
+    void abort(ncclComm_t comm) const noexcept;
 
 private:
     NcclLibrary();
@@ -63,38 +70,32 @@ const NcclLibrary& NcclLibrary::get() {
     return library;
 }
 
-void NcclLibrary::check(ncclResult_t result, const char* what, ncclComm_t comm) const {
+void NcclLibrary::check(ncclResult_t result, const char* what) const {
     if (result == ncclSuccess || result == ncclInProgress) return;
     std::string text = std::string("NCCL cannot ") + what + ": " + getErrorString(result);
-    const char* const last = getLastError(comm);
+    const char* const last = getLastError(nullptr);
     if (last != nullptr && *last != '\0') text += std::string(" (") + last + ")";
     throw std::runtime_error(text);
+}
+
+void NcclLibrary::abort(ncclComm_t comm) const noexcept {
+    constexpr std::chrono::seconds kLimit{10};
+    try {
+        auto done = std::make_shared<std::promise<void>>();
+        const std::future<void> ended = done->get_future();
+        std::thread([this, comm, done] {
+            (void)commAbort(comm);
+            done->set_value();
+        }).detach();
+        (void)ended.wait_for(kLimit);
+    } catch (const std::exception&) {
+        (void)commAbort(comm); // no thread could be started
+    }
 }
 
 /// A receive occupies its blocks on the GPU until the message arrives. The blocks of all of a rank's links together
 /// must leave most of the GPU's processors to computation.
 constexpr int kMaxBlocks = 2;
-
-/// Sends one byte in each direction in which the communicator will be used, which loads NCCL's kernels and connects the
-/// peers.
-void exchangeFirst(const NcclLibrary& nccl, ncclComm_t comm, int rank, int size, bool one_way) {
-    void* memory = nullptr;
-    cudaStream_t stream = nullptr;
-    checkCuda(cudaMalloc(&memory, static_cast<std::size_t>(size) + 1), "allocate memory");
-    checkCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
-    auto* const bytes = static_cast<char*>(memory); // one to send, followed by one from each member
-    nccl.check(nccl.groupStart(), "begin a group");
-    for (int peer = 0; peer < size; ++peer) {
-        if (peer == rank) continue;
-        if (!one_way || rank == 0) nccl.check(nccl.send(bytes, 1, ncclUint8, peer, comm, stream), "send", comm);
-        if (!one_way || rank == 1)
-            nccl.check(nccl.receive(bytes + 1 + peer, 1, ncclUint8, peer, comm, stream), "receive", comm);
-    }
-    nccl.check(nccl.groupEnd(), "end a group");
-    checkCuda(cudaStreamSynchronize(stream), "finish its work");
-    checkCuda(cudaStreamDestroy(stream), "destroy a stream");
-    checkCuda(cudaFree(memory), "free memory");
-}
 
 /// A communicator that a separate thread is joining. Unlike a non-blocking communicator, a blocking one needs no thread
 /// for each call, but its first calls wait for the peers.
@@ -114,7 +115,7 @@ public:
             ncclComm_t comm = nullptr;
             nccl_.check(nccl_.commInitRankConfig(&comm, size_, id_, rank_, &config), "join a communicator");
             keep(comm);
-            exchangeFirst(nccl_, comm, rank_, size_, one_way_);
+            exchangeFirst(comm);
         } catch (const std::exception& e) {
             error = e.what();
             abandon();
@@ -130,9 +131,11 @@ public:
         return over_ ? std::exchange(comm_, nullptr) : nullptr;
     }
     void abandon() noexcept {
+        // A call that is under way gets a moment to return. One that waits for a peer is ended by the abort.
+        const std::unique_lock<std::timed_mutex> calls(calls_, std::chrono::seconds(2));
         const std::lock_guard lock(mutex_);
         abandoned_ = true;
-        if (ncclComm_t comm = std::exchange(comm_, nullptr)) (void)nccl_.commAbort(comm);
+        if (ncclComm_t comm = std::exchange(comm_, nullptr)) nccl_.abort(comm);
     }
 
 private:
@@ -141,8 +144,37 @@ private:
         const std::lock_guard lock(mutex_);
         comm_ = comm;
         if (!abandoned_) return;
-        (void)nccl_.commAbort(std::exchange(comm_, nullptr));
+        nccl_.abort(std::exchange(comm_, nullptr));
         throw std::runtime_error("the communicator was abandoned");
+    }
+
+    /// Sends one byte in each direction in which the communicator will be used, which loads NCCL's kernels and connects
+    /// the peers.
+    void exchangeFirst(ncclComm_t comm) {
+        void* memory = nullptr;
+        cudaStream_t stream = nullptr;
+        checkCuda(cudaMalloc(&memory, static_cast<std::size_t>(size_) + 1), "allocate memory");
+        checkCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
+        enqueueFirst(comm, static_cast<char*>(memory), stream);
+        checkCuda(cudaStreamSynchronize(stream), "finish its work");
+        checkCuda(cudaStreamDestroy(stream), "destroy a stream");
+        checkCuda(cudaFree(memory), "free memory");
+    }
+    /// `bytes`: one to send, followed by one from each member.
+    void enqueueFirst(ncclComm_t comm, char* bytes, cudaStream_t stream) {
+        const std::lock_guard calls(calls_);
+        {
+            const std::lock_guard lock(mutex_);
+            if (abandoned_) throw std::runtime_error("the communicator was abandoned"); // and freed
+        }
+        nccl_.check(nccl_.groupStart(), "begin a group");
+        for (int peer = 0; peer < size_; ++peer) {
+            if (peer == rank_) continue;
+            if (!one_way_ || rank_ == 0) nccl_.check(nccl_.send(bytes, 1, ncclUint8, peer, comm, stream), "send");
+            if (!one_way_ || rank_ == 1)
+                nccl_.check(nccl_.receive(bytes + 1 + peer, 1, ncclUint8, peer, comm, stream), "receive");
+        }
+        nccl_.check(nccl_.groupEnd(), "end a group");
     }
 
     const NcclLibrary& nccl_;
@@ -151,6 +183,7 @@ private:
     int size_;
     bool one_way_;
     int gpu_ = 0;
+    std::timed_mutex calls_; ///< held during calls that use the communicator; taken before mutex_
     std::mutex mutex_;
     bool abandoned_ = false;
     bool over_ = false;
@@ -169,11 +202,11 @@ public:
 
     void send(const void* from, std::int64_t bytes, int peer, Accelerator::Stream stream) override {
         nccl_.check(nccl_.send(from, static_cast<std::size_t>(bytes), ncclUint8, peer, comm_, cudaStreamOf(stream)),
-                    "send", comm_);
+                    "send");
     }
     void receive(void* to, std::int64_t bytes, int peer, Accelerator::Stream stream) override {
         nccl_.check(nccl_.receive(to, static_cast<std::size_t>(bytes), ncclUint8, peer, comm_, cudaStreamOf(stream)),
-                    "receive", comm_);
+                    "receive");
     }
 
     bool ready() override {
@@ -184,8 +217,8 @@ public:
         }
         if (comm_ == nullptr) throw std::runtime_error("the communicator was aborted");
         ncclResult_t state = ncclSuccess;
-        nccl_.check(nccl_.commGetAsyncError(comm_, &state), "query the state of a communicator", comm_);
-        nccl_.check(state, "go on", comm_);
+        nccl_.check(nccl_.commGetAsyncError(comm_, &state), "query the state of a communicator");
+        nccl_.check(state, "go on");
         return state == ncclSuccess;
     }
 
@@ -193,7 +226,7 @@ public:
     void abort() noexcept override {
         if (joining_) joining_->abandon();
         joining_.reset();
-        if (ncclComm_t comm = std::exchange(comm_, nullptr)) (void)nccl_.commAbort(comm);
+        if (ncclComm_t comm = std::exchange(comm_, nullptr)) nccl_.abort(comm);
     }
 
 private:

@@ -305,7 +305,7 @@ public:
     bool useClock(Now) override { return state_.has_clock; }
     void pushExternal(std::uint64_t) override {}
     void popExternal() override {}
-    std::optional<std::uint32_t> streamNumber(void*) override { return std::nullopt; }
+    std::optional<cupti::StreamId> streamId(void*) override { return std::nullopt; }
     bool enable(std::uint32_t kind) override {
         EXPECT_TRUE(state_.subscribed) << "kinds are enabled by the subscriber alone";
         return state_.enabled.insert(kind).second;
@@ -371,6 +371,37 @@ TEST(CuptiCollector, GathersRecordsAndReusesBuffers) {
     EXPECT_TRUE(state.enabled.empty());
     EXPECT_FALSE(state.subscribed);
     EXPECT_EQ(state.forced, 1);
+}
+
+TEST(CuptiLibrary, IsNotNewerThanTheDriver) {
+    EXPECT_THAT(cupti::cuptiFiles(13010),
+                testing::ElementsAre("libcupti.so.13", "libcupti.so.12", "libcupti.so.11.2", "libcupti.so"));
+    EXPECT_THAT(cupti::cuptiFiles(12080), testing::ElementsAre("libcupti.so.12", "libcupti.so.11.2", "libcupti.so"));
+    EXPECT_EQ(cupti::cuptiFiles(0), cupti::cuptiFiles(13010)) << "an unknown driver excludes nothing";
+}
+
+TEST(CuptiCollector, KeepsTheIdsOfOtherToolsApart) {
+    constexpr std::uint32_t kOpenAcc = 1;
+    const auto idOf = [](Scope scope, std::vector<std::pair<std::uint32_t, std::uint64_t>> pushed) {
+        FakeCupti::State state;
+        Collector collector(std::make_unique<FakeCupti>(state), 4096);
+        std::string told;
+        EXPECT_TRUE(collector.start(scope, told));
+        std::vector<RawRecord> records{kernelRecord(FakeCupti::kRecord, "gemm")};
+        for (const auto& [kind_of_id, id] : pushed) {
+            records.emplace_back(kind::kExternalCorrelation, FakeCupti::kRecord);
+            records.back().put<std::uint32_t>(4, kind_of_id).put<std::uint64_t>(8, id).put<std::uint32_t>(16, 33);
+        }
+        FakeCupti::deliver(state, records);
+        std::vector<cupti::OwnedActivity> got;
+        perfetto::CaptureCounts counts;
+        collector.collect(got, counts);
+        return got.at(0).external;
+    };
+    EXPECT_EQ(idOf(Scope::Work, {{kOpenAcc, 7}}), 0U);
+    EXPECT_EQ(idOf(Scope::Work, {{cupti::kCustomIds, 5}, {kOpenAcc, 7}}), 5U);
+    EXPECT_EQ(idOf(Scope::Everything, {{kOpenAcc, 7}}), 7U);
+    EXPECT_EQ(idOf(Scope::Everything, {{kOpenAcc, 7}, {cupti::kCustomIds, 5}}), 5U);
 }
 
 TEST(CuptiCollector, BacksOffWhereAnotherToolHoldsCupti) {
