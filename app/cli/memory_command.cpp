@@ -30,6 +30,18 @@ report::Value curveOf(const StepTimeline& step, Rank rank, const MemoryModel& mo
     return points;
 }
 
+/// The peak that the model was fitted to, and how far the model is from it.
+report::Cell measuredCell(const MemoryReport& memory, Rank rank) {
+    for (const MeasuredPeak& peak : memory.measured) {
+        if (peak.rank != rank || peak.bytes <= 0) continue;
+        const auto estimate = static_cast<double>(memory.ranks[rank.index()].peak());
+        return report::Cell(peak.bytes)
+            .as(fmt::format("{} ({:+.1f} %)", formatBytes(peak.bytes),
+                            100 * (estimate / static_cast<double>(peak.bytes) - 1)));
+    }
+    return report::absent();
+}
+
 /// The assumptions of an estimate from a preset.
 void addAssumptions(report::Document& document, const TransformerShape& shape) {
     const ModelSizes usual;
@@ -68,14 +80,18 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
     document.line(scheduleTitle(schedule) + "\n");
     report::Value::List ranks;
     report::Table table({}, {shown("rank"), shown("weights"), shown("gradients"), shown("optimizer"),
-                             shown("activations, peak"), shown("total, peak"), shown("at", report::Align::Left)});
+                             shown("activations, peak"), shown("total, peak"), shown("at", report::Align::Left),
+                             shown("made up of", report::Align::Left), shown("other"), shown("measured peak")});
+    table.columns[8].hidden = table.columns[9].hidden = memory.measured.empty();
     constexpr auto kBytes = report::Look::Bytes;
     for (std::size_t r = 0; r < memory.ranks.size(); ++r) {
         const RankMemory& rank = memory.ranks[r];
         const auto& ops = schedule.ranks[r];
         table.row(r, report::Cell(rank.weights, kBytes), report::Cell(rank.gradients, kBytes),
                   report::Cell(rank.optimizer, kBytes), report::Cell(rank.peak_activations, kBytes),
-                  report::Cell(rank.peak(), kBytes), ops.empty() ? "" : opName(ops[rank.peak_op]));
+                  report::Cell(rank.peak(), kBytes), ops.empty() ? "" : opName(ops[rank.peak_op]),
+                  report::peakWords(schedule, memory, Rank{r}), report::Cell(rank.other, kBytes),
+                  measuredCell(memory, Rank{r}));
         report::Value::Object object = report::memoryOf(schedule, memory, Rank{r});
         object.insert(object.begin(), {"rank", r});
         if (step) object.push_back({"curve", curveOf(*step, Rank{r}, memory.model)});
@@ -96,7 +112,8 @@ CommandResult estimate(const MemoryArguments& options) {
     request.slice_tokens = std::move(parts.tokens);
     BUBBLESCOPE_ASSIGN(const auto memory, request.report(planned.schedule));
     if (!memory)
-        return usageError("no model given", "use --preset, such as --preset llama3-8b, or --memory-model FILE");
+        return usageError("no model given",
+                          "use --preset, such as --preset llama3-8b, or --memory-model FILE; or --peaks");
     BUBBLESCOPE_ASSIGN(report::Document document, toDocument(planned, *memory, options.curve));
     BUBBLESCOPE_ASSIGN(const auto shape, options.memory.shape());
     if (shape) addAssumptions(document, *shape);
@@ -121,6 +138,12 @@ void addModelChoice(Command command, MemoryRequest& request) {
     command.addOption("--memory-model", request.model, "Tensor sizes of another model's layers, as JSON")
         .typeName("FILE")
         .excludes(preset);
+    command
+        .addParsedList(
+            "--peaks", request.peaks, parseMeasuredPeaks,
+            "Fit the sizes to measured peaks of two or more ranks, such as 1=95.6GiB,6=58.1GiB; the model is "
+            "then optional")
+        .typeName("RANK=SIZE,...");
     command
         .addParsed("--memory-budget", request.budget, parseBytes,
                    "Memory per rank, such as 80GiB; the first op that exceeds it is reported")

@@ -15,13 +15,24 @@
 namespace bubblescope {
 namespace {
 
-/// The interval of each selected step on the reference's clock, by replica.
-std::map<int, std::vector<TimeInterval>> stepsOf(const Run& run, const StepSelection& selection) {
-    std::map<int, std::vector<TimeInterval>> steps;
+/// The selected steps, by replica.
+std::map<int, std::vector<const StepTimeline*>> stepsOf(const Run& run, const StepSelection& selection) {
+    std::map<int, std::vector<const StepTimeline*>> steps;
     for (std::size_t i = 0; i < run.steps.size(); ++i) {
-        if (selection.takes(i)) steps[run.steps[i].replica].push_back({run.steps[i].begin, run.steps[i].end});
+        if (selection.takes(i)) steps[run.steps[i].replica].push_back(&run.steps[i]);
     }
     return steps;
+}
+
+/// Sets the op that ran at `time`, or that started next.
+void nameOp(const StepTimeline& step, TimeNs time, RankMemoryUse& use) {
+    if (use.rank.index() >= step.ranks.size()) return;
+    for (const TimelineOp& op : step.ranks[use.rank.index()]) {
+        if (op.end < time) continue;
+        use.at = op.op;
+        use.before = op.start > time;
+        return;
+    }
 }
 
 std::optional<MemoryLine> lineThrough(const std::vector<RankMemoryUse>& ranks) {
@@ -66,15 +77,25 @@ Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepS
         const auto own = steps.find(key.first);
         if (!clock.file || ranks_of_file[*clock.file] != 1 || own == steps.end()) continue;
         const MemoryCurve& curve = curves[*clock.file];
+        RankMemoryUse rank{key.second, key.first, 0, curve.peak().value_or(0), {}, false, 0};
         std::vector<double> peaks;
-        for (const TimeInterval& step : own->second) {
+        double highest = 0;
+        for (const StepTimeline* const step : own->second) {
             const auto at = [moved, &fit = clock.fit](TimeNs time) { return moved ? fit.fromReference(time) : time; };
-            if (const auto peak = curve.peakIn(at(step.start), at(step.end))) peaks.push_back(*peak);
+            const auto peak = curve.peakIn(at(step->begin), at(step->end));
+            if (!peak) continue;
+            peaks.push_back(peak->bytes);
+            if (!(peak->bytes > highest)) continue;
+            highest = peak->bytes;
+            rank.at.reset();
+            // A value from before the step, or one for the whole step, does not show when the step needed it.
+            const TimeNs time = moved ? clock.fit.toReference(peak->time) : peak->time;
+            if (time > step->begin) nameOp(*step, time, rank);
         }
         if (peaks.empty()) continue;
-        const std::size_t rank = key.second.index();
-        use.ranks.push_back({key.second, key.first, statistics::median(std::move(peaks)), curve.peak().value_or(0),
-                             rank < held.size() ? held[rank] : 0});
+        rank.peak = statistics::median(std::move(peaks));
+        if (rank.rank.index() < held.size()) rank.held = held[rank.rank.index()];
+        use.ranks.push_back(rank);
     }
     use.line = lineThrough(use.ranks);
     return use;

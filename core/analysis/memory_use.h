@@ -16,7 +16,10 @@ struct RankMemoryUse {
     int replica = 0;
     double peak = 0;    ///< bytes: the median over the selected steps of the peak in each
     double highest = 0; ///< bytes: the peak of the whole recording
-    int held = 0;       ///< at most, by the order of the schedule: forwards whose activations were not released
+    /// The op of the step with the highest peak that ran at that peak, or that started next.
+    std::optional<Op> at;
+    bool before = false; ///< true if it started next
+    int held = 0;        ///< at most, by the order of the schedule: forwards whose activations were not released
 };
 
 /// What ranks hold, as a straight line through their peaks: `fixed` + held · `per_forward`.

@@ -1,6 +1,11 @@
 #include "core/cost/memory_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
 #include <numeric>
 
 namespace bubblescope {
@@ -82,6 +87,7 @@ private:
 
 RankMemory fixedOf(const MemoryModel& model, Placement placement, int pp, Rank rank) {
     RankMemory memory;
+    memory.other = model.other;
     for (std::size_t s = 0; s < model.stages.size(); ++s) {
         if (locate(placement, pp, Stage{s}).rank != rank) continue;
         memory.weights += model.stages[s].weights;
@@ -91,13 +97,27 @@ RankMemory fixedOf(const MemoryModel& model, Placement placement, int pp, Rank r
     return memory;
 }
 
+int slicesOf(const Schedule& schedule) {
+    int slices = 1;
+    for (const auto& ops : schedule.ranks)
+        slices = slicesOf(ops, slices);
+    return slices;
+}
+
+void scale(StageMemory& stage, double factor) {
+    const auto by = [factor](std::int64_t& bytes) { bytes = std::llround(static_cast<double>(bytes) * factor); };
+    by(stage.activations.input_grad);
+    by(stage.activations.weight_grad);
+    stage.activations.forward = stage.activations.input_grad + stage.activations.weight_grad;
+    by(stage.forward_workspace);
+    by(stage.backward_workspace);
+}
+
 } // namespace
 
 std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                   std::optional<std::int64_t> budget) {
-    int slices = 1;
-    for (const auto& ops : schedule.ranks)
-        slices = slicesOf(ops, slices);
+    const int slices = slicesOf(schedule);
     std::vector<RankMemory> ranks;
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
         RankMemory memory = fixedOf(model, schedule.placement, schedule.pp, Rank{r});
@@ -112,6 +132,69 @@ std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& m
         ranks.push_back(memory);
     }
     return ranks;
+}
+
+std::vector<HeldPieces> heldDuring(const Schedule& schedule, const MemoryModel& model, Rank rank, std::size_t op) {
+    const auto& ops = schedule.ranks[rank.index()];
+    const int slices = slicesOf(schedule);
+    std::map<std::int64_t, int, std::greater<>> counts; // by size
+    const std::size_t end = op + (ops[op].overlapped && op + 1 < ops.size() && ops[op + 1].overlapped ? 2 : 1);
+    for (std::size_t i = 0; i < end; ++i) {
+        const Op& each = ops[i];
+        const StageMemory& stage = model.stages[schedule.stageOf(rank, each.chunk).index()];
+        const std::int64_t all = partOf(stage.activations.forward, each.sequence, slices, model.slice_tokens);
+        const std::int64_t rest = partOf(stage.activations.weight_grad, each.sequence, slices, model.slice_tokens);
+        if (each.kind == OpKind::Forward) ++counts[all];
+        if (i >= op) continue; // an op frees at its end
+        if (each.kind == OpKind::Backward || each.kind == OpKind::BackwardInput) --counts[all];
+        if (each.kind == OpKind::BackwardInput) ++counts[rest];
+        if (each.kind == OpKind::BackwardWeight) --counts[rest];
+    }
+    std::vector<HeldPieces> held;
+    for (const auto& [bytes, count] : counts) {
+        if (count > 0 && bytes > 0) held.push_back({bytes, count});
+    }
+    return held;
+}
+
+Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Schedule& schedule, MemoryModel model) {
+    const std::vector<RankMemory> own = memoryUse(schedule, model);
+    const auto count = static_cast<double>(peaks.size());
+    const auto above = [&](const MeasuredPeak& peak) { // the part that the model's weights do not explain
+        return static_cast<double>(peak.bytes - own[peak.rank.index()].fixed());
+    };
+    const auto held = [&](const MeasuredPeak& peak) {
+        return static_cast<double>(own[peak.rank.index()].peak_activations);
+    };
+    double mean_above = 0;
+    double mean_held = 0;
+    for (const MeasuredPeak& peak : peaks) {
+        if (peak.rank.value < 0 || peak.rank.value >= schedule.pp)
+            return usageError(fmt::format("rank {} does not exist", peak.rank.value), "number the ranks from 0");
+        mean_above += above(peak) / count;
+        mean_held += held(peak) / count;
+    }
+    double together = 0;
+    double square = 0;
+    for (const MeasuredPeak& peak : peaks) {
+        together += (held(peak) - mean_held) * (above(peak) - mean_above);
+        square += (held(peak) - mean_held) * (held(peak) - mean_held);
+    }
+    if (!(square > 0))
+        return usageError("these ranks hold equally many activations, so their peaks do not show the size of one",
+                          "give the peaks of two ranks that hold different numbers");
+    const double factor = together / square;
+    const double other = mean_above - factor * mean_held;
+    constexpr double kLargest = 1e6;
+    const bool weights_fit = std::ranges::all_of(
+        own, [other](const RankMemory& rank) { return static_cast<double>(rank.fixed()) + other >= 0; });
+    if (!(factor > 0) || factor > kLargest || !weights_fit)
+        return usageError("these peaks contradict the order and the sizes of the model",
+                          "check the ranks, the schedule and the bytes per parameter");
+    for (StageMemory& stage : model.stages)
+        scale(stage, factor);
+    model.other = std::llround(other);
+    return model;
 }
 
 std::vector<MemoryPoint> memoryCurve(const StepTimeline& step, Rank rank, const MemoryModel& model) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 #include "core/timeline/step_timeline.h"
@@ -30,6 +31,7 @@ struct StageMemory {
 struct MemoryModel {
     std::vector<StageMemory> stages;
     std::vector<double> slice_tokens; ///< share of the sequence per slice; empty: slices of equal length
+    std::int64_t other = 0;           ///< per rank, at any time: contexts, buffers, fragmentation
 };
 
 /// One rank's memory over a step.
@@ -37,11 +39,12 @@ struct RankMemory {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0;
+    std::int64_t other = 0;
     std::int64_t peak_activations = 0;      ///< including the workspace of the running op
     std::size_t peak_op = 0;                ///< index of the first op at the peak, in the rank's list
     std::optional<std::size_t> over_budget; ///< index of the first op during which the rank exceeds the budget
 
-    [[nodiscard]] std::int64_t fixed() const { return weights + gradients + optimizer; }
+    [[nodiscard]] std::int64_t fixed() const { return weights + gradients + optimizer + other; }
     [[nodiscard]] std::int64_t peak() const { return fixed() + peak_activations; }
 };
 
@@ -49,6 +52,29 @@ struct RankMemory {
 /// peak depends only on its order, not on times. O(ops).
 [[nodiscard]] std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                                 std::optional<std::int64_t> budget = {});
+
+/// Pieces of equal size that a rank holds.
+struct HeldPieces {
+    std::int64_t bytes = 0; ///< of each
+    int count = 0;
+    friend bool operator==(const HeldPieces&, const HeldPieces&) = default;
+};
+
+/// The activations that a rank holds while it runs the op at this index of its list, or the overlapped pair that begins
+/// there; the largest pieces first. The workspace is not included.
+[[nodiscard]] std::vector<HeldPieces> heldDuring(const Schedule& schedule, const MemoryModel& model, Rank rank,
+                                                 std::size_t op);
+
+/// A rank's peak as its device reported it.
+struct MeasuredPeak {
+    Rank rank;
+    std::int64_t bytes = 0;
+};
+
+/// Fits a model to measured peaks, by least squares: scales what ops allocate, and sets `other`. Errors: Usage if the
+/// peaks do not determine both, or contradict the model.
+[[nodiscard]] Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Schedule& schedule,
+                                           MemoryModel model);
 
 /// Memory use from one point in time until the next.
 struct MemoryPoint {

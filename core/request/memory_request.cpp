@@ -1,6 +1,8 @@
 #include "core/request/memory_request.h"
 
+#include "core/base/bytes.h"
 #include "core/base/field.h"
+#include "core/base/text.h"
 #include "core/cost/memory_estimate.h"
 #include "core/cost/model_presets.h"
 
@@ -8,16 +10,45 @@
 #include <utility>
 
 namespace bubblescope {
+namespace {
+
+constexpr std::int64_t kUnit = std::int64_t{1} << 29;
+
+} // namespace
+
+Result<std::vector<MeasuredPeak>> parseMeasuredPeaks(std::string_view text) {
+    std::vector<MeasuredPeak> peaks;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string_view entry = text.substr(begin, end - begin);
+        const std::size_t sign = std::min(entry.find('='), entry.size());
+        const auto rank = parseNumber<std::int32_t>(trimmed(entry.substr(0, sign)));
+        if (!rank || *rank < 0 || sign == entry.size())
+            return usageError(fmt::format("'{}' is not a rank and its peak", entry),
+                              "write RANK=SIZE, such as 0=104GiB");
+        BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(entry.substr(sign + 1)));
+        peaks.push_back({Rank{*rank}, bytes});
+        begin = end + 1;
+    }
+    return peaks;
+}
 
 bool MemoryReport::overBudget() const {
     return std::ranges::any_of(ranks, [](const RankMemory& rank) { return rank.over_budget.has_value(); });
 }
 
 Result<MemoryModel> MemoryRequest::readModel(const Schedule& schedule) const {
-    BUBBLESCOPE_ASSIGN(const ModelSizes read, sizes());
-    BUBBLESCOPE_ASSIGN(MemoryModel made, memoryModel(read, schedule));
+    MemoryModel made;
+    if (model.empty() && preset.empty()) {
+        StageMemory alike; // fitted below, so that only the proportions count
+        alike.activations = {2 * kUnit, kUnit, kUnit};
+        made.stages.assign(static_cast<std::size_t>(schedule.stages()), alike);
+    } else {
+        BUBBLESCOPE_ASSIGN(const ModelSizes read, sizes());
+        BUBBLESCOPE_ASSIGN(made, memoryModel(read, schedule));
+    }
     made.slice_tokens = slice_tokens;
-    return made;
+    return peaks.empty() ? Result(std::move(made)) : fittedTo(peaks, schedule, std::move(made));
 }
 
 Result<ModelSizes> MemoryRequest::sizes() const {
@@ -51,7 +82,7 @@ Result<std::optional<MemoryReport>> MemoryRequest::report(const Schedule& schedu
                           fmt::format("add {} or {}", Field("memory_model").is("FILE"), Field("memory_preset")));
     if (!hasModel()) return std::optional<MemoryReport>{};
     BUBBLESCOPE_ASSIGN(MemoryModel read, readModel(schedule));
-    MemoryReport made{std::move(read), budget, {}};
+    MemoryReport made{std::move(read), budget, {}, peaks};
     made.ranks = memoryUse(schedule, made.model, budget);
     return std::optional(std::move(made));
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -17,6 +18,7 @@ struct MemoryReport {
     MemoryModel model;
     std::optional<std::int64_t> budget; ///< bytes
     std::vector<RankMemory> ranks;
+    std::vector<MeasuredPeak> measured; ///< that the model was fitted to
 
     /// True if some rank exceeds the budget.
     [[nodiscard]] bool overBudget() const;
@@ -32,11 +34,14 @@ struct MemoryRequest {
     std::optional<int> sequence;        ///< tokens, for a preset; defaults to the model's own
     std::optional<int> microbatch;      ///< sequences, for a preset; default 1
     std::vector<double> slice_tokens;   ///< see MemoryModel
+    /// If given, the sizes are fitted to these, see fittedTo(). A model is then optional: without one, all stages hold
+    /// the same.
+    std::vector<MeasuredPeak> peaks;
 
     /// Empty without a model. `schedule` must be valid. Errors: Usage, Input.
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
     [[nodiscard]] Result<std::optional<MemoryModel>> use(const Schedule& schedule) const;
-    [[nodiscard]] bool hasModel() const { return !model.empty() || !preset.empty(); }
+    [[nodiscard]] bool hasModel() const { return !model.empty() || !preset.empty() || !peaks.empty(); }
     /// The sizes of the given model. Errors: Usage, Input.
     [[nodiscard]] Result<ModelSizes> sizes() const;
     /// The preset's shape, distributed as requested; empty for a file. Errors: Usage.
@@ -45,5 +50,8 @@ struct MemoryRequest {
 private:
     [[nodiscard]] Result<MemoryModel> readModel(const Schedule& schedule) const;
 };
+
+/// Measured peaks: "0=104.3GiB,3=88GiB".
+[[nodiscard]] Result<std::vector<MeasuredPeak>> parseMeasuredPeaks(std::string_view text);
 
 } // namespace bubblescope

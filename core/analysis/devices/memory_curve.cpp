@@ -69,12 +69,13 @@ std::optional<double> MemoryCurve::peak() const {
     return points.empty() ? std::nullopt : std::optional(peakOf(points));
 }
 
-std::optional<double> MemoryCurve::peakIn(TimeNs from, TimeNs to) const {
+std::optional<MemoryCurve::Point> MemoryCurve::peakIn(TimeNs from, TimeNs to) const {
     auto point = std::ranges::upper_bound(points, from, {}, &Point::time);
     if (point != points.begin()) --point; // still holds
-    std::optional<double> peak;
-    for (; point != points.end() && point->time <= to; ++point)
-        peak = std::max(peak.value_or(point->bytes), point->bytes);
+    std::optional<Point> peak;
+    for (; point != points.end() && point->time <= to; ++point) {
+        if (!peak || point->bytes > peak->bytes) peak = *point;
+    }
     return peak;
 }
 

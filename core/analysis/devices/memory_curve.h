@@ -17,8 +17,8 @@ struct MemoryCurve {
     std::vector<Point> points;
 
     [[nodiscard]] std::optional<double> peak() const;
-    /// The largest value in [from, to], counting the last one before it, which still holds at `from`.
-    [[nodiscard]] std::optional<double> peakIn(TimeNs from, TimeNs to) const;
+    /// The first of the largest values in [from, to], counting the last one before it, which still holds at `from`.
+    [[nodiscard]] std::optional<Point> peakIn(TimeNs from, TimeNs to) const;
 };
 
 /// The memory counter with the highest peak of each file, in bytes: a counter whose name contains "memory", or the

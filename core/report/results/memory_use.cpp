@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,11 @@ namespace {
 
 std::int64_t bytesOf(double bytes) {
     return static_cast<std::int64_t>(std::llround(bytes));
+}
+
+std::string partsOf(const RankMemoryUse& rank, const MemoryLine& line) {
+    const double rest = rank.peak - rank.held * line.per_forward;
+    return fmt::format("{} × {} + {}", rank.held, formatBytes(bytesOf(line.per_forward)), formatBytes(bytesOf(rest)));
 }
 
 Section memoryData(const MemoryUse& use) {
@@ -24,6 +30,7 @@ Section memoryData(const MemoryUse& use) {
                                       {"rank", rank.rank.value},
                                       {"peak_bytes", bytesOf(rank.peak)},
                                       {"highest_bytes", bytesOf(rank.highest)},
+                                      {"peak_op", rank.at ? Value(opName(*rank.at)) : Value()},
                                       {"held_forwards", rank.held}});
     }
     section.data("ranks", std::move(ranks));
@@ -41,12 +48,18 @@ Section memoryUseSection(const MemoryUse& use, Reader reader) {
     Section section;
     section.heading = "Memory";
     section.note = "Recorded peaks: the median over steps, and the highest of all.";
-    Table table({}, {shown("rank"), shown("peak"), shown("highest"), shown("forwards held at most")});
+    Table table({}, {shown("rank"), shown("peak"), shown("highest"), shown("at", Align::Left),
+                     shown("forwards held at most"), shown("made up of", Align::Left)});
+    table.columns[3].hidden =
+        std::ranges::none_of(use.ranks, [](const RankMemoryUse& rank) { return rank.at.has_value(); });
+    table.columns[5].hidden = !use.line;
     constexpr std::size_t kMostRows = 64;
     table.most_in_text = kMostRows;
     for (const RankMemoryUse& rank : use.ranks) {
         table.row(rank.replica == 0 ? Cell(rank.rank) : Cell(fmt::format("{}/{}", rank.replica, rank.rank.value)),
-                  Cell(bytesOf(rank.peak), Look::Bytes), Cell(bytesOf(rank.highest), Look::Bytes), rank.held);
+                  Cell(bytesOf(rank.peak), Look::Bytes), Cell(bytesOf(rank.highest), Look::Bytes),
+                  rank.at ? fmt::format("{}{}", rank.before ? "before " : "", opName(*rank.at)) : "", rank.held,
+                  use.line ? partsOf(rank, *use.line) : "");
     }
     section.add(std::move(table));
     if (use.line) {

@@ -3,7 +3,10 @@
 #include "core/analysis/devices/memory_curve.h"
 #include "core/analysis/memory_use.h"
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/cost/memory_model.h"
+#include "core/recognise/run.h"
 #include "core/trace/trace_builder.h"
+#include "tests/support/shared_data.h"
 #include "tests/unit/analysis/simulated_run.h"
 
 #include <gtest/gtest.h>
@@ -66,6 +69,8 @@ void expectStraightLine(const MemoryUse& use) {
     for (std::size_t r = 0; r < use.ranks.size(); ++r) {
         const int held = 4 - static_cast<int>(r); // 1F1B: p - s micro-batches
         EXPECT_EQ(use.ranks[r].held, held);
+        ASSERT_TRUE(use.ranks[r].at.has_value());
+        EXPECT_EQ(opName(*use.ranks[r].at), "F" + std::to_string(held - 1)) << "the last forward of the warm-up";
         EXPECT_DOUBLE_EQ(use.ranks[r].peak, kFixed + held * kPerForward);
         EXPECT_DOUBLE_EQ(use.ranks[r].highest, 2 * kFixed + held * kPerForward) << "in the first step";
     }
@@ -125,9 +130,41 @@ TEST(MemoryCurves, KeepTheirPeaksWhenThinned) {
     EXPECT_LE(curve.points.size(), 4096U);
     EXPECT_GT(curve.points.size(), 4000U);
     EXPECT_EQ(curve.peak(), 9e9);
-    EXPECT_EQ(curve.peakIn(TimeNs{54'000'000}, TimeNs{55'000'000}), 9e9);
-    EXPECT_EQ(curve.peakIn(TimeNs{55'000'000}, TimeNs{56'000'000}), 1e9);
-    EXPECT_EQ(curve.peakIn(TimeNs{-10}, TimeNs{-5}), std::nullopt) << "before the recording";
+    EXPECT_EQ(curve.peakIn(TimeNs{54'000'000}, TimeNs{55'000'000}).value().bytes, 9e9);
+    EXPECT_EQ(curve.peakIn(TimeNs{55'000'000}, TimeNs{56'000'000}).value().bytes, 1e9);
+    EXPECT_FALSE(curve.peakIn(TimeNs{-10}, TimeNs{-5}).has_value()) << "before the recording";
+}
+
+/// The interior stages of Primus' run are equal; the ends also hold the embedding and the head, of Llama 2's size.
+TEST(MemoryOfRanksOutside, FollowsFromTwoPeaksOfPrimus) {
+    BUBBLESCOPE_NEED_TRACES("primus");
+    JobControl control;
+    auto run = loadRun({test::realTrace("primus/pp8")}, control);
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    const Schedule order = run.value().schedule;
+    DiagnosisOptions options;
+    options.request.steps = {{2, 20, {}}};
+    const auto diagnosed = diagnoseRun(std::move(run).value(), options);
+    ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+    const std::vector<RankMemoryUse>& ranks = diagnosed.value().report.memory.ranks;
+    ASSERT_EQ(ranks.size(), 8U);
+
+    MemoryModel model;
+    model.stages.resize(8);
+    for (StageMemory& stage : model.stages)
+        stage.activations = {2 << 20, 1 << 20, 1 << 20};
+    constexpr std::int64_t kTable = std::int64_t{32000} * 4096;
+    constexpr std::int64_t kBytesPerParameter = 2 + 4 + 12; // Megatron's: weights, gradients, Adam
+    model.stages.front().weights = model.stages.back().weights = kTable * kBytesPerParameter;
+    const auto peakOf = [&](std::size_t r) { return static_cast<std::int64_t>(ranks[r].peak); };
+    const auto fitted = fittedTo({{Rank{1}, peakOf(1)}, {Rank{6}, peakOf(6)}}, order, model);
+    ASSERT_TRUE(fitted.ok()) << fitted.error().text();
+    const std::vector<RankMemory> predicted = memoryUse(order, fitted.value());
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        EXPECT_NEAR(static_cast<double>(predicted[r].peak()) / ranks[r].peak, 1, 0.02) << "rank " << r;
+    EXPECT_EQ(heldDuring(order, fitted.value(), Rank{0}, predicted[0].peak_op)[0].count, 8);
+    // One number is not enough, and neither are two ranks that hold the same.
+    EXPECT_FALSE(fittedTo({{Rank{1}, peakOf(1)}}, order, model).ok());
 }
 
 } // namespace

@@ -143,5 +143,36 @@ TEST(MemoryModel, CurvesReachThePeakAndEndWhereTheyBegan) {
     }
 }
 
+TEST(MemoryModel, NamesTheActivationsHeldAtThePeak) {
+    const Schedule split = makeSchedule({"zb-h1", "", 2, 4, 1}).value();
+    MemoryModel model = uniform(2, stage(100, 30, 7));
+    for (StageMemory& each : model.stages)
+        each.forward_workspace = 5;
+    const auto ranks = memoryUse(split, model);
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        std::int64_t sum = 5; // the peak is at a forward
+        for (const HeldPieces& pieces : heldDuring(split, model, Rank{r}, ranks[r].peak_op))
+            sum += pieces.bytes * pieces.count;
+        EXPECT_EQ(sum, ranks[r].peak_activations) << r;
+    }
+    const Schedule order = makeSchedule({"1f1b", "", 4, 8, 1}).value();
+    EXPECT_EQ(heldDuring(order, model = uniform(4, stage(100, 30)), Rank{1}, 2), (std::vector<HeldPieces>{{100, 3}}));
+}
+
+TEST(MemoryModel, IsFittedToMeasuredPeaks) {
+    const Schedule order = makeSchedule({"1f1b", "", 4, 8, 1}).value();
+    const MemoryModel model = uniform(4, stage(100, 30, 1000));
+    // Activations of 250 and 400 more everywhere: 1400 + 250 · (4 - r).
+    const auto fitted = fittedTo({{Rank{0}, 2400}, {Rank{3}, 1650}}, order, model);
+    ASSERT_TRUE(fitted.ok()) << fitted.error().text();
+    const auto ranks = memoryUse(order, fitted.value());
+    EXPECT_EQ(ranks[1].peak(), 2150);
+    EXPECT_EQ(ranks[2].peak(), 1900);
+    EXPECT_EQ(ranks[2].other, 400);
+    EXPECT_FALSE(fittedTo({{Rank{0}, 2400}}, order, model).ok());
+    EXPECT_FALSE(fittedTo({{Rank{0}, 2400}, {Rank{9}, 1650}}, order, model).ok());
+    EXPECT_FALSE(fittedTo({{Rank{0}, 1650}, {Rank{3}, 2400}}, order, model).ok()) << "less with more activations";
+}
+
 } // namespace
 } // namespace bubblescope
