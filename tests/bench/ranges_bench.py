@@ -23,14 +23,16 @@ def through_ctypes():
     return push, pop
 
 
-def make(push=None, pop=None):
+def make(push=None, pop=None, native=False):
     class Stage:
         stage_index = 3
 
         def run(self, chunk, args, kwargs=None):
             return None
 
-    if push is not None:
+    if native:
+        Stage.run = events.stage_range("F")(Stage.run)
+    elif push is not None:
         events.push, events.pop = push, pop
         Stage.run = events.range_around(lambda self, chunk, *_, **__: events.names["%dF%d", self.stage_index, chunk])(Stage.run)
     return Stage()
@@ -51,10 +53,10 @@ def between_work(stage, memory, times):
 
 
 def main():
-    native = events.push, events.pop
+    module = events.push, events.pop
     plain = make()
-    for name, functions in (("ctypes", through_ctypes()), ("module", native)):
-        named = make(*functions)
+    ways = {"ctypes": make(*through_ctypes()), "module": make(*module), "native range": make(native=True)}
+    for name, named in ways.items():
         events.steps.begin()
         hot = []
         for _ in range(ROUNDS):

@@ -40,8 +40,8 @@ def _function(library, name, *types, result=None):
 
 
 def _native(library):
-    """push, push_bytes and pop from our own extension module, which takes a third of the time of ctypes; None if
-    the module is missing or was built for another Python."""
+    """Our own extension module, which takes a third of the time of ctypes; None if it is missing or was built for
+    another Python."""
     path = os.path.join(os.path.dirname(__file__), "native_ranges.abi3.so")
     if library is None or sys.implementation.name != "cpython" or "t" in sys.abiflags or not os.path.isfile(path):
         return None
@@ -51,13 +51,14 @@ def _native(library):
         spec.loader.exec_module(module)
         functions = [getattr(library, "bubblescope_" + name) for name in ("push", "push_bytes", "pop")]
         module.bind(*[ctypes.cast(function, ctypes.c_void_p).value for function in functions])
-        return module.push, module.push_bytes, module.pop
+        return module
     except Exception:  # noqa: BLE001
         return None
 
 
 _fast, _patient = _load()
-push, push_bytes, pop = _native(_fast) or (
+_module = _native(_fast)
+push, push_bytes, pop = (_module.push, _module.push_bytes, _module.pop) if _module else (
     _function(_fast, "push", ctypes.c_char_p),
     _function(_fast, "push_bytes", ctypes.c_char_p, ctypes.c_uint64),
     _function(_fast, "pop"),
@@ -126,13 +127,14 @@ def release_cupti(tool):
     _release_cupti(tool.encode())
 
 
-class Steps:
+class Steps(getattr(_module, "StepState", object)):
     """The steps of a process. Ops are written only inside a step, and each op only once: if one framework calls
     another, only the outer one writes."""
 
     def __init__(self):
         self.active = False  # inside a training step
         self.inside = 0  # number of ops around the current one
+        self.sends = 0  # ranges of sends that end with the next op or transfer
         self.number = -1
         self._stated = None
         self._optimizing = False
@@ -161,6 +163,11 @@ class Steps:
                     state(name, value)
         except Exception as problem:  # noqa: BLE001
             message("the framework's description failed with %s: %s" % (type(problem).__name__, problem))
+
+    def end_sends(self):
+        while self.sends:
+            self.sends -= 1
+            pop()
 
     def begin_optimizer(self, *_):
         if self.active and not self.inside and not self._optimizing:
@@ -238,6 +245,26 @@ def range_around(name_of):
                 pop()
 
         return call
+
+    return make
+
+
+def stage_range(letter, other="", choice=None, position=0):
+    """For Changes.replace(): calls of a stage's method become ranges such as b"2F3", with the stage's number in its
+    attribute stage_index, and the micro-batch as the first argument. Where the argument `choice`, also passed at
+    `position`, is false, the letter is `other`. A native range runs no Python code and passes the arguments on as they
+    are."""
+    native = getattr(_module, "stage_range", None) if hasattr(_module, "StepState") else None
+
+    def name_of(stage, chunk, *rest, **more):
+        steps.end_sends()
+        is_other = choice is not None and not more.get(choice, (rest[position - 2 :] or (True,))[0])
+        return names["%d" + (other if is_other else letter) + "%d", stage.stage_index, chunk]
+
+    def make(function):
+        if native is not None:
+            return native(function, steps, "stage_index", letter, other or letter, choice, position)
+        return range_around(name_of)(function)
 
     return make
 

@@ -10,7 +10,7 @@ class StepValues:
     arrived."""
 
     def __init__(self):
-        self._waiting = []  # (step, loss being copied to the host, event that signals its arrival)
+        self._waiting = []  # (step, losses being copied to the host, number to divide by, event of their arrival)
         self._failed = False
 
     def state(self, step, losses=(), inputs=(), added=False, **counts):
@@ -44,19 +44,27 @@ class StepValues:
             numbers = [loss.detach().item() if hasattr(loss, "detach") else float(loss) for loss in losses]
             return events.step_values(step, loss=sum(numbers) / parts)
         with torch.no_grad():
-            numbers = [torch.as_tensor(loss, device=devices[0]).detach().float().sum() for loss in losses]
-            loss = torch.stack(numbers).sum() / parts
-            host = torch.empty((), dtype=loss.dtype, pin_memory=True)
-            host.copy_(loss, non_blocking=True)
+            together = torch.stack(self._alike(torch, losses, devices[0]))
+            host = torch.empty(together.shape, dtype=together.dtype, pin_memory=True)
+            host.copy_(together, non_blocking=True)
         arrived = torch.get_device_module(devices[0]).Event()
         arrived.record()
-        self._waiting.append((step, host, arrived))
+        self._waiting.append((step, host, parts, arrived))
         return None
 
+    @staticmethod
+    def _alike(torch, losses, device):
+        """Usually they are scalars of one type on one device, so that a stack and a copy are all that the device
+        gets to do."""
+        if len({(type(loss), getattr(loss, "dtype", None), getattr(loss, "device", None)) for loss in losses}) == 1:
+            if all([loss.dim() == 0 for loss in losses]):
+                return [loss.detach() for loss in losses]
+        return [torch.as_tensor(loss, device=device).detach().float().sum() for loss in losses]
+
     def _tell(self):
-        while self._waiting and self._waiting[0][2].query():
-            step, host, _ = self._waiting.pop(0)
-            events.step_values(step, loss=host.item())
+        while self._waiting and self._waiting[0][3].query():
+            step, host, parts, _ = self._waiting.pop(0)
+            events.step_values(step, loss=host.double().sum().item() / parts)
 
 
 _tensors = {} # tensor classes by loaded framework

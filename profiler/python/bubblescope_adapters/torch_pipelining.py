@@ -5,7 +5,7 @@ import sys
 
 from . import events
 from .checks import Checks
-from .events import Range, names, range_around, steps
+from .events import Range, names, range_around, stage_range, steps
 from .step_values import StepValues, first_tensor
 
 VERSIONS = ("2.15", "2.14", "2.11")
@@ -29,33 +29,22 @@ def identity(_):
 def prepare(schedules, changes, framework, version):
     stage = sys.modules["torch.distributed.pipelining.stage"]._PipelineStageBase
 
-    def forward(self, chunk, *_, **__):
-        waited_for.close()
-        return names["%dF%d", self.stage_index, chunk]
-
-    def backward(self, chunk, *rest, **more):
-        waited_for.close()
-        return names["%dB%d" if _is_whole(*rest, **more) else "%dI%d", self.stage_index, chunk]
-
-    def weight(self, chunk, *_, **__):
-        waited_for.close()
-        return names["%dW%d", self.stage_index, chunk]
-
     def reduce(self, *_, **__):
-        waited_for.close()
+        steps.end_sends()
         return b"%dREDUCE_GRAD" % self.stage_index
 
     checks, values = Checks(), StepValues()
-    for method, name_of, kind_of in (
-        ("forward_one_chunk", forward, lambda *_, **__: "F"),
-        ("backward_one_chunk", backward, lambda *rest, **more: "B" if _is_whole(*rest, **more) else "I"),
-        ("backward_weight_one_chunk", weight, lambda *_, **__: "W"),
+    whole = ("I", "full_backward", 3)  # see _is_whole()
+    for method, ranges, kind_of in (
+        ("forward_one_chunk", stage_range("F"), lambda *_, **__: "F"),
+        ("backward_one_chunk", stage_range("B", *whole), lambda *rest, **more: "B" if _is_whole(*rest, **more) else "I"),
+        ("backward_weight_one_chunk", stage_range("W"), lambda *_, **__: "W"),
     ):
 
         def op(self, chunk, *rest, kind_of=kind_of, **more):
             return kind_of(*rest, **more), self.stage_index, chunk
 
-        changes.replace(stage, method, checks.around(op, range_around(name_of)))
+        changes.replace(stage, method, checks.around(op, ranges))
     changes.replace(stage, "perform_reduce_grad", range_around(reduce))
     for method, spelling in (
         ("get_fwd_send_ops", "%dSEND_F%d"),
@@ -129,28 +118,7 @@ class _Works(list):
     """The result of `_batch_p2p`, with the receives that complete when it is waited for."""
 
     receives = ()
-    sends = 0
     divided = ()  # the works of receives and of sends, if each tensor has its own work
-
-
-class _WaitedFor:
-    """Open ranges of sends. A batch of sends and receives is waited for as soon as it is issued; no other range may be
-    opened until then."""
-
-    def __init__(self):
-        self._works = None
-
-    def open(self, works):
-        self._works = works
-
-    def close(self):
-        if self._works is not None:
-            for _ in range(self._works.sends):
-                events.pop()
-            self._works = None
-
-
-waited_for = _WaitedFor()
 
 
 def _labelled(spelling):
@@ -173,13 +141,13 @@ def _labelled(spelling):
 
 
 def _issue(function):
-    """A send covers the call that issues it or, in a batch with receives, the wait for the whole batch. A receive
-    covers the wait for it, because only that shows when the data arrived."""
+    """A send covers the call that issues it or, in a batch with receives, the wait for the whole batch, which follows
+    as soon as the batch is issued. A receive covers the wait for it, because only that shows when the data arrived."""
 
     def call(ops, *args, **kwargs):
         if not steps.active:
             return function(ops, *args, **kwargs)
-        waited_for.close()
+        steps.end_sends()
         sends, receives, sending, is_send = [], [], False, []
         for op in ops:
             label = op.__dict__.pop("bubblescope", None)
@@ -201,10 +169,9 @@ def _issue(function):
                 for _ in sends:
                     events.pop()
         if waits:
-            works.sends = len(sends)
             if len(works) == len(is_send):
                 works.divided = tuple([w for w, of in zip(works, is_send) if of == side] for side in (False, True))
-            waited_for.open(works)
+            steps.sends = len(sends)
         return works
 
     return call
@@ -230,7 +197,7 @@ def _wait(checks):
             try:
                 return function(then, *args, **kwargs) if then else result
             finally:
-                waited_for.close()
+                steps.end_sends()
 
         return call
 
@@ -311,7 +278,7 @@ def _step(watch, checks, values, losses, framework, version):
             try:
                 result = function(self, *args, **kwargs)
             finally:
-                waited_for.close()
+                steps.end_sends()
                 checks.end()
             if trains:
                 # Losses that are not divided by the number of micro-batches add up to the step's loss.
