@@ -55,8 +55,8 @@ def between_work(stage, memory, times):
 def main():
     module = events.push, events.pop
     plain = make()
-    ways = {"ctypes": make(*through_ctypes()), "module": make(*module), "native range": make(native=True)}
-    for name, named in ways.items():
+    for name, way in (("ctypes", through_ctypes()), ("module", module), ("native range", (None, None, True))):
+        named = make(*way)
         events.steps.begin()
         hot = []
         for _ in range(ROUNDS):
