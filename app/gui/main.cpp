@@ -1,4 +1,6 @@
+#include "app/gui/crash_notice.h"
 #include "app/gui/jobs/application.h"
+#include "app/gui/jobs/crash_report.h"
 #include "app/gui/language/text.h"
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
@@ -57,6 +59,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
     // A size that was requested, or remembered from another screen, must not move controls off the screen.
     window.resize(window.size().boundedTo(window.screen()->availableSize()));
     window.show();
+    gui::offerCrashReport(window, gui::crashFolder());
     gui::openAsAsked(window, options);
     return QApplication::exec();
 }
@@ -78,6 +81,7 @@ int main(int argc, char** argv) {
         return EXIT_SUCCESS;
     }
     if (!early) return complain(error, "Try bubblescope-gui --help.");
+    gui::reportCrashes(gui::crashFolder(), QStringLiteral("bubblescope-gui %1").arg(QString::fromUtf8(gui::kVersion)));
     const gui::Options& options = *early;
     if (!gui::displayAvailable()) {
         if (options.screenshot.isEmpty())

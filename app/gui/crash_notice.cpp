@@ -1,0 +1,35 @@
+#include "app/gui/crash_notice.h"
+
+#include "app/gui/jobs/crash_report.h"
+#include "app/gui/main_window.h"
+
+#include <QFile>
+#include <QMessageBox>
+#include <QPushButton>
+
+namespace bubblescope::gui {
+
+void offerCrashReport(QWidget& window, const QString& folder) {
+    const QStringList reports = takeNewCrashReports(folder);
+    if (reports.isEmpty()) return;
+    const QString path = reports.front();
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) return;
+    auto* const box =
+        new QMessageBox(QMessageBox::Warning, MainWindow::tr("Crash report"),
+                        MainWindow::tr("Bubblescope crashed the last time."), QMessageBox::NoButton, &window);
+    box->setObjectName(QStringLiteral("crashNotice"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->setInformativeText(
+        MainWindow::tr("Attach this report if you report the problem. It has version and call stack, nothing "
+                       "from your traces, and was not sent anywhere:\n%1")
+            .arg(path));
+    box->setDetailedText(QString::fromUtf8(file.readAll()));
+    box->addButton(MainWindow::tr("&Keep report"), QMessageBox::AcceptRole);
+    QPushButton* const discard = box->addButton(MainWindow::tr("&Delete report"), QMessageBox::DestructiveRole);
+    discard->setObjectName(QStringLiteral("crashDelete"));
+    QObject::connect(discard, &QPushButton::clicked, box, [path] { QFile::remove(path); });
+    box->open();
+}
+
+} // namespace bubblescope::gui
