@@ -44,6 +44,7 @@ struct AnalyzeArguments {
     std::string html;
     std::string csv;
     std::string otlp;
+    std::optional<otlp::Collector> collector; ///< that `otlp` names
     std::string clocks = "auto";
     std::string in_parts = "auto";
     std::string threshold_file;
@@ -193,12 +194,11 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
 Status sendTelemetry(const DiagnosedRun& diagnosed, const AnalyzeArguments& options,
                      const std::optional<ModelUse>& use) {
     constexpr std::chrono::seconds kPatience{10};
-    if (options.otlp.empty()) return {};
-    BUBBLESCOPE_ASSIGN(const otlp::Collector collector, otlp::Collector::parse(options.otlp));
+    if (!options.collector) return {};
     otlp::Telemetry made = telemetry::ofReport(diagnosed.run, diagnosed.report, use,
                                                fmt::format("{}", fmt::join(options.files, " ")), otlp::utcNow());
     made.version = BUBBLESCOPE_VERSION;
-    return otlp::send(collector, made, kPatience);
+    return otlp::send(*options.collector, made, kPatience);
 }
 
 /// Prints and writes the report of a run with a pipeline.
@@ -224,7 +224,9 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 CommandResult analyze(AnalyzeArguments& options) {
     if (options.json && options.html.empty() && options.top)
         return usageError("--json contains all findings", "leave --top out");
-    if (!options.otlp.empty()) BUBBLESCOPE_TRY(otlp::Collector::parse(options.otlp));
+    if (!options.otlp.empty()) {
+        BUBBLESCOPE_ASSIGN(options.collector, otlp::Collector::parse(options.otlp));
+    }
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
