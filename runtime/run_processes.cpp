@@ -180,6 +180,9 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
 
 Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
     const int ranks = RunMesh{config.schedule.pp, config.replicas, config.tensor_ranks}.ranks();
+    if (config.backend && config.dispatch.dynamic())
+        return usageError("processes on GPUs receive in a fixed order, so ranks cannot choose ops by readiness",
+                          "run the ranks as threads of one process");
     if (team.size() == ranks) return {};
     return usageError(fmt::format("the job has {} processes, but the run has {} ranks", team.size(), ranks),
                       fmt::format("start {} processes, or a single one to run ranks as threads", ranks));

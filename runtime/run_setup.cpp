@@ -78,6 +78,19 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("give {} tokens or more", slices));
 }
 
+/// Checks what needs a fixed order.
+Status checkDispatch(const RunConfig& config) {
+    if (!config.dispatch.dynamic()) return {};
+    if (config.aadiff || config.bubble_hook)
+        return usageError("checks in bubbles are planned for a fixed order, but ranks choose their ops by readiness",
+                          fmt::format("omit {}", Field("aadiff")));
+    if (config.tensor_ranks > 1)
+        return usageError("ranks that share a stage must run the same order, so they cannot choose it by readiness",
+                          fmt::format("omit {}", Field("tp")));
+    BUBBLESCOPE_TRY(inFlightLimit(config.schedule, config.dispatch));
+    return {};
+}
+
 /// True if an op named by the fault runs the layer named by the fault.
 bool runsLayer(const RunConfig& config, const Fault& fault, int places) {
     const Schedule& schedule = config.schedule;
@@ -166,6 +179,7 @@ Status checkConfig(const RunConfig& config) {
                           "use an order for one model");
     BUBBLESCOPE_TRY(checkNumbers(config));
     BUBBLESCOPE_TRY(checkSlices(config));
+    BUBBLESCOPE_TRY(checkDispatch(config));
     BUBBLESCOPE_TRY(checkFaultLayers(config));
     if (config.backend) {
         BUBBLESCOPE_TRY(checkFaultsOnDevice(config));

@@ -1,6 +1,7 @@
 #include "app/cli/check_options.h"
 #include "app/cli/command.h"
 #include "app/cli/command_line.h"
+#include "app/cli/dispatch_options.h"
 #include "app/cli/fail_on.h"
 #include "app/cli/model_options.h"
 #include "app/cli/output.h"
@@ -136,6 +137,7 @@ struct RunArguments {
     int replicas = 1;
     int tensor_ranks = 1;
     std::vector<std::string> faults;
+    DispatchPolicy dispatch;
     std::optional<TimeNs> timeout;
     bool json = false;
     std::vector<std::string> fail_on;
@@ -188,6 +190,7 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
     config.divide_device = options.backend.dividesGpu() && !severalProcesses(team);
     config.steps = options.steps;
     config.paced = !options.no_pace;
+    config.dispatch = options.dispatch;
     return config;
 }
 
@@ -331,6 +334,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
                    "Inject a fault, such as slow:rank=2,factor=1.3 or link:0>1,latency=2ms; may be repeated")
         .typeName("FAULT")
         .repeatable();
+    addDispatchOptions(command, options->dispatch);
     command
         .addParsed("--timeout", options->timeout, parseTime,
                    "Abort the run if a rank keeps the others waiting longer than this (60s)")

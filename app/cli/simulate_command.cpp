@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/dispatch_options.h"
 #include "app/cli/lowering_options.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
@@ -15,6 +16,7 @@
 #include "core/report/results/simulation.h"
 #include "core/report/results/sweep.h"
 #include "core/report/table_formats.h"
+#include "runtime/faulty_times.h"
 
 #include <fmt/format.h>
 
@@ -32,6 +34,9 @@ struct SimulateArguments {
     LoweringRequest lowering;
     QueueRequest queues;
     WeightTimes weights;
+    DispatchPolicy dispatch;
+    std::vector<runtime::Fault> faults;
+    int steps = 1;
     std::string out;
     std::vector<std::string> compare;
     std::vector<SweepAxis> axes;
@@ -74,9 +79,45 @@ Status checkWeightTimes(const WeightTimes& times, const std::vector<std::vector<
                       fmt::format("add {}", Field("lower").is("torch")));
 }
 
+/// Adds the times of the step's faults, and replaces the order by the one that ranks choose.
+Status disturb(const SimulateArguments& options, Schedule& schedule, CostModel& costs) {
+    BUBBLESCOPE_TRY(runtime::checkFaults(options.faults, schedule, options.steps));
+    BUBBLESCOPE_ASSIGN(costs, runtime::faultyCosts(schedule, std::move(costs), options.faults, 0));
+    if (!options.dispatch.dynamic()) return {};
+    BUBBLESCOPE_ASSIGN(schedule, dispatched(schedule, costs, options.dispatch));
+    return {};
+}
+
+/// Compares the times of steps in the order of the list with those in the order that ranks choose.
+Status addDispatch(report::Document& document, const SimulateArguments& options, const Schedule& hint,
+                   const CostModel& costs) {
+    if (!options.dispatch.dynamic() && options.steps == 1) return {};
+    BUBBLESCOPE_ASSIGN(const auto list, runtime::simulateFaulty(hint, costs, options.faults, options.steps));
+    BUBBLESCOPE_ASSIGN(const auto chosen,
+                       runtime::simulateFaulty(hint, costs, options.faults, options.steps, options.dispatch));
+    report::Table table("dispatch",
+                        {report::column("rule", "rule", report::Align::Left), report::column("mean_ns", "mean step"),
+                         report::column("late_ns", "95 of 100"), report::column("speedup", "speedup")});
+    const auto row = [&](DispatchRule rule, const runtime::FaultySteps& steps) {
+        const double speedup = static_cast<double>(list.mean.count()) / static_cast<double>(steps.mean.count());
+        table.row(std::string(dispatchRuleName(rule)), steps.mean, steps.late,
+                  report::Cell(speedup).as(fmt::format("{:.3f} ×", speedup)));
+    };
+    row(DispatchRule::List, list);
+    if (options.dispatch.dynamic()) {
+        BUBBLESCOPE_ASSIGN(const int limit, inFlightLimit(hint, options.dispatch));
+        document.line(fmt::format("Dispatch: each rank runs a ready op, with {} as a hint and at most {} activations",
+                                  scheduleTitle(hint), limit));
+        row(options.dispatch.rule, chosen);
+    }
+    document.add(std::move(table));
+    return {};
+}
+
 /// Simulates with actions if they were requested, or if the order has any and no other kind of transfers was requested.
-Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, const CostModel& costs) {
+Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, CostModel& costs) {
     const bool asked = options.lowering.wanted() || options.queues.given();
+    BUBBLESCOPE_TRY(disturb(options, schedule, costs));
     BUBBLESCOPE_ASSIGN(SliceParts parts, options.schedule.slices(schedule));
     MemoryRequest memory = options.memory;
     memory.slice_tokens = std::move(parts.tokens);
@@ -167,6 +208,7 @@ Result<std::optional<int>> chunksOfTimes(const SimulateArguments& options, const
 /// Rejects options that apply to a single schedule only.
 Status checkSweep(const SimulateArguments& options) {
     const std::string_view one = !options.out.empty()           ? "--out"
+                                 : options.steps > 1            ? "--steps"
                                  : options.choices              ? "--communication-choices"
                                  : options.ops && !options.json ? "--ops"
                                                                 : "";
@@ -225,8 +267,8 @@ CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequ
     BUBBLESCOPE_ASSIGN(Planned planned, request.planShare(kUsualForward, chunks));
     BUBBLESCOPE_TRY(request.checkUsed({&planned.schedule, 1}));
     report::SweptRun alone;
-    alone.costs = std::move(planned.costs);
-    BUBBLESCOPE_ASSIGN(alone.run, simulateOne(options, std::move(planned.schedule), alone.costs));
+    alone.costs = planned.costs;
+    BUBBLESCOPE_ASSIGN(alone.run, simulateOne(options, planned.schedule, alone.costs));
     const report::Simulated& result = *alone.run;
     if (!options.out.empty()) {
         BUBBLESCOPE_TRY(writeStep(options.out, RunInfo::of("simulate", result.schedule), result.step));
@@ -237,6 +279,7 @@ CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequ
     if (const std::string meaning = report::opMeaning(result.schedule, alone.costs); !meaning.empty())
         document.line(meaning);
     BUBBLESCOPE_TRY(addSlices(document, request, result.schedule));
+    BUBBLESCOPE_TRY(addDispatch(document, options, planned.schedule, planned.costs));
     if (options.choices) {
         BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(result.schedule));
         BUBBLESCOPE_ASSIGN(const auto choices, communicationChoices(result.schedule, alone.costs, options.lowering,
@@ -258,6 +301,27 @@ CommandResult run(const SimulateArguments& options) {
     options.lowering.chooseFlavor(request.spec);
     const std::vector<SweepAxis> axes = axesOf(options, request);
     return axes.empty() ? simulateAlone(options, request) : sweep(options, std::move(request), axes);
+}
+
+void addFaultOptions(Command command, SimulateArguments& options) {
+    const std::string group = "Dispatch";
+    command
+        .addText(
+            "--inject",
+            [&options](const std::string& text) -> Status {
+                BUBBLESCOPE_ASSIGN(options.faults.emplace_back(), runtime::parseFault(text));
+                return {};
+            },
+            "Change op times or latencies like `run`: slow, op, jitter, link; may be repeated")
+        .typeName("FAULT")
+        .repeatable()
+        .group(group)
+        .rare();
+    command.addOption("--steps", options.steps, "Also simulate this many steps with these faults and average them (1)")
+        .range(1, 100'000)
+        .typeName("N")
+        .group(group)
+        .rare();
 }
 
 } // namespace
@@ -314,6 +378,8 @@ void addSimulateCommand(Command app, Action& action) {
     addWeightTimeOptions(command, options->weights);
     addSimulationOptions(command, options->schedule, &options->axes);
     addMemoryOptions(command, options->memory);
+    addDispatchOptions(command, options->dispatch);
+    addFaultOptions(command, *options);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 

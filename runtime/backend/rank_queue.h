@@ -156,7 +156,9 @@ public:
     [[nodiscard]] const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,
                                        Storage storage) override;
     /// True if the time at which a tensor was ready must be recorded.
-    [[nodiscard]] bool timesHandOvers() const { return checks_ != nullptr; }
+    [[nodiscard]] bool timesHandOvers() const { return times_hand_overs_ || checks_ != nullptr; }
+    /// Records that time for all tensors. Call it before the first step.
+    void timeHandOvers() { times_hand_overs_ = true; }
     /// Discards the ops so far, whose times are not needed.
     void forgetOps() {
         ops_.clear();
@@ -230,7 +232,8 @@ private:
     std::mutex returned_mutex_;
     std::vector<Tensor> returned_;               ///< to be freed by this rank's thread
     std::vector<Accelerator::Event> hand_overs_; ///< unused events
-    std::unique_ptr<WorkQueue> checks_;          ///< null if the run has no checks
+    bool times_hand_overs_ = false;
+    std::unique_ptr<WorkQueue> checks_; ///< null if the run has no checks
     bool in_check_ = false;
     Buffer step_stamp_;
     Buffer check_stamp_;

@@ -3,6 +3,7 @@
 #include "core/base/job.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
+#include "core/graph/dispatch.h"
 #include "core/schedule/schedule.h"
 #include "profiler/kernels/kernel_recorder.h"
 #include "profiler/recorder/ring.h"
@@ -39,6 +40,9 @@ struct EngineConfig {
     int tensor_ranks = 1;      ///< ranks that share each stage (tp), see TensorShard; a divisor of the model's heads
     std::vector<Fault> faults; ///< faults to inject, which are named in the trace; must have passed checkFaults()
     BubbleHook bubble_hook;    ///< empty = none
+    /// How ranks choose their ops. Unless they follow their lists, the schedule is only a hint: neither the bubble hook
+    /// nor checks are possible, and ranks cannot share stages.
+    DispatchPolicy dispatch;
     /// Ends the run after the current step if a stop is requested, as if no more steps had been asked for. Ignored if
     /// ranks are processes.
     std::stop_token end_early;

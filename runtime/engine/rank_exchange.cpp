@@ -5,17 +5,17 @@
 
 namespace bubblescope::runtime {
 
-std::optional<Arrival> RankExchange::receiveInput(const Op& op) {
+std::optional<Arrival> RankExchange::receiveInput(const Op& op, bool holds) {
     const std::optional<CommTopology::Route> input = rank_.topology.inputOf(op);
     if (!input) return std::nullopt;
-    return receive(op, input->peer, input->key);
+    return receive(op, input->peer, input->key, holds);
 }
 
-Arrival RankExchange::receive(const Op& op, Rank from, const MessageKey& key) {
+Arrival RankExchange::receive(const Op& op, Rank from, const MessageKey& key, bool holds) {
     rank_.report(Activity::Kind::Receiving, op, from);
     std::optional<Taken> taken = rank_.transport.receive(from, key);
     if (!taken) throw RunEnded{};
-    const TimeNs time = arrivalOf(*taken, from);
+    const TimeNs time = arrivalOf(*taken, from, holds);
     return {.key = key,
             .tensor = std::move(taken->message.tensor),
             .from = from,
@@ -26,7 +26,7 @@ Arrival RankExchange::receive(const Op& op, Rank from, const MessageKey& key) {
             .late = taken->message.late};
 }
 
-TimeNs RankExchange::arrivalOf(const Taken& taken, Rank from) {
+TimeNs RankExchange::arrivalOf(const Taken& taken, Rank from, bool holds) {
     TimeNs time = taken.message.sent;
     if (from == rank_.transport.rank()) return time;
     if (rank_.clock.paced()) {
@@ -36,7 +36,7 @@ TimeNs RankExchange::arrivalOf(const Taken& taken, Rank from) {
     }
     if (rank_.faults.none()) return time;
     const TimeNs delayed = rank_.faults.arrival(rank_.run.mesh.rankOf(from), rank_.step, time);
-    if (!rank_.clock.paced()) rank_.clock.sleepUntil(delayed);
+    if (holds && !rank_.clock.paced()) rank_.clock.sleepUntil(delayed);
     return delayed;
 }
 

@@ -17,8 +17,9 @@ public:
 
     /// Call it before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
-    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs none.
-    [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op);
+    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs none. If `holds` is set, an
+    /// injected delay of a run that is not paced holds the rank; otherwise the result's time may be in the future.
+    [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op, bool holds = true);
     /// Sends an op's output to the neighbouring stage, if it has one.
     void sendOutput(const Op& op, Message message);
 
@@ -31,9 +32,9 @@ public:
     [[nodiscard]] TimeNs barrier(TimeNs time);
 
 private:
-    [[nodiscard]] Arrival receive(const Op& op, Rank from, const MessageKey& key);
+    [[nodiscard]] Arrival receive(const Op& op, Rank from, const MessageKey& key, bool holds = true);
     /// The time from which a received message can be used.
-    [[nodiscard]] TimeNs arrivalOf(const Taken& taken, Rank from);
+    [[nodiscard]] TimeNs arrivalOf(const Taken& taken, Rank from, bool holds);
     [[nodiscard]] Tensor sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& ready);
 
     RankState& rank_;

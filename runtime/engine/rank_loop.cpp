@@ -16,7 +16,9 @@ constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 } // namespace
 
 RankLoop::RankLoop(RunState& run, std::size_t local)
-    : rank_(run, local), stages_(rank_), exchange_(rank_), bubbles_(rank_), ends_steps_(local == 0) {}
+    : rank_(run, local), stages_(rank_), exchange_(rank_), bubbles_(rank_), ends_steps_(local == 0) {
+    if (rank_.run.graph) ready_.emplace(rank_, exchange_);
+}
 
 void RankLoop::run() noexcept {
     Transport& transport = rank_.transport;
@@ -49,6 +51,21 @@ void RankLoop::runSteps() {
     rank_.hook->drain();
 }
 
+void RankLoop::runList() {
+    const std::span<const Op> ops = rank_.ops();
+    for (std::size_t i = 0; i < ops.size(); i += rank_.togetherFrom(i)) {
+        bubbles_.before(i);
+        if (ops[i].kind != OpKind::Optimizer) runTogether(i);
+    }
+}
+
+void RankLoop::runReady() {
+    ready_->beginStep();
+    while (const std::optional<std::size_t> index = ready_->next()) {
+        if (rank_.ops()[*index].kind != OpKind::Optimizer) runTogether(*index);
+    }
+}
+
 bool RankLoop::goesOn() {
     if (rank_.step < rank_.run.steps && rank_.config.end_early.stop_requested()) rank_.run.steps = rank_.step + 1;
     return rank_.step < rank_.run.steps;
@@ -58,13 +75,13 @@ void RankLoop::runStep() {
     if (rank_.device) rank_.device->beginStep(rank_.clock.freeAt(), rank_.step);
     if (rank_.hook) rank_.hook->beginStep(rank_.step, rank_.clock.freeAt());
     bubbles_.beginStep();
-    const std::span<const Op> ops = rank_.ops();
-    for (std::size_t i = 0; i < ops.size(); i += rank_.togetherFrom(i)) {
-        bubbles_.before(i);
-        if (ops[i].kind != OpKind::Optimizer) runTogether(i);
+    if (ready_) {
+        runReady();
+    } else {
+        runList();
     }
     rank_.current.reset();
-    bubbles_.before(ops.size());
+    bubbles_.before(rank_.ops().size());
     rank_.clock.alignTo(exchange_.barrier(finish()));
     bubbles_.opsDone(rank_.clock.freeAt());
     runOptimizer();
@@ -91,16 +108,22 @@ void RankLoop::runTogether(std::size_t index) {
     throwIfEnded();
     injectFaults(ops);
     const TimeNs nominal = nominalTime(ops);
-    Arrivals inputs;
-    for (const Op& op : ops) {
-        rank_.current = op;
-        inputs.push_back(exchange_.receiveInput(op));
-    }
+    Arrivals inputs = receiveInputs(index);
     if (rank_.device) {
         queueOnDevice(index, ops, nominal, std::move(inputs));
     } else {
         runOnHost(index, ops, nominal, std::move(inputs));
     }
+}
+
+RankLoop::Arrivals RankLoop::receiveInputs(std::size_t index) {
+    if (ready_) return ready_->take(index);
+    Arrivals inputs;
+    for (const Op& op : rank_.ops().subspan(index, rank_.togetherFrom(index))) {
+        rank_.current = op;
+        inputs.push_back(exchange_.receiveInput(op));
+    }
+    return inputs;
 }
 
 void RankLoop::runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs) {

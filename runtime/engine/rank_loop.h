@@ -3,6 +3,7 @@
 #include "runtime/engine/rank_bubbles.h"
 #include "runtime/engine/rank_exchange.h"
 #include "runtime/engine/rank_state.h"
+#include "runtime/engine/ready_ops.h"
 
 #include <optional>
 #include <span>
@@ -29,12 +30,16 @@ private:
     /// True if the run includes step `rank_.step`.
     [[nodiscard]] bool goesOn();
     void runStep();
+    /// The ops of a step without the optimizer: in the order of the list, or as they become ready.
+    void runList();
+    void runReady();
     /// Calls after_step if this rank is responsible for it.
     void endStep();
 
     /// Runs the ops that begin at `index` in the list: one, or both of an overlapped pair. They begin together, when
     /// the inputs of both have arrived, and end together.
     void runTogether(std::size_t index);
+    [[nodiscard]] Arrivals receiveInputs(std::size_t index);
     /// The second part of runTogether(). On the host the maths is done here, in the order of the list, and each output
     /// is sent as soon as it exists. On a device everything is queued without waiting.
     void runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
@@ -71,7 +76,8 @@ private:
     RankStages stages_;
     RankExchange exchange_;
     RankBubbles bubbles_;
-    bool ends_steps_; ///< true if this rank calls after_step
+    std::optional<ReadyOps> ready_; ///< none = in the order of the list
+    bool ends_steps_;               ///< true if this rank calls after_step
 };
 
 } // namespace bubblescope::runtime

@@ -47,9 +47,10 @@ profiler::RecordRing* ringOf(const EngineParts& parts, std::size_t local) {
 
 RunState::RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control)
     : config(engine_config), parts(engine_parts), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
-      plan(config.schedule, config.replicas), control(job_control), steps(config.steps),
-      losses(static_cast<std::size_t>(config.steps),
-             std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
+      plan(config.schedule, config.replicas),
+      graph(config.dispatch.dynamic() ? std::optional<OpGraph>(config.schedule) : std::nullopt), control(job_control),
+      steps(config.steps), losses(static_cast<std::size_t>(config.steps),
+                                  std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
       stages(static_cast<std::size_t>(mesh.lanes())) {
     for (auto& lane : stages)
         lane.resize(static_cast<std::size_t>(config.schedule.stages()));
@@ -89,6 +90,7 @@ void RankStages::build() {
     if (parts.devices)
         rank_.device.emplace(parts.devices->open(), rank_.record, rank_.topology, rank_.transport.rank(),
                              parts.kernels);
+    if (rank_.device && rank_.run.graph) rank_.device->device().timeHandOvers();
     if (rank_.device && rank_.hook) rank_.hook->useDevice(rank_.device->device());
     if (rank_.device && rank_.sums) rank_.sums->useDevice(rank_.device->device(), rank_.paced(rank_.config.times.comm));
     std::vector<std::pair<Stage, StageModel*>> stages;

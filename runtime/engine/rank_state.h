@@ -10,6 +10,7 @@
 #include "runtime/faults/rank_faults.h"
 #include "runtime/model/data_plan.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,7 @@ struct RunState {
     const EngineParts& parts;
     const RunMesh mesh;
     const DataPlan plan;
+    std::optional<OpGraph> graph; ///< if ranks choose their ops
     JobControl& control;
     /// The number of the last step plus one. If the run was asked to end, a rank that enters a step makes that step the
     /// last one. No rank is ahead of it, because all ranks meet at the end of a step and read this value before they
@@ -73,6 +75,10 @@ struct RankState {
     [[nodiscard]] bool fillsBubbles() const { return hook && hook->fillsBubbles(); }
     /// The rank's list of ops.
     [[nodiscard]] std::span<const Op> ops() const { return schedule.ranks[place.rank.index()]; }
+    /// The time at which the rank can begin its next op; on the host's clock if ops take the host's time.
+    [[nodiscard]] TimeNs now() const {
+        return clock.paced() && !device ? clock.freeAt() : std::max(clock.freeAt(), parts.clock.now());
+    }
     /// The op before `index` in the list; before the first one, an op without a position.
     [[nodiscard]] Op lastOp(std::size_t index) const { return index == 0 ? Op{} : ops()[index - 1]; }
     /// The number of ops starting at `index` in the list that run as one: two for an overlapped pair.

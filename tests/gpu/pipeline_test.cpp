@@ -56,6 +56,22 @@ TEST(Replicas, TrainToTheBitsOfTheReference) {
     expectTheReferencesBits(config);
 }
 
+TEST(Dispatch, TrainsToTheBitsOfTheReference) {
+    for (const char* const family : {"1f1b", "interleaved", "zb-h1", "dualpipe"}) {
+        for (const bool paced : {false, true}) {
+            RunConfig config = configOf(*orderOf({family, ""}, 1), Storage::Bf16);
+            config.dispatch.rule = DispatchRule::Ready;
+            config.paced = paced;
+            if (paced) {
+                config.times.times = makeOpTimes(TimeNs{300'000}, {}, TimeNs{300'000}, TimeNs{300'000}).value();
+                config.times.comm = TimeNs{100'000};
+            }
+            SCOPED_TRACE(family);
+            expectTheReferencesBits(config);
+        }
+    }
+}
+
 TEST(TensorParallel, TrainsToTheBitsOfTheReference) {
     for (const char* const family : {"1f1b", "interleaved", "zb-h1", "dualpipe"}) {
         for (const bool batches : {false, true}) {

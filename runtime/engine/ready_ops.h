@@ -1,0 +1,48 @@
+#pragma once
+
+#include "core/graph/dispatch.h"
+#include "runtime/engine/rank_exchange.h"
+#include "runtime/engine/rank_state.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// The ops of a rank that chooses them by readiness, see RankDispatch: takes inputs as they arrive, in any order. For
+/// the rank's thread.
+///
+/// On an emulated clock a rank chooses among the inputs that have arrived by that clock when it becomes free. If none
+/// has, it waits until the host's clock shows the first arrival, so that an input that was sent later but arrives
+/// earlier still counts. A rank on a device chooses when the device has finished its work.
+class ReadyOps {
+public:
+    /// Both must outlive the object.
+    ReadyOps(RankState& rank, RankExchange& exchange) : rank_(rank), exchange_(exchange) {}
+
+    void beginStep();
+    /// Waits until an op is ready. Returns its index in the rank's list, or nothing if all ops have run. Throws
+    /// RunEnded if the run has ended.
+    [[nodiscard]] std::optional<std::size_t> next();
+    /// The inputs of the op at `index`, or of both ops of a pair. Call it for the op that next() returned.
+    [[nodiscard]] std::vector<std::optional<Arrival>> take(std::size_t index);
+
+private:
+    /// Takes the messages that have arrived for ops that could run.
+    void poll();
+    [[nodiscard]] bool isThere(const CommTopology::Route& input);
+    /// Passes on the inputs that have arrived by `now`.
+    void release(TimeNs now);
+    /// Waits for an input to arrive; returns the time on the rank's clock.
+    [[nodiscard]] TimeNs wait();
+
+    RankState& rank_;
+    RankExchange& exchange_;
+    std::optional<RankDispatch> dispatch_;   ///< of the current step
+    std::map<std::size_t, Arrival> arrived_; ///< by index of the op
+    std::vector<std::size_t> pending_;       ///< those that have not arrived yet by the rank's clock
+};
+
+} // namespace bubblescope::runtime
