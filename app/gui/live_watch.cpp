@@ -111,6 +111,7 @@ void LiveWatch::update() {
 
 void LiveWatch::announce(const LiveAlert& alert) {
     if (severityOf(alert) == Severity::Notice || !controller_.shown()) return;
+    if (!isNews(alert, *controller_.snapshot())) return;
     emit message(tr("Step %1: %2").arg(alert.step).arg(alertText(alert, *controller_.snapshot())), 8000);
 }
 

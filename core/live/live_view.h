@@ -154,7 +154,7 @@ struct LiveEvent {
         StepClosed,      ///< `step`
         AnomalyFound,    ///< `anomaly` opens
         AnomalyResolved, ///< `anomaly` is resolved
-        Mismatch,        ///< in a check, which `text` names
+        Mismatch,        ///< in a check of `rank`, which `text` names
         RunEnded,        ///< all ranks have ended or are lost
     };
     Kind kind = Kind::RunBegan;

@@ -76,6 +76,7 @@ LiveSnapshotPtr alertsOf(int first, int count) {
         alert.number = i;
         alert.step = i;
         alert.text = "check " + std::to_string(i);
+        alert.rank.rank = Rank{i};
         snapshot->alerts.push_back(std::move(alert));
     }
     return snapshot;
@@ -226,9 +227,18 @@ private slots:
         QVERIFY(!strip.marks().empty());
         QVERIFY(strip.marks().front().step >= 10);
 
-        const auto& model = static_cast<const LiveAlertModel&>(*table.model());
+        // Whatever else is reported about the slow rank adds to its row, and to its mark.
+        watched.run.writeSteps(20);
+        QTRY_COMPARE(watched.newest(), 32);
+        const auto& model = static_cast<const LiveCauseModel&>(*table.model());
+        const auto& alerts = watched.window.live().snapshot()->alerts;
+        QCOMPARE(model.rowCount(), 1);
+        QCOMPARE(model.index(0, LiveCauseModel::CountColumn).data().toInt(), static_cast<int>(alerts.size()));
+        QVERIFY(alerts.size() > 1);
+        QCOMPARE(model.index(0, LiveCauseModel::StepsColumn).data().toString(), QStringLiteral("since 10"));
+        QCOMPARE(strip.marks().size(), 1U);
         for (int row = 0; row < model.rowCount(); ++row) {
-            if (!model.at(row).anomaly || model.at(row).anomaly->rank != Rank{2}) continue;
+            if (!model.at(row).main().anomaly || model.at(row).main().anomaly->rank != Rank{2}) continue;
             table.setFocus();
             table.setCurrentIndex(model.index(row, 0));
             QTest::keyClick(&table, Qt::Key_Return);
@@ -238,6 +248,70 @@ private slots:
             return;
         }
         QFAIL("no alert of rank 2");
+    }
+
+    void alertsAreGroupedByCause() {
+        LiveSnapshot snapshot;
+        const auto add = [&snapshot](LiveAlert::Kind kind, int step) -> LiveAlert& {
+            LiveAlert& alert = snapshot.alerts.emplace_back();
+            alert.kind = kind;
+            alert.number = std::ssize(snapshot.alerts);
+            alert.step = step;
+            return alert;
+        };
+        const auto addAnomaly = [&add](AnomalyKind kind, int step, int cost_ms) -> LiveAlert& {
+            LiveAlert& alert = add(LiveAlert::Kind::Anomaly, step);
+            alert.anomaly.emplace().kind = kind;
+            alert.anomaly->severity = Severity::Warning;
+            alert.anomaly->cost = std::chrono::milliseconds(cost_ms);
+            return alert;
+        };
+        const auto addChange = [&addAnomaly](int step, double after_ns) {
+            LiveAlert& alert = addAnomaly(AnomalyKind::StepTimeChange, step + 1, 0);
+            alert.anomaly->step = step;
+            alert.anomaly->severity = Severity::Serious;
+            alert.anomaly->evidence = {{"before_ns", 100e6}, {"after_ns", after_ns}};
+        };
+        snapshot.alerts.reserve(16);
+        add(LiveAlert::Kind::RankLate, 3).rank.rank = Rank{3};
+        snapshot.alerts.back().resolved_at = 4;
+        addAnomaly(AnomalyKind::BubbleAboveForm, 9, 2);
+        LiveAlert& op = addAnomaly(AnomalyKind::SlowOp, 12, 3);
+        op.anomaly->rank = Rank{2};
+        op.resolved_at = 20;
+        LiveAlert& straggler = addAnomaly(AnomalyKind::Straggler, 13, 10);
+        straggler.anomaly->rank = Rank{2};
+        straggler.anomaly->seen.first = 10;
+        straggler.anomaly->seen.steps = 3;
+        addChange(11, 112e6);
+        addChange(30, 150e6); // more, and elsewhere
+        LiveAlert& link = addAnomaly(AnomalyKind::SlowLink, 31, 5);
+        link.anomaly->rank = Rank{2};
+        link.anomaly->peer = Rank{3};
+        add(LiveAlert::Kind::Mismatch, 40).rank.rank = Rank{1};
+        add(LiveAlert::Kind::Mismatch, 41).rank.rank = Rank{1};
+        LiveAlert& wrong = addAnomaly(AnomalyKind::AadiffMismatch, 42, 0);
+        wrong.anomaly->rank = Rank{1};
+        wrong.anomaly->severity = Severity::Serious;
+        add(LiveAlert::Kind::RankGone, 43).rank.rank = Rank{3};
+
+        const std::vector<LiveCause> causes = causesOf(snapshot);
+        QStringList shown;
+        for (const LiveCause& cause : causes)
+            shown << QStringLiteral("%1 from %2: %3")
+                         .arg(shortAlertText(cause.main(), snapshot))
+                         .arg(cause.first)
+                         .arg(cause.alerts.size());
+        const QStringList wanted{
+            QStringLiteral("aadiff mismatch, rank 1 from 40: 3"), QStringLiteral("slow link, rank 2 from 31: 1"),
+            QStringLiteral("step time change from 30: 1"), QStringLiteral("straggler, rank 2 from 10: 4"),
+            QStringLiteral("rank 3 is gone from 3: 2")};
+        QCOMPARE(shown, wanted);
+        QVERIFY(!causes[3].last);
+        QCOMPARE(worstOpen(snapshot)->number, wrong.number);
+        QVERIFY(isNews(straggler, snapshot) && !isNews(op, snapshot));
+        straggler.resolved_at = 50;
+        QCOMPARE(causesOf(snapshot)[3].last, 50);
     }
 
     void theStripLeadsToSteps() {
@@ -467,7 +541,7 @@ private slots:
     }
 
     void modelsKeepTheRules() {
-        LiveAlertModel alerts;
+        LiveCauseModel alerts;
         LiveRankModel ranks;
         const QAbstractItemModelTester alert_tester(&alerts, QAbstractItemModelTester::FailureReportingMode::QtTest);
         const QAbstractItemModelTester rank_tester(&ranks, QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -480,9 +554,9 @@ private slots:
         const auto resets = reset.count();
         QCOMPARE(reset.count(), 1);
         QCOMPARE(alerts.rowCount(), 6);
-        QCOMPARE(alerts.at(0).step, 8);
-        QCOMPARE(alerts.at(5).step, 3);
-        QCOMPARE(alerts.index(0, LiveAlertModel::TextColumn).data().toString(), QStringLiteral("Check 8"));
+        QCOMPARE(alerts.at(0).first, 8);
+        QCOMPARE(alerts.at(5).first, 3);
+        QCOMPARE(alerts.index(0, LiveCauseModel::TextColumn).data().toString(), QStringLiteral("Check 8"));
         auto over = std::make_shared<LiveSnapshot>(*alertsOf(3, 6));
         QCOMPARE(worstOpen(*over), &over->alerts.back());
         over->alerts.back().resolved_at = 20;
@@ -491,13 +565,13 @@ private slots:
         alerts.show(over);
         QCOMPARE(changed.count(), 1);
         QCOMPARE(reset.count(), resets);
-        QVERIFY(alerts.index(0, LiveAlertModel::TextColumn).data().toString().contains(QStringLiteral("step 20")));
-        QVERIFY(!alerts.index(0, LiveAlertModel::SeverityColumn).data(LiveAlertModel::kSeverityRole).isValid());
-        QVERIFY(alerts.index(1, LiveAlertModel::SeverityColumn).data(LiveAlertModel::kSeverityRole).isValid());
+        QVERIFY(alerts.index(0, LiveCauseModel::TextColumn).data().toString().contains(QStringLiteral("step 20")));
+        QVERIFY(!alerts.index(0, LiveCauseModel::SeverityColumn).data(LiveCauseModel::kSeverityRole).isValid());
+        QVERIFY(alerts.index(1, LiveCauseModel::SeverityColumn).data(LiveCauseModel::kSeverityRole).isValid());
         alerts.show(alertsOf(100, 2)); // all others dropped
         QCOMPARE(alerts.rowCount(), 2);
         alerts.show(alertsOf(0, 1)); // another run
-        QCOMPARE(alerts.at(0).step, 0);
+        QCOMPARE(alerts.at(0).first, 0);
         alerts.show(nullptr);
         QCOMPARE(alerts.rowCount(), 0);
 

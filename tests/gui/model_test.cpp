@@ -1,11 +1,13 @@
 // The model FLOPs utilisation (MFU) that the app shows once it knows the model.
 
+#include "app/gui/live/live_panel.h"
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/answer_bar.h"
 #include "app/gui/panels/model_dialog.h"
 #include "app/gui/panels/ranks_dialog.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/panels/summary_bar.h"
+#include "tests/gui/live_run.h"
 #include "tests/gui/tasks/desk.h"
 
 #include <QComboBox>
@@ -120,6 +122,27 @@ private slots:
         QCoreApplication::sendEvent(steps, &help);
         const TimeNs first = desk.state.session()->report.selection.steps().front().time;
         QVERIFY2(QToolTip::text().contains(useIn(first, 4)), qPrintable(QToolTip::text()));
+    }
+
+    void theCurvesOfAWatchedRunShowIt() {
+        LiveRun run;
+        MainWindow window{loadForTask, false};
+        window.show();
+        window.live().start(run.target(), run.clock());
+        run.writeSteps(3);
+        QTRY_VERIFY(window.live().snapshot() && window.live().snapshot()->steps.size() == 3 &&
+                    window.state().session());
+        const ModelDialog& dialog = openDialog(window);
+        describe(dialog);
+        confirm(dialog);
+        run.writeSteps(2);
+        QTRY_COMPARE(window.live().snapshot()->steps.size(), 5U);
+        auto& strip = *window.findChild<LiveStepChart*>();
+        const QPoint at = strip.pointOf(4, 0).toPoint();
+        QHelpEvent help(QEvent::ToolTip, at, strip.mapToGlobal(at));
+        QCoreApplication::sendEvent(&strip, &help);
+        const QString shown = useIn(window.live().snapshot()->steps.back().wall, LiveRun::kRanks);
+        QVERIFY2(QToolTip::text().contains(shown), qPrintable(QToolTip::text() + " | " + shown));
     }
 
     /// It belongs to its trace: other tabs have none, and a session keeps it.

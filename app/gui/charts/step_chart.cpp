@@ -178,6 +178,15 @@ std::vector<StepChart::Curve> StepChart::statedCurves(const std::vector<StepValu
     return out;
 }
 
+StepChart::Curve StepChart::useCurve(const ModelUse& use, const std::vector<double>& walls) {
+    Curve curve = bubbleRateCurve();
+    curve.title = tr("Model FLOPs utilisation (MFU)");
+    curve.colour = [](const Theme& theme) { return theme.good; };
+    for (const double wall : walls)
+        curve.data.values.push_back(std::isnan(wall) ? wall : use.of(TimeNs{static_cast<std::int64_t>(wall)}));
+    return curve;
+}
+
 StepChart::StepChart(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
     setObjectName(QStringLiteral("stepChart"));
     setAccessibleName(tr("Time and bubble rate over steps"));

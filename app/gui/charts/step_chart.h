@@ -3,6 +3,7 @@
 #include "app/gui/charts/axis.h"
 #include "app/gui/theme/theme.h"
 #include "core/analysis/anomalies/anomaly.h"
+#include "core/analysis/model_use.h"
 #include "core/timeline/step_values.h"
 
 #include <QPointF>
@@ -121,6 +122,9 @@ protected:
     /// Loss, and tokens per second, for steps that take `walls` nanoseconds; only curves with at least one known value.
     [[nodiscard]] static std::vector<Curve> statedCurves(const std::vector<StepValues>& values,
                                                          const std::vector<double>& walls);
+
+    /// The model FLOPs utilisation of steps that take `walls` nanoseconds; NaN if unknown.
+    [[nodiscard]] static Curve useCurve(const ModelUse& use, const std::vector<double>& walls);
 
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;

@@ -154,6 +154,7 @@ void LiveFeed::take(live::LiveEvent event) {
     case Kind::Mismatch:
         alert.kind = LiveAlert::Kind::Mismatch;
         alert.text = std::move(event.text);
+        alert.rank = std::move(event.rank);
         break;
     case Kind::AnomalyResolved: return resolve(*event.anomaly);
     case Kind::RankChanged:

@@ -23,7 +23,7 @@ namespace bubblescope::gui {
 struct LiveAlert {
     enum class Kind : std::uint8_t {
         Anomaly,    ///< `anomaly`
-        Mismatch,   ///< result of a check, described in `text`
+        Mismatch,   ///< result of a check on `rank`, described in `text`
         RankLate,   ///< `rank`
         RankGone,   ///< `rank`
         SenderLost, ///< `sender`

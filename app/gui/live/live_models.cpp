@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -121,16 +123,10 @@ Severity severityOf(const LiveAlert& alert) {
     return may_pass ? Severity::Warning : Severity::Serious;
 }
 
-const LiveAlert* worstOpen(const LiveSnapshot& snapshot) {
-    const LiveAlert* worst = nullptr;
-    for (const LiveAlert& alert : snapshot.alerts) {
-        if (isOpen(alert) && (worst == nullptr || severityOf(alert) >= severityOf(*worst))) worst = &alert;
-    }
-    return worst;
-}
-
 int beganAt(const LiveAlert& alert) {
-    return alert.anomaly && alert.anomaly->step ? *alert.anomaly->step : alert.step;
+    if (!alert.anomaly) return alert.step;
+    if (alert.anomaly->step) return *alert.anomaly->step;
+    return alert.anomaly->seen.steps > 0 ? alert.anomaly->seen.first : alert.step;
 }
 
 QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
@@ -175,83 +171,96 @@ QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     return alert.rank.reason.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.reason));
 }
 
-void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
-    const std::vector<LiveAlert> none;
-    const std::vector<LiveAlert>& now = snapshot ? snapshot->alerts : none;
-    // Numbers are consecutive: removed alerts are at the beginning, new ones at the end.
-    const std::int64_t first = now.empty() ? 0 : now.front().number;
-    const std::int64_t last_known = alerts_.empty() ? -1 : alerts_.back().number;
-    const bool continues = !now.empty() && !alerts_.empty() && first <= last_known && first >= alerts_.front().number &&
-                           now.back().number >= last_known;
+void LiveCauseModel::show(LiveSnapshotPtr snapshot) {
+    std::vector<LiveCause> now = snapshot ? causesOf(*snapshot) : std::vector<LiveCause>();
+    const auto isAmong = [](const LiveCause& cause, const std::vector<LiveCause>& causes) {
+        return std::ranges::find(causes, cause.identity, &LiveCause::identity) != causes.end();
+    };
+    for (int row = rowCount() - 1; row >= 0; --row) {
+        if (isAmong(at(row), now)) continue;
+        beginRemoveRows({}, row, row);
+        causes_.erase(causes_.begin() + row);
+        endRemoveRows();
+    }
+    const auto added = static_cast<int>(now.size() - causes_.size());
+    const bool continues = std::ranges::equal(causes_, std::span(now).subspan(static_cast<std::size_t>(added)), {},
+                                              &LiveCause::identity, &LiveCause::identity);
+    const LiveSnapshotPtr before = std::exchange(snapshot_, std::move(snapshot));
     if (!continues) {
-        if (now.empty() && alerts_.empty()) {
-            snapshot_ = std::move(snapshot);
-            return;
-        }
         beginResetModel();
-        alerts_ = now;
-        snapshot_ = std::move(snapshot);
+        causes_ = std::move(now);
         endResetModel();
         return;
     }
-    const auto removed = static_cast<int>(first - alerts_.front().number);
-    if (removed > 0) {
-        beginRemoveRows({}, rowCount() - removed, rowCount() - 1);
-        alerts_.erase(alerts_.begin(), alerts_.begin() + removed);
-        endRemoveRows();
-    }
-    const auto added = static_cast<int>(now.back().number - last_known);
     if (added > 0) {
         beginInsertRows({}, 0, added - 1);
-        alerts_.insert(alerts_.end(), now.end() - added, now.end());
-        snapshot_ = snapshot;
+        causes_ = std::move(now);
         endInsertRows();
+    } else {
+        causes_ = std::move(now);
     }
-    snapshot_ = std::move(snapshot);
-    for (std::size_t i = 0; i < alerts_.size(); ++i) {
-        LiveAlert& known = alerts_[i];
-        if (known.resolved_at == snapshot_->alerts[i].resolved_at) continue;
-        known.resolved_at = snapshot_->alerts[i].resolved_at;
-        const auto row = static_cast<int>(alerts_.size() - 1 - i);
-        emit dataChanged(index(row, 0), index(row, ColumnCount - 1));
-    }
+    if (rowCount() > added) emit dataChanged(index(added, 0), index(rowCount() - 1, ColumnCount - 1));
 }
 
-const LiveAlert& LiveAlertModel::at(int row) const {
-    return alerts_[alerts_.size() - 1 - static_cast<std::size_t>(row)];
+int LiveCauseModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(causes_.size());
 }
 
-int LiveAlertModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(alerts_.size());
-}
-
-int LiveAlertModel::columnCount(const QModelIndex& parent) const {
+int LiveCauseModel::columnCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : ColumnCount;
 }
 
-QVariant LiveAlertModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const LiveAlert& alert = at(index.row());
-    if (role == kSeverityRole) return isOpen(alert) ? QVariant(static_cast<int>(severityOf(alert))) : QVariant();
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue<int>((index.column() == StepColumn ? Qt::AlignRight : Qt::AlignLeft) |
-                                        Qt::AlignVCenter);
-    if (role != Qt::DisplayRole && (role != Qt::ToolTipRole || index.column() != TextColumn)) return {};
-    switch (index.column()) {
-    case StepColumn: return alert.step;
-    case SeverityColumn: return isOpen(alert) ? severityText(severityOf(alert)) : tr("resolved");
-    default: break;
-    }
-    QString text = alertText(alert, *snapshot_);
-    if (!isOpen(alert)) text = tr("%1 (resolved since step %2)").arg(text).arg(*alert.resolved_at);
-    if (role == Qt::DisplayRole || !alert.anomaly) return text;
-    return text + QLatin1Char('\n') + translated(alert.anomaly->suggestion);
+QString LiveCauseModel::stepsText(const LiveCause& cause) const {
+    if (!cause.last) return tr("since %1").arg(cause.first);
+    const QString first = QString::number(cause.first);
+    return cause.first == *cause.last ? first : QStringLiteral("%1–%2").arg(first).arg(*cause.last);
 }
 
-QVariant LiveAlertModel::headerData(int section, Qt::Orientation orientation, int role) const {
+/// All alerts of a cause, and what to do about it.
+QString LiveCauseModel::allText(const LiveCause& cause) const {
+    constexpr std::size_t kMostShown = 10;
+    QStringList lines;
+    for (const LiveAlert* const alert : std::span(cause.alerts).first(std::min(kMostShown, cause.alerts.size())))
+        lines << tr("Step %1: %2").arg(alert->step).arg(alertText(*alert, *snapshot_));
+    if (cause.main().anomaly) lines << translated(cause.main().anomaly->suggestion);
+    return lines.join(QLatin1Char('\n'));
+}
+
+/// The cause, and the kinds of its other alerts.
+QString LiveCauseModel::text(const LiveCause& cause) const {
+    QString text = alertText(cause.main(), *snapshot_);
+    if (cause.last) text = tr("%1 (resolved since step %2)").arg(text).arg(*cause.last);
+    const QString name = shortAlertText(cause.main(), *snapshot_);
+    QStringList others;
+    for (const LiveAlert* const alert : cause.alerts) {
+        const QString other = shortAlertText(*alert, *snapshot_);
+        if (other != name && !others.contains(other)) others << other;
+    }
+    return others.isEmpty() ? text : text + QLatin1Char('\n') + tr("Also reported: %1").arg(others.join(tr("; ")));
+}
+
+QVariant LiveCauseModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
+    const LiveCause& cause = at(index.row());
+    if (role == kSeverityRole) return cause.last ? QVariant() : QVariant(static_cast<int>(severityOf(cause.main())));
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue<int>((index.column() <= CountColumn ? Qt::AlignRight : Qt::AlignLeft) |
+                                        Qt::AlignVCenter);
+    if (role == Qt::ToolTipRole && index.column() == TextColumn) return allText(cause);
+    if (role != Qt::DisplayRole) return {};
+    switch (index.column()) {
+    case StepsColumn: return stepsText(cause);
+    case CountColumn: return static_cast<int>(cause.alerts.size());
+    case SeverityColumn: return cause.last ? tr("resolved") : severityText(severityOf(cause.main()));
+    default: return text(cause);
+    }
+}
+
+QVariant LiveCauseModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
     switch (section) {
-    case StepColumn: return tr("Step");
+    case StepsColumn: return tr("Step");
+    case CountColumn: return tr("Alerts");
     case SeverityColumn: return tr("Severity");
     case TextColumn: return tr("Problem");
     default: return {};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/live/live_feed.h"
+#include "app/gui/live/live_causes.h"
 
 #include <QAbstractTableModel>
 #include <QString>
@@ -40,24 +40,22 @@ enum class LiveState : std::uint8_t {
 [[nodiscard]] inline bool isOpen(const LiveAlert& alert) {
     return !alert.resolved_at;
 }
-/// The most severe open alert, or the latest of equally severe ones; null if there is none.
-[[nodiscard]] const LiveAlert* worstOpen(const LiveSnapshot& snapshot);
 /// The step at which the event began, if known; it may be reported some steps later.
 [[nodiscard]] int beganAt(const LiveAlert& alert);
 
-/// The alerts of a watched run, the latest first.
-class LiveAlertModel : public QAbstractTableModel {
+/// The causes of the alerts of a watched run, the latest first.
+class LiveCauseModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
-    enum Column { StepColumn, SeverityColumn, TextColumn, ColumnCount };
+    enum Column { StepsColumn, CountColumn, SeverityColumn, TextColumn, ColumnCount };
     static constexpr int kSeverityRole = Qt::UserRole;
 
-    explicit LiveAlertModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+    explicit LiveCauseModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    /// Existing rows stay: new alerts are inserted, dropped ones are removed, and those that have ended change.
+    /// Existing rows stay: new causes are inserted, and those whose alerts were all dropped are removed.
     void show(LiveSnapshotPtr snapshot);
-    [[nodiscard]] const LiveAlert& at(int row) const;
+    [[nodiscard]] const LiveCause& at(int row) const { return causes_[static_cast<std::size_t>(row)]; }
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -65,8 +63,12 @@ public:
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
+    [[nodiscard]] QString stepsText(const LiveCause& cause) const;
+    [[nodiscard]] QString text(const LiveCause& cause) const;
+    [[nodiscard]] QString allText(const LiveCause& cause) const;
+
     LiveSnapshotPtr snapshot_;
-    std::vector<LiveAlert> alerts_; ///< alerts of the rows, the oldest first
+    std::vector<LiveCause> causes_; ///< of the snapshot, by row
 };
 
 /// The ranks of a watched run and their states, by replica and rank.

@@ -23,11 +23,11 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// One mark per step, named after the worst alert that began there; the tooltip lists all alerts.
+/// One mark per step, named after the worst cause that began there; the tooltip lists all of them.
 std::vector<StepChart::Mark> marksOf(const LiveSnapshot& snapshot) {
     std::map<int, std::vector<const LiveAlert*>> by_step;
-    for (const LiveAlert& alert : snapshot.alerts)
-        by_step[beganAt(alert)].push_back(&alert);
+    for (const LiveCause& cause : causesOf(snapshot))
+        by_step[cause.first].push_back(&cause.main());
     std::vector<StepChart::Mark> marks;
     for (std::size_t place = 0; place < snapshot.steps.size(); ++place) {
         const auto found = by_step.find(snapshot.steps[place].index);
@@ -55,6 +55,10 @@ LiveStepChart::LiveStepChart(LiveController& live, ViewState& state, ThemeManage
     setAccessibleName(tr("Steps of the run as they arrive"));
     connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);
     connect(&live_, &LiveController::parkedChanged, fill_, &FillWhenVisible::markStale);
+    connect(&state_, &ViewState::modelChanged, this, [this] {
+        shown_.reset(); // another curve for the same steps
+        fill_->markStale();
+    });
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (!fill_->stale()) markCurrent();
     });
@@ -90,6 +94,7 @@ void LiveStepChart::refresh() {
     for (const live::LiveStep& step : snapshot->steps)
         stated.push_back(step.values);
     std::vector<Curve> curves = statedCurves(stated, walls.data.values);
+    if (state_.modelUse()) curves.insert(curves.begin(), useCurve(*state_.modelUse(), walls.data.values));
     curves.insert(curves.begin(), {std::move(walls), std::move(rates)});
     setCurves(std::move(curves), std::move(numbers), marksOf(*snapshot));
     markCurrent();
@@ -147,9 +152,9 @@ std::optional<QColor> rankColour(const Theme& theme, const QModelIndex& index) {
 }
 
 std::optional<QColor> alertColour(const Theme& theme, const QModelIndex& index) {
-    if (index.column() != LiveAlertModel::SeverityColumn) return std::nullopt;
-    const QVariant severity = index.data(LiveAlertModel::kSeverityRole);
-    if (!severity.isValid()) return theme.text_dim; // the alert has ended
+    if (index.column() != LiveCauseModel::SeverityColumn) return std::nullopt;
+    const QVariant severity = index.data(LiveCauseModel::kSeverityRole);
+    if (!severity.isValid()) return theme.text_dim; // it has ended
     return severityColour(theme, static_cast<Severity>(severity.toInt()));
 }
 
@@ -157,11 +162,11 @@ std::optional<QColor> alertColour(const Theme& theme, const QModelIndex& index) 
 
 LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), live_(live), state_(state), strip_(new LiveStepChart(live, state, themes, this)),
-      alerts_(new LiveAlertModel(this)), ranks_(new LiveRankModel(this)), tabs_(new QTabWidget(this)),
+      causes_(new LiveCauseModel(this)), ranks_(new LiveRankModel(this)), tabs_(new QTabWidget(this)),
       alert_table_(addTable("liveAlerts", tr("What happened"))), rank_table_(addTable("liveRanks", tr("Ranks"))),
       fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("livePanel"));
-    alert_table_->setModel(alerts_);
+    alert_table_->setModel(causes_);
     alert_table_->setItemDelegate(new StateDelegate(
         [&themes](const QModelIndex& index) { return alertColour(themes.theme(), index); }, alert_table_));
     rank_table_->setModel(ranks_);
@@ -171,8 +176,9 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
         table->horizontalHeader()->setStretchLastSection(true);
     const int digit = fontMetrics().horizontalAdvance(QLatin1Char('0'));
     alert_table_->setWordWrap(true);
-    alert_table_->setColumnWidth(LiveAlertModel::StepColumn, 7 * digit);
-    alert_table_->setColumnWidth(LiveAlertModel::SeverityColumn, 10 * digit);
+    alert_table_->setColumnWidth(LiveCauseModel::StepsColumn, 12 * digit);
+    alert_table_->setColumnWidth(LiveCauseModel::CountColumn, 7 * digit);
+    alert_table_->setColumnWidth(LiveCauseModel::SeverityColumn, 10 * digit);
     for (const auto& [column, digits] : {std::pair(LiveRankModel::RankColumn, 18),
                                          {LiveRankModel::StateColumn, 11},
                                          {LiveRankModel::StepColumn, 9},
@@ -196,7 +202,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
 
     connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);
     connect(&live_, &LiveController::parkedChanged, fill_, &FillWhenVisible::markStale);
-    connect(alert_table_, &QTableView::activated, this, [this](const QModelIndex& index) { goToAlert(index.row()); });
+    connect(alert_table_, &QTableView::activated, this, [this](const QModelIndex& index) { goToCause(index.row()); });
     connect(strip_, &LiveStepChart::stepGone, this,
             [this](int number) { emit note(tr("Only the times and bubbles of step %1 are stored").arg(number)); });
     refresh();
@@ -212,19 +218,19 @@ QTableView* LivePanel::addTable(const char* name, const QString& accessible) {
 
 void LivePanel::refresh() {
     const LiveSnapshotPtr snapshot = live_.shown();
-    alerts_->show(snapshot);
+    causes_->show(snapshot);
     ranks_->show(snapshot);
     // Sentences wrap only if there are few rows, because measuring thousands of rows many times a second would take all
     // the time.
     constexpr int kMostWrapped = 100;
-    if (alerts_->rowCount() <= kMostWrapped) alert_table_->resizeRowsToContents();
-    tabs_->setTabText(0, tr("Alerts: %1").arg(alerts_->rowCount()));
+    if (causes_->rowCount() <= kMostWrapped) alert_table_->resizeRowsToContents();
+    tabs_->setTabText(0, tr("Alerts: %1").arg(causes_->rowCount()));
     tabs_->setTabText(1,
                       snapshot && !snapshot->ranks.empty() ? tr("Ranks: %1").arg(ranksText(*snapshot)) : tr("Ranks"));
 }
 
-void LivePanel::goToAlert(int row) {
-    const LiveAlert& alert = alerts_->at(row);
+void LivePanel::goToCause(int row) {
+    const LiveAlert& alert = causes_->at(row).main();
     const int step = beganAt(alert);
     if (!live_.showStep(step)) return emit note(tr("Only the times and bubbles of step %1 are stored").arg(step));
     if (alert.anomaly) goTo(state_, *alert.anomaly);

@@ -13,7 +13,7 @@ class QTableView;
 namespace bubblescope::gui {
 
 class FillWhenVisible;
-class LiveAlertModel;
+class LiveCauseModel;
 class LiveRankModel;
 
 /// Time and bubble rate of all steps of a watched run, with alerts as marks. A click shows a step on the timeline while
@@ -39,7 +39,7 @@ private:
     FillWhenVisible* fill_;
 };
 
-/// Shows a watched run as a whole: all its steps, its alerts and its ranks.
+/// Shows a watched run as a whole: all its steps, the causes of its alerts, and its ranks.
 class LivePanel : public QWidget {
     Q_OBJECT
 
@@ -53,12 +53,12 @@ signals:
 private:
     QTableView* addTable(const char* name, const QString& accessible);
     void refresh();
-    void goToAlert(int row);
+    void goToCause(int row);
 
     LiveController& live_;
     ViewState& state_;
     LiveStepChart* strip_;
-    LiveAlertModel* alerts_;
+    LiveCauseModel* causes_;
     LiveRankModel* ranks_;
     QTabWidget* tabs_;
     QTableView* alert_table_;

@@ -123,16 +123,6 @@ struct MarkedStep {
 
 } // namespace
 
-/// The model FLOPs utilisation of steps that take `walls` nanoseconds.
-StepChart::Curve StepsPanel::useCurve(const std::vector<double>& walls) const {
-    Curve curve = bubbleRateCurve();
-    curve.title = tr("Model FLOPs utilisation (MFU)");
-    curve.colour = [](const Theme& theme) { return theme.good; };
-    for (const double wall : walls)
-        curve.data.values.push_back(state_.modelUse()->of(TimeNs{static_cast<std::int64_t>(wall)}));
-    return curve;
-}
-
 void StepsPanel::showActivity(const Session& session) {
     std::map<std::int64_t, MarkedStep> steps;
     bool any_device = false;
@@ -163,7 +153,7 @@ void StepsPanel::showActivity(const Session& session) {
     }
     std::vector<Curve> curves;
     if (!steps.empty()) curves.push_back(std::move(walls));
-    if (state_.modelUse() && !steps.empty()) curves.push_back(useCurve(curves.front().data.values));
+    if (state_.modelUse() && !steps.empty()) curves.push_back(useCurve(*state_.modelUse(), curves.front().data.values));
     if (any_device) {
         for (Curve* const curve : {&compute, &exposed, &idle})
             curves.push_back(std::move(*curve));
@@ -206,7 +196,7 @@ void StepsPanel::showSession() {
     for (const SelectedStep& step : steps)
         stated.push_back(session.valuesOf(step));
     std::vector<Curve> curves = statedCurves(stated, walls.data.values);
-    if (state_.modelUse()) curves.insert(curves.begin(), useCurve(walls.data.values));
+    if (state_.modelUse()) curves.insert(curves.begin(), useCurve(*state_.modelUse(), walls.data.values));
     curves.insert(curves.begin(), {std::move(walls), std::move(rates)});
     setCurves(std::move(curves), std::move(numbers), changesOf(session), asideOf(session));
     setCurrent(chartStep(state_.step()));

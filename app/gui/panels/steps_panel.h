@@ -18,7 +18,6 @@ public:
 
 private:
     void showSession();
-    [[nodiscard]] Curve useCurve(const std::vector<double>& walls) const;
     void showActivity(const Session& session);
     void showRange(int first, int last);
     [[nodiscard]] int chartStep(int timeline) const;
