@@ -28,17 +28,20 @@ std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
 } // namespace
 
 SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
-                          LoadOptions taught) try {
+                          const Taught& taught) try {
     const Result<std::vector<InputFile>> files = findTraceFiles(paths);
     if (!files.ok() || bytesToRead(files.value()) < kSmallest) return nullptr;
-    taught.first_bytes = kFirstBytes;
-    Result<LoadedTrace> loaded = loader.trace(paths, control, taught);
+    Result<LoadOptions> options = taught.options();
+    if (!options.ok()) return nullptr;
+    options.value().first_bytes = kFirstBytes;
+    Result<LoadedTrace> loaded = loader.trace(paths, control, options.value());
     if (!loaded.ok()) return nullptr;
+    TraceSource source{paths, taught.with(loader.request()), taught.rules};
     Run run = std::move(loaded).value().run;
     run.problems.clear(); // they would report that the trace ends early
     const bool steps = run.info && !run.steps.empty();
-    Result<SessionPtr> session =
-        steps ? sessionOf(std::move(run), paths, control) : traceSession({std::move(run), std::nullopt}, control);
+    Result<SessionPtr> session = steps ? sessionOf(std::move(run), std::move(source), control)
+                                       : traceSession({std::move(run), std::nullopt}, control, std::move(source));
     return session.ok() ? std::move(session).value() : nullptr;
 } catch (const std::bad_alloc&) {
     return nullptr; // if the complete load needs as much memory, it reports the error

@@ -9,6 +9,6 @@ namespace bubblescope::gui {
 /// recorded slices, because a part of a pipeline looks like a smaller pipeline. Returns null if the trace is small or
 /// its beginning cannot be read. For worker threads.
 [[nodiscard]] SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
-                                        LoadOptions taught);
+                                        const Taught& taught);
 
 } // namespace bubblescope::gui

@@ -81,6 +81,28 @@ QString readDemo(const QCommandLineParser& parser, Options& out) {
                                     : OptionText::tr("--demo needs one of %1").arg(names.join(QStringLiteral(", ")));
 }
 
+/// The user's statements about how to read traces.
+QString readRecognition(const QCommandLineParser& parser, RecogniseRequest& out) {
+    for (const QString& file : parser.values(QStringLiteral("rules")))
+        out.rules.push_back(file.toStdString());
+    for (const QString& rule : parser.values(QStringLiteral("rank-of")))
+        out.ranks.push_back(rule.toStdString());
+    out.mesh = parser.value(QStringLiteral("mesh")).toStdString();
+    out.mesh_order = parser.value(QStringLiteral("mesh-order")).toStdString();
+    out.schedule.spec.name = parser.value(QStringLiteral("schedule")).toStdString();
+    for (const char* const name : {"pp", "microbatches", "vpp"}) {
+        const QString option = QString::fromLatin1(name);
+        if (!parser.isSet(option)) continue;
+        bool ok = false;
+        const int size = parser.value(option).toInt(&ok);
+        if (!ok || size < 1) return OptionText::tr("--%1 needs a positive number").arg(option);
+        (*name == 'p'   ? out.schedule.spec.pp
+         : *name == 'm' ? out.schedule.spec.microbatches
+                        : out.schedule.vpp.emplace()) = size;
+    }
+    return {};
+}
+
 /// Reads and checks options with values; returns the message for the first invalid one.
 QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
@@ -167,7 +189,12 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("demo"), {}, QStringLiteral("name")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
                        {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
-                       {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});
+                       {QStringLiteral("mesh-order"), {}, QStringLiteral("order")},
+                       {QStringLiteral("rank-of"), {}, QStringLiteral("rule")},
+                       {QStringLiteral("schedule"), {}, QStringLiteral("name")},
+                       {QStringLiteral("pp"), {}, QStringLiteral("size")},
+                       {QStringLiteral("microbatches"), {}, QStringLiteral("size")},
+                       {QStringLiteral("vpp"), {}, QStringLiteral("size")}});
     if (!parser.parse(arguments)) {
         error = parser.errorText();
         return std::nullopt;
@@ -182,10 +209,8 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     out.counters = parser.isSet(QStringLiteral("counters"));
     out.compare = parser.value(QStringLiteral("compare"));
     out.panel = parser.value(QStringLiteral("panel"));
-    out.rules = parser.values(QStringLiteral("rules"));
-    out.mesh = parser.value(QStringLiteral("mesh"));
-    out.mesh_order = parser.value(QStringLiteral("mesh-order"));
     error = readValues(parser, out);
+    if (error.isEmpty()) error = readRecognition(parser, out.recognise);
     return error.isEmpty() ? std::optional(out) : std::nullopt;
 }
 
@@ -223,6 +248,8 @@ QString helpText() {
         "  --rules FILE           further rules for op names, as for the command line\n"
         "  --mesh SIZES           parallel sizes of the job, such as pp=4,dp=2\n"
         "  --mesh-order ORDER     numbering of its ranks: torchtitan or megatron\n"
+        "  --rank-of PATTERN=RANK set the rank of files or processes by a pattern of their names\n"
+        "  --schedule NAME        the schedule that was run; --pp, --microbatches and --vpp set its sizes\n"
         "  -h, --help             show this help\n"
         "  --version              show the version\n"
         "\n"
@@ -231,18 +258,22 @@ QString helpText() {
 }
 
 RunLoader loaderOf(const Options& options) {
-    return RunLoader([options](const RunLoader::Paths& paths, JobControl& control,
-                               LoadOptions wanted) -> Result<LoadedTrace> {
-        for (const QString& file : options.rules) {
-            BUBBLESCOPE_ASSIGN(RulesFile rules, readRules(file.toStdString()));
-            std::ranges::move(rules.ops, std::back_inserter(wanted.rules)); // taught rules take precedence
-            std::ranges::move(rules.lanes, std::back_inserter(wanted.reading.lanes));
-        }
-        if (!options.mesh.isEmpty()) {
-            BUBBLESCOPE_ASSIGN(wanted.mesh, parseMesh(options.mesh.toStdString(), options.mesh_order.toStdString()));
-        }
+    // Standard input can be read only once.
+    std::shared_ptr<Result<LoadOptions>> once;
+    if (std::ranges::find(options.recognise.rules, "-") != options.recognise.rules.end())
+        once = std::make_shared<Result<LoadOptions>>(options.recognise.options());
+    const auto load = [once, request = options.recognise](const RunLoader::Paths& paths, JobControl& control,
+                                                          LoadOptions wanted) -> Result<LoadedTrace> {
+        BUBBLESCOPE_ASSIGN(LoadOptions own, once ? *once : request.options());
+        // What the user states in the app takes precedence.
+        std::ranges::move(own.rules, std::back_inserter(wanted.rules));
+        std::ranges::move(own.reading.lanes, std::back_inserter(wanted.reading.lanes));
+        std::ranges::move(own.reading.ranks, std::back_inserter(wanted.reading.ranks));
+        wanted.mesh = own.mesh;
+        if (!wanted.family) wanted.family = own.family;
         return loadTrace(paths, control, wanted);
-    });
+    };
+    return {load, options.recognise};
 }
 
 bool displayAvailable() {

@@ -6,6 +6,7 @@
 #include "app/gui/theme/theme.h"
 #include "core/base/result.h"
 #include "core/recognise/run.h"
+#include "core/request/recognise_request.h"
 
 #include <QSize>
 #include <QStringList>
@@ -50,11 +51,9 @@ struct Options {
         int rank = 0;
         TimeNs time{0}; ///< time within the step
     };
-    std::optional<Place> select; ///< the item to select
-    std::optional<int> unfold;   ///< a rank whose raw lanes are shown
-    QStringList rules;           ///< files with further recognition rules
-    QString mesh;                ///< the job's mesh; empty = as declared by the traces
-    QString mesh_order;
+    std::optional<Place> select;    ///< the item to select
+    std::optional<int> unfold;      ///< a rank whose raw lanes are shown
+    RecogniseRequest recognise;     ///< how to read all traces
     QString demo;                   ///< name of one of demoTraces(); there are then no files
     QString compare;                ///< a run to compare with; empty = none
     std::optional<LiveTarget> live; ///< a run to watch; there are then no files
@@ -65,8 +64,8 @@ struct Options {
 [[nodiscard]] std::optional<Options> parseOptions(const QStringList& arguments, QString& error);
 [[nodiscard]] QString helpText();
 
-/// Loads traces with these options and with what views request in addition. Reads the files with rules each time.
-/// Errors: those of loadTrace(), Usage for the mesh, Input for rules.
+/// Loads traces with these options and with what views request in addition. Reads the files with rules each time,
+/// apart from standard input. Errors: those of loadTrace() and RecogniseRequest::options().
 [[nodiscard]] RunLoader loaderOf(const Options& options);
 
 /// True if a window can be shown. False only if that is certainly impossible; the program can then print a clear

@@ -77,7 +77,9 @@ void TraceExports::chooseReport() {
 
 void TraceExports::copyCommand() {
     if (!from_.state.session()) return;
-    QApplication::clipboard()->setText(commandThatAnalyzes(*from_.state.session(), from_.tabs.front().taught));
+    const QString command = commandThatAnalyzes(*from_.state.session(), from_.state.model());
+    if (command.isEmpty()) return emit noted(tr("This run has no files on this machine"), kNoteTime);
+    QApplication::clipboard()->setText(command);
     emit noted(tr("Copied the command to the clipboard"), kNoteTime);
 }
 

@@ -276,8 +276,7 @@ void TraceTabs::load(const Request& request) {
         [loader = loader_, files = toFiles(request.paths), taught = request.taught,
          preview](JobControl& control) -> Result<SessionPtr> {
             control.preview = preview.get();
-            BUBBLESCOPE_ASSIGN(const LoadOptions options, taught.options());
-            return loadSession(loader, files, control, options);
+            return loadSession(loader, files, control, taught);
         },
         [this, request](Result<SessionPtr> result) { finishLoad(request, std::move(result)); });
 }
@@ -293,9 +292,7 @@ void TraceTabs::loadFirstSteps(const Request& request) {
     if (!front().empty() || request.view) return; // a saved view refers to all steps
     first_steps_.start(
         [loader = loader_, files = toFiles(request.paths), taught = request.taught](JobControl& control) -> SessionPtr {
-            Result<LoadOptions> options = taught.options();
-            if (!options.ok()) return nullptr;
-            return gui::loadFirstSteps(loader, files, control, std::move(options).value());
+            return gui::loadFirstSteps(loader, files, control, taught);
         },
         [this, request](SessionPtr begun) { showFirstSteps(request, std::move(begun)); });
 }

@@ -23,6 +23,13 @@ std::vector<std::string> RecogniseRequest::words() const {
         add(Field("rank_of"), stated);
     add(Field("mesh"), mesh);
     add(Field("mesh_order"), mesh_order);
+    const auto addSize = [&add](Field field, int size) { add(field, size > 0 ? std::to_string(size) : std::string()); };
+    add(Field("schedule"), schedule.spec.name);
+    add(Field("schedule_file"), schedule.file);
+    add(Field("flavor"), schedule.spec.flavor);
+    addSize(Field("pp"), schedule.spec.pp);
+    addSize(Field("microbatches"), schedule.spec.microbatches);
+    addSize(Field("vpp"), schedule.vpp.value_or(0));
     return words;
 }
 

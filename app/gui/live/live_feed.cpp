@@ -68,9 +68,9 @@ struct LiveFeed::Parts {
 };
 
 LiveFeed::LiveFeed(const LiveTarget& target, Parts parts, Clock clock)
-    : scratch_(std::move(parts.scratch)), analyzer_(std::move(parts.options)), follower_(std::move(parts.follower)),
-      receiver_(std::move(parts.receiver)), captured_(std::move(parts.recorded), target.patience),
-      clock_(std::move(clock)) {}
+    : folders_(toFolders(target)), scratch_(std::move(parts.scratch)), analyzer_(std::move(parts.options)),
+      follower_(std::move(parts.follower)), receiver_(std::move(parts.receiver)),
+      captured_(std::move(parts.recorded), target.patience), clock_(std::move(clock)) {}
 
 Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock clock) {
     if (target.folders.isEmpty() && target.listen.isEmpty())
@@ -81,6 +81,7 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     live::LiveOptions options;
     options.assembly.patience = target.patience;
     options.history = kMaxSteps;
+    options.thresholds = findingThresholds();
     if (!clock) {
         options.own_clock = thisProcess().clock;
         clock = [] { return readClocks().monotonic; };
@@ -227,7 +228,7 @@ void LiveFeed::refreshSession(const JobControl& control) {
     std::optional<DiagnosedRun> recent = analyzer_.latest(kMaxSessionOps);
     changes_in_session_ = changes;
     if (!recent) return session_.reset(); // and the first step is shown immediately when it arrives
-    Result<SessionPtr> made = makeSession(*std::move(recent), control);
+    Result<SessionPtr> made = makeSession(*std::move(recent), control, {folders_, {}, {}});
     if (!made.ok()) { // cancelled
         changes_in_session_ = -1;
         return;

@@ -10,6 +10,7 @@
 #include <QStringList>
 
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -123,7 +124,8 @@ private:
     void resolveLate(const live::LiveRank& rank, int step);
     void refreshSession(const JobControl& control);
 
-    std::optional<TemporaryFolder> scratch_; ///< folder for streams of recorded jobs that are not kept
+    std::vector<std::filesystem::path> folders_; ///< those of the target
+    std::optional<TemporaryFolder> scratch_;     ///< folder for streams of recorded jobs that are not kept
     live::LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;
     std::optional<live::StreamReceiver> receiver_;

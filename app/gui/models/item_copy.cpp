@@ -7,20 +7,66 @@
 #include "core/base/shell_word.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QStringList>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace bubblescope::gui {
 
 namespace {
 
-QString filesOf(const Session& session) {
-    QStringList words;
-    for (const auto& file : session.run.files)
-        words << fromUtf8(shellWord(std::filesystem::path(file).string()));
-    return words.join(QLatin1Char(' '));
+/// The files, and how to read them, as words of a command; empty without files.
+std::string inputOf(const Session& session) {
+    std::vector<std::string> words;
+    for (const auto& path : session.source.paths.empty() ? session.run.files : session.source.paths)
+        words.push_back(path.string());
+    if (words.empty()) return {};
+    if (!session.source.rules.empty()) words.insert(words.end(), {"--rules", "-"});
+    std::ranges::move(session.source.request.words(), std::back_inserter(words));
+    std::ranges::transform(words, words.begin(), shellWord);
+    return fmt::format("{}", fmt::join(words, " "));
+}
+
+/// The options that describe the model and its devices.
+std::vector<std::string> wordsOf(const ModelUseRequest& use) {
+    std::vector<std::string> words;
+    const auto add = [&words](const char* option, const auto& value) {
+        words.insert(words.end(), {option, fmt::format("{}", value)});
+    };
+    const ModelRequest& model = use.model;
+    if (!model.preset.empty()) add("--preset", model.preset);
+    for (const auto& [option, size] : {std::pair("--layers", model.layers),
+                                       {"--hidden", model.hidden},
+                                       {"--heads", model.heads},
+                                       {"--kv-heads", model.kv_heads},
+                                       {"--ffn", model.ffn},
+                                       {"--sequence", model.sequence},
+                                       {"--vocabulary", model.vocabulary},
+                                       {"--head-size", model.head_size},
+                                       {"--experts", model.experts},
+                                       {"--top-k", model.top_k},
+                                       {"--expert-ffn", model.expert_ffn},
+                                       {"--shared-ffn", model.shared_ffn},
+                                       {"--dense-layers", model.dense_layers}}) {
+        if (size) add(option, *size);
+    }
+    if (use.global_batch > 0) add("--global-batch", use.global_batch);
+    if (!use.device.empty()) add("--gpu", use.device);
+    if (use.teraflops) add("--tflops", *use.teraflops);
+    if (use.devices) add("--gpus", *use.devices);
+    return words;
+}
+
+/// With what the command reads from standard input.
+QString complete(std::string command, const Session& session) {
+    if (!session.source.rules.empty()) command += fmt::format(" <<'RULES'\n{}\nRULES", session.source.rules);
+    return fromUtf8(command);
 }
 
 QString toText(const QJsonObject& object) {
@@ -129,30 +175,30 @@ QString copyAsJson(const Session& session, const ItemRef& item) {
 }
 
 QString copyAsCommand(const Session& session, const ItemRef& item) {
-    if (!session.hasSteps()) return QStringLiteral("bubblescope-gui %1").arg(filesOf(session));
+    const std::string input = inputOf(session);
+    if (input.empty()) return {};
+    std::string command = "bubblescope-gui " + input;
+    if (!session.hasSteps()) return complete(command, session);
     const StepTimeline& step = session.step(item.step);
-    QString command = QStringLiteral("bubblescope-gui %1 --step %2").arg(filesOf(session)).arg(step.index);
+    command += fmt::format(" --step {}", step.index);
     if (item.kind == ItemKind::Op || item.kind == ItemKind::Bubble || item.kind == ItemKind::Check)
-        command += QStringLiteral(" --select %1@%2ns")
-                       .arg(item.rank)
-                       .arg(static_cast<qlonglong>((session.range(item).begin - step.begin).count()));
-    return command;
+        command += fmt::format(" --select {}@{}ns", item.rank, (session.range(item).begin - step.begin).count());
+    return complete(command, session);
 }
 
-QString commandThatAnalyzes(const Session& session, const Taught& taught) {
-    QString command = QStringLiteral("bubblescope analyze %1").arg(filesOf(session));
-    for (const RankRule& rule : taught.ranks)
-        command +=
-            QStringLiteral(" --rank-of %1").arg(fromUtf8(shellWord(fmt::format("{}={}", rule.pattern, rule.rank))));
-    if (!taught.family) return command;
-    command += QStringLiteral(" --schedule %1").arg(fromUtf8(taught.family->name));
-    const auto add = [&](const char* option, int size) {
-        if (size > 0) command += QStringLiteral(" %1 %2").arg(QString::fromLatin1(option)).arg(size);
-    };
-    add("--pp", taught.family->pp);
-    add("--microbatches", taught.family->microbatches);
-    add("--vpp", taught.family->vpp);
-    return command;
+QString commandThatAnalyzes(const Session& session, const ModelUseRequest& model) {
+    const std::string input = inputOf(session);
+    if (input.empty()) return {};
+    std::vector<std::string> words = wordsOf(model);
+    for (const ThresholdInfo& info : thresholdTable()) {
+        const double value = session.thresholds.*info.value;
+        if (value != Thresholds{}.*info.value)
+            words.insert(words.end(), {"--threshold", fmt::format("{}={}", info.name, value)});
+    }
+    std::string command = "bubblescope analyze " + input;
+    for (const std::string& word : words)
+        command += " " + shellWord(word);
+    return complete(command, session);
 }
 
 QString copyAsText(const Anomaly& anomaly) {
@@ -179,9 +225,12 @@ QString copyAsJson(const Anomaly& anomaly) {
 }
 
 QString copyAsCommand(const Session& session, const Anomaly& anomaly) {
-    const QString files = filesOf(session);
-    const std::string shows = commandThatShows(session.step(0), anomaly, files.toStdString());
-    return shows.empty() ? QStringLiteral("bubblescope anomalies %1").arg(files) : fromUtf8(shows);
+    const std::string input = inputOf(session);
+    if (input.empty()) return {};
+    std::string shows;
+    // Of the commands that show findings, only `analyze` takes a schedule.
+    if (!session.source.request.schedule.given()) shows = commandThatShows(session.step(0), anomaly, input);
+    return complete(shows.empty() ? "bubblescope analyze " + input : shows, session);
 }
 
 } // namespace bubblescope::gui

@@ -2,6 +2,7 @@
 
 #include "app/gui/models/session.h"
 #include "core/analysis/anomalies/anomaly.h"
+#include "core/request/model_use_request.h"
 
 #include <QString>
 
@@ -16,11 +17,14 @@ namespace bubblescope::gui {
 /// An object with kind, name, rank, replica, step, start_ns (from the step's start), duration_ns, and the fields that
 /// apply to the kind: op, microbatch, chunk, stage, position, payload, peer.
 [[nodiscard]] QString copyAsJson(const Session& session, const ItemRef& item);
-/// The command that opens the trace and selects the item, quoted for a POSIX shell.
-[[nodiscard]] QString copyAsCommand(const Session& session, const ItemRef& item);
 
-/// The command that reports on the whole trace, including the user's statements about it.
-[[nodiscard]] QString commandThatAnalyzes(const Session& session, const Taught& taught);
+// Commands are quoted for a POSIX shell, and include the user's statements about the trace. Rules that the user taught
+// follow as a here-document. Empty for a session without files.
+
+/// The command that opens the trace and selects the item.
+[[nodiscard]] QString copyAsCommand(const Session& session, const ItemRef& item);
+/// The command that reports on the whole trace, with the same thresholds and `model`.
+[[nodiscard]] QString commandThatAnalyzes(const Session& session, const ModelUseRequest& model);
 
 /// As above for a finding; the command is the one that shows more about it.
 [[nodiscard]] QString copyAsText(const Anomaly& anomaly);

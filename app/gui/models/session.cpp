@@ -4,6 +4,8 @@
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/trace/files_apart.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -148,6 +150,19 @@ Result<LoadOptions> Taught::options() const {
     return out;
 }
 
+RecogniseRequest Taught::with(RecogniseRequest of_app) const {
+    RecogniseRequest request = std::move(of_app);
+    std::vector<std::string> stated;
+    for (const RankRule& rule : ranks)
+        stated.push_back(fmt::format("{}={}", rule.pattern, rule.rank));
+    request.ranks.insert(request.ranks.begin(), stated.begin(), stated.end());
+    if (!family) return request;
+    request.schedule = {};
+    request.schedule.spec = *family;
+    request.schedule.vpp = family->vpp;
+    return request;
+}
+
 TimeRange Session::window(int index) const {
     return {step(index).begin, step(index).end};
 }
@@ -181,17 +196,19 @@ Thresholds findingThresholds() {
     return chosen_thresholds.value;
 }
 
-Result<SessionPtr> makeSession(Run run, const JobControl& control) {
-    if (run.steps.empty()) return makeSession(DiagnosedRun{std::move(run), {}}, control);
+Result<SessionPtr> makeSession(Run run, const JobControl& control, TraceSource source) {
+    if (run.steps.empty()) return makeSession(DiagnosedRun{std::move(run), {}}, control, std::move(source));
     DiagnosisOptions options;
     options.steps_in_full = true;
     options.thresholds = findingThresholds();
     BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run), options, &control));
-    return makeSession(std::move(diagnosed), control);
+    return makeSession(std::move(diagnosed), control, std::move(source));
 }
 
-Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control) {
+Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control, TraceSource source) {
     auto session = std::make_shared<Session>();
+    session->source = std::move(source);
+    session->thresholds = findingThresholds();
     session->run = std::move(diagnosed.run);
     session->report = std::move(diagnosed.report);
     if (!session->report.accounts.empty()) session->answer = answerOf(session->run, session->report);
@@ -205,8 +222,9 @@ Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control
     return SessionPtr(std::move(session));
 }
 
-Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control) {
+Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control, TraceSource source) {
     auto session = std::make_shared<Session>();
+    session->source = std::move(source);
     if (loaded.no_pipeline) {
         BUBBLESCOPE_ASSIGN(session->activity, activityOf(loaded));
         session->answer = answerOf(loaded, session->activity);
@@ -237,11 +255,11 @@ Result<Run> RunLoader::run(const Paths& paths, JobControl& control) const {
     return std::move(loaded.run);
 }
 
-Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& paths, const JobControl& control) {
+Result<SessionPtr> sessionOf(Run run, TraceSource source, const JobControl& control) {
     if (run.steps.empty())
-        return inputError(paths.empty() ? std::string() : paths.front().string(), "contains no complete pipeline step",
-                          "record at least one whole training step");
-    return makeSession(std::move(run), control);
+        return inputError(source.paths.empty() ? std::string() : source.paths.front().string(),
+                          "contains no complete pipeline step", "record at least one whole training step");
+    return makeSession(std::move(run), control, std::move(source));
 }
 
 namespace {
@@ -258,11 +276,13 @@ void dropAnswered(std::vector<Diagnostic>& problems, const std::vector<RankRule>
 } // namespace
 
 Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
-                               JobControl& control, const LoadOptions& taught) {
-    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loader.trace(paths, control, taught));
-    dropAnswered(loaded.run.problems, taught.reading.ranks);
-    if (loaded.no_pipeline) return traceSession(std::move(loaded), control);
-    return sessionOf(std::move(loaded.run), paths, control);
+                               JobControl& control, const Taught& taught) {
+    BUBBLESCOPE_ASSIGN(const LoadOptions options, taught.options());
+    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loader.trace(paths, control, options));
+    dropAnswered(loaded.run.problems, taught.ranks);
+    TraceSource source{paths, taught.with(loader.request()), taught.rules};
+    if (loaded.no_pipeline) return traceSession(std::move(loaded), control, std::move(source));
+    return sessionOf(std::move(loaded.run), std::move(source), control);
 }
 
 std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole) {

@@ -11,6 +11,7 @@
 #include "core/answer/answer.h"
 #include "core/recognise/run.h"
 #include "core/recognise/stated_values.h"
+#include "core/request/recognise_request.h"
 
 #include <filesystem>
 #include <functional>
@@ -48,10 +49,19 @@ private:
     std::map<std::size_t, std::optional<StepDiagnosis>> cache_; ///< nullopt: failed; guarded by cache_mutex_
 };
 
+/// How a trace was read, for commands that read it in the same way.
+struct TraceSource {
+    std::vector<std::filesystem::path> paths; ///< as the user opened them; empty for a run without files here
+    RecogniseRequest request;
+    std::string rules; ///< a document with further rules, which take precedence; empty: none
+};
+
 /// All data of a loaded trace that the views show: the run, its analysis, and the indices for finding visible items. A
 /// trace without a pipeline has neither steps nor a report; its lines are ranks or processes with their tracks. Built
 /// on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
+    TraceSource source;
+    Thresholds thresholds; ///< of the findings
     Run run;
     RunReport report;         ///< with one full analysis for each of Run::steps, in the same order
     bool files_apart = false; ///< see filesAreApart(); for traces without a pipeline
@@ -126,6 +136,8 @@ struct Taught {
 
     /// Errors: those of rulesFrom().
     [[nodiscard]] Result<LoadOptions> options() const;
+    /// These statements, and those for all traces of the app.
+    [[nodiscard]] RecogniseRequest with(RecogniseRequest of_app) const;
 };
 
 /// Loads files as a trace, including its pipeline if it has one: loadTrace(), or a test's replacement. For worker
@@ -134,10 +146,14 @@ class RunLoader {
 public:
     using Paths = std::vector<std::filesystem::path>;
 
-    /// A function that returns a LoadedTrace, given the user's statements about the trace …
+    /// A function that returns a LoadedTrace, given the user's statements about the trace, and `request`, which it
+    /// applies to all traces …
     template <class Load>
     requires std::is_invocable_r_v < Result<LoadedTrace>,
-    const Load&, const Paths&, JobControl&, const LoadOptions& > RunLoader(Load load) : load_(std::move(load)) {}
+    const Load&, const Paths&, JobControl&,
+        const LoadOptions& > RunLoader(Load load, RecogniseRequest request = {})
+        : load_(std::move(load)),
+    request_(std::move(request)) {}
     /// … or one that returns a Run.
     template <class Load>
     requires std::is_invocable_r_v < Result<Run>,
@@ -156,9 +172,11 @@ public:
     }
     /// A trace without a pipeline is an error.
     [[nodiscard]] Result<Run> run(const Paths& paths, JobControl& control) const;
+    [[nodiscard]] const RecogniseRequest& request() const { return request_; }
 
 private:
     std::function<Result<LoadedTrace>(const Paths&, JobControl&, const LoadOptions&)> load_;
+    RecogniseRequest request_;
 };
 
 /// Sets the thresholds of findings for sessions that are created later. They apply to the whole process. Any thread.
@@ -166,22 +184,22 @@ void setFindingThresholds(const Thresholds& thresholds);
 [[nodiscard]] Thresholds findingThresholds();
 
 /// Analyses every step of `run`. Errors: Cancelled if `control.stop` was requested.
-[[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control);
+[[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control, TraceSource source = {});
 /// The session of a run that has already been analysed. Errors: like those of the previous function.
-[[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control);
+[[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control,
+                                             TraceSource source = {});
 
 /// Analyses a run that was just loaded. Errors: Input if it has no step, and Cancelled.
-[[nodiscard]] Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& paths,
-                                           const JobControl& control);
+[[nodiscard]] Result<SessionPtr> sessionOf(Run run, TraceSource source, const JobControl& control);
 
 /// The session of a trace without a pipeline, or of the beginning of a trace. `loaded` contains the reason if there is
 /// no pipeline. Errors: Cancelled; that reason; Input if the trace contains neither slices nor counters.
-[[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control);
+[[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control, TraceSource source = {});
 
-/// Loads and analyses, with or without a pipeline. `taught` holds the user's statements about the trace. For worker
-/// threads. Errors are those of the loader and of both kinds of sessions.
+/// Loads and analyses, with or without a pipeline. For worker threads. Errors are those of Taught::options(), of the
+/// loader, and of both kinds of sessions.
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
-                                             JobControl& control, const LoadOptions& taught = {});
+                                             JobControl& control, const Taught& taught = {});
 
 /// The interval `seen` in a trace whose beginning was shown, on the clock of Trace::originInFile(). None if the
 /// interval and the trace do not overlap.
