@@ -12,9 +12,9 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
     const Option lower = command
                              .addOption("--lower", request.lower,
                                         "Add the sends, receives and weight actions of a framework's runtime "
-                                        "(megatron: 1F1B, batched or separate calls)")
+                                        "(torch; 1F1B or interleaved: megatron, paddle; 1F1B: deepspeed)")
                              .typeName("FRAMEWORK")
-                             .oneOf({"torch", "megatron", "megatron-separate"})
+                             .oneOf(LoweringRequest::runtimeNames())
                              .group(group);
     command.addFlag("--defer-receives", request.defer_receives, "Post each receive just before its op (defer_pp_recv)")
         .needs(lower)

@@ -117,8 +117,11 @@ void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_comp
             if (here.kind == ActionKind::Unshard || here.kind == ActionKind::ReduceGrad)
                 weight_before_[at(index)] = std::exchange(weight, index);
             if (here.kind == ActionKind::WaitReduceGrad) waitForWeights(reduced, here.stage);
-            if (isSendWait(here.kind) && ends.inRange(consumerOf(here), here.microbatch))
-                waitFor(ends.send(payloadOf(here.kind), consumerOf(here), here.microbatch));
+            if (isTransferWait(here.kind) && ends.inRange(consumerOf(here), here.microbatch)) {
+                const Payload payload = payloadOf(here.kind);
+                waitFor(isSendWait(here.kind) ? ends.send(payload, consumerOf(here), here.microbatch)
+                                              : ends.receive(payload, consumerOf(here), here.microbatch));
+            }
             if (here.kind != ActionKind::Compute) continue;
             for (const Op& op : opsOfCompute(lowered_->order, Rank{r}, here)) {
                 if (op.kind == OpKind::Optimizer) continue;

@@ -22,7 +22,7 @@ inline constexpr ActionIndex kNoAction = -1;
 ///
 /// - An action has passed: its rank continues after it. It waits for the previous action of the rank. An op also waits
 ///   for its receives (with `receive_blocks_compute`, for all earlier receives) and for the UNSHARD of its weights, a
-///   WAIT_SEND for its send, and a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing
+///   WAIT_SEND or WAIT_RECV for its transfer, and a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing
 ///   else.
 /// - A call (a send, a receive, or a group of them in one communicator) is at the head of its rank's queue in
 ///   that communicator. It waits for its posting, and for the end of the previous call in the queue.

@@ -48,7 +48,7 @@ public:
         for (ActionIndex index = 0; index < graph_.actionCount(); ++index) {
             const Action& action = graph_.action(index);
             if (action.kind == ActionKind::Compute) recordOp(index, recorder);
-            if (action.kind == ActionKind::Compute || isSendWait(action.kind)) recordWait(index, recorder);
+            if (action.kind == ActionKind::Compute || isTransferWait(action.kind)) recordWait(index, recorder);
             if (isSend(action.kind) && graph_.otherEnd(index) != kNoAction)
                 recorder.transfer(graph_.rank(index), transferOf(index), startOf(index),
                                   times_[graph_.ended(graph_.otherEnd(index))]);
@@ -137,7 +137,7 @@ private:
         const Action& action = graph_.action(index);
         ActionTime time{action, times_[graph_.passed(index)], {}, times_[graph_.ended(index)]};
         time.start = time.posted;
-        if (isSendWait(action.kind) || action.kind == ActionKind::WaitReduceGrad) {
+        if (isTransferWait(action.kind) || action.kind == ActionKind::WaitReduceGrad) {
             time.end = time.posted;
             const bool first = index == graph_.firstOf(graph_.rank(index));
             time.posted = time.start = first ? TimeNs{0} : times_[graph_.passed(index - 1)];

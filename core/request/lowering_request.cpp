@@ -3,13 +3,17 @@
 #include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/graph/validate.h"
+#include "core/lowering/deepspeed_lowering.h"
 #include "core/lowering/megatron_lowering.h"
+#include "core/lowering/paddle_lowering.h"
 #include "core/lowering/torch_lowering.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -17,8 +21,32 @@ namespace bubblescope {
 namespace {
 
 constexpr std::string_view kTorch = "torch";
-constexpr std::string_view kMegatron = "megatron";
-constexpr std::string_view kMegatronSeparate = "megatron-separate";
+
+/// The runtimes without options of their own.
+struct Runtime {
+    std::string_view name;
+    std::string_view flavor; ///< its own order of a family, if that has one
+    Result<LoweredSchedule> (*lower)(const Schedule& order);
+};
+
+template <MegatronTransfers transfers>
+Result<LoweredSchedule> asMegatron(const Schedule& order) {
+    return lowerAsMegatron(order, transfers);
+}
+template <bool overlapped>
+Result<LoweredSchedule> asPaddle(const Schedule& order) {
+    return lowerAsPaddle(order, overlapped);
+}
+
+constexpr std::array kRuntimes{
+    Runtime{"megatron", "megatron", asMegatron<MegatronTransfers::Batched>},
+    Runtime{"megatron-separate", "megatron", asMegatron<MegatronTransfers::Separate>},
+    Runtime{"megatron-overlapped", "megatron", asMegatron<MegatronTransfers::Overlapped>},
+    Runtime{"megatron-overlapped-flush", "megatron", asMegatron<MegatronTransfers::OverlappedFlush>},
+    Runtime{"deepspeed", "", lowerAsDeepSpeed},
+    Runtime{"paddle", "paddle-dynamic", asPaddle<false>},
+    Runtime{"paddle-overlapped", "paddle-dynamic", asPaddle<true>},
+};
 
 Status parseLookahead(std::string_view text, TorchLowering& options) {
     using Lookahead = TorchLowering::Lookahead;
@@ -42,10 +70,19 @@ Status parseLookahead(std::string_view text, TorchLowering& options) {
 
 } // namespace
 
+std::vector<std::string> LoweringRequest::runtimeNames() {
+    std::vector<std::string> names{std::string(kTorch)};
+    for (const Runtime& runtime : kRuntimes)
+        names.emplace_back(runtime.name);
+    return names;
+}
+
 void LoweringRequest::chooseFlavor(ScheduleSpec& spec) const {
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
-    if (lower != kTorch || !spec.flavor.empty() || family == nullptr) return;
-    if (std::ranges::find(family->flavors, kTorch) != family->flavors.end()) spec.flavor = kTorch;
+    if (!spec.flavor.empty() || family == nullptr) return;
+    const auto runtime = std::ranges::find(kRuntimes, lower, &Runtime::name);
+    const std::string_view own = lower == kTorch ? kTorch : runtime == kRuntimes.end() ? "" : runtime->flavor;
+    if (std::ranges::find(family->flavors, own) != family->flavors.end()) spec.flavor = own;
 }
 
 bool LoweringRequest::hasTorchOptions() const {
@@ -67,13 +104,14 @@ Result<LoweredSchedule> LoweringRequest::lowered(Schedule order, const std::stri
     if (wanted()) {
         BUBBLESCOPE_ASSIGN([[maybe_unused]] const OpGraph whole, completeGraph(order));
         if (lower == kTorch) return asTorch(order);
-        if (lower != kMegatron && lower != kMegatronSeparate)
+        const auto runtime = std::ranges::find(kRuntimes, lower, &Runtime::name);
+        if (runtime == kRuntimes.end())
             return usageError(fmt::format("{} is not known", Field("lower").is(lower)),
-                              "give torch, megatron or megatron-separate");
+                              fmt::format("give one of {}", fmt::join(runtimeNames(), ", ")));
         if (hasTorchOptions())
             return usageError(fmt::format("{} does not take these options", Field("lower").is(lower)),
                               fmt::format("use them with {}", Field("lower").is(kTorch)));
-        return lowerAsMegatron(order, lower == kMegatron ? MegatronTransfers::Batched : MegatronTransfers::Separate);
+        return runtime->lower(order);
     }
     LoweredSchedule lowered{std::move(order), {}};
     if (file.empty()) return lowered;

@@ -6,12 +6,13 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bubblescope {
 
 /// The framework whose sends, receives and weight actions are to be added to an order.
 struct LoweringRequest {
-    /// "torch", "megatron" or "megatron-separate"; empty: the actions of the file, if there is one.
+    /// One of runtimeNames(); empty: the actions of the file, if there is one.
     std::string lower;
     bool defer_receives = false;
     std::optional<int> max_active_stages;
@@ -19,6 +20,7 @@ struct LoweringRequest {
     std::optional<int> max_outstanding_sends;
     bool defer_reduce_grad_wait = false;
 
+    [[nodiscard]] static std::vector<std::string> runtimeNames();
     [[nodiscard]] bool wanted() const { return !lower.empty(); }
     /// Chooses the framework's own order of a family if no flavor is given.
     void chooseFlavor(ScheduleSpec& spec) const;

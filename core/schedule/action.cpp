@@ -8,9 +8,19 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::array<std::string_view, 11> kWords{"",        "SEND_F",      "RECV_F",          "SEND_B",
-                                                  "RECV_B",  "WAIT_SEND_F", "WAIT_SEND_B",     "UNSHARD",
-                                                  "RESHARD", "REDUCE_GRAD", "WAIT_REDUCE_GRAD"};
+constexpr std::array<std::string_view, 13> kWords{"",
+                                                  "SEND_F",
+                                                  "RECV_F",
+                                                  "SEND_B",
+                                                  "RECV_B",
+                                                  "WAIT_SEND_F",
+                                                  "WAIT_SEND_B",
+                                                  "WAIT_RECV_F",
+                                                  "WAIT_RECV_B",
+                                                  "UNSHARD",
+                                                  "RESHARD",
+                                                  "REDUCE_GRAD",
+                                                  "WAIT_REDUCE_GRAD"};
 
 std::string opCell(const Schedule& order, Rank rank, const Op& op) {
     return fmt::format("{}{}{}", order.stageOf(rank, op.chunk).value, opLetter(op.kind), op.microbatch.value);

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// An action of a rank's runtime, with PyTorch's names.
+/// An action of a rank's runtime, with PyTorch's names, and WAIT_RECV for runtimes that wait as soon as they receive.
 enum class ActionKind : std::uint8_t {
     Compute,         ///< an op, or an overlapped pair of ops
     SendForward,     ///< SEND_F: posts the send of a stage's output
@@ -21,6 +21,8 @@ enum class ActionKind : std::uint8_t {
     ReceiveBackward, ///< RECV_B: posts the receive of the gradient for a stage's output
     WaitSendForward, ///< WAIT_SEND_F: waits until that send has ended
     WaitSendBackward,
+    WaitReceiveForward, ///< WAIT_RECV_F: waits until that receive has ended
+    WaitReceiveBackward,
     Unshard, ///< starts gathering a stage's weights
     Reshard, ///< frees a stage's weights
     ReduceGrad,
@@ -48,19 +50,38 @@ struct Action {
 [[nodiscard]] constexpr bool isSendWait(ActionKind kind) {
     return kind == ActionKind::WaitSendForward || kind == ActionKind::WaitSendBackward;
 }
+[[nodiscard]] constexpr bool isReceiveWait(ActionKind kind) {
+    return kind == ActionKind::WaitReceiveForward || kind == ActionKind::WaitReceiveBackward;
+}
+[[nodiscard]] constexpr bool isTransferWait(ActionKind kind) {
+    return isSendWait(kind) || isReceiveWait(kind);
+}
 [[nodiscard]] constexpr bool isTransfer(ActionKind kind) {
     return isSend(kind) || isReceive(kind);
 }
-/// Only for sends, receives and waits for sends.
+/// Only for sends, receives and waits for them.
 [[nodiscard]] constexpr Payload payloadOf(ActionKind kind) {
-    return kind == ActionKind::SendForward || kind == ActionKind::ReceiveForward || kind == ActionKind::WaitSendForward
+    return kind == ActionKind::SendForward || kind == ActionKind::ReceiveForward ||
+                   kind == ActionKind::WaitSendForward || kind == ActionKind::WaitReceiveForward
                ? Payload::Activation
                : Payload::Gradient;
 }
 /// The stage that consumes what an action sends, receives or waits for. That stage may not exist.
 [[nodiscard]] constexpr Stage consumerOf(const Action& action) {
-    if (isReceive(action.kind)) return action.stage;
+    if (isReceive(action.kind) || isReceiveWait(action.kind)) return action.stage;
     return Stage{action.stage.value + (payloadOf(action.kind) == Payload::Activation ? 1 : -1)};
+}
+
+/// The action that waits for a send or receive.
+[[nodiscard]] constexpr Action waitFor(Action transfer) {
+    transfer.grouped = false;
+    switch (transfer.kind) {
+    case ActionKind::SendForward: transfer.kind = ActionKind::WaitSendForward; break;
+    case ActionKind::SendBackward: transfer.kind = ActionKind::WaitSendBackward; break;
+    case ActionKind::ReceiveForward: transfer.kind = ActionKind::WaitReceiveForward; break;
+    default: transfer.kind = ActionKind::WaitReceiveBackward; break;
+    }
+    return transfer;
 }
 
 /// PyTorch's name of an action without its stage: "SEND_F". Empty for Compute.

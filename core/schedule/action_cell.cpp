@@ -30,9 +30,17 @@ std::optional<StageOp> parseOp(std::string_view cell) {
 }
 
 std::optional<Action> parseAction(std::string_view cell) {
-    constexpr std::array kKinds{ActionKind::SendForward,     ActionKind::ReceiveForward,  ActionKind::SendBackward,
-                                ActionKind::ReceiveBackward, ActionKind::WaitSendForward, ActionKind::WaitSendBackward,
-                                ActionKind::Unshard,         ActionKind::Reshard,         ActionKind::ReduceGrad,
+    constexpr std::array kKinds{ActionKind::SendForward,
+                                ActionKind::ReceiveForward,
+                                ActionKind::SendBackward,
+                                ActionKind::ReceiveBackward,
+                                ActionKind::WaitSendForward,
+                                ActionKind::WaitSendBackward,
+                                ActionKind::WaitReceiveForward,
+                                ActionKind::WaitReceiveBackward,
+                                ActionKind::Unshard,
+                                ActionKind::Reshard,
+                                ActionKind::ReduceGrad,
                                 ActionKind::WaitReduceGrad};
     const auto stage = takeIndex(cell);
     if (!stage) return std::nullopt;
@@ -42,7 +50,7 @@ std::optional<Action> parseAction(std::string_view cell) {
         Action action;
         action.kind = kind;
         action.stage = Stage{*stage};
-        const bool of_microbatch = isTransfer(kind) || isSendWait(kind);
+        const bool of_microbatch = isTransfer(kind) || isTransferWait(kind);
         if (cell.empty() && !of_microbatch) return action;
         const auto microbatch = takeIndex(cell);
         if (!microbatch || !cell.empty()) return std::nullopt;

@@ -59,7 +59,8 @@ namespace {
 class ActionCheck {
 public:
     explicit ActionCheck(const LoweredSchedule& lowered)
-        : lowered_(lowered), ends_(lowered), transfers_(lowered.hasTransfers()), waits_(has(lowered, isSendWait)),
+        : lowered_(lowered), ends_(lowered), transfers_(lowered.hasTransfers()), waits_(has(lowered, isTransferWait)),
+          send_waits_(has(lowered, isSendWait)),
           unshards_(has(lowered, [](ActionKind kind) { return kind == ActionKind::Unshard; })),
           reduce_waits_(has(lowered, [](ActionKind kind) { return kind == ActionKind::WaitReduceGrad; })) {}
 
@@ -165,22 +166,23 @@ private:
         return ends_.inRange(stage, m) && rankOf(stage) != rank_;
     }
 
-    /// PyTorch 2.15 rejects a send without exactly one wait after it.
+    /// PyTorch 2.15 rejects a send without exactly one wait after it. A receive needs none: its op waits for it.
     void checkWaits() {
-        std::set<std::pair<int, int>> pending[2]; // NOLINT(modernize-avoid-c-arrays): by payload
+        std::set<std::tuple<ActionKind, int, int>> pending; // by kind of wait
+        const auto key = [](const Action& wait) {
+            return std::tuple(wait.kind, wait.stage.value, wait.microbatch.value);
+        };
         for (std::size_t i = 0; i < list().size(); ++i) {
             const Action& action = list()[i];
-            auto& sent = pending[payloadOf(action.kind) == Payload::Activation ? 0 : 1];
-            const std::pair key{action.stage.value, action.microbatch.value};
-            if (isSend(action.kind)) sent.insert(key);
-            if (isSendWait(action.kind) && sent.erase(key) == 0)
-                add("wait", i, say("{} has no send before it to wait for", name(i)), "remove it");
+            if (isTransfer(action.kind)) pending.insert(key(waitFor(action)));
+            if (!isTransferWait(action.kind) || pending.erase(key(action)) > 0) continue;
+            add("wait", i,
+                isSendWait(action.kind) ? say("{} has no send before it to wait for", name(i))
+                                        : say("{} has no receive before it to wait for", name(i)),
+                "remove it");
         }
-        for (std::size_t i = 0; i < list().size(); ++i) {
-            const Action& action = list()[i];
-            if (!isSend(action.kind)) continue;
-            const auto& sent = pending[payloadOf(action.kind) == Payload::Activation ? 0 : 1];
-            if (sent.contains({action.stage.value, action.microbatch.value}))
+        for (std::size_t i = 0; send_waits_ && i < list().size(); ++i) {
+            if (isSend(list()[i].kind) && pending.contains(key(waitFor(list()[i]))))
                 add("wait", i, say("no action waits for {}", name(i)), "add it, or leave all WAIT_SEND cells out");
         }
     }
@@ -236,6 +238,7 @@ private:
     TransferEnds ends_;
     bool transfers_;
     bool waits_;
+    bool send_waits_;
     bool unshards_;
     bool reduce_waits_;
     Rank rank_;

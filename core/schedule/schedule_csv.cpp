@@ -182,8 +182,9 @@ Result<std::string> scheduleToCsv(const LoweredSchedule& lowered) {
     if (lowered.actions.empty()) return scheduleToCsv(lowered.order);
     std::string out;
     for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
-        if (std::ranges::any_of(lowered.actions[r], &Action::grouped)) {
-            return usageError("PyTorch's CSV cannot represent groups of sends and receives",
+        const auto only_json = [](const Action& action) { return action.grouped || isReceiveWait(action.kind); };
+        if (std::ranges::any_of(lowered.actions[r], only_json)) {
+            return usageError("PyTorch's CSV cannot represent groups of transfers or waits for receives",
                               fmt::format("use {}", Field("json")));
         }
         out += fmt::format("{}\r\n", fmt::join(actionCells(lowered, Rank{r}), ","));

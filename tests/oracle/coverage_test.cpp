@@ -104,6 +104,9 @@ const std::vector<Orders> kOrders{
 };
 
 const std::vector<Other> kOthers{
+    {"lowering/deepspeed.json", "LoweringOracle.DeepSpeed"},
+    {"lowering/megatron.json", "LoweringOracle.MegatronCore"},
+    {"lowering/paddle.json", "LoweringOracle.Paddle"},
     {"paddle/dygraph_bubble_hooks.json", "OtherPrograms.PaddlesListsWithBubbleHooksHoldTheSameJobs"},
     {"paddle/forced_bubbles.json", "OtherPrograms.ForcedBubblesLengthenTheStepAsPaddlesOrdersDo"},
     {"paddle/layer_segmentation.json", "Partition.EqualsPaddleForUserGivenLayers"},

@@ -60,7 +60,7 @@ std::vector<svg::LaneBar> lanesOf(const Drawn& drawn, Rank rank) {
         const ActionKind kind = time.action.kind;
         svg::LaneBar bar{svg::LaneBar::Lane::Weights, time.posted, time.start, time.end, {}};
         if (isSend(kind) || isSendWait(kind)) bar.lane = svg::LaneBar::Lane::Send;
-        if (isReceive(kind)) bar.lane = svg::LaneBar::Lane::Receive;
+        if (isReceive(kind) || isReceiveWait(kind)) bar.lane = svg::LaneBar::Lane::Receive;
         if (bar.posted == bar.end) continue;
         bar.title =
             fmt::format("{}: {}", actionName(drawn.schedule, rank, time.action), svg::shortTime(time.end - time.start));

@@ -81,7 +81,7 @@ private:
                 continue;
             }
             std::vector<std::pair<Key, bool>> needs; // and whether the send
-            if (isSendWait(action.kind)) needs.emplace_back(keyOf(action), true);
+            if (isTransferWait(action.kind)) needs.emplace_back(keyOf(action), isSendWait(action.kind));
             if (action.kind == ActionKind::Compute) {
                 needs = inputsOf(rank, action);
                 if (model_.receive_blocks_compute) {
@@ -341,6 +341,21 @@ private:
         }
         for (std::size_t i = 0; i + 1 < list.size(); ++i)
             list[i].grouped = isTransfer(list[i].kind) && isTransfer(list[i + 1].kind) && pick(5) == 0;
+        if (pick(3) == 0) waitForReceives(list);
+    }
+
+    /// Some calls wait for what they receive, as Megatron-core's do.
+    void waitForReceives(std::vector<Action>& list) {
+        std::vector<Action> result;
+        std::vector<Action> waits;
+        for (const Action& action : list) {
+            result.push_back(action);
+            if (isReceive(action.kind) && pick(4) == 0) waits.push_back(waitFor(action));
+            if (action.grouped) continue;
+            result.insert(result.end(), waits.begin(), waits.end());
+            waits.clear();
+        }
+        list = std::move(result);
     }
 
     static bool maySwapTransfer(const Action& transfer, const Action& other) {
