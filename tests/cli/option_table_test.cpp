@@ -81,7 +81,7 @@ std::string outcomeOf(const Words& base, const OptionCase& one) {
     std::string worst = "ignored: the output stays as it is";
     for (const Words& beside : one.beside) {
         const Words without = joined(joined(base, beside), {"--json"});
-        static std::map<Words, ProgramResult> known; // many options have the same inputs beside them
+        static std::map<Words, ProgramResult> known; // many options share their other inputs
         const auto [entry, is_new] = known.try_emplace(without);
         if (is_new) entry->second = runProgram(without);
         const ProgramResult& before = entry->second;

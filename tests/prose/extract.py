@@ -142,12 +142,13 @@ def markdown_area(name: str) -> str:
     return "changelog" if name == "CHANGELOG.md" else "other pages"
 
 
-def of_markdown(name: str, text: str) -> Iterator[Passage]:
-    """Paragraphs, list items and table cells; not code, and not what the program printed."""
+def of_markdown(name: str, text: str, keep_code: bool = False) -> Iterator[Passage]:
+    """Paragraphs, list items and table cells; not code blocks, and not what the program printed."""
     blank = lambda match: re.sub(r"[^\n]", "", match[0])
     text = re.sub(r"^ *```.*?^ *```", blank, text, flags=re.S | re.M)
     text = re.sub(r"<!-- run:.*?<!-- end -->", blank, text, flags=re.S)
-    text = re.sub(r"`[^`\n]*`", "`code`", text)
+    if not keep_code:
+        text = re.sub(r"`[^`\n]*`", "`code`", text)
     text = re.sub(r"\]\([^)\s]*\)", "]", text)
     lines, texts = [], []
     for number, line in enumerate(text.splitlines() + [""], 1):
