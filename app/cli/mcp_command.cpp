@@ -323,7 +323,7 @@ std::vector<Tool> mcpTools() {
          "Read a trace: its schedule, sizes, step time, number of findings, and problems of its files. Reads the trace "
          "again if it is already open.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(openTrace)},
-        {"answer", "What to know first",
+        {"answer", "Verdict on a run",
          "The verdict on a run: whether its data and computation can be trusted, what costs the most time, and what to "
          "do.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(giveAnswer)},

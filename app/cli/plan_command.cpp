@@ -101,7 +101,7 @@ void addClusterOptions(Command command, ClusterRequest& request) {
         .rare();
     command
         .addOption("--ep-overlap", request.expert_overlap,
-                   "Share of computation behind which the exchange of tokens with experts can hide (0)")
+                   "Share of computation that can hide the exchange of tokens with experts (0)")
         .typeName("PERCENT")
         .range(0.0, 100.0)
         .rare();

@@ -110,7 +110,7 @@ Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order) {
 Result<CostModel> recut(const CostModel& costs, int before, int now) {
     if (before == now) return costs;
     if (!costs.stages.empty()) {
-        return usageError("times per stage apply to one number of chunks per rank only",
+        return usageError("times per stage apply to only one number of chunks per rank",
                           fmt::format("give {} and {} instead, or compare schedules with equal numbers of chunks",
                                       Field("forward"), Field("backward")));
     }

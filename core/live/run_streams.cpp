@@ -317,7 +317,7 @@ void RunStreams::onCheck(const RecordOwner& owner, SeenCheck check) {
     const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", owner.rank, owner.replica)
                                           : fmt::format("rank {}", owner.rank);
     const std::string what = fmt::format("{} ({})", check.name, verdictName(check.verdict));
-    LiveEvent& event = report(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: {} is mismatched", who, what));
+    LiveEvent& event = report(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: mismatch in {}", who, what));
     event.rank.replica = static_cast<int>(owner.replica);
     event.rank.rank = Rank{static_cast<std::int32_t>(owner.rank)};
     if (open) open_checks_.addMismatch(check.step, {who, what});

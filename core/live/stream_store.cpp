@@ -42,8 +42,8 @@ Status StreamStore::feed(File& file, const std::string& sender, const std::strin
     if (file.unwanted) return {};
     if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
         if (beginnings_ + bytes.size() > kMaxBeginnings) {
-            giveUp(file, fmt::format("{}: {} does not identify itself, and too many other streams do not either",
-                                     sender, name));
+            giveUp(file,
+                   fmt::format("{}: {} does not identify itself, and there are too many such streams", sender, name));
             return {};
         }
         file.beginning += bytes;

@@ -106,7 +106,7 @@ Status post(const Collector& collector, std::string_view signal, const std::stri
                     collector.path, signal, collector.address.text(), body.size(), body);
     // A collector may answer an error and close before it has read everything.
     const auto sent = socket.write(request, deadline);
-    if (sent == net::Socket::Outcome::TimedOut) return failure(collector, "does not read what is sent to it");
+    if (sent == net::Socket::Outcome::TimedOut) return failure(collector, "does not read the data sent to it");
     return judge(collector, readAnswer(socket, deadline));
 }
 

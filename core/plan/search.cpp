@@ -261,11 +261,11 @@ const std::vector<std::string>& defaultSchedules() {
 Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space) {
     std::vector<Layout> all = Layouts(judge, space).all();
     if (all.empty())
-        return usageError(fmt::format("no layout of {} devices divides this model, its {} layers and a batch of {} "
-                                      "sequences under these options",
+        return usageError(fmt::format("under these options, no layout of {} devices divides the model's heads, its {} "
+                                      "layers and a batch of {} sequences evenly",
                                       judge.problem().cluster.devices, judge.problem().shape.layers,
                                       judge.problem().global_batch),
-                          "fix fewer options, or choose a batch that more numbers of replicas divide");
+                          "fix fewer options, or choose a batch size with more divisors");
     return all;
 }
 

@@ -252,7 +252,7 @@ Status splitReplicas(FoundOps& found, const std::string& where) {
             const Place& place = places.emplace(owner, Place{*owners.begin(), replica}).first->second;
             if (place.replica != replica) {
                 return inputError(where,
-                                  fmt::format("rank {} belongs to replica {} by one of its stages and to {} by another",
+                                  fmt::format("one stage of rank {} belongs to replica {}, another one to replica {}",
                                               owner, place.replica, replica),
                                   "load the files of one replica");
             }

@@ -277,8 +277,9 @@ Result<SearchRequest> OrderRequest::request() const {
     BUBBLESCOPE_ASSIGN(made.costs.transfers,
                        schedule.transfers.model(made.pp, made.costs.comm > TimeNs{0} || !schedule.op_times.empty()));
     if (schedule.overlapped && !search.pairs) {
-        return usageError(fmt::format("{} has no effect: the search makes no overlapped pairs", Field("overlapped")),
-                          fmt::format("add {}", Field("overlap_pairs")));
+        return usageError(
+            fmt::format("{} has no effect: the search generates no overlapped pairs", Field("overlapped")),
+            fmt::format("add {}", Field("overlap_pairs")));
     }
     if (!from.empty() && schedule.timed())
         return usageError(fmt::format("{} takes the times from the trace", Field("from")), "leave other times out");

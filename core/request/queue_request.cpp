@@ -24,7 +24,7 @@ Status checkCovers(const Communicators& communicators, const Schedule& order, co
                           fmt::format("no communicator for {} from rank {} to rank {}",
                                       up ? "gradients" : "activations", (up ? high : low).value,
                                       (up ? low : high).value),
-                          "add an entry, or a last one with a name alone for the rest");
+                          "add an entry for it, or a last entry with only a name for everything else");
     }
     return {};
 }

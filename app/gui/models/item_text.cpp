@@ -116,8 +116,8 @@ void addStage(ItemDescription& out, const StepTimeline& step, const Op& op, int 
     out.facts.push_back({ItemText::tr("Micro-batch"), number(op.microbatch.value),
                          ItemText::tr("Part of a batch that passes through the pipeline on its own.")});
     if (step.vpp > 1)
-        out.facts.push_back(
-            {ItemText::tr("Chunk"), number(op.chunk.value), ItemText::tr("Which of the rank's model parts, from 0.")});
+        out.facts.push_back({ItemText::tr("Chunk"), number(op.chunk.value),
+                             ItemText::tr("Number of the model part on its rank, from 0.")});
     out.facts.push_back(
         {ItemText::tr("Stage"), number(step.stageOf(Rank(rank), op.chunk).value),
          ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
@@ -134,7 +134,7 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
                          ItemText::tr("Idle time of the rank between its previous op and this one.")});
     if (const TimeNs lateness = step.detailsOf(op).lateness; lateness != TimeNs{0})
         out.facts.push_back({ItemText::tr("Lateness"), exactTime(lateness),
-                             ItemText::tr("Delay of the op's real end behind its end on the emulated device clock.")});
+                             ItemText::tr("Time from the op's end on the emulated device clock to its real end.")});
     addPlace(out, session, item);
     addStage(out, step, op.op, item.rank);
     addKernels(out, session, item);

@@ -37,9 +37,9 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
         AnomalyKindInfo{ExposedCommunication, "exposed-communication",
                         "compute waits for transfers and collectives, beyond what slow links cost"},
         AnomalyKindInfo{GradientExchange, "gradient-exchange",
-                        "much time passes between the pipeline's end and the optimizers' start"},
+                        "a long time passes between the pipeline's end and the optimizers' start"},
         AnomalyKindInfo{TimeBetweenSteps, "time-between-steps",
-                        "much time passes between steps, apart from optimizers and gradient exchange"},
+                        "a long time passes between steps, apart from optimizers and gradient exchange"},
         AnomalyKindInfo{OrderDeparture, "order-departure",
                         "the order of ops differs from other steps, or from the closest schedule"},
         AnomalyKindInfo{MissingOp, "missing-op", "a step lacks an op of its schedule"},
@@ -60,7 +60,7 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
                         "a receive ended before its send started, by more than the clocks' error"},
         AnomalyKindInfo{LostRecords, "lost-records", "the trace has missing or damaged records"},
         AnomalyKindInfo{MemoryAboveEstimate, "memory-above-estimate", "a rank's peak memory exceeds its estimate"},
-        AnomalyKindInfo{AadiffMismatch, "aadiff-mismatch", "the same computation twice gave different bits"},
+        AnomalyKindInfo{AadiffMismatch, "aadiff-mismatch", "repeating a computation gave different bits"},
         AnomalyKindInfo{AadiffUnchecked, "aadiff-unchecked", "checks ran but did not cover all planned work"},
     };
     return kKinds;

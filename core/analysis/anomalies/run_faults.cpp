@@ -33,7 +33,7 @@ void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
                         {"warm_up_steps", static_cast<double>(count)},
                         {"typical_ns", typical}};
     anomaly.message = say(
-        "warm-up takes {}, {} longer than as many typical steps: in that extra time, {:.1f} typical steps would fit.",
+        "warm-up takes {}: {} longer than the same number of typical steps, or the time of {:.1f} more typical steps.",
         sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
     anomaly.suggestion = say("This happens once per start. If jobs start often, cache compiled kernels and autotuning "
                              "results, and allocate memory before the first step. Record later steps.");

@@ -93,11 +93,10 @@ void report(const AnomalyInput& input, const std::vector<Peer>& group, int repli
                         {"global_rank", static_cast<double>(peer.global)},
                         {"tensor_rank", static_cast<double>(peer.tensor)},
                         {"peers", static_cast<double>(group.size() - 1)}};
-    anomaly.message =
-        say("global rank {} (tensor rank {} of rank {}) runs the same kernels {:.2f} × as long as its tensor-parallel "
-            "peers, which wait for it in collectives inside their ops; at their speed a step would be {} shorter "
-            "({:.1f} %).",
-            peer.global, peer.tensor, rank.value, ratio, formatTime(cost), 100 * input.fraction(cost, typical));
+    anomaly.message = say(
+        "global rank {} (tensor rank {} of rank {}) takes {:.2f} × as long for the same kernels as its tensor-parallel "
+        "peers, which wait for it in collectives inside ops; at their speed a step would be {} shorter ({:.1f} %).",
+        peer.global, peer.tensor, rank.value, ratio, formatTime(cost), 100 * input.fraction(cost, typical));
     anomaly.suggestion =
         say("Check that rank's device and host: clock speed, temperature, other processes, memory errors.");
     found.push_back(std::move(anomaly));

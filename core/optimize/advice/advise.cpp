@@ -298,14 +298,14 @@ void recommend(Advice& advice) {
     };
     const auto found = std::ranges::find_if(advice.suggestions, fits);
     if (found == advice.suggestions.end()) {
-        advice.why = say("it is the shortest; every order needs more memory, needs two copies of the model, or is "
-                         "supported by no framework");
+        advice.why = say("it is the shortest; every order needs more memory, needs two copies of the model, or is not "
+                         "supported by any framework");
         return;
     }
     advice.recommended = static_cast<std::size_t>(found - advice.suggestions.begin());
     advice.why = advice.recommended == 0
-                     ? say("it is the shortest, needs no more memory, and a framework supports it")
-                     : say("it is the shortest that a framework supports and that needs no more memory");
+                     ? say("it is the shortest, needs no more memory than now, and is supported by a framework")
+                     : say("it is the shortest order that a framework supports and that needs no more memory than now");
 }
 
 /// Adds the orders that were searched; the second, with another split, only if that makes the step shorter.

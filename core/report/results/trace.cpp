@@ -122,10 +122,10 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
                          opName(run.departure->expected)));
     }
     if (const auto& timing = run.timing) {
-        line(fmt::format("Times of {} ops are those of their kernels{}; events are {} before and {} after (medians), "
-                         "at most {} from an end",
+        line(fmt::format("{} ops have the times of their kernels{}; the events around them are {} earlier and {} later "
+                         "(medians), at most {} away",
                          timing->ops,
-                         timing->by_events > 0 ? fmt::format(", of {} those of events", timing->by_events) : "",
+                         timing->by_events > 0 ? fmt::format(", {} those of events", timing->by_events) : "",
                          formatTime(timing->begin), formatTime(timing->end), formatTime(timing->farthest)));
     }
     const Explanation& how = run.explanation;

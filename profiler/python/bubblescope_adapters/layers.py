@@ -388,13 +388,13 @@ class Layer:
             drew = host.restore()
             changed = state.restore()
         if drew:
-            raise CannotRepeat("draws from the random numbers of %s, which are not repeated" % drew)
+            raise CannotRepeat("uses random numbers of %s, which cannot be repeated" % drew)
         if changed:
             raise CannotRepeat("changes its %s as it runs" % changed)
         if once != twice:
             raise CannotRepeat("is not deterministic")
         if kind != "F" and draws and kept.random is None:
-            raise CannotRepeat("draws random numbers in its backward alone")
+            raise CannotRepeat("draws random numbers only in its backward")
         if once != digests(kept.first(kind)):
             self._doubt(kind)
             return

@@ -229,7 +229,7 @@ def _step(schedules, watch, checks, values, framework, version, known):
                 steps.begin()
             except Exception as problem:  # noqa: BLE001: a call of another kind
                 steps.pause()
-                events.message("a step of %s has no names: %s: %s" % (called, type(problem).__name__, problem))
+                events.message("a step of %s is recorded without op names: %s: %s" % (called, type(problem).__name__, problem))
                 return None
             key = (called, microbatches) + tuple(id(model) for model in _chunks(models))
             checks.begin(key, lambda: checked(models, microbatches))

@@ -76,11 +76,11 @@ void ExchangeChannel::releaseTensors() noexcept {
 }
 
 void NcclChannel::send(Rank, const MessageKey&, Tensor) {
-    throw std::logic_error("a link got a message of another link");
+    throw std::logic_error("a link received a message for another link");
 }
 
 std::optional<Tensor> NcclChannel::take(Rank, const MessageKey&) {
-    throw std::logic_error("a message of another link was requested from a link");
+    throw std::logic_error("a message was requested from the wrong link");
 }
 
 int NcclChannel::placeOf(Rank rank) const {

@@ -108,7 +108,8 @@ TEST(MemoryModel, NamesTheFirstOpBeyondTheBudget) {
     EXPECT_EQ(problems[1].kind, "memory");
     EXPECT_EQ(problems[1].rank, Rank{1});
     EXPECT_EQ(problems[1].index, 2U);
-    EXPECT_EQ(problems[1].message.text(), "from F2.0 on rank 1 on, more than 1.221 KiB are held, at most 1.270 KiB");
+    EXPECT_EQ(problems[1].message.text(),
+              "from F2.0 on rank 1 on, more than 1.221 KiB are held; the peak is 1.270 KiB");
 }
 
 TEST(MemoryModel, CurvesReachThePeakAndEndWhereTheyBegan) {
