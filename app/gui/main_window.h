@@ -66,7 +66,7 @@ public:
     /// Actions of the menus and the welcome page that ask for more input, such as files.
     void chooseFiles();
     void chooseDirectory();
-    /// Traces on another machine; asks where, unless `address` says it.
+    /// Opens traces on another machine; asks for the address if `address` is empty.
     void openRemote(const QString& address = {});
     /// Offers open tabs, recent runs, files and folders.
     void chooseComparison();

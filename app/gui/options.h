@@ -68,8 +68,8 @@ struct Options {
 /// apart from standard input. Errors: those of loadTrace() and RecogniseRequest::options().
 [[nodiscard]] RunLoader loaderOf(const Options& options);
 
-/// True if a window can be shown. False only if that is certainly impossible; the program can then print a clear
-/// message before the toolkit aborts.
+/// False if it is certain that no window can be shown; the program can then print a clear message before the toolkit
+/// aborts.
 [[nodiscard]] bool displayAvailable();
 
 } // namespace bubblescope::gui

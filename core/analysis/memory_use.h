@@ -22,7 +22,7 @@ struct RankMemoryUse {
     int held = 0;        ///< at most, by the order of the schedule: forwards whose activations were not released
 };
 
-/// What ranks hold, as a straight line through their peaks: `fixed` + held · `per_forward`.
+/// A straight line through the ranks' peaks: `fixed` + held · `per_forward`.
 struct MemoryLine {
     double fixed = 0;       ///< bytes: weights, gradients, optimizer state, workspace
     double per_forward = 0; ///< bytes kept from a forward of a chunk to its release

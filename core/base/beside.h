@@ -25,7 +25,7 @@ void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     own();
     drain();
     while (helpers.size() > 0)
-        helpers.finishFirst(); // tasks that have not started would find no work left
+        helpers.finishFirst(); // removes tasks that have not started; no work is left for them
 }
 
 } // namespace bubblescope

@@ -23,7 +23,7 @@ public:
     /// Empty during the first half second, while there is no progress, and if the total is unknown.
     [[nodiscard]] std::optional<TimeNs> remaining() const;
 
-    /// For display: "312 of 1024 MB, about 3 s left"; "putting in order" after everything has been read.
+    /// For display: "312 of 1024 MB, about 3 s left"; "1024 MB read, sorting" after everything has been read.
     [[nodiscard]] std::string text() const;
 
 private:

@@ -66,7 +66,7 @@ private:
         if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
             raw(&value, sizeof value);
         } else {
-            fields(*this, const_cast<T&>(value)); // one function serves both directions; nothing is modified here
+            fields(*this, const_cast<T&>(value)); // fields() serves both directions, but writing modifies nothing
         }
     }
     template <class Rep, class Period>
@@ -158,7 +158,7 @@ private:
     template <class T>
     void get(T& value) {
         if constexpr (std::is_same_v<T, bool>) {
-            std::uint8_t byte = 0; // no other byte may become a bool
+            std::uint8_t byte = 0; // any other byte is not a valid bool
             get(byte);
             value = byte == 1;
             if (byte > 1) reject();

@@ -117,9 +117,10 @@ struct AttentionWeights {
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
-/// In a layer with experts, f is that of the shared experts, and each token's k routed experts keep k(dh + 3df_e)/r:
-/// their input, which the token was sent to, and the tensors around their activation; from I to W k(2dh + 3df_e)/r.
-/// Tensor parallelism does not divide routed experts, but their tokens. Tokens are spread evenly over the experts.
+/// In a layer with experts, f is that of the shared experts, and the k routed experts of a token keep k(dh + 3df_e)/r:
+/// the copies of the token that they receive, and the tensors around their activation; from I to W k(2dh + 3df_e)/r.
+/// Tensor parallelism divides the tokens of routed experts, but not the experts. Tokens are spread evenly over the
+/// experts.
 ///
 /// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; those of
 /// one layer are the backward's workspace instead. Selective recomputation keeps the layer's input, Q, V, attention's

@@ -55,8 +55,8 @@ public:
 
     enum class Extent : std::uint8_t {
         All,
-        Ends, ///< all except from the first rank's first InputGrad0 to its last Forward0
-        Tail, ///< only after the first rank's last Forward0
+        Ends, ///< all slots outside [first InputGrad0, last Forward0] of the first rank
+        Tail, ///< only slots after the first rank's last Forward0
     };
     /// Moves each pass to the earliest empty slot that its inputs allow without any rank exceeding the earlier maximum
     /// over ranks. An activation is held from its forward to its weight gradient; if the table has no weight gradients,
@@ -66,8 +66,8 @@ public:
     /// Starts each pass as soon as its rank and inputs allow, in slot order.
     void squeeze();
 
-    /// The orders of the ranks, with weight gradients in the empty slots, chunk 1's first. For a table without weight
-    /// gradients.
+    /// For a table without weight gradients: the ranks' orders, with weight gradients in the empty slots, those of
+    /// chunk 1 first.
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 
     /// The orders of the ranks, with whole backwards instead of input gradients.

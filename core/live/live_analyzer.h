@@ -35,9 +35,9 @@ struct LiveOptions {
 /// a sliding window, and searches the window for findings. Memory is bounded for any input, by the sizes that the run
 /// reports and the limits in the options.
 ///
-/// The window is searched after each step that arrives alone. If several steps are due at once, or come faster than a
-/// search is worth (a tenth of a core), one search covers several: at most eight, and at most an eighth of the run's
-/// steps; the last two of a run are searched one by one. Every step is kept until it has been searched.
+/// The window is searched after each step that arrives alone. If several steps are due at once, or arrive so fast that
+/// searches would take more than a tenth of a core, one search covers several: at most eight, and at most an eighth of
+/// the run's steps; the last two of a run are searched one by one. Every step is kept until it has been searched.
 class LiveAnalyzer final : public RunStreams {
 public:
     explicit LiveAnalyzer(LiveOptions options = {});

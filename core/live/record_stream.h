@@ -16,7 +16,7 @@
 
 namespace bubblescope::live {
 
-/// The statement at the beginning of a recorded job's trace.
+/// The record at the beginning of a recorded job's trace.
 struct CaptureStatement {
     RunStatement writer; ///< without the run, which is unknown
     std::string program;
@@ -24,7 +24,7 @@ struct CaptureStatement {
     int part = 0;            ///< index in the process's trace
 };
 
-/// The statement at the end of a rank's file.
+/// The record at the end of a rank's file.
 struct StreamEnd {
     std::int64_t records = 0; ///< slices written, over all segments
     std::int64_t dropped = 0; ///< records that were dropped

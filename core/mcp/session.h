@@ -14,9 +14,9 @@
 
 namespace bubblescope::mcp {
 
-/// What a tool found.
+/// The result of a tool call.
 struct ToolAnswer {
-    std::string text;    ///< for a reader who sees nothing else
+    std::string text;    ///< readable without `data`
     nlohmann::json data; ///< an object
 };
 

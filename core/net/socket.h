@@ -11,7 +11,8 @@
 #include <string_view>
 #include <system_error>
 
-/// TCP over Asio, which this header does not expose. Nothing here throws, and only calls documented as waiting block.
+/// TCP over Asio, which this header does not expose. Nothing here throws. Only calls that are documented as waiting can
+/// block.
 ///
 /// Use each object from one thread at a time. A listener and the sockets that it accepted share an event loop, so only
 /// one of their waiting calls may be active at a time.

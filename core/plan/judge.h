@@ -47,7 +47,7 @@ struct Plan {
 /// The times of a layout's pipeline.
 struct Pipeline {
     std::vector<OpSeconds> stages; ///< for one micro-batch, by stage
-    std::vector<OpTimes> times;    ///< the same, as op times
+    std::vector<OpTimes> times;    ///< `stages` as op times
     std::vector<StepEnd> ends;     ///< by rank
     TimeNs transfer{0};
     Placement placement = Placement::Loop;

@@ -117,7 +117,7 @@ struct StepEnd {
     [[nodiscard]] double all() const { return gradients + weights + optimizer; }
 };
 
-/// The parameters of a rank. Experts have other replicas than the rest.
+/// The parameters of a rank. Experts are replicated over different ranks than the other parameters.
 struct RankParameters {
     double shared = 0;
     double experts = 0;

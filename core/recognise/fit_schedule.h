@@ -16,9 +16,10 @@ struct ScheduleFit {
     double confidence =
         0;            ///< product of the fractions below, divided by the number of other orders that fit equally well
     double order = 0; ///< fraction of the steps' ranks whose forwards and backwards are in the schedule's order
-    double ends = 1;  ///< fraction of the places where the first and last stage should transfer nothing that have no
-                      ///< transfers; the worse of the two
-    double links = 1; ///< fraction of autograd's flows that connect ops of one micro-batch and stage
+    /// Fraction of places without transfers among those where the first stage (or the last) must not transfer anything;
+    /// the smaller of the two stages' values.
+    double ends = 1;
+    double links = 1;     ///< fraction of autograd's flows that connect ops of one micro-batch and stage
     double causality = 1; ///< fraction of the pairs of ranks for which, after the best clock shift, no op starts before
                           ///< its input was produced
     double calls = 1;     ///< fraction of the ops with the expected number of sends, plus or minus one

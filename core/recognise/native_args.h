@@ -62,7 +62,7 @@ template <class Args>
     return static_cast<int>(std::clamp<std::int64_t>(number, -1, std::numeric_limits<int>::max()));
 }
 
-/// The statement at the beginning of a rank's file.
+/// The record at the beginning of a rank's file.
 struct RunStatement {
     RunInfo info;
     std::string host;

@@ -35,7 +35,7 @@ public:
     /// between the op's former times and these; for an op without kernels, returns nothing and changes nothing.
     [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const;
 
-    /// True if there are kernels of any op.
+    /// True if any op has kernels.
     [[nodiscard]] bool any() const { return !work_.empty(); }
 
 private:

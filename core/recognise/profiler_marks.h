@@ -44,7 +44,7 @@ struct ProfilerMarks {
 /// Its number; nothing between steps.
 [[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);
 
-/// Of the receives posted in [from, to], the one that ended last.
+/// The receive that ended last among those posted in [from, to].
 [[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
 
 /// The numbers of layers by stage in a text such as "0:4,7:4"; empty if it is malformed.

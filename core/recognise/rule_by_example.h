@@ -35,7 +35,7 @@ struct TaughtOp {
 };
 
 /// Generalises an example: the first number in the name that equals the micro-batch becomes {microbatch}, likewise
-/// chunk and stage; any other number becomes *. A field that is not in the name is looked for among the args. Errors:
+/// chunk and stage; any other number becomes *. A field that is not in the name is searched for in the args. Errors:
 /// Usage if neither contains the micro-batch (or the chunk or stage that was given).
 [[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
 

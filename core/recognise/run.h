@@ -105,7 +105,7 @@ struct Run {
 struct LoadedTrace {
     Run run;                               ///< without a pipeline: only files, format, problems, sizes and raw slices
     std::optional<Error> no_pipeline = {}; ///< why there is no pipeline
-    bool holds_ops = false;                ///< there are ops of a pipeline nevertheless, but not of a whole one
+    bool holds_ops = false;                ///< there are ops of a pipeline, but the pipeline is incomplete
     /// Without a pipeline: the device work, if recognition needed it.
     std::shared_ptr<const GpuWork> gpu = {};
 };

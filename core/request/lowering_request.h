@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// The framework whose sends, receives and weight actions are to be added to an order.
+/// A request to add a framework's sends, receives and weight actions to an order.
 struct LoweringRequest {
     /// One of runtimeNames(); empty: the actions of the file, if there is one.
     std::string lower;

@@ -15,7 +15,7 @@ namespace bubblescope::telemetry {
 
 /// All steps of an analysed run, the ranks of its typical step, the findings, and metrics of the typical step. A
 /// trace's clock need not be the time of day, so its last step is placed to end `now`; an attribute of the resource
-/// says so. `name` distinguishes runs: the same name and run give the same identifiers.
+/// states this. `name` distinguishes runs: the same name and run give the same identifiers.
 [[nodiscard]] otlp::Telemetry ofReport(const Run& run, const RunReport& report, const std::optional<ModelUse>& use,
                                        const std::string& name, TimeNs now);
 

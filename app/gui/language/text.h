@@ -42,7 +42,8 @@ void setTimeStyle(const TimeStyle& style);
 [[nodiscard]] QString percentDelta(double fraction);
 /// percentDelta() for sentences, in which ten times as much is "10 ×".
 [[nodiscard]] QString relativeChange(double fraction);
-/// Labels of an axis's ticks, in one unit and with as few decimals as tell them apart: "0 ms", "50 ms", "100 ms".
+/// Labels of an axis's ticks, in one unit and with the fewest decimals that distinguish them: "0 ms", "50 ms", "100
+/// ms".
 [[nodiscard]] QStringList timeTicks(const std::vector<double>& nanoseconds);
 /// Labels for ticks at fractions: "0 %", "20 %".
 [[nodiscard]] QStringList percentTicks(const std::vector<double>& fractions);

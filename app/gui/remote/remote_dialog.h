@@ -11,7 +11,8 @@ class QPushButton;
 
 namespace bubblescope::gui {
 
-/// Asks for an address, fetches what is there, and offers to try again. Addresses that worked are remembered.
+/// Asks for an address, fetches the traces there, and offers to try again if that fails. Addresses that worked are
+/// remembered.
 class RemoteDialog : public QDialog {
     Q_OBJECT
 
@@ -23,7 +24,7 @@ public:
     [[nodiscard]] QString status() const;
 
 signals:
-    /// To be opened as a trace.
+    /// The fetched folder should be opened as a trace.
     void fetched(const QStringList& paths);
 
 private:

@@ -11,10 +11,11 @@
 
 namespace bubblescope::gui {
 
-/// Traces on another machine: "ssh://user@host:port/path", where "~/" at the begin of the path is the user's home.
+/// Traces on another machine: "ssh://user@host:port/path", where a path that begins with "~/" is relative to the user's
+/// home.
 struct RemoteAddress {
     QString target; ///< host, or user@host
-    int port = 0;   ///< 0: as ssh is configured
+    int port = 0;   ///< 0: the port from ssh's configuration
     QString path;
 
     [[nodiscard]] static bool matches(const QString& text) { return text.startsWith(QLatin1String("ssh://")); }
@@ -22,8 +23,8 @@ struct RemoteAddress {
     [[nodiscard]] static Result<RemoteAddress> parse(const QString& text);
 };
 
-/// Runs `bubblescope extract` over ssh next to the traces, and fetches the extracts, which are much smaller. A lost
-/// connection is made again; if this end disappears, the other one stops and removes what it wrote. GUI thread only.
+/// Runs `bubblescope extract` over ssh next to the traces, and fetches the extracts, which are much smaller. Reconnects
+/// if the connection is lost. If this program ends, the other machine stops and removes its files. GUI thread only.
 class RemoteTrace : public QObject {
     Q_OBJECT
 
@@ -33,7 +34,7 @@ public:
 
     /// Fetches into `folder`, whose content is replaced. Ends with ready() or failed().
     void start(const RemoteAddress& address, const QString& folder);
-    /// Ends without a signal.
+    /// Stops without emitting ready() or failed().
     void cancel();
     [[nodiscard]] bool running() const { return running_; }
 
@@ -41,7 +42,8 @@ public:
     [[nodiscard]] static QString script(const RemoteAddress& address);
 
 signals:
-    /// `text`: what happens now. `received` of `whole` bytes; `whole` is 0 as long as it is unknown.
+    /// `text` describes the current activity. `received` of `whole` bytes have arrived; `whole` is 0 while it is
+    /// unknown.
     void progressed(const QString& text, qint64 received, qint64 whole);
     void ready(const QString& folder);
     void failed(const bubblescope::Error& error);
@@ -58,7 +60,7 @@ private:
     QString folder_;
     QProcess ssh_;
     QProcess unpack_;
-    QByteArray error_output_; ///< the end of it
+    QByteArray error_output_; ///< only its last part
     QByteArray line_;         ///< incomplete
     qint64 received_ = 0;
     qint64 whole_ = 0;

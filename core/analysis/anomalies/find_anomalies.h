@@ -101,7 +101,7 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found);
-void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses all causes found above
+void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses all findings above as possible causes
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
@@ -120,7 +120,7 @@ void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-
 /// without a known cost come last. Steps need not have their ops.
 void findInWholeRun(const AnomalyInput& input, Anomalies& found);
 
-/// Calls both, in that order.
+/// Calls the two functions above, in that order.
 [[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);
 
 } // namespace bubblescope

@@ -50,7 +50,8 @@ void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 /// numbers.
 [[nodiscard]] std::optional<int> rhythmOf(const Occurrence& seen);
 
-/// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for findings that do not concern steps.
+/// "in 12 of the last 20 steps, since step 31, and continuing; 1.2 s in total"; empty for findings that do not concern
+/// steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);
 
 /// The certainty of a finding: the error probability of a test, or its basis.

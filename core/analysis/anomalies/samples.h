@@ -204,9 +204,9 @@ public:
     explicit StepCosts(const StepTimeline& step, const StepKnowledge& known = {});
 
     /// The time that the step saves if its ops, except optimizers, take `time(rank, op)`; negative if it gets longer.
-    /// The times of a pair's halves are not known separately: if a half, taken as the whole pair, would be faster by
-    /// some time, the pair counts as faster by half of that time. For a stage or a rank, which has halves of both
-    /// kinds, the sum is right.
+    /// The times of a pair's halves are not known separately. If a half, which lasts as long as the pair, would be
+    /// faster by some time, the pair counts as faster by half of that. For a stage or a rank, which runs both halves,
+    /// the sum is right.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
     /// As above, if no transfer from one rank to another (with `both_ways`, in either direction) takes longer than
     /// `most`.

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
     /// Like ofOp(), for its start, and for the transfer of the input that it waited for last.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
-    /// Moves out the memory of the ends at typical times, which is not needed after explain().
+    /// Returns the buffer of the ends at typical times for reuse; explain() needs it, later calls do not.
     [[nodiscard]] TaskTimes takeTypicalEnds() { return std::move(typical_ends_); }
 
 private:

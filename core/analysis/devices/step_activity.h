@@ -19,8 +19,8 @@ struct StepActivity {
     DeviceTimes times;
 };
 
-/// The steps that each file marks ("ProfilerStep#12", "training_step_12", "iteration 12"), by start, without times of
-/// devices. Marks are host ranges, as in PyTorch's profiler, torch_npu and NVTX, or the rows "Steps" of JAX; those of
+/// The steps that each file marks ("ProfilerStep#12", "training_step_12", "iteration 12"), by start, with device times
+/// still 0. Marks are host ranges, as in PyTorch's profiler, torch_npu and NVTX, or the rows "Steps" of JAX; those of
 /// one thread and of the most specific kind are used. Linear in slices.
 [[nodiscard]] std::vector<std::vector<StepActivity>> markedSteps(const Trace& trace, const JobControl& control);
 

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// How the run's model is cut into stages, as far as known.
+/// The cut of the run's model into stages, as far as known.
 struct ModelCut {
     std::vector<int> layers; ///< per stage of the run; empty = unknown, stages count as equal parts
     double input_share =
@@ -46,10 +46,10 @@ struct Rescheduled {
 [[nodiscard]] Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
 
-/// How much later than possible a run's ops start on average, without a recorded reason.
+/// The mean delay of op starts in a run for which no reason was recorded.
 [[nodiscard]] TimeNs meanGap(const RunModel& run);
 
-/// How StageCut applies its times.
+/// Options for applying the times of a StageCut.
 struct CutRules {
     int slices = 1;              ///< of a sequence, which divide the times
     bool keeps_fixed = true;     ///< ops keep their fixed cost

@@ -21,7 +21,7 @@ struct ErrorBar {
                     ///< ops
 };
 
-/// How long a run would take with some change.
+/// The predicted time of a run with some change.
 struct Prediction {
     struct RankBubble {
         Rank rank;
@@ -36,14 +36,14 @@ struct Prediction {
     /// The unchanged step as simulated: the typical one, or the mean over all if the pipeline was changed.
     TimeNs before{0};
     TimeNs after{0}; ///< the changed one
-    TimeNs late{0};  ///< how much longer the unchanged one is than without late starts
-    /// How long before a step ends the next one could begin, mean over steps, if ranks wait for each other only where
-    /// the pipeline makes them: for the unchanged and the changed step.
+    TimeNs late{0};  ///< time that late starts add to the unchanged step
+    /// Time before the end of a step at which the next one could begin if ranks waited for each other only where the
+    /// pipeline requires it: mean over steps, for the unchanged and the changed step.
     TimeNs overlap_before{0};
     TimeNs overlap_after{0};
     std::vector<RankBubble> ranks;
-    /// If the pipeline was changed: the mean unexplained time between ops, and how much of the change is due to there
-    /// being more or fewer ops.
+    /// If the pipeline was changed: the mean unexplained time between ops, and the part of the change that is due to
+    /// more or fewer ops.
     TimeNs gap{0};
     TimeNs gaps_added{0};
     std::optional<Schedule> schedule; ///< the schedule that would run, if the pipeline was changed

@@ -19,7 +19,7 @@ CutRules CutRules::of(const Schedule& schedule, int slices) {
     return {slices, true, schedule.flavor != "torch"};
 }
 
-/// Of a backward that was measured whole.
+/// The time of one half of a backward that was measured whole.
 double StageTimesTable::halfOf(OpKind kind, double whole, bool first_stage, double input_share) const {
     const double fixed = fixedOf(whole);
     const bool is_input = kind == OpKind::BackwardInput;

@@ -26,7 +26,7 @@ struct OuterNode {
 /// Connects the work around the pipeline to the pipeline and to the other ranks, as in the straggler study:
 ///
 ///   parameters gathered (per chunk) -> first forward of the chunk
-///   last op -> collection of garbage -> layer-norm gradients -> embedding gradients (first and last rank)
+///   last op -> garbage collection -> layer-norm gradients -> embedding gradients (first and last rank)
 ///           -> gradients reduced and scattered -> separate gradients -> gradients clipped -> optimizer
 ///
 /// If there are separate gradients, the others are reduced after the backward: each chunk's after its last backward,

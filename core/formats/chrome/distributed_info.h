@@ -9,7 +9,7 @@
 namespace bubblescope::chrome {
 
 /// Takes rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. Keeps
-/// the file's earlier rank. Returns the rank that the object states.
+/// the rank that the file already has. Returns the rank that the object states.
 std::optional<std::int32_t> takeDistributedInfo(std::string_view object, TraceFile& file);
 
 } // namespace bubblescope::chrome

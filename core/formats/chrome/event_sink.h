@@ -48,7 +48,7 @@ public:
     /// The rank of the current document, stated before or after its events.
     void stateRank(std::int32_t rank);
 
-    /// The devices are of a maker whose profiler writes overflowed durations.
+    /// The devices are from a vendor whose profiler writes overflowed durations.
     void expectOverflows() { streams_.expectOverflows(); }
 
     /// The next events belong to this batch. `goes_on` is true if it is the previous batch with more texts appended.

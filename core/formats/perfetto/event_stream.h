@@ -88,9 +88,9 @@ private:
 
 /// Decodes the track events of a native file while it grows: bytes come in pieces of any size, and an event is passed
 /// on when its last byte has arrived. An incomplete packet is kept until the rest arrives. After bytes that are not a
-/// packet, reading continues at the next packet. Its packets are decoded like those of whole files, but what only other
-/// writers use is skipped: packed packets (counted as damaged), counters, events in Chrome's JSON form, and lists as
-/// args.
+/// packet, reading continues at the next packet. Packets are decoded like those of whole files, except that the stream
+/// skips features which only other writers use: packed packets (counted as damaged), counters, events in Chrome's JSON
+/// form, and lists as args.
 ///
 /// Memory: interned texts, tracks, open slices and one packet, all bounded and within the rest of `memory`; anything
 /// that does not fit counts as damaged. Not thread-safe.

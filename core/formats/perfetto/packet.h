@@ -26,8 +26,8 @@ struct ListPart {
     }
 };
 
-/// The repeated fields of TrackEvents, and the names that few events spell out: those of many events, one after
-/// another. Texts are views of the file's bytes.
+/// The repeated fields of TrackEvents, and their names if given as text, which is rare. The lists hold those of many
+/// events, one event after another. Texts are views of the file's bytes.
 struct EventLists {
     std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
@@ -138,7 +138,7 @@ struct PlainAnnotation {
 };
 
 /// Reads a DebugAnnotation with a single value into `arg`. False for a list or a dictionary, whose content is left out.
-/// `texts` has name() and text(), each for a number of the sequence's tables and for what the message spells out.
+/// `texts` has name() and text(), each for a number in the sequence's tables and for a text in the message itself.
 /// Throws protozero::exception on malformed input.
 template <class Texts, class Arg>
 bool readAnnotation(std::string_view message, Texts&& texts, Arg& arg) {
@@ -268,7 +268,7 @@ struct PacketBatch {
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// After damage, true if these bytes are probably a packet: they can be decoded, say something, and name a sequence,
+/// After damage, true if these bytes are probably a packet: they can be decoded, have content, and name a sequence,
 /// unlike messages inside packets.
 [[nodiscard]] bool canBePacket(std::string_view body);
 

@@ -20,8 +20,8 @@
 
 namespace bubblescope::perfetto {
 
-/// The state of one packet sequence: numbered texts, and defaults. `TextOf` is what stands for a text where the events
-/// go; an empty one stands for none.
+/// The state of one packet sequence: numbered texts, and defaults. `TextOf` is the sink's representation of a text; an
+/// empty one means that there is no text.
 template <class TextOf>
 struct NumberedTexts {
     using Text = TextOf;
@@ -54,8 +54,8 @@ struct NamedEvent {
     Text category{};
 };
 
-/// Gives packets their meaning, one after another, wherever they come from: a whole file, which is a stream that has
-/// ended, or one that grows. What becomes of their events is up to `Sink`, which has:
+/// Interprets packets one after another, from a whole file or from a stream that grows. `Sink` decides what happens to
+/// their events. It has:
 ///
 ///   Sequence* addSequence(map, number)   null if another one does not fit
 ///   void clear(sequence, number)         forget what the sequence has stated

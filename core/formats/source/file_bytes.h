@@ -64,7 +64,7 @@ public:
     /// Sets the total bytes of all files of the load; 0 if unknown.
     void setLoad(std::uint64_t bytes) {
         constexpr std::uint64_t kPacked = std::uint64_t{1}
-                                          << 20; // compressed data, which becomes twenty times as large
+                                          << 20; // compressed data, which unpacks to about twenty times its size
         constexpr std::uint64_t kPlain = std::uint64_t{4} << 20;
         of_small_load_ = bytes > 0 && bytes < (was_packed_ ? kPacked : kPlain);
     }

@@ -44,7 +44,7 @@ enum class Effort : std::uint8_t {
 /// Data about a searched order.
 struct Searched {
     TimeNs makespan{0}; ///< with the run's mean times, without late starts
-    TimeNs bound{0};    ///< no order with today's memory is shorter at these times
+    TimeNs bound{0};    ///< no order that fits into the present memory is shorter at these times
     Sentence reason;    ///< of the bound
     bool proven = false;
     int rounds = 0;
@@ -84,20 +84,20 @@ struct Advice {
     std::size_t recommended = 0; ///< index of the one to try first, if there are any
     Sentence why;                ///< reason for the recommendation
     int tried = 0;               ///< number of orders simulated
-    /// Time by which the order found with its own split is shorter than the one found for today's split; none if there
-    /// is no gain or no search.
+    /// Time by which the order found with its own split is shorter than the one found for the present split; none if
+    /// there is no gain or no search.
     std::optional<TimeNs> split_adds;
     /// Reason why other orders were not tried, if their times cannot be derived from the run's ops; otherwise empty.
     std::string no_orders;
 };
 
 /// Finds the schedule, chunks, micro-batches and layers that shorten a run's step the most. Simulates every family and
-/// flavor of the registry with the run's mean times and time between ops, with today's number of chunks and 1, 2 and 4,
-/// and with micro-batches unchanged and halved. If ModelCut::layers are known, the best split of the layers is tried as
-/// well; otherwise, work is balanced as fractions of the stages' times. The best of these, the best within today's
-/// activations, and the best of each single change are then predicted as in predict(). Leaves out everything that
-/// exceeds the budget. If the times of other orders cannot be derived from a run's ops, only advises on the balance of
-/// stages.
+/// flavor of the registry with the run's mean times and time between ops, with the present number of chunks and 1, 2
+/// and 4, and with micro-batches unchanged and halved. If ModelCut::layers are known, the best split of the layers is
+/// tried as well; otherwise, work is balanced as fractions of the stages' times. The best of these, the best within the
+/// present activations, and the best of each single change are then predicted as in predict(). Leaves out everything
+/// that exceeds the budget. If the times of other orders cannot be derived from a run's ops, only advises on the
+/// balance of stages.
 ///
 /// With AdviceOptions::search_time, searches for an order for the mean times (core/optimize/search) in which no rank
 /// holds more activations than now. If the layers are known, it then searches in turn for the best split of the layers

@@ -14,7 +14,7 @@ struct SearchedChange {
     Searched known;
 };
 
-/// The order found for today's split with the run's mean times. If the layers are known and another split makes the
+/// The order found for the present split with the run's mean times. If the layers are known and another split makes the
 /// step shorter, also the order and split found by searching both in turn. No rank holds more activations than in
 /// `order`. `time` applies to each search, which has at most two rounds. Empty if the run's order cannot be searched:
 /// two pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.

@@ -41,7 +41,7 @@ struct MemoryLimits {
     /// Per rank, the maximum number of activations, counted as in peakActivations(); empty = no limit, one entry = the
     /// same for all.
     std::vector<int> activations = {};
-    /// All stages in bytes, and the limit per rank; empty = none, one entry = the same for all.
+    /// The memory of all stages in bytes, and the limit per rank: empty = no limit, one entry = the same for all ranks.
     std::optional<MemoryModel> model = {};
     std::vector<std::int64_t> bytes = {};
 };

@@ -138,7 +138,7 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
     return table;
 }
 
-/// The work that stages would give up or take on.
+/// The work that stages would lose or gain.
 void addMovedWork(Section& document, const Advice& advice) {
     constexpr double kWorthMoving = 0.02;
     for (const Suggestion& suggestion : advice.suggestions) {

@@ -13,7 +13,7 @@ namespace bubblescope::report {
 /// run the first.
 [[nodiscard]] Document planDocument(const plan::Problem& problem, const plan::SearchResult& found);
 
-/// The same for a recorded run's pipeline. `peak_seconds` is the step time at the peak of all devices; if it is 0
+/// The plans for a recorded run's pipeline. `peak_seconds` is the step time at the peak of all devices; if it is 0
 /// (unknown), MFU is omitted. `words` are the files and options with which `whatif` gives the same answer.
 [[nodiscard]] Document calibratedDocument(const RunModel& run, const Schedule& order,
                                           const plan::CalibratedResult& found, double peak_seconds,

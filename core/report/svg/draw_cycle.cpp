@@ -85,7 +85,8 @@ private:
             body_.line(end.x, end.y, end.x - kTip * std::cos(angle + side), end.y - kTip * std::sin(angle + side),
                        stroke);
         }
-        // Beside steep lines, above the others; a third of the way along, so that labels of crossing arrows stay apart.
+        // To the right of steep lines, above the others; a third of the way along, so that labels of crossing arrows do
+        // not overlap.
         const bool steep = std::abs(end.y - begin.y) > std::abs(end.x - begin.x);
         body_.text(begin.x + (end.x - begin.x) / 3 + (steep ? 5 : 0),
                    begin.y + (end.y - begin.y) / 3 + (steep ? 4 : -4), why,
