@@ -46,7 +46,7 @@ Status printForPeople(const LoweredSchedule& lowered, const CostModel& costs) {
         printText(actionLists(lowered));
         if (lowered.hasTransfers()) printText(report::safeCommunicatorsLine(verdictsOfAll(lowered, {})) + "\n");
     } else if (chart.empty()) {
-        printText("Only the order, since a chart to scale would be too wide:\n" + orderText(schedule));
+        printText("Only the order is shown, since a chart drawn to scale would be too wide:\n" + orderText(schedule));
     } else {
         const std::string times = costs.equalStages()
                                       ? fmt::format("forward {}, backward {}", formatTime(costs.times.forward),

@@ -138,7 +138,7 @@ Status showAsAsked(MainWindow& window, const Options& options) {
         const SessionPtr& session = window.state().session();
         if (!session || *options.unfold >= static_cast<int>(session->lanes.rankCount()))
             return usageError("the trace has no rank " + std::to_string(*options.unfold),
-                              "ranks count from 0 to the number of ranks less 1");
+                              "ranks are numbered from 0 to the number of ranks minus 1");
         window.findChild<TimelineView*>(QStringLiteral("timeline"))->setUnfolded(*options.unfold, true);
     }
     if (options.counters) window.findChild<TimelineView*>(QStringLiteral("timeline"))->run(Command::Counters);

@@ -50,7 +50,7 @@ Result<TimeNs> parseTime(std::string_view given) {
     const std::string_view suffix = trimmed(text.substr(i), " ");
     if (suffix.empty()) {
         if (mantissa == 0) return TimeNs{0};
-        return badTime(text, "the unit is missing, which is one of ns, us, ms and s");
+        return badTime(text, "the unit is missing: ns, us, ms or s");
     }
     for (const TimeUnit& unit : kTimeUnits) {
         if (suffix != unit.name) continue;

@@ -68,7 +68,7 @@ public:
     [[nodiscard]] std::int64_t cutStreams() const;
     /// True if no more data will arrive for a stream: it reports its end, or its writer has exited.
     [[nodiscard]] bool streamEnded(Stream stream) const;
-    /// True if all known processes of such a job have ended or are lost: what is recognised then is complete.
+    /// True if all known processes of such a job have ended or are lost: the steps recognised then are complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
     /// Passes on the steps that are due. Returns the events since the last call.

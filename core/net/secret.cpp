@@ -155,7 +155,8 @@ Result<std::string> readToken(const std::string& file) {
     }
     constexpr std::size_t kLongest = 1024;
     if (token.size() > kLongest || token.find('\n') != std::string::npos)
-        return inputError(file.empty() ? kTokenVariable : file, "the token is not a line of at most 1024 characters");
+        return inputError(file.empty() ? kTokenVariable : file,
+                          "the token must be a single line of at most 1024 characters");
     return token;
 }
 

@@ -63,7 +63,7 @@ public:
     struct Progress {
         std::size_t bytes = 0;    ///< 0: nothing can be transferred now
         bool ended = false;       ///< the connection has ended
-        std::error_code reason{}; ///< reason of the end; none if the other end closed the connection
+        std::error_code reason{}; ///< reason for the end; none if the other end closed the connection
     };
     [[nodiscard]] Progress readSome(char* data, std::size_t bytes);
     [[nodiscard]] Progress writeSome(std::string_view data);
@@ -131,7 +131,7 @@ public:
 
     /// The socket. Call once, when connected.
     [[nodiscard]] Socket take();
-    /// The reason of the failure, or of the last failed attempt so far, in the system's words.
+    /// The reason for the failure, or for the last failed attempt so far, in the system's words.
     [[nodiscard]] const std::string& reason() const;
     /// True if it failed because the host name is unknown.
     [[nodiscard]] bool unknownHost() const;

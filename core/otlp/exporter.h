@@ -41,7 +41,7 @@ public:
     ~Exporter();
 
     void add(Telemetry telemetry);
-    /// The reason of the last failure, once; empty if there was none since the last call.
+    /// The reason for the last failure; empty if there was none since the last call.
     [[nodiscard]] std::string takeProblem();
     /// Waits at most this long until everything is sent. Returns the number of Telemetry that was not.
     std::size_t finish(std::chrono::milliseconds longest);

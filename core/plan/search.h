@@ -36,7 +36,7 @@ struct SearchResult {
     std::size_t considered = 0;           ///< number of layouts in the space
     std::size_t judged = 0;               ///< layouts whose order was generated to determine time and memory
     std::size_t too_large = 0;            ///< layouts that do not fit, either by the bound or with their order
-    std::size_t ruled_out = 0;            ///< layouts whose lower bound is slower than the last of `plans`
+    std::size_t ruled_out = 0;            ///< layouts whose lower bound exceeds the step time of the last of `plans`
     std::optional<TimeNs> ruled_out_from; ///< the lowest of those bounds
     TimeNs bound{0};                      ///< no layout in the space has a shorter step, whether it fits or not
     std::int64_t least_memory = 0;        ///< if nothing fits: lower bound of the smallest layout's memory

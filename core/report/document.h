@@ -123,9 +123,9 @@ struct Table {
                                      ///< rows
 };
 
-/// Times of things (rows) on ranks, replicas or similar (columns), for people. If there are more columns than fit, text
-/// shows the mean and the extremes of each row, and a page transposes the matrix. JSON has the same data elsewhere,
-/// rank by rank.
+/// Times by item (rows) and by rank, replica or similar (columns), for human readers. If there are more columns than
+/// fit, text shows the mean and the extremes of each row, and a page transposes the matrix. JSON has the same data
+/// elsewhere, rank by rank.
 struct Matrix {
     std::string corner; ///< the meaning of the columns: "rank"
     std::vector<std::string> columns;

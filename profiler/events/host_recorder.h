@@ -102,7 +102,7 @@ private:
     };
     /// The thread-local access to a thread's memory. It needs no initialisation when a thread starts, so reading it is
     /// cheap.
-    static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< the generation of no recorder
+    static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< no recorder has this generation
     struct LocalThread {
         std::uint64_t generation;
         Thread* thread; ///< owned by the thread, see own()

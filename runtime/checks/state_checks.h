@@ -31,7 +31,7 @@ public:
     void checkWeights(TimeNs end, IdleClock& clock);
     void checkKnownAnswers(TimeNs end, IdleClock& clock);
 
-    /// Adds digests to a message; `output` is the op's result if a layer has shown it.
+    /// Adds digests to a message; `output` is the op's result, if a layer has reported it.
     void sign(const std::optional<ShownTensor>& output, Message& message) const;
     void signGradients(Stage stage, Message& gradients) const;
     /// Compares a received tensor with the digests that were sent with it.

@@ -41,7 +41,7 @@ public:
     /// Marks the device as unused until `time`.
     void alignTo(TimeNs time) { free_at_ = time; }
 
-    /// Marks the device as unused for this long from now on, on the clock of the ops.
+    /// Marks the device as unused for this long from now, measured on the ops' clock.
     void pause(TimeNs time);
 
     /// Holds the calling thread until the host's clock shows `time`.

@@ -126,7 +126,7 @@ void RankFaults::flip(const Op& op, int step, FaultTensor which, Tensor& tensor)
         const std::int64_t element = fault.bit / kBits;
         if (element >= tensor.size()) {
             throw std::out_of_range(
-                fmt::format("{}: the tensor has {} bits, the first of which is 0", fault.text, tensor.size() * kBits));
+                fmt::format("{}: the tensor has {} bits, numbered from 0", fault.text, tensor.size() * kBits));
         }
         tensor.live()->flip(element, fault.bit % kBits);
     }

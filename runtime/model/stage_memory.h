@@ -15,10 +15,10 @@ namespace bubblescope::runtime {
 ///     kept of a layer       F to I: 2n + 2nh + 8nh/t + ans/t    I to W: 6nh + 12nh/t
 ///     first stage           weights (V + s)h; I to W: nh
 ///     last stage            weights 2h + (h + 1)V; F to I: n + nh + nV; I to W: 2nh + nV
-///     while F runs          2nh + 4nh/t, where ranks share also 2(t - 1)nh for parts of a sum
-///     while B, I, W run     what the layers keep more from I to W than before, and the larger of I's 2nh + 12nh/t,
-///     with
-///                           parts as F has them, and W's gradients, as large as the weights, with nh + 4nh/t
+///     while F runs          2nh + 4nh/t; if ranks share the stage, also 2(t - 1)nh for parts of a sum
+///     while B, I, W run     the additional memory of the layers between I and W, plus the larger of
+///                           I's 2nh + 12nh/t (and parts of a sum, as for F) and
+///                           W's gradients, which are as large as the weights, plus nh + 4nh/t
 ///
 /// Not included: gradients that wait for their turn in the sum (GradientSum), messages in transfer, and the optimizer's
 /// step. The optimizer's step runs when no activations are held; it needs two more copies of the gradients, and three

@@ -16,6 +16,8 @@ import prose
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TRANSLATIONS = "resources/translations/zh_CN.json"
 LEAST_WORDS = 5
+# A text to train on, and scripts of shells.
+SKIPPED = ("runtime/model/text_data.cpp", "app/cli/completion.cpp")
 CODE = re.compile(r"SELECT |[<>{]/?\w+[ >]|[;{]\s*$|^\W*[\[{]\"|\\fB|\bfunction\b|:root|\(\) \{")
 
 
@@ -46,6 +48,8 @@ def kinds() -> dict:
     pools = {"messages": [(TRANSLATIONS, key) for key in keys], "manual": [], "comments": []}
     for path in extract.files(ROOT):
         name = path.relative_to(ROOT).as_posix()
+        if name in SKIPPED:
+            continue
         if name.startswith(("core/", "profiler/", "runtime/", "app/", "bindings/")):
             pools["messages"] += [each for each in of_file(extract.passages(path, ROOT), "messages") if each[1] not in keys]
             if path.suffix == ".h":

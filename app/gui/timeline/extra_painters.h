@@ -39,8 +39,8 @@ public:
     /// If more arrows are visible, they are replaced with a line of text.
     static constexpr std::size_t kMaxArrows = 1500;
 
-    /// `edge` is the edge of the plot for captions, top or bottom; `captions` is the number that another painter has
-    /// put there.
+    /// `edge` is the edge of the plot for captions, top or bottom; `captions` is the number of captions that another
+    /// painter has already put there.
     FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge edge, int captions = 0);
 
     void paintArrows(const std::vector<Arrow>& arrows);

@@ -121,7 +121,7 @@ Result<Schedule> givenOrder(const RunModel& run, const PipelineChange& change) {
     const Schedule& order = *change.order;
     if (!change.schedule.empty() || change.vpp || change.microbatches || change.split > 1)
         return usageError("a schedule file defines its own sizes",
-                          "only layers can be combined with it, no other change of the pipeline");
+                          "it can be combined only with layers, not with other changes of the pipeline");
     if (order.pp != run.pp || order.microbatches != run.microbatches) {
         return usageError(
             fmt::format("the schedule file is for {} ranks and {} micro-batches, but the run has {} and {}", order.pp,

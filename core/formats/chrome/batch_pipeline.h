@@ -36,9 +36,9 @@ public:
     static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
 
     /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of its first event. Pieces have at
-    /// least `piece_bytes`, except that towards the end they are half of what is left; texts shorter than two pieces
-    /// are not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike a
-    /// mapped file that another program may write to), its pieces are not copied.
+    /// least `piece_bytes`; towards the end of the text, each has half of the rest. Texts shorter than two pieces are
+    /// not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike a mapped
+    /// file that another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
                   Threads threads = Threads::All, bool stays = false);
 

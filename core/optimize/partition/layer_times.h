@@ -25,8 +25,8 @@ struct Layer {
 /// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or the bare list. Times are text with a unit, or numbers
 /// in the document's "unit" ("ms", "us", "ns", "s"). Instead of or in addition to "backward": "input_grad" and
 /// "weight_grad". Optional are "name", "memory", "count" (the number of consecutive equal layers) and "kind"
-/// ("embedding", "transformer" unless given, "mtp" for multi-token prediction, or "head"). Next to the list,
-/// "embedding" and "head" may each be a layer before the first and after the last.
+/// ("embedding", "transformer" unless given, "mtp" for multi-token prediction, or "head"). In addition to the list,
+/// "embedding" and "head" may define a layer before the first one and a layer after the last one.
 ///
 /// CSV: a header line with these names (forward and backward, or both halves, are required), then one line per layer. A
 /// unit may be in the cell (1.5ms) or after the column's name (forward_ms).

@@ -369,7 +369,7 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     const auto spare = static_cast<std::int64_t>(layers.size()) - stages + 1;
     if (spare * spare * stages > kMaxRuns) {
         return usageError(fmt::format("{} layers are too many to choose from", layers.size()),
-                          "merge layers that stay together");
+                          "merge neighbouring layers into one");
     }
     std::vector<StageDurations> times;
     for (const Layer& layer : layers) {

@@ -150,8 +150,8 @@ void addMovedWork(Section& document, const Advice& advice) {
         }
         if (text.empty()) continue;
         document.paragraph(
-            "", fmt::format("Balanced means this change of each stage's time: {}. Use {} to see it in layers.", text,
-                            Field("layers")));
+            "", fmt::format("Balanced means this change of each stage's time: {}. Use {} to express it in layers.",
+                            text, Field("layers")));
     }
 }
 

@@ -24,8 +24,9 @@ struct SweptRun {
 /// The work that an op of the order stands for, if a rank holds several chunks; otherwise empty.
 [[nodiscard]] std::string opMeaning(const Schedule& schedule, const CostModel& costs);
 
-/// A row per point: the values of the axes, sizes, op times, makespan, bubble rates and the peak of activations, also
-/// in micro-batches of a rank's whole part, which can be compared between orders with different chunks.
+/// A row per point: the values of the axes, sizes, op times, makespan, bubble rates and peak activations. The peak is
+/// also given in micro-batches of a rank's whole model part, to be comparable between orders with different numbers of
+/// chunks.
 [[nodiscard]] Table sweepTable(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
 /// For people: the table, notes on unused inputs, and the timelines of a few points.

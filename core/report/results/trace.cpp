@@ -33,7 +33,7 @@ std::vector<std::string> pacingLines(const Run& run) {
             }
         }
     }
-    return {paced, fmt::format("  at most {} late; {} of {} ops exceeded the tolerance of {} and have their real end",
+    return {paced, fmt::format("  at most {} late; {} of {} ops exceeded the tolerance of {} and keep their real end",
                                formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance))};
 }
 

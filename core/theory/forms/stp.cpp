@@ -108,7 +108,7 @@ Result<ClosedForm> stpForm(const Schedule& schedule, const CostModel& costs) {
     const bool hides = x.a.count() > 0;
     const std::string delay = delayText(x);
     return makespanForm(schedule, costs, x.work + x.delay(),
-                        hides ? "R − 2·p·t_ar, less t_ar more on ranks 0, 2, 4, …; R = " + delay : delay,
+                        hides ? "R − 2·p·t_ar, minus another t_ar on ranks 0, 2, 4, …; R = " + delay : delay,
                         hides ? "2·m·(f+i+t_w) + R" : "2·m·(t_f+t_i+t_w) + R, R the bubble", domainText(x));
 }
 
