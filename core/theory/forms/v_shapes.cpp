@@ -125,9 +125,9 @@ Result<ClosedForm> v1F1BForm(const Schedule& schedule, const CostModel& costs) {
     if (p <= 3) return form(6 * p - 4 - 2 * heldAtMost(schedule.pp), "(6·p−6−2·⌊2·p/3⌋)·t_f", "p ≤ 3, m > ⌊2·p/3⌋");
     if (p % 3 != 0) {
         return form(5 * p - (p % 3 == 1 ? 5 : 7), "(5·p−5−2·[p mod 3 = 2])·t_f",
-                    "m > ⌊2·p/3⌋+1, 3 does not divide p, [p mod 3 = 2] is 1 where so, else 0");
+                    "m > ⌊2·p/3⌋+1, 3 does not divide p, [p mod 3 = 2] is 1 if true, else 0");
     }
-    ClosedForm bound = form(5 * p - 8, "(5·p−8)·t_f", "3 divides p, m > ⌊2·p/3⌋+1 (by t_f at most)");
+    ClosedForm bound = form(5 * p - 8, "(5·p−8)·t_f", "3 divides p, m > ⌊2·p/3⌋+1 (at most t_f too high)");
     bound.kind = FormKind::UpperBound;
     return bound;
 }
