@@ -64,7 +64,7 @@ struct Options {
 [[nodiscard]] std::optional<Options> parseOptions(const QStringList& arguments, QString& error);
 [[nodiscard]] QString helpText();
 
-/// Loads traces with these options and with what views request in addition. Reads the files with rules each time,
+/// Loads traces with these options and those that views request in addition. Reads the files with rules each time,
 /// apart from standard input. Errors: those of loadTrace() and RecogniseRequest::options().
 [[nodiscard]] RunLoader loaderOf(const Options& options);
 

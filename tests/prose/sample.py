@@ -18,7 +18,7 @@ TRANSLATIONS = "resources/translations/zh_CN.json"
 LEAST_WORDS = 5
 # A text to train on, and scripts of shells.
 SKIPPED = ("runtime/model/text_data.cpp", "app/cli/completion.cpp")
-CODE = re.compile(r"SELECT |[<>{]/?\w+[ >]|[;{]\s*$|^\W*[\[{]\"|\\fB|\bfunction\b|:root|\(\) \{")
+CODE = re.compile(r"SELECT |<!--|[<>{]/?\w+[ >]|[;{]\s*$|^\W*[\[{]\"|\\fB|\bfunction\b|:root|\(\) \{")
 
 
 def is_sentence(text: str) -> bool:
@@ -40,7 +40,7 @@ def of_file(passages, areas) -> list:
 
 def paragraphs(page: str) -> str:
     """The page without its tables, headings and HTML comments, on the same lines."""
-    return re.sub(r"^ *(?:[|#]|<!-- (?!run)).*$", "", page, flags=re.M)
+    return re.sub(r"^ *(?:[|#]|<!-- (?!run|end)).*$", "", page, flags=re.M)
 
 
 def kinds() -> dict:

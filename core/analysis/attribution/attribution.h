@@ -89,8 +89,8 @@ private:
     std::size_t rank_ = 0;
 };
 
-/// The bubbles of a step, rank after rank, each rank's by time. A bubble takes 40 bytes, because a step has about as
-/// many bubbles as ops.
+/// The bubbles of a step, rank after rank, each rank's by time. A bubble takes only 40 bytes, because a step has about
+/// as many bubbles as ops.
 class AttributedBubbles {
 public:
     using Iterator = AttributedBubbleIterator;

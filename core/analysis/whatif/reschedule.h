@@ -21,7 +21,8 @@ struct ModelCut {
 /// A run's pipeline in another order or with another cut.
 struct Rescheduled {
     Schedule schedule;
-    RunModel model; ///< of ops, transfers and late starts (timeline_graph.h), keeping what surrounds the pipeline
+    RunModel
+        model; ///< of ops, transfers and late starts (timeline_graph.h), keeping the work before and after the pipeline
 };
 
 /// Applies measured times to another order. Times belong to the model's layers, not to ranks:

@@ -18,9 +18,8 @@
 
 namespace bubblescope {
 
-/// The parts of a step that take time: ops, transfers between stages, and what surrounds the pipeline. Names are those
-/// of the
-/// straggler study (straggler_study.h).
+/// The parts of a step that take time: ops, transfers between stages, and the work before and after the pipeline. Names
+/// are those of the straggler study (straggler_study.h).
 enum class RunOp : std::uint8_t {
     Forward,
     Backward,

@@ -69,9 +69,9 @@ struct Prediction {
 [[nodiscard]] Status checkError(const RunModel& run, std::optional<double> most);
 
 /// One of the model's steps (index into RunModel::steps) in one of its replicas (index into RunModel::replicas), as it
-/// would run: the ops of the simulation in predict(), without transfers and what surrounds the pipeline. The timeline
-/// starts at 0 with its first op. Errors: as predict(); Usage if there is no such step or replica, or if the step has
-/// overlapped pairs, whose halves a simulation does not distinguish.
+/// would run: the ops of the simulation in predict(), without transfers and the work before and after the pipeline. The
+/// timeline starts at 0 with its first op. Errors: as predict(); Usage if there is no such step or replica, or if the
+/// step has overlapped pairs, whose halves a simulation does not distinguish.
 [[nodiscard]] Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                                  const ModelCut& cut, std::size_t step, std::size_t replica = 0);
 

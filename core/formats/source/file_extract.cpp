@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-static_assert(std::endian::native == std::endian::little, "extracts hold numbers as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "extracts store numbers in little-endian order");
 
 template <class Wire>
 void fields(Wire& wire, ProcessGroup& value) {
