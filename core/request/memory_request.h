@@ -51,7 +51,7 @@ private:
     [[nodiscard]] Result<MemoryModel> readModel(const Schedule& schedule) const;
 };
 
-/// Measured peaks: "0=104.3GiB,3=88GiB".
+/// Parses measured peaks: "0=104GiB,3=88GiB".
 [[nodiscard]] Result<std::vector<MeasuredPeak>> parseMeasuredPeaks(std::string_view text);
 
 } // namespace bubblescope

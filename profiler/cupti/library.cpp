@@ -198,7 +198,8 @@ private:
             if (std::ranges::count(kQueries, std::string_view(name)) > 0) enable_call(number, 0);
         }
     }
-    /// Of the driver, which whoever created a stream has loaded; a stand-in for CUPTI has its own.
+    /// The driver's current context. The driver is loaded if anything created a stream; a stand-in for CUPTI has a
+    /// context of its own.
     [[nodiscard]] void* currentContext() const {
         void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
         const auto get =

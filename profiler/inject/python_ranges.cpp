@@ -9,9 +9,9 @@
 #include <cstring>
 #include <string_view>
 
-/// What adapters call for every op, as a Python module: the functions of entry_points.cpp, because a call through
-/// ctypes takes several times as long, and ranges around methods that need no Python code of ours. adapters/events.py
-/// loads the module and passes it the functions' addresses; without the module it does the same in Python.
+/// The functions that adapters call for every op, as a Python module: those of entry_points.cpp, because a call through
+/// ctypes takes several times as long, and ranges around methods without Python code of ours. adapters/events.py loads
+/// the module and passes it the functions' addresses; without the module it does the same in Python.
 
 // Exported by CPython 3.9 and later, but part of the limited API only since 3.12. Without them there are no ranges.
 extern "C" {

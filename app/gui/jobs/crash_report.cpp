@@ -37,7 +37,7 @@ struct Fatal {
 constexpr std::array kFatal{Fatal{SIGSEGV, "SIGSEGV"}, Fatal{SIGABRT, "SIGABRT"}, Fatal{SIGBUS, "SIGBUS"},
                             Fatal{SIGILL, "SIGILL"}, Fatal{SIGFPE, "SIGFPE"}};
 
-/// What a report begins with, composed in advance: a signal handler must not allocate.
+/// The beginning of a report, composed in advance because a signal handler must not allocate.
 struct Prepared {
     std::array<char, 4096> path{};
     std::array<char, 2048> head{};

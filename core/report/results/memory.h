@@ -8,7 +8,7 @@ namespace bubblescope::report {
 /// Memory of one rank, for programs; `schedule` names its ops.
 [[nodiscard]] Value::Object memoryOf(const Schedule& schedule, const MemoryReport& memory, Rank rank);
 
-/// What a rank holds at its peak: "8 × 7.451 GiB + 44.721 GiB", activations of equal size and the rest.
+/// The parts of a rank's peak, activations of equal size and the rest: "8 × 7.5 GiB + 44 GiB".
 [[nodiscard]] std::string peakWords(const Schedule& schedule, const MemoryReport& memory, Rank rank);
 
 /// Adds one line per rank that exceeds the budget, with the first op that does, or one line saying that no rank does;
