@@ -15,14 +15,13 @@ void offerCrashReport(QWidget& window, const QString& folder) {
     const QString path = reports.front();
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) return;
-    auto* const box =
-        new QMessageBox(QMessageBox::Warning, MainWindow::tr("Crash report"),
-                        MainWindow::tr("Bubblescope crashed the last time."), QMessageBox::NoButton, &window);
+    auto* const box = new QMessageBox(QMessageBox::Warning, MainWindow::tr("Crash report"),
+                                      MainWindow::tr("Bubblescope crashed last time."), QMessageBox::NoButton, &window);
     box->setObjectName(QStringLiteral("crashNotice"));
     box->setAttribute(Qt::WA_DeleteOnClose);
     box->setInformativeText(
-        MainWindow::tr("Attach this report if you report the problem. It has version and call stack, nothing "
-                       "from your traces, and was not sent anywhere:\n%1")
+        MainWindow::tr("Attach this report to your bug report. It contains the version and the call stack, but nothing "
+                       "from your traces. It has not been sent anywhere:\n%1")
             .arg(path));
     box->setDetailedText(QString::fromUtf8(file.readAll()));
     box->addButton(MainWindow::tr("&Keep report"), QMessageBox::AcceptRole);

@@ -181,7 +181,7 @@ Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Sched
         square += (held(peak) - mean_held) * (held(peak) - mean_held);
     }
     if (!(square > 0))
-        return usageError("these ranks hold equally many activations, so their peaks do not show the size of one",
+        return usageError("these ranks hold the same number of activations, so their peaks do not show the size of one",
                           "give the peaks of two ranks that hold different numbers");
     const double factor = together / square;
     const double other = mean_above - factor * mean_held;

@@ -15,12 +15,12 @@
 
 namespace bubblescope {
 
-/// How a rank chooses its next op.
+/// The rule by which a rank chooses its next op.
 enum class DispatchRule : std::uint8_t {
     List,     ///< the next one in its list, even if its input has not arrived
-    Ready,    ///< of the ready ops, the first in its list: the list is only a hint (RRFP, arXiv 2605.18750)
-    Backward, ///< of the ready ops, a B or I, then an F, then a W; among equals the first in its list
-    Oldest,   ///< of the ready ops, one of the first micro-batch; among equals the first in its list
+    Ready,    ///< the ready op that comes first in its list: the list is only a hint (RRFP, arXiv 2605.18750)
+    Backward, ///< a ready B or I, else a ready F, else a ready W; among equals the first in its list
+    Oldest,   ///< a ready op of the lowest micro-batch; among equals the first in its list
 };
 
 [[nodiscard]] std::string_view dispatchRuleName(DispatchRule rule); ///< "list", "ready", "backward", "oldest"
@@ -29,7 +29,7 @@ enum class DispatchRule : std::uint8_t {
 struct DispatchPolicy {
     DispatchRule rule = DispatchRule::List;
     /// Maximum number of activations per rank, as counted by peakActivations(). None = the largest peak of the lists,
-    /// since all ranks usually have equally much memory.
+    /// since all ranks usually have the same amount of memory.
     std::optional<int> in_flight;
 
     [[nodiscard]] bool dynamic() const { return rule != DispatchRule::List; }
@@ -43,9 +43,9 @@ struct DispatchPolicy {
 ///
 /// An op that is not the first remaining one *fits* if the rank stays within its limit when it runs the op now and all
 /// others in the order of the list afterwards. This needs no knowledge of other ranks, and it excludes deadlocks. The
-/// first remaining op of each list always fits, because every earlier choice kept that promise. The lists have a common
-/// order in which all ops can run, and so have the remaining ops. The first of them in that order is the first of its
-/// list, and its inputs exist. So some rank can always continue.
+/// first remaining op of each list always fits, because every earlier choice left room for the rest of the list. The
+/// lists have a common order in which all ops can run, and so have the remaining ops. The first of them in that order
+/// is the first of its list, and its inputs exist. So some rank can always continue.
 ///
 /// Slices of a sequence keep their order within a stage, the halves of an overlapped pair stay together, and no op
 /// crosses an optimizer op. Ops are numbered by their index in the rank's list; a pair has the number of its first
