@@ -42,7 +42,8 @@ TimeNs Keywords::timeFrom(const char* name, const py::object& value) {
 std::int64_t Keywords::sizeFrom(const char* name, const py::object& value) {
     if (py::isinstance<py::str>(value)) return valueOf(parseBytes(value.cast<std::string>()));
     if (isInteger(value)) return notNegative(name, value.cast<std::int64_t>());
-    throw py::type_error(fmt::format("{}: a size is integer bytes, or a text with a unit, such as \"80GiB\"", name));
+    throw py::type_error(
+        fmt::format("{}: a size is an integer number of bytes, or text with a unit, such as \"80GiB\"", name));
 }
 
 Keywords::Keywords(const py::dict& given) : rest_(given.attr("copy")()) {}

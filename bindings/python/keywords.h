@@ -34,7 +34,7 @@ public:
     void time(const char* name, T& into) {
         if (const pybind11::object value = taken(name); !value.is_none()) into = timeFrom(name, value);
     }
-    /// A size: integer bytes, or a string with a unit.
+    /// A size: an integer number of bytes, or a string with a unit.
     template <class T>
     void size(const char* name, T& into) {
         if (const pybind11::object value = taken(name); !value.is_none()) into = sizeFrom(name, value);

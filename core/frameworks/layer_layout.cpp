@@ -141,9 +141,9 @@ Status checkLayout(const LayerLayout& layout, int pp) {
     for (const auto& units : layout.stages)
         all.insert(all.end(), units.begin(), units.end());
     if (all.empty() || all.front() != LayerKind::Embedding || countOf(all, LayerKind::Embedding) != 1)
-        return usageError("layout: not exactly one E at the beginning", std::string(kLayoutHint));
+        return usageError("layout: does not begin with exactly one E", std::string(kLayoutHint));
     if (all.back() != LayerKind::Loss || countOf(all, LayerKind::Loss) != 1)
-        return usageError("layout: not exactly one L at the end", std::string(kLayoutHint));
+        return usageError("layout: does not end with exactly one L", std::string(kLayoutHint));
     return checkMultiToken(layout, pp);
 }
 

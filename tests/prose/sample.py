@@ -18,7 +18,9 @@ TRANSLATIONS = "resources/translations/zh_CN.json"
 LEAST_WORDS = 5
 # A text to train on, and scripts of shells.
 SKIPPED = ("runtime/model/text_data.cpp", "app/cli/completion.cpp")
-CODE = re.compile(r"SELECT |<!--|[<>{]/?\w+[ >]|[;{]\s*$|^\W*[\[{]\"|\\fB|\bfunction\b|:root|\(\) \{")
+# Programs, style sheets, command lines and formulas, which are no sentences.
+CODE = re.compile(r"SELECT |·|(?: --[\w-]+ .*){3}|\{ [\w-]+:|<!--|[<>{]/?\w+[ >]|"
+                  r"[;{]\s*$|^\W*[\[{]\"|\\fB|\bfunction\b|:root|\(\) \{")
 
 
 def is_sentence(text: str) -> bool:

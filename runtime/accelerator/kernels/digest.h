@@ -16,7 +16,7 @@ struct DigestKernel {
     unsigned char* copy; ///< copy of the same size, or nullptr; aligned to kAligned bytes
     static constexpr std::int64_t kWord = 8;
     static constexpr std::int64_t kAligned = 16; ///< bytes that a GPU moves at once
-    static constexpr std::int64_t kRun = 4;      ///< words per term of the form, which are loaded concurrently
+    static constexpr std::int64_t kRun = 4;      ///< words per term of the sum; they are loaded concurrently
     /// Runs per row: few, so that even a tensor of a few MiB has thread blocks for all processors.
     static constexpr std::int64_t kBlock = 1 << 9;
 

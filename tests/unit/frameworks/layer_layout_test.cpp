@@ -31,8 +31,8 @@ TEST(LayerLayout, ReadsWhatMegatronReads) {
 TEST(LayerLayout, NamesWhatMegatronRejects) {
     EXPECT_EQ(problemOf("Ett|xL", 2), "layout, character 5: 'x' is not a unit (E, t, m or L)");
     EXPECT_EQ(problemOf("Ett|t|L", 2), "layout: 3 stages cannot be split evenly over 2 ranks");
-    EXPECT_EQ(problemOf("tt|tL", 2), "layout: not exactly one E at the beginning");
-    EXPECT_EQ(problemOf("Et|tLt", 2), "layout: not exactly one L at the end");
+    EXPECT_EQ(problemOf("tt|tL", 2), "layout: does not begin with exactly one E");
+    EXPECT_EQ(problemOf("Et|tLt", 2), "layout: does not end with exactly one L");
     EXPECT_EQ(problemOf("Et|mt|t|L", 4), "layout: stage 1 has a t after an m");
     EXPECT_EQ(problemOf("Et|m|m|L", 4), "layout: stages 1 and 2 both have m units");
     EXPECT_EQ(problemOf("Et|m||L", 2), "layout: the m units are in chunk 0 of rank 1, which is not its last one");
