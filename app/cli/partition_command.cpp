@@ -290,10 +290,10 @@ void addPartitionCommand(Command app, Action& action) {
     const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers per rank, a,b,…")
                                 .typeName("LIST")
                                 .delimiter(',');
-    command.addOption("--first-less", options->first_less, "Layers to take off the first stage, for the embedding")
+    command.addOption("--first-less", options->first_less, "Layers to remove from the first stage, for the embedding")
         .typeName("N")
         .excludes(per_rank);
-    command.addOption("--last-less", options->last_less, "Layers to take off the last stage, for the output head")
+    command.addOption("--last-less", options->last_less, "Layers to remove from the last stage, for the output head")
         .typeName("N")
         .excludes(per_rank);
     command.addOption("--placement", options->placement, "loop or v (loop)").typeName("NAME");

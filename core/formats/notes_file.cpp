@@ -44,7 +44,7 @@ Result<Note> noteIn(const NotesJson& json, const std::string& where, std::size_t
     if (note.end < note.begin) return fault("ends before it begins");
     if (const auto rank = json.find("rank"); rank != json.end() && !rank->is_null()) {
         if (!rank->is_number_integer() || *rank < 0 || *rank > std::numeric_limits<std::int32_t>::max())
-            return fault("has rank " + rank->dump() + ", not a whole number from 0");
+            return fault("has rank " + rank->dump() + ", not a whole number of 0 or more");
         note.rank = rank->get<int>();
     }
     const auto text = json.find("text");

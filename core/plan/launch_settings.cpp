@@ -86,7 +86,8 @@ LaunchSettings megatron(const Layout& layout, const Problem& problem) {
     Settings settings("Megatron-core");
     if (layout.schedule != "1f1b" && layout.schedule != "interleaved")
         return std::move(settings).refuse("it generates only 1f1b and interleaved");
-    if (selective(layout)) return std::move(settings).refuse("it recomputes modules, not every other product");
+    if (selective(layout))
+        return std::move(settings).refuse("it recomputes whole modules, not every other matrix product");
     settings.add("--tensor-model-parallel-size", layout.tp);
     if (layout.tp > 1) settings.add("--sequence-parallel");
     settings.addIf(layout.cp > 1, "--context-parallel-size", layout.cp);

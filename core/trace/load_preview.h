@@ -52,7 +52,7 @@ private:
     std::vector<std::unique_ptr<Part>> parts_;
 };
 
-/// Filled by one thread, which publishes it now and then.
+/// Filled by one thread, which publishes it from time to time.
 class LoadPreview::Part {
 public:
     Part(std::string file, std::size_t order) : file_(std::move(file)), order_(order) {}

@@ -134,8 +134,8 @@ public:
     void holdSinceStep(TimeNs length);
     /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first op.
     [[nodiscard]] std::optional<TimeNs> finishSoFar();
-    /// Executes the work that `work` queues in the queue of checks, after everything that the rank has queued so far,
-    /// and waits for it. With a nominal time, the queue is kept busy until that time has passed.
+    /// Calls `work`, which adds to the queue of checks, and waits until that queue has run it, after everything that
+    /// the rank has queued so far. With a nominal time, the queue is kept busy until that time has passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
     /// True if a tensor that was handed over can be used here at `now`. With a latency, it must have been ready for
     /// that long.

@@ -20,7 +20,7 @@ struct Formula {
 /// Errors: those of closedForm() and simulate().
 [[nodiscard]] Result<Formula> formulaOf(Schedule schedule, CostModel costs);
 
-/// The closed form by rank and position; with `explain` people also see published forms, which programs always get.
+/// The closed form by rank and position; the text lists published forms only with `explain`, JSON always.
 [[nodiscard]] Document formulaDocument(const Formula& formula, bool explain);
 
 } // namespace bubblescope::report
