@@ -85,7 +85,7 @@ private:
     std::vector<std::size_t> index_; ///< per op of the timeline: its index in the rank's list
     std::vector<Place> places_;      ///< by index in the rank's list; the last one is the bubble after the last op
     BubbleForecast idle_;            ///< of bubbles, by place
-    BubbleForecast free_;            ///< of the time for which a core is free in them
+    BubbleForecast free_;            ///< of the time in bubbles during which a core is free
     RankPlan plan_;
     std::optional<RankPlan> first_;
     std::vector<std::int64_t> last_checks_; ///< by unit

@@ -161,7 +161,8 @@ Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const 
     const auto second = times.op(rank, as(OpKind::BackwardWeight));
     if (whole &&
         ((first && *first > *whole) || (second && *second > *whole) || (first && second && *first + *second != *whole)))
-        return place.error(fmt::format("{} and its halves do not add up", opName(as(OpKind::Backward))));
+        return place.error(
+            fmt::format("{}: the times of its halves do not add up to its time", opName(as(OpKind::Backward))));
     if (whole) {
         const TimeNs input = first ? *first : second ? *whole - *second : *whole - *whole / 2;
         times.setOp(rank, as(OpKind::BackwardInput), input);

@@ -327,7 +327,7 @@ ItemDescription describeReplicaWait(const Session& session, const ItemRef& item)
     out.facts.push_back({ItemText::tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()),
                          ItemText::tr("The slowest replica.")});
     out.note = ItemText::tr(
-        "This replica's pipeline has ended. Gradients are exchanged when the slowest replica has ended, too.");
+        "This replica's pipeline has ended. Gradients are exchanged as soon as the slowest replica has ended too.");
     return out;
 }
 
