@@ -485,7 +485,7 @@ TEST(CuptiCollector, KnowsIdsThatComeAfterTheirKernels) {
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].external, 0U);
     RawRecord external(kind::kExternalCorrelation, FakeCupti::kRecord);
-    external.put<std::uint64_t>(8, 42).put<std::uint32_t>(16, 33);
+    external.put<std::uint32_t>(4, cupti::kCustomIds).put<std::uint64_t>(8, 42).put<std::uint32_t>(16, 33);
     FakeCupti::deliver(state, {external});
     collector.collect(got, counts);
     EXPECT_EQ(collector.externalOf(33), 42U);
