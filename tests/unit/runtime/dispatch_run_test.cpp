@@ -16,7 +16,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-std::vector<Fault> faultsOf(const std::vector<std::string>& texts) {
+std::vector<Fault> disturbances(const std::vector<std::string>& texts) {
     std::vector<Fault> faults;
     for (const std::string& text : texts)
         faults.push_back(parseFault(text).value());
@@ -38,7 +38,7 @@ RunConfig configOf(Schedule schedule, DispatchRule rule) {
     return config;
 }
 
-void expectTheReferencesWeights(const RunConfig& config) {
+void expectDispatchedWeights(const RunConfig& config) {
     SCOPED_TRACE(scheduleTitle(config.schedule));
     JobControl control;
     const auto ran = runPipeline(config, control);
@@ -63,7 +63,7 @@ TEST(ReadyRun, TrainsToTheReferencesWeightsWithEveryFamilyAsHint) {
                 const auto rule = static_cast<DispatchRule>(1 + orders++ % 3);
                 RunConfig config = configOf(schedule.value(), rule);
                 config.dispatch.in_flight = std::ranges::max(peakActivations(config.schedule)) + orders % 2;
-                expectTheReferencesWeights(config);
+                expectDispatchedWeights(config);
             }
         }
     }
@@ -73,7 +73,7 @@ TEST(ReadyRun, TrainsToTheReferencesWeightsWithEveryFamilyAsHint) {
 TEST(ReadyRun, TrainsReplicasToTheReferencesWeights) {
     RunConfig config = configOf(made("1f1b", "", 3, 4, 1), DispatchRule::Ready);
     config.replicas = 2;
-    expectTheReferencesWeights(config);
+    expectDispatchedWeights(config);
 }
 
 /// The ops of a step as the ranks recorded them.
@@ -92,7 +92,7 @@ Schedule recordedOrder(const test::EngineRun& run, int step) {
 
 TEST(ReadyRun, RunsAroundALateLinkWithinItsLimit) {
     test::EngineRun run(made("interleaved", "", 4, 8, 2), test::someTimes(TimeNs{1'000'000}));
-    run.faults = faultsOf({"link:1>2,latency=40ms", "jitter:sigma=20%"});
+    run.faults = disturbances({"link:1>2,latency=40ms", "jitter:sigma=20%"});
     run.dispatch.rule = DispatchRule::Ready;
     const auto result = run.run();
     ASSERT_TRUE(result.ok()) << result.error().text();
@@ -108,7 +108,7 @@ TEST(ReadyRun, RunsAroundALateLinkWithinItsLimit) {
 TEST(ReadyRun, ChoosesAsTheSimulationDoes) {
     Schedule hint = made("fthenb", "", 2, 2, 1);
     test::EngineRun run(hint, test::someTimes(TimeNs{0}));
-    run.faults = faultsOf({"op:F1,rank=0,factor=3"});
+    run.faults = disturbances({"op:F1,rank=0,factor=3"});
     run.dispatch.rule = DispatchRule::Backward;
     const CostModel costs = faultyCosts(hint, run.times, run.faults, 0).value();
     const Schedule expected = dispatched(hint, costs, run.dispatch).value();
@@ -122,7 +122,7 @@ TEST(FaultyCosts, AreThoseOfAPacedRun) {
         SCOPED_TRACE(family);
         test::EngineRun run(made(family, "", 4, 8, family == std::string("interleaved") ? 2 : 1),
                             test::someTimes(TimeNs{1'500'000}));
-        run.faults = faultsOf({"slow:rank=2,factor=1.5", "link:0>1,latency=4ms", "jitter:rank=1,sigma=15%",
+        run.faults = disturbances({"slow:rank=2,factor=1.5", "link:0>1,latency=4ms", "jitter:rank=1,sigma=15%",
                                "op:B3,rank=3,add=7ms,step=0"});
         run.steps = 1;
         ASSERT_TRUE(run.run().ok());
@@ -133,7 +133,7 @@ TEST(FaultyCosts, AreThoseOfAPacedRun) {
 
 TEST(FaultyCosts, RejectsFaultsThatAreNotTimes) {
     const Schedule schedule = made("1f1b", "", 2, 4, 1);
-    const auto costs = faultyCosts(schedule, test::someTimes(TimeNs{0}), faultsOf({"stall:0>1,for=5ms"}), 0);
+    const auto costs = faultyCosts(schedule, test::someTimes(TimeNs{0}), disturbances({"stall:0>1,for=5ms"}), 0);
     ASSERT_FALSE(costs.ok());
     EXPECT_EQ(costs.error().kind, ErrorKind::Usage);
 }
