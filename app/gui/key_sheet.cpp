@@ -82,7 +82,7 @@ void KeySheet::collect(const QList<QAction*>& actions, const QString& group) {
 void KeySheet::addMouse() {
     const QString mouse = tr("Mouse");
     const auto add = [&](const QString& keys, const QString& text) { entries_.push_back({mouse, keys, text}); };
-    add(tr("Wheel"), tr("Zoom at the pointer, or scroll (choose in View > Mouse wheel)"));
+    add(tr("Wheel"), tr("Zoom at the pointer, or scroll (choose in Edit > Preferences)"));
     add(tr("Ctrl+Wheel"),
         tr("Zooms or scrolls, whichever the wheel alone does not; over the names, changes the row height"));
     add(tr("Shift+Wheel"), tr("Earlier, later"));

@@ -59,7 +59,6 @@ private:
     void needs(QAction* action, const SessionPtr& (ViewState::*what)() const);
     void addCopy(QMenu& edit);
     void addRows(QMenu& view);
-    void addWheel(QMenu& view);
     void addPanels(QMenu& view);
     void addLive(QMenu& file);
     void fillRecent(QMenu& menu);
@@ -247,7 +246,6 @@ void MenuBuilder::buildView() {
     QMenu* view = addMenu(tr("&View"));
     addThemes(*view);
     addLanguages(*view);
-    addWheel(*view);
     view->addSeparator();
     QAction* ideal = view->addAction(tr("&Ideal step below the observed one"), QKeySequence(Qt::Key_G), &to_.ideal,
                                      &IdealOverlay::setOn);
@@ -275,23 +273,6 @@ void MenuBuilder::addRows(QMenu& view) {
     fillRowsMenu(*rows, to_.state);
     auto* counters = rows->findChild<QAction*>(QStringLiteral("lanes-counters"));
     counters->setShortcuts(commandKeys(commandInfo(Counters)));
-}
-
-void MenuBuilder::addWheel(QMenu& view) {
-    QMenu* menu = view.addMenu(tr("Mouse &wheel"));
-    auto* group = new QActionGroup(menu);
-    Preferences& preferences = to_.preferences;
-    const auto add = [&](TimelineView::Wheel wheel, const char* name, const QString& text) {
-        QAction* action = menu->addAction(text, &window_, [&preferences, wheel] { preferences.chooseWheel(wheel); });
-        action->setObjectName(QString::fromLatin1(name));
-        action->setCheckable(true);
-        action->setChecked(preferences.wheel() == wheel);
-        QObject::connect(&preferences, &Preferences::wheelChosen, action,
-                         [action, wheel](TimelineView::Wheel chosen) { action->setChecked(chosen == wheel); });
-        group->addAction(action);
-    };
-    add(TimelineView::Wheel::Zooms, "wheel-zooms", tr("&Zooms; with Ctrl scrolls"));
-    add(TimelineView::Wheel::Scrolls, "wheel-scrolls", tr("&Scrolls; with Ctrl zooms, as in Perfetto"));
 }
 
 void MenuBuilder::addPanels(QMenu& view) {

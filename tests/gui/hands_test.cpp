@@ -402,8 +402,10 @@ private slots:
         QVERIFY(desk.window.preferences().wheel() == TimelineView::Wheel::Scrolls); // remembered
         turnWheel(desk.view(), 120);
         QVERIFY(!child<QWidget>(desk.window, "wheelQuestion").isVisible()); // and not asked again
-        desk.action(QStringLiteral("wheel-zooms")).trigger();
-        QVERIFY(desk.window.preferences().wheel() == TimelineView::Wheel::Zooms);
+        desk.window.preferences().chooseWheel(TimelineView::Wheel::Zooms);
+        const TimeRange before = desk.state().range().range();
+        turnWheel(desk.view(), 120);
+        QVERIFY(desk.state().range().range().length() < before.length());
         QSettings().clear();
     }
 

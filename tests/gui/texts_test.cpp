@@ -119,7 +119,7 @@ private slots:
         QCOMPARE(counterText(3 * 1024.0 * 1024 * 1024 / 2, QStringLiteral("Total Allocated")),
                  QStringLiteral("1.5 GiB"));
         QCOMPARE(counterText(512, QStringLiteral("memory")), QStringLiteral("512 B"));
-        QCOMPARE(counterText(3.5, QStringLiteral("activations held")), QStringLiteral("3.5"));
+        QCOMPARE(counterText(3.5, QStringLiteral("activations")), QStringLiteral("3.5"));
         QCOMPARE(counterText(12.6e6, QStringLiteral("requests")), QStringLiteral("12.6 M"));
     }
 

@@ -74,7 +74,7 @@ void ComparisonTable::write(int row, const ExplorerResult& result) {
         tr("%1, p = %2, m = %3, v = %4").arg(nameOfOrder(spec)).arg(spec.pp).arg(spec.microbatches).arg(spec.vpp),
         shortTime(analysis.wall),
         percent(analysis.rates.over_makespan),
-        fromUtf8(result.form.bubble_expression),
+        translatedText(result.form.bubble_expression),
         result.form.bubble.empty() ? QString() : shortTime(largest),
         QLocale().toString(peak),
         inputsText(result.input)};

@@ -196,11 +196,12 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
     keep_->setEnabled(true);
     run_->setEnabled(true);
     export_->setEnabled(result_->no_csv.empty());
-    headline_->setText(
-        tr("%1: step time %2, bubble rate %3; closed form of the bubble per rank: %4")
-            .arg(sentence(nameOfOrder(result_->input.spec)), shortTime(analysis.wall),
-                 percent(analysis.rates.over_makespan),
-                 result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
+    headline_->setText(tr("%1: step time %2, bubble rate %3; closed form of the bubble per rank: %4")
+                           .arg(sentence(nameOfOrder(result_->input.spec)), shortTime(analysis.wall),
+                                percent(analysis.rates.over_makespan),
+                                result_->form.bubble_expression.empty()
+                                    ? tr("none")
+                                    : translatedText(result_->form.bubble_expression)));
     headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
     export_->setToolTip(translatedText(result_->no_csv));
     state_.setSession(result_->session);

@@ -50,7 +50,7 @@ void BubbleTableModel::addRank(const StepAnalysis& analysis, const RankAccount& 
         rows_.push_back(std::move(row));
     }
     Row total{account.rank.value, std::nullopt, false, as_run, observed, account.expected_bubble, {}, {}};
-    if (analysis.form) total.expression = fromUtf8(analysis.form->bubble_expression);
+    if (analysis.form) total.expression = translatedText(analysis.form->bubble_expression);
     rows_.push_back(std::move(total));
     const TimeNs wait = session_->range(replicaWait(account.rank.value)).length();
     if (wait > TimeNs{0})

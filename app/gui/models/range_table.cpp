@@ -240,12 +240,13 @@ QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
 QVariant RangeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::ToolTipRole && section == ShareColumn) return tr("Share of all ranks' time in the range");
+    if (role == Qt::ToolTipRole && section == TotalColumn) return tr("Only time within the range");
     if (role == Qt::ToolTipRole && section == SelfColumn) return tr("Excluding nested slices");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
     case NameColumn: return name_title_;
     case CountColumn: return tr("Count");
-    case TotalColumn: return tr("Total in the range");
+    case TotalColumn: return tr("Total");
     case SelfColumn: return tr("Self");
     case MeanColumn: return tr("Mean");
     case LongestColumn: return tr("Longest");

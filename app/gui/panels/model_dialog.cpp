@@ -56,6 +56,7 @@ ModelDialog::ModelDialog(ViewState& state, ThemeManager& themes, QWidget* parent
     column->addWidget(intro);
     column->addLayout(form);
     column->addWidget(error_);
+    column->addStretch(1);
     column->addWidget(buttons);
     resize(460, sizeHint().height());
     connect(preset_, &QComboBox::currentIndexChanged, this, &ModelDialog::showPreset);

@@ -15,7 +15,7 @@ namespace bubblescope::gui {
 namespace {
 
 QString factor(double value) {
-    return QString::number(value, 'f', 2);
+    return QString::number(value, 'f', 2).replace(QLatin1Char('-'), QChar(0x2212));
 }
 
 } // namespace
@@ -83,8 +83,11 @@ void ReplicaPanel::showHeadline(const Studied& studied, int workers) {
                          .arg(shortTime(studied.step), shortTime(study.fit.simulated), shortTime(study.ideal),
                               factor(study.slowdown))};
     const auto blame = [&](const QString& who, double share, const char* symbol) {
-        text << tr("At average speed, %1 would recover %2 of the loss (%3 = %4).")
-                    .arg(who, share < 1 ? percent(share) : tr("all"), QLatin1String(symbol), factor(share));
+        const QString value = QStringLiteral("%1 = %2").arg(QLatin1String(symbol), factor(share));
+        constexpr double kLeast = 0.005; // rounds to 0.00
+        text << (share < kLeast ? tr("At average speed, %1 would recover none of the loss (%2).").arg(who, value)
+                                : tr("At average speed, %1 would recover %2 of the loss (%3).")
+                                      .arg(who, share < 1 ? percent(share) : tr("all"), value));
     };
     if (study.slowdown < kAttributedSlowdown) {
         text << tr("This loss is too small to attribute.");

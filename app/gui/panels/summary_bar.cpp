@@ -382,9 +382,8 @@ void SummaryBar::refreshStep(const Session& session) {
     QString explanation = tr("Idle share of all ranks' time in step %1.").arg(number);
     if (analysis.form) {
         rate = tr("%1 (closed form %2)").arg(rate, percent(analysis.form->bubble_rate));
-        explanation +=
-            QLatin1Char('\n') +
-            tr("In brackets: the closed form, bubble per rank %1.").arg(fromUtf8(analysis.form->bubble_expression));
+        explanation += QLatin1Char('\n') + tr("In brackets: the closed form, bubble per rank %1.")
+                                               .arg(translatedText(analysis.form->bubble_expression));
     } else if (!analysis.form_note.empty()) {
         explanation += QLatin1Char('\n') + tr("No closed form: %1.").arg(translatedText(analysis.form_note));
         if (analysis.at_least)

@@ -39,7 +39,7 @@ void addValue(CounterLane& lane, TimeNs time, double value) {
 CounterLane heldActivations(const Session& session, std::size_t line) {
     const auto rank = static_cast<std::size_t>(session.lanes.rankOf(static_cast<int>(line)));
     CounterLane lane;
-    lane.name = CounterText::tr("activations held");
+    lane.name = CounterText::tr("activations");
     StageMemory stage;
     stage.activations = {kHalves, 1, 1};
     for (int place = 0; place < session.stepCount(); ++place) {
