@@ -1,9 +1,13 @@
+#include "app/gui/main_window.h"
+#include "app/gui/panels/search_bar.h"
 #include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/trace/trace_builder.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
+#include <QLineEdit>
+#include <QListWidget>
 #include <QTest>
 #include <QThreadPool>
 
@@ -53,7 +57,7 @@ private slots:
         const auto counters = countersOf(session);
         for (int rank = 0; rank < 4; ++rank) {
             QCOMPARE(counters->of(rank).size(), std::size_t{1});
-            const CounterLane& held = counters->of(rank).front();
+            const CounterLane& held = *counters->of(rank).front();
             QCOMPARE(held.maximum, 4.0 - rank);
             QCOMPARE(held.at(session->window(0).begin - 1ms), 0.0);
             QCOMPARE(held.at(session->window(2).end), 0.0);
@@ -69,11 +73,46 @@ private slots:
         const auto counters = countersOf(countedSession());
         QCOMPARE(counters->of(0).size(), std::size_t{1});
         QCOMPARE(counters->of(1).size(), std::size_t{2});
-        const CounterLane& bytes = counters->of(1)[1];
+        const CounterLane& bytes = *counters->of(1)[1];
         QCOMPARE(bytes.name, QStringLiteral("memory allocated"));
         QCOMPARE(bytes.maximum, 900.0);
         QCOMPARE(bytes.at(20ms + 1us), 900.0);
         QCOMPARE(bytes.at(21ms), 121.0);
+    }
+
+    /// They are tracks like any other: the filter of rows shows and hides them, and a search finds them.
+    void filtersAndSearchesIncludeCounters() {
+        const SessionPtr session = countedSession();
+        const auto counters = countersOf(session);
+        const auto named = counters->named(parseRowFilter("track=memory").value());
+        QCOMPARE(named->of(0).size(), std::size_t{0});
+        QCOMPARE(named->of(1).size(), std::size_t{1});
+        QCOMPARE(named->of(1).front()->name, QStringLiteral("memory allocated"));
+
+        MainWindow window(loadSample, false);
+        window.show();
+        ViewState& state = window.state();
+        state.setSession(session);
+        auto& timeline = *window.findChild<TimelineView*>(QStringLiteral("timeline"));
+        auto& bar = *window.findChild<SearchBar*>();
+        for (const char* const text : {"memory", "name=memory rank=1", "ALLOC"}) {
+            state.setRows({});
+            bar.find(QString::fromLatin1(text));
+            QTRY_COMPARE(bar.list().count(), 1);
+            QVERIFY2(bar.list().item(0)->text().startsWith(QLatin1String("memory allocated")), text);
+            QTest::keyClick(&bar.line(), Qt::Key_Return);
+            QVERIFY(state.rows().counters);
+        }
+        bar.find(QStringLiteral("name=memory rank=2"));
+        QTRY_COMPARE(bar.counter(), QString());
+        QCOMPARE(bar.list().count(), 0);
+        QTRY_COMPARE(timeline.rows().counterCount(1), 2);
+        QCOMPARE(timeline.rows().counterCount(0), 1);
+        RowChoice rows = state.rows();
+        rows.filter = "track=memory";
+        state.setRows(rows);
+        QCOMPARE(timeline.rows().counterCount(1), 1);
+        QCOMPARE(timeline.rows().counterCount(0), 0);
     }
 
     void shapesKeepPeaks_data() {

@@ -2,6 +2,8 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
+#include "app/gui/models/op_query.h"
+#include "app/gui/models/session_queries.h"
 
 #include <QCoreApplication>
 
@@ -27,6 +29,9 @@ public:
         addNumbered();
         addOps();
         addAnomalies();
+        for (SearchHit& hit : countersNamed(session_, {text_.toLower().toStdString()}, {})) {
+            if (!full()) hits_.push_back(std::move(hit));
+        }
         addSlices();
         return std::move(hits_);
     }
@@ -163,8 +168,33 @@ std::vector<SearchHit> search(const Session& session, const QString& text, int c
     return Search(session, text.simplified(), current_step, max_hits, std::move(stop)).run();
 }
 
+std::vector<SearchHit> countersNamed(const Session& session, const std::vector<std::string>& words,
+                                     const std::vector<RowFilter::Span>& ranks) {
+    std::vector<SearchHit> hits;
+    const std::vector<CounterLine> lines = counterLines(session);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const int line = lines[i].line;
+        if (line < 0 || !accepts(ranks, session.rankOf(line).value_or(-1))) continue;
+        const CounterSeries& series = session.run.trace->counters()[i];
+        const QString name = fromUtf8(std::string(session.run.trace->text(series.name))).simplified();
+        const bool fits = std::ranges::all_of(
+            words, [&name](const std::string& word) { return name.contains(fromUtf8(word), Qt::CaseInsensitive); });
+        if (!fits) continue;
+        hits.push_back({name, SearchText::tr("counter of %1").arg(lineName(session, line)), {}, -1, line, -1, true});
+    }
+    return hits;
+}
+
 void goTo(ViewState& state, const SearchHit& hit) {
     if (!state.session()) return;
+    if (hit.counter) {
+        RowChoice rows = state.rows();
+        rows.counters = true;
+        if (!state.session()->hasSteps()) rows.setUnfolded(hit.rank, true);
+        state.setRows(std::move(rows));
+        emit state.rankRequested(state.session()->hasSteps() ? state.session()->lanes.rankOf(hit.rank) : hit.rank);
+        return;
+    }
     if (hit.anomaly >= 0) return goTo(state, state.session()->report.anomalies[static_cast<std::size_t>(hit.anomaly)]);
     if (hit.step >= 0 && (!hit.item || hit.item.kind == ItemKind::Op)) state.showStep(hit.step);
     if (hit.item) {

@@ -1,6 +1,7 @@
 #include "app/gui/models/session_queries.h"
 
 #include <algorithm>
+#include <map>
 
 namespace bubblescope::gui {
 
@@ -165,6 +166,27 @@ TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach) {
         });
     }
     return best;
+}
+
+std::vector<CounterLine> counterLines(const Session& session) {
+    if (session.run.trace == nullptr) return {};
+    const Trace& trace = *session.run.trace;
+    std::map<std::pair<std::uint32_t, std::int64_t>, CounterLine> owners; // by file and process
+    for (int line = 0; line < static_cast<int>(session.lanes.lineCount()); ++line) {
+        for (const RawLane& lane : session.raw.of(line)) {
+            const Track& track = trace.tracks()[lane.track];
+            owners.try_emplace({track.file, track.pid}, CounterLine{line, lane.clock});
+        }
+        if (session.trace_lines.empty()) continue;
+        for (const auto& process : session.trace_lines[static_cast<std::size_t>(line)].processes)
+            owners.try_emplace(process, CounterLine{line, {}});
+    }
+    std::vector<CounterLine> lines;
+    for (const CounterSeries& series : trace.counters()) {
+        const auto owner = owners.find({series.file, series.pid});
+        lines.push_back(owner == owners.end() || series.times.empty() ? CounterLine{} : owner->second);
+    }
+    return lines;
 }
 
 ItemRef checkItem(const Session& session, std::size_t index) {

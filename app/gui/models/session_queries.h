@@ -53,6 +53,14 @@ struct RangeStats {
 /// if there is none.
 [[nodiscard]] TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach);
 
+/// The line that shows a counter of the trace: the first with tracks of its process. `clock` is that of the line.
+struct CounterLine {
+    int line = -1; ///< −1 for a counter without values, or of a process that has no line
+    ClockFit clock;
+};
+/// One for each of Trace::counters().
+[[nodiscard]] std::vector<CounterLine> counterLines(const Session& session);
+
 /// A check as an item; empty if it ran in none of the run's steps. `check` is its index in CheckLog::checks.
 [[nodiscard]] ItemRef checkItem(const Session& session, std::size_t check);
 

@@ -13,6 +13,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -151,10 +152,14 @@ SearchBar::Found SearchBar::lookFor(const Session& session, const QString& text,
         return found;
     }
     found.query = runQuery(session, parsed.value(), kMaxItems, stop);
+    std::vector<SearchHit> counters;
+    if (parsed.value().wants(QueryKind::Slice) && !parsed.value().words.empty())
+        counters = countersNamed(session, parsed.value().words, parsed.value().rank);
     for (const ItemRef& item : found.query.items) {
-        if (found.hits.size() == kMaxHits) break;
+        if (found.hits.size() + counters.size() >= kMaxHits) break;
         found.hits.push_back(hitOf(session, item));
     }
+    std::ranges::move(counters, std::back_inserter(found.hits));
     // A word such as "wait" may also be part of a name, and "rank 2" a place.
     if (!steps && !found.hits.empty()) return found;
     if (query.find_first_of(steps ? "<>= " : "<>=") == std::string::npos && query.size() > 1) {

@@ -1,5 +1,6 @@
 #include "app/gui/timeline/counters.h"
 
+#include "app/gui/models/session_queries.h"
 #include "core/cost/memory_model.h"
 
 #include <QCoreApplication>
@@ -9,7 +10,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -110,31 +111,16 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
     for (std::size_t line = 0; line < lanes->lines_.size(); ++line) {
         if (control.stopRequested()) return cancelledError();
         CounterLane held = heldActivations(*session, line);
-        if (held.maximum > 0) lanes->lines_[line].push_back(std::move(held));
+        if (held.maximum > 0) lanes->lines_[line].push_back(std::make_shared<CounterLane>(std::move(held)));
     }
     const Run& run = session->run;
     if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
-    // Counters belong to processes. Each is assigned to the first line with tracks of its process.
-    struct Owner {
-        int line = 0;
-        ClockFit clock;
-    };
-    std::map<std::pair<std::uint32_t, std::int64_t>, Owner> owners;
-    for (int line = 0; line < static_cast<int>(lanes->lines_.size()); ++line) {
-        for (const RawLane& lane : session->raw.of(line)) {
-            const Track& track = run.trace->tracks()[lane.track];
-            owners.try_emplace({track.file, track.pid}, Owner{line, lane.clock});
-        }
-        if (session->trace_lines.empty()) continue;
-        for (const auto& process : session->trace_lines[static_cast<std::size_t>(line)].processes)
-            owners.try_emplace(process, Owner{line, {}});
-    }
-    for (const CounterSeries& series : run.trace->counters()) {
+    const std::vector<CounterLine> places = counterLines(*session);
+    for (std::size_t i = 0; i < places.size(); ++i) {
         if (control.stopRequested()) return cancelledError();
-        const auto owner = owners.find({series.file, series.pid});
-        if (owner == owners.end() || series.times.empty()) continue;
-        lanes->lines_[static_cast<std::size_t>(owner->second.line)].push_back(
-            traceCounter(*run.trace, series, owner->second.clock));
+        if (places[i].line < 0) continue;
+        lanes->lines_[static_cast<std::size_t>(places[i].line)].push_back(
+            std::make_shared<CounterLane>(traceCounter(*run.trace, run.trace->counters()[i], places[i].clock)));
     }
     return std::shared_ptr<const CounterLanes>(std::move(lanes));
 }
@@ -159,8 +145,15 @@ QString counterText(double value, const QString& name) {
     return suffix.isEmpty() ? number : QStringLiteral("%1 %2").arg(number, suffix);
 }
 
-const std::vector<CounterLane>& CounterLanes::of(int line) const {
-    static const std::vector<CounterLane> none;
+std::shared_ptr<const CounterLanes> CounterLanes::named(const RowFilter& filter) const {
+    auto shown = std::make_shared<CounterLanes>(*this);
+    for (std::vector<LanePtr>& lanes : shown->lines_)
+        std::erase_if(lanes, [&filter](const LanePtr& lane) { return !filter.acceptsTrack(lane->name); });
+    return shown;
+}
+
+const std::vector<CounterLanes::LanePtr>& CounterLanes::of(int line) const {
+    static const std::vector<LanePtr> none;
     const auto at = static_cast<std::size_t>(line);
     return line < 0 || at >= lines_.size() ? none : lines_[at];
 }
@@ -171,7 +164,7 @@ std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const C
         for (int place = 0; place < input.rows.counterCount(row); ++place) {
             const double top = input.rows.counterTop(row, place) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kCounterHeight <= 0) continue;
-            const CounterLane& lane = counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)];
+            const CounterLane& lane = *counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)];
             if (lane.maximum <= lane.minimum) continue;
             std::vector<double> heights = lane.over().columnMaxima(input.scale, input.device_pixel_ratio);
             for (double& height : heights) {
@@ -192,7 +185,8 @@ std::optional<CounterPlace> counterAt(const GeometryInput& input, const CounterL
     for (int place = 0; row >= 0 && place < input.rows.counterCount(row); ++place) {
         const int top = input.rows.counterTop(row, place);
         if (content_y < top || content_y >= top + RowLayout::kCounterHeight) continue;
-        return CounterPlace{&counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)], input.scale.time(x)};
+        return CounterPlace{counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)].get(),
+                            input.scale.time(x)};
     }
     return std::nullopt;
 }

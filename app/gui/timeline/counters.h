@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/gui/models/rows.h"
 #include "app/gui/models/session.h"
 #include "app/gui/timeline/geometry.h"
 
@@ -48,10 +49,13 @@ public:
     [[nodiscard]] static Result<std::shared_ptr<const CounterLanes>> build(const SessionPtr& session,
                                                                            const JobControl& control);
 
-    [[nodiscard]] const std::vector<CounterLane>& of(int line) const;
+    using LanePtr = std::shared_ptr<const CounterLane>;
+    [[nodiscard]] const std::vector<LanePtr>& of(int line) const;
+    /// Only those whose names the filter accepts.
+    [[nodiscard]] std::shared_ptr<const CounterLanes> named(const RowFilter& filter) const;
 
 private:
-    std::vector<std::vector<CounterLane>> lines_;
+    std::vector<std::vector<LanePtr>> lines_;
 };
 
 /// A counter's value: "3.5", "12.6 M", or "1.50 GiB" for counters whose names suggest bytes, because traces contain no

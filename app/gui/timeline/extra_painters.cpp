@@ -92,7 +92,7 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
         for (int counter = 0; counter < rows.counterCount(row); ++counter) {
             const auto place = area(rows.counterTop(row, counter));
             if (!place) continue;
-            const CounterLane& lane = counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
+            const CounterLane& lane = *counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
             const QString maximum = ExtraText::tr("max %1").arg(counterText(lane.maximum, lane.name));
             const int room = place->width() - metrics.horizontalAdvance(maximum) - 6;
             p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,

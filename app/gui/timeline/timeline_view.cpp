@@ -38,6 +38,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
         pressed_ = false;
         flows_.reset();
         columns_.clear();
+        all_counters_.reset();
         counters_.reset();
         counter_job_.cancel();
         showRows();
@@ -166,12 +167,12 @@ void TimelineView::showCounters(bool on) {
 
 /// Applies the rows chosen in ViewState.
 void TimelineView::showRows() {
-    if (state_.rows().counters && !counters_ && state_.session() && !counter_job_.running()) {
+    if (state_.rows().counters && !all_counters_ && state_.session() && !counter_job_.running()) {
         counter_job_.start(
             [session = state_.session()](JobControl& control) { return CounterLanes::build(session, control); },
             [this](Result<std::shared_ptr<const CounterLanes>> made) {
                 if (!made.ok()) return;
-                counters_ = std::move(made).value();
+                all_counters_ = std::move(made).value();
                 relayout();
             });
     }
@@ -208,6 +209,8 @@ int TimelineView::captionRoom() const {
 
 void TimelineView::relayout() {
     const int height = plot().height() - captionRoom();
+    const Result<RowFilter> filter = parseRowFilter(state_.rows().filter);
+    counters_ = all_counters_ && filter.ok() ? all_counters_->named(filter.value()) : all_counters_;
     facts_ = state_.session() ? rowFacts(*state_.session(), state_.step()) : std::vector<RowFacts>();
     rows_ = state_.session() ? RowLayout(state_.session()->lanes, height, extras()) : RowLayout();
     verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - height));

@@ -157,7 +157,8 @@ private:
     NoteStore* note_store_ = nullptr;
     RowLayout rows_;
     std::vector<RowFacts> facts_;
-    std::shared_ptr<const CounterLanes> counters_; ///< null until computed
+    std::shared_ptr<const CounterLanes> all_counters_; ///< null until computed
+    std::shared_ptr<const CounterLanes> counters_;     ///< those that the filter of rows accepts
     BackgroundJob counter_job_;
     Kept base_;
     Kept pinned_;                    ///< as above for the pinned rows, if other rows are scrolled below them
