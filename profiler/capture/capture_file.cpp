@@ -140,15 +140,15 @@ std::size_t CaptureFile::mostWaiting() const {
 }
 
 CaptureFile::State CaptureFile::state() const {
-    return {file_ ? file_->path().filename().string() : std::string{}, static_cast<std::uint32_t>(tracks_.size()),
-            parts_made_, parts_removed_};
+    return {file_ ? file_->path().filename().string() : std::string{}, file_ ? file_->length() : 0,
+            static_cast<std::uint32_t>(tracks_.size()), parts_made_, parts_removed_};
 }
 
 Status CaptureFile::resume(const State& state) {
     parts_made_ = state.parts_made;
     parts_removed_ = state.parts_removed;
     if (state.name.empty()) return {};
-    BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::open(info_.dir / state.name));
+    BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::openUpTo(info_.dir / state.name, state.bytes));
     part_bytes_ = file.length();
     file_ = std::move(file);
     const std::string whole = traceName(info_.identity, info_.process);

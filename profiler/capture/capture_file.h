@@ -83,7 +83,8 @@ public:
 
     /// The state of the file, so that another process can continue it.
     struct State {
-        std::string name; ///< name of the part, empty before the first
+        std::string name;       ///< name of the part, empty before the first
+        std::int64_t bytes = 0; ///< length of the part
         std::uint32_t tracks = 0;
         std::int64_t parts_made = 0;
         std::int64_t parts_removed = 0;

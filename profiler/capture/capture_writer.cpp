@@ -21,6 +21,7 @@ struct Notes {
     std::int64_t parts_made = 0;
     std::int64_t parts_removed = 0;
     std::int64_t begun = 0;
+    std::int64_t bytes_before = 0; ///< length of the file before the write that reaches the checkpoint
     ClockReading reading;
     std::array<char, 512> name{};
 };
@@ -173,8 +174,9 @@ void CaptureWriter::keepCheckpoints(EventMemory& memory, const EventReader& read
     reader_ = &reader;
 }
 
-/// Fills in the checkpoints that are not in use. They become valid when the file reaches the given length.
-void CaptureWriter::prepareCheckpoint(std::int64_t file_bytes) {
+/// Fills in the checkpoints that are not in use. They become valid when the file reaches the given length, by default
+/// the one that it has.
+void CaptureWriter::prepareCheckpoint(std::optional<std::int64_t> file_bytes) {
     if (memory_ == nullptr) return;
     event_memory::Header& header = memory_->header();
     header.prepared.store(0);
@@ -195,13 +197,14 @@ void CaptureWriter::prepareCheckpoint(std::int64_t file_bytes) {
     notes.parts_made = file.parts_made;
     notes.parts_removed = file.parts_removed;
     notes.begun = begun_ ? 1 : 0;
+    notes.bytes_before = file.bytes;
     notes.reading = clocks_.last();
     notes.name_bytes = static_cast<std::uint32_t>(std::min(file.name.size(), notes.name.size()));
     std::copy_n(file.name.data(), notes.name_bytes, notes.name.data());
     event_memory::FileCheckpoint& whole = header.files[other];
     std::memcpy(whole.text.data(), &notes, sizeof notes);
     whole.notes = sizeof notes;
-    whole.file_bytes = file_bytes;
+    whole.file_bytes = file_bytes.value_or(file.bytes);
     header.prepared.store(1);
 }
 
@@ -220,6 +223,13 @@ std::string CaptureWriter::checkpointedFile(const event_memory::FileCheckpoint& 
     return name.find('/') == std::string::npos ? name : std::string{};
 }
 
+bool CaptureWriter::beginsFile(const event_memory::FileCheckpoint& checkpoint) {
+    Notes notes;
+    if (checkpoint.notes != sizeof notes) return false;
+    std::memcpy(&notes, checkpoint.text.data(), sizeof notes);
+    return notes.bytes_before == 0;
+}
+
 Status CaptureWriter::resume(const EventMemory& memory) {
     const event_memory::Header& header = memory.header();
     const std::uint32_t current = header.current.load() & 1U;
@@ -232,7 +242,8 @@ Status CaptureWriter::resume(const EventMemory& memory) {
     window_.setState(notes.window);
     begun_ = notes.begun != 0;
     clocks_.add(notes.reading);
-    BUBBLESCOPE_TRY(file_.resume({checkpointedFile(whole), notes.tracks, notes.parts_made, notes.parts_removed}));
+    BUBBLESCOPE_TRY(
+        file_.resume({checkpointedFile(whole), whole.file_bytes, notes.tracks, notes.parts_made, notes.parts_removed}));
     for (std::size_t slot = 0; slot < std::min<std::size_t>(header.slots_used.load(), event_memory::kThreads); ++slot) {
         const event_memory::ThreadSlot& thread = header.threads[slot];
         if (thread.state.load() == event_memory::SlotState::Free) continue;
@@ -286,7 +297,7 @@ Status CaptureWriter::writeOut(TimeNs now) {
             prepareCheckpoint(length);
             wrote = true;
         }));
-    if (!wrote) prepareCheckpoint(0); // the records taken produce no output
+    if (!wrote) prepareCheckpoint(); // the records taken produce no output
     useCheckpoint();
     flushed_ = counts_;
     return {};
@@ -301,7 +312,7 @@ Status CaptureWriter::finish(TimeNs now) {
     tellTotals(now);
     file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureEnds, {});
     BUBBLESCOPE_TRY(file_.flush([] {}));
-    prepareCheckpoint(0);
+    prepareCheckpoint();
     useCheckpoint();
     flushed_ = counts_;
     return {};

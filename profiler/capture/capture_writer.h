@@ -79,6 +79,8 @@ public:
     [[nodiscard]] Status finishResumed(TimeNs now, const std::string& signal);
     /// The name of the file in a checkpoint; empty if there is none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
+    /// True if the file was empty before the write that reaches the checkpoint.
+    [[nodiscard]] static bool beginsFile(const event_memory::FileCheckpoint& checkpoint);
     /// Amounts written, as reported by the process itself, to be compared with its files.
     struct Stated {
         perfetto::CaptureCounts counts;
@@ -99,7 +101,7 @@ private:
     [[nodiscard]] bool isNear(TimeNs earliest, TimeNs latest) const;
     [[nodiscard]] bool isPlausible(const cupti::Activity& activity) const;
     [[nodiscard]] Status writeOut(TimeNs now);
-    void prepareCheckpoint(std::int64_t file_bytes);
+    void prepareCheckpoint(std::optional<std::int64_t> file_bytes = {});
     void useCheckpoint();
     void countOpen();
     void tellTotals(TimeNs now);

@@ -17,16 +17,19 @@ namespace {
 
 using namespace event_memory;
 
-/// The process may have died after writing but before updating its checkpoint.
+/// The process may have died after writing but before updating its checkpoint. If it died while it wrote, everything
+/// since the last checkpoint is written again.
 void chooseCheckpoint(Header& header, const std::filesystem::path& dir) {
     if (header.prepared.load() == 0) return;
     const std::uint32_t other = (header.current.load() & 1U) ^ 1U;
     const auto name = CaptureWriter::checkpointedFile(header.files[other]);
     std::error_code failed;
     const auto length = name.empty() ? 0 : std::filesystem::file_size(dir / name, failed);
-    if (!failed && header.files[other].file_bytes >= 0 &&
-        length >= static_cast<std::uint64_t>(header.files[other].file_bytes))
+    if (failed || header.files[other].file_bytes < 0) return;
+    if (length >= static_cast<std::uint64_t>(header.files[other].file_bytes))
         header.current.store(other);
+    else if (name.ends_with(".pftrace") && CaptureWriter::beginsFile(header.files[other]))
+        std::filesystem::remove(dir / name, failed); // a part of which only the beginning was written
 }
 
 /// Takes the remaining records. Flushes until a flush fails, if writing is possible at all, and counts the rest as

@@ -54,6 +54,22 @@ Result<PacketFile> PacketFile::open(std::filesystem::path path) {
     return PacketFile(std::move(path), descriptor);
 }
 
+Result<PacketFile> PacketFile::openUpTo(std::filesystem::path path, std::int64_t length) {
+    BUBBLESCOPE_ASSIGN(PacketFile file, open(path));
+    if (file.length_ <= length) return file;
+    file.length_ = length;
+    std::filesystem::path beside = path;
+    beside += ".part";
+    BUBBLESCOPE_TRY(file.moveTo(beside));
+    if (::rename(beside.c_str(), path.c_str()) != 0) {
+        const int code = errno;
+        ::unlink(beside.c_str());
+        return fileError(path, "cannot replace the trace file", code);
+    }
+    file.path_ = std::move(path);
+    return file;
+}
+
 PacketFile::PacketFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {
     struct stat about {};
     if (::fstat(descriptor_, &about) != 0) return;

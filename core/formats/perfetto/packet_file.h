@@ -28,6 +28,9 @@ public:
 
     /// Opens a file that another process wrote, for appending. Error: Run, naming the file.
     [[nodiscard]] static Result<PacketFile> open(std::filesystem::path path);
+    /// As above, without what the process wrote beyond `length` bytes before it died. A shorter copy replaces the file
+    /// then, so that its readers notice it.
+    [[nodiscard]] static Result<PacketFile> openUpTo(std::filesystem::path path, std::int64_t length);
 
     PacketFile(PacketFile&& other) noexcept;
     PacketFile& operator=(PacketFile&& other) noexcept;

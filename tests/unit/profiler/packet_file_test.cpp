@@ -102,5 +102,22 @@ TEST(PacketFile, GoesOnInANewFileWithAllThatARemovedOneHeld) {
     EXPECT_EQ(file.value().length(), 12);
 }
 
+TEST(PacketFile, IsContinuedWithoutWhatWasHalfWritten) {
+    const test::ScratchFolder folder;
+    const std::filesystem::path path = folder.write("a.pftrace", "whole, hal");
+    std::ifstream reader(path);
+    auto file = PacketFile::openUpTo(path, 5);
+    ASSERT_TRUE(file.ok()) << file.error().text();
+    EXPECT_TRUE(file.value().isInPlace());
+    ASSERT_TRUE(file.value().append(" again").ok());
+    EXPECT_EQ(contentOf(path), "whole again");
+    std::string old;
+    std::getline(reader, old);
+    EXPECT_EQ(old, "whole, hal") << "readers can tell the files apart";
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+    ASSERT_TRUE(PacketFile::openUpTo(path, 11).ok());
+    EXPECT_EQ(contentOf(path), "whole again");
+}
+
 } // namespace
 } // namespace bubblescope::perfetto

@@ -2,6 +2,7 @@
 
 #include "core/formats/read_trace.h"
 #include "profiler/capture/capture_file.h"
+#include "profiler/job/left_memory.h"
 #include "profiler/nccl/abi.h"
 #include "profiler/nccl/plugin.h"
 #include "tests/support/recorded_memory.h"
@@ -381,6 +382,76 @@ void* started(const auto& table, void* context, std::uint32_t type, void* parent
     EXPECT_EQ(table.start_event(context, &handle, &descriptor), nccl::abi::kSuccess);
     EXPECT_NE(handle, nullptr);
     return handle;
+}
+
+/// A process that records ranges, writes `before` of them, and dies while it writes the others: `part` of that write
+/// reaches the file. Returns how often each range is in the folder once the rest was saved.
+std::map<std::string, int> savedAfterHalfAWrite(const std::filesystem::path& dir, int before, double part) {
+    constexpr int kRanges = 100;
+    test::RecordedMemory recorded;
+    EventMemory& memory = recorded.memory();
+    DescribedProcess described;
+    described.process = {.host = "node", .clock = "boot", .pid = 77, .program = "train"};
+    const std::string text = processText(described);
+    std::ranges::copy(text, memory.header().identity.begin());
+    memory.header().identity_bytes = text.size();
+    const nvtx::Names names;
+    const nccl::Communicators communicators;
+    CaptureWriter writer({}, {.dir = dir, .identity = {}, .process = described.process}, names, communicators, {});
+    EventReader reader(memory, EventReader::From::Begin);
+    writer.keepCheckpoints(memory, reader);
+    const auto now = [&] { return readAllClocks(recorded.recorder().clock()); };
+    writer.addReading(now());
+    const auto file = [&dir] {
+        std::filesystem::path found;
+        for (const auto& entry : std::filesystem::directory_iterator(dir))
+            if (entry.path().extension() == ".pftrace") found = entry.path();
+        return found;
+    };
+    const auto write = [&](int from, int to) {
+        for (int i = from; i < to; ++i) {
+            recorded.recorder().push("range " + std::to_string(i), 0);
+            recorded.recorder().pop(0);
+        }
+        writer.addReading(now());
+        reader.read(1 << 20, [&](std::uint32_t tid, std::span<const std::uint64_t> words, bool gap) {
+            const std::size_t count = host_record::wordsOf(words[0]);
+            writer.take(tid, *decodeHostRecord(words.first(count)), gap);
+            return count;
+        });
+        EXPECT_TRUE(writer.flush(now().monotonic).ok());
+        return std::filesystem::file_size(file());
+    };
+    const auto whole = before == 0 ? 0 : write(0, before);
+    const auto both = write(before, kRanges);
+    std::filesystem::resize_file(file(), whole + static_cast<std::uintmax_t>(part * static_cast<double>(both - whole)));
+    event_memory::Header& header = memory.header();
+    header.current = header.current ^ 1U; // as it was when the process died
+    header.prepared = 1;
+    const LeftByProcess left = writeWhatIsLeft(memory, dir, "SIGKILL");
+    EXPECT_TRUE(left.written) << left.message;
+    EXPECT_EQ(left.counts.ranges, kRanges);
+    JobControl control;
+    const auto read = readTraces({dir}, control);
+    EXPECT_TRUE(read.ok()) << read.error().text();
+    EXPECT_TRUE(read.value().problems.empty()) << read.value().problems.front().message.text();
+    std::map<std::string, int> found;
+    const Trace& trace = *read.value().trace;
+    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice)
+        ++found[std::string(trace.name(slice))];
+    return found;
+}
+
+TEST(HalfAWrite, IsWrittenAgainAndNothingTwice) {
+    for (const int before : {0, 40}) {
+        for (const double part : {0., 0.3, 0.9, 1.}) {
+            const test::ScratchFolder folder;
+            const auto found = savedAfterHalfAWrite(folder.path() / "traces", before, part);
+            EXPECT_EQ(found.size(), 100U) << before << ' ' << part;
+            for (const auto& [name, count] : found)
+                EXPECT_EQ(count, 1) << name << ' ' << before << ' ' << part;
+        }
+    }
 }
 
 TEST_F(CaptureWriterTest, TakesNcclsEventsOfEveryVersion) {
