@@ -210,7 +210,8 @@ int TimelineView::captionRoom() const {
 void TimelineView::relayout() {
     const int height = plot().height() - captionRoom();
     const Result<RowFilter> filter = parseRowFilter(state_.rows().filter);
-    counters_ = all_counters_ && filter.ok() ? all_counters_->named(filter.value()) : all_counters_;
+    counters_ = all_counters_ && filter.ok() && !filter.value().tracks.empty() ? all_counters_->named(filter.value())
+                                                                               : all_counters_;
     facts_ = state_.session() ? rowFacts(*state_.session(), state_.step()) : std::vector<RowFacts>();
     rows_ = state_.session() ? RowLayout(state_.session()->lanes, height, extras()) : RowLayout();
     verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - height));
