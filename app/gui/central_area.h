@@ -58,7 +58,6 @@ public:
     [[nodiscard]] AnswerBar& answer() const { return *answer_; }
     [[nodiscard]] LiveBar& liveBar() const { return *live_bar_; }
     [[nodiscard]] TimelineView& timeline() const { return *timeline_; }
-    [[nodiscard]] TeachPanel& teaching() const { return *teach_; }
     [[nodiscard]] WelcomePanel& welcome() const { return *welcome_; }
     [[nodiscard]] UnopenedPanel& unopened() const { return *unopened_; }
     [[nodiscard]] IdealOverlay& ideal() const { return *ideal_; }

@@ -52,7 +52,6 @@ public:
     void openApart();
     /// Opens the tab that was closed last again.
     void reopenClosed();
-    [[nodiscard]] bool anyClosed() const { return !closed_.empty(); }
     /// True if any tab has content.
     [[nodiscard]] bool anyOpen() const;
     /// Cancels the current and all queued loads; cancelled() follows.

@@ -95,7 +95,7 @@ void goTo(ViewState& state, const Anomaly& anomaly) {
     const AnomalyTarget target = targetOf(*state.session(), anomaly, state.step());
     state.showStep(target.step);
     state.select(target.item);
-    state.highlight(target.highlights, translated(anomaly.message));
+    state.highlight(target.highlights);
     // A single op or transfer fills the view; anything that concerns the whole step is shown within the step.
     if (target.item && (anomaly.op || anomaly.peer)) {
         state.zoomTo(target.item);

@@ -162,7 +162,7 @@ void ViewState::setSession(SessionPtr session) {
     session_ = std::move(session);
     selection_ = {};
     step_ = -1;
-    highlight({}, {});
+    highlight({});
     mark({});
     setReference(nullptr);
     measure({});
@@ -249,8 +249,8 @@ void ViewState::redo() {
 }
 
 ViewSnapshot ViewState::snapshot() const {
-    return {range_.range(),   step_,  selection_, highlights_, highlight_caption_, reference_,
-            reference_blend_, flows_, measured_,  rows_,       measured_tracks_,   model_};
+    return {range_.range(), step_,     selection_, highlights_,      reference_, reference_blend_,
+            flows_,         measured_, rows_,      measured_tracks_, model_};
 }
 
 bool ViewState::holds(const ItemRef& item) const {
@@ -285,7 +285,7 @@ void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     range_.reset(snapshot.range);
     show_step(); // the change of range may have changed the step
     if (holds(snapshot.selection)) select(snapshot.selection);
-    highlight(snapshot.highlights, snapshot.highlight_caption);
+    highlight(snapshot.highlights);
     if (!snapshot.reference || snapshot.reference->step < session_->stepCount()) setReference(snapshot.reference);
     setReferenceBlend(snapshot.reference_blend);
     for (std::size_t flow = 0; flow < kFlowOverlayCount; ++flow)
@@ -335,7 +335,7 @@ void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible
     const Result<std::optional<ModelUse>> use = useOf(*session_, model_);
     model_use_ = use.ok() ? use.value() : std::nullopt;
     if (!keeps_rows) resetRows(had_steps);
-    highlight({}, {});
+    highlight({});
     mark({});
     setReference(nullptr);
     {
@@ -381,10 +381,9 @@ void ViewState::select(const ItemRef& item) {
     emit selectionChanged();
 }
 
-void ViewState::highlight(std::vector<Highlight> stretches, const QString& caption) {
-    if (stretches == highlights_ && caption == highlight_caption_) return;
+void ViewState::highlight(std::vector<Highlight> stretches) {
+    if (stretches == highlights_) return;
     highlights_ = std::move(stretches);
-    highlight_caption_ = caption;
     emit highlightsChanged();
 }
 

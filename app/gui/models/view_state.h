@@ -99,7 +99,6 @@ struct ViewSnapshot {
     int step = -1;
     ItemRef selection;
     std::vector<Highlight> highlights;
-    QString highlight_caption;
     ReferenceOverlayPtr reference;
     double reference_blend = 1;
     std::array<bool, kFlowOverlayCount> flows{};
@@ -150,10 +149,9 @@ public:
     /// Zooms so that the item fills a third of the view, with its neighbours visible.
     void zoomTo(const ItemRef& item);
     void zoomTo(const TimeRange& range);
-    /// Marks intervals until the next call; `caption` describes them. An empty list clears the marks.
-    void highlight(std::vector<Highlight> stretches, const QString& caption);
+    /// Marks intervals until the next call. An empty list clears the marks.
+    void highlight(std::vector<Highlight> stretches);
     [[nodiscard]] const std::vector<Highlight>& highlights() const { return highlights_; }
-    [[nodiscard]] const QString& highlightCaption() const { return highlight_caption_; }
     /// Another timeline to draw below the ops; null for none. Removed with the session.
     void setReference(ReferenceOverlayPtr reference);
     [[nodiscard]] const ReferenceOverlayPtr& reference() const { return reference_; }
@@ -240,7 +238,6 @@ private:
     VisibleRange range_;
     ItemRef selection_;
     std::vector<Highlight> highlights_;
-    QString highlight_caption_;
     ReferenceOverlayPtr reference_;
     ReferenceOverlayPtr shown_reference_;
     double reference_blend_ = 1;

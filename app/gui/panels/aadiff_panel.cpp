@@ -343,16 +343,16 @@ void AadiffPanel::showCoverage() {
     map_->setCells(std::move(rows), std::move(columns), std::move(cells));
 }
 
-void AadiffPanel::highlightChecks(const std::vector<Highlight>& stretches, const QString& caption) {
+void AadiffPanel::highlightChecks(const std::vector<Highlight>& stretches) {
     if (state_.step() != plan_->step) state_.showStep(plan_->step);
-    state_.highlight(stretches, caption);
+    state_.highlight(stretches);
     if (!stretches.empty()) emit state_.rankRequested(stretches.front().rank);
 }
 
 void AadiffPanel::goToSlot(int row) {
     if (!plan_ || row < 0 || row >= static_cast<int>(plan_->places.size())) return;
     const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
-    highlightChecks({{place.rank.value, {place.when.start, place.when.end}}}, tr("Slot"));
+    highlightChecks({{place.rank.value, {place.when.start, place.when.end}}});
 }
 
 void AadiffPanel::goToUnit(int rank, int column) {
@@ -361,7 +361,7 @@ void AadiffPanel::goToUnit(int rank, int column) {
     for (const TimeInterval& check :
          plan_->unit(static_cast<std::size_t>(rank), static_cast<std::size_t>(column)).checks)
         stretches.push_back({rank, {check.start, check.end}});
-    highlightChecks(stretches, tr("Check"));
+    highlightChecks(stretches);
 }
 
 } // namespace bubblescope::gui

@@ -75,7 +75,7 @@ private:
     [[nodiscard]] static HeatMap::Cell cellOf(const CheckPlan::Unit& unit, int latest);
     void goToSlot(int row);
     void goToUnit(int rank, int column);
-    void highlightChecks(const std::vector<Highlight>& stretches, const QString& caption);
+    void highlightChecks(const std::vector<Highlight>& stretches);
 
     ViewState& state_;
     BackgroundJob job_;

@@ -284,20 +284,20 @@ void AccountingPanel::choose(int bar, int part) {
     stopWaiting();
     if (row.step != state_.step()) state_.showStep(row.step);
     if (part < 0 || part >= static_cast<int>(chart_->bars()[static_cast<std::size_t>(bar)].parts.size())) {
-        state_.highlight({}, {});
+        state_.highlight({});
         if (row.rank) emit state_.rankRequested(*row.rank);
         return;
     }
     const ShownPiece piece = pieceOf(bar, part);
     if (piece && session.lacksDiagnosis(row.step)) {
-        state_.highlight({}, {});
+        state_.highlight({});
         chart_->setMarked(bar, part);
         note_->setText(tr("Locating %1 …").arg(pieceText(piece)));
         waiting_ = {bar, part};
         return state_.diagnose(row.step);
     }
     const StepDiagnosis* const diagnosis = session.knownDiagnosis(row.step);
-    if (piece && diagnosis == nullptr) return state_.highlight({}, {}); // the diagnosis failed
+    if (piece && diagnosis == nullptr) return state_.highlight({}); // the diagnosis failed
     std::vector<Highlight> stretches;
     for (const RankAccounting& account : session.report.accounts[static_cast<std::size_t>(row.step)].ranks) {
         if (row.rank && account.rank.value != *row.rank) continue;
@@ -310,7 +310,7 @@ void AccountingPanel::choose(int bar, int part) {
             stretches.push_back({account.rank.value, {where.start, where.end}});
     }
     const bool nowhere = stretches.empty();
-    state_.highlight(std::move(stretches), sentence(pieceText(piece)));
+    state_.highlight(std::move(stretches));
     chart_->setMarked(bar, part);
     if (row.rank) emit state_.rankRequested(*row.rank);
     describe();

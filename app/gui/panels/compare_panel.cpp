@@ -441,7 +441,7 @@ void ComparePanel::goTo(const QModelIndex& index) {
     if (!source.isValid() || !state_.pipeline()) return;
     const MeasureKey& key = model_->at(source.row()).key;
     const std::vector<Highlight> places = placesOf(*state_.pipeline(), state_.step(), key);
-    state_.highlight(places, measureText(key));
+    state_.highlight(places);
     if (!places.empty()) emit state_.rankRequested(places.front().rank);
 }
 

@@ -214,7 +214,7 @@ void SearchBar::mark() {
     if (!state_.session()) return;
     if (found_.query.items.empty()) {
         if (std::exchange(marked_, false)) {
-            state_.highlight({}, {});
+            state_.highlight({});
             state_.mark({});
             emit unmarked();
         }
@@ -227,7 +227,7 @@ void SearchBar::mark() {
     for (const ItemRef& item : found_.query.items) {
         if (item.kind != ItemKind::Slice) marks.push_back({item.rank, state_.session()->range(item), item.step});
     }
-    state_.highlight(std::move(marks), tr("%Ln found", nullptr, static_cast<int>(found_.query.count)));
+    state_.highlight(std::move(marks));
 }
 
 void SearchBar::choose() {

@@ -23,7 +23,6 @@ public:
     void show(const Session* session);
     /// The short form has letters instead of the ops' names, as in the ops' labels.
     void setShort(bool on);
-    [[nodiscard]] bool isShort() const { return short_; }
     /// Draws the legend at the origin with the size sizeHint(), for image files.
     void draw(QPainter& painter) const;
     [[nodiscard]] QSize sizeHint() const override;

@@ -360,7 +360,7 @@ void TimelineView::run(Command command) {
     case Command::PreviousHit: emit hitRequested(-1); break;
     case Command::Clear:
         state_.select({});
-        state_.highlight({}, {});
+        state_.highlight({});
         state_.mark({});
         state_.measure({});
         break;
