@@ -2,6 +2,7 @@
 
 #include <QPaintDevice>
 #include <QPaintEngine>
+#include <QPainterPath>
 #include <QSize>
 
 #include <limits>
@@ -35,6 +36,21 @@ protected:
     }
 
     QSize size_;
+};
+
+/// What engines that write text commands have in common.
+class PageEngine : public QPaintEngine {
+public:
+    PageEngine() : QPaintEngine(AllFeatures) {}
+
+    bool begin(QPaintDevice*) override { return true; }
+    bool end() override { return true; }
+    [[nodiscard]] Type type() const override { return User; }
+    void updateState(const QPaintEngineState&) override {}
+    void drawPath(const QPainterPath& path) override {
+        for (const QPolygonF& polygon : path.toSubpathPolygons())
+            drawPolygon(polygon.constData(), static_cast<int>(polygon.size()), WindingMode);
+    }
 };
 
 /// The size of a page's text in pixels.

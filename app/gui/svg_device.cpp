@@ -59,37 +59,20 @@ std::string dataUrl(const QImage& image) {
 } // namespace
 
 /// Writes elements as they are drawn, in the device's coordinates.
-class SvgDevice::Engine : public QPaintEngine {
+class SvgDevice::Engine : public PageEngine {
 public:
-    Engine() : QPaintEngine(AllFeatures) {}
-
-    bool begin(QPaintDevice*) override { return true; }
-    bool end() override { return true; }
-    [[nodiscard]] Type type() const override { return User; }
-    void updateState(const QPaintEngineState&) override {}
-
+    using QPaintEngine::drawLines;
+    using QPaintEngine::drawRects;
     void drawRects(const QRectF* rects, int count) override {
         for (int i = 0; i < count; ++i) {
             const QRectF rect = map(rects[i]);
             if (!rect.isEmpty()) body().rect(toSvg(rect), {}, paint());
         }
     }
-    void drawRects(const QRect* rects, int count) override {
-        for (int i = 0; i < count; ++i) {
-            const QRectF rect(rects[i]);
-            drawRects(&rect, 1);
-        }
-    }
     void drawLines(const QLineF* lines, int count) override {
         for (int i = 0; i < count; ++i) {
             const QLineF line = transform().map(lines[i]);
             body().line(line.x1(), line.y1(), line.x2(), line.y2(), stroke());
-        }
-    }
-    void drawLines(const QLine* lines, int count) override {
-        for (int i = 0; i < count; ++i) {
-            const QLineF line(lines[i]);
-            drawLines(&line, 1);
         }
     }
     void drawPolygon(const QPointF* points, int count, PolygonDrawMode mode) override {
@@ -101,10 +84,6 @@ public:
         const bool open = mode == PolylineMode;
         body().empty(open ? "polyline" : "polygon", joined({fmt::format(R"(points="{}")", list),
                                                             open ? R"(fill="none")" : "", open ? stroke() : paint()}));
-    }
-    void drawPath(const QPainterPath& path) override {
-        for (const QPolygonF& polygon : path.toSubpathPolygons())
-            drawPolygon(polygon.constData(), static_cast<int>(polygon.size()), WindingMode);
     }
     void drawPixmap(const QRectF& to, const QPixmap& pixmap, const QRectF& from) override {
         drawImage(to, pixmap.toImage(), from, Qt::AutoColor);

@@ -39,26 +39,17 @@ std::string escaped(const QString& text) {
 } // namespace
 
 /// Writes commands as they are drawn. The picture's y axis points up.
-class TikzDevice::Engine : public QPaintEngine {
+class TikzDevice::Engine : public PageEngine {
 public:
-    explicit Engine(int height) : QPaintEngine(AllFeatures), height_(height) {}
+    explicit Engine(int height) : height_(height) {}
 
-    bool begin(QPaintDevice*) override { return true; }
-    bool end() override { return true; }
-    [[nodiscard]] Type type() const override { return User; }
-    void updateState(const QPaintEngineState&) override {}
-
+    using QPaintEngine::drawLines;
+    using QPaintEngine::drawRects;
     void drawRects(const QRectF* rects, int count) override {
         for (int i = 0; i < count; ++i) {
             const QRectF rect = state->transform().mapRect(rects[i]);
             if (!rect.isEmpty())
                 draw(fmt::format("{} rectangle {}", point(rect.bottomLeft()), point(rect.topRight())), true);
-        }
-    }
-    void drawRects(const QRect* rects, int count) override {
-        for (int i = 0; i < count; ++i) {
-            const QRectF rect(rects[i]);
-            drawRects(&rect, 1);
         }
     }
     void drawLines(const QLineF* lines, int count) override {
@@ -67,22 +58,12 @@ public:
             draw(fmt::format("{} -- {}", point(line.p1()), point(line.p2())), false);
         }
     }
-    void drawLines(const QLine* lines, int count) override {
-        for (int i = 0; i < count; ++i) {
-            const QLineF line(lines[i]);
-            drawLines(&line, 1);
-        }
-    }
     void drawPolygon(const QPointF* points, int count, PolygonDrawMode mode) override {
         std::string path;
         for (int i = 0; i < count; ++i)
             path += (i == 0 ? "" : " -- ") + point(state->transform().map(points[i]));
         const bool closed = mode != PolylineMode;
         draw(closed ? path + " -- cycle" : path, closed);
-    }
-    void drawPath(const QPainterPath& path) override {
-        for (const QPolygonF& polygon : path.toSubpathPolygons())
-            drawPolygon(polygon.constData(), static_cast<int>(polygon.size()), WindingMode);
     }
     void drawPixmap(const QRectF&, const QPixmap&, const QRectF&) override { bitmaps_ = true; }
     void drawImage(const QRectF&, const QImage&, const QRectF&, Qt::ImageConversionFlags) override { bitmaps_ = true; }
