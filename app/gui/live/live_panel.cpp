@@ -176,7 +176,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
         table->horizontalHeader()->setStretchLastSection(true);
     const int digit = fontMetrics().horizontalAdvance(QLatin1Char('0'));
     alert_table_->setWordWrap(true);
-    alert_table_->setColumnWidth(LiveCauseModel::StepsColumn, 12 * digit);
+    alert_table_->setColumnWidth(LiveCauseModel::StepsColumn, 11 * digit);
     alert_table_->setColumnWidth(LiveCauseModel::CountColumn, 7 * digit);
     alert_table_->setColumnWidth(LiveCauseModel::SeverityColumn, 10 * digit);
     for (const auto& [column, digits] : {std::pair(LiveRankModel::RankColumn, 18),
@@ -224,7 +224,7 @@ void LivePanel::refresh() {
     // the time.
     constexpr int kMostWrapped = 100;
     if (causes_->rowCount() <= kMostWrapped) alert_table_->resizeRowsToContents();
-    tabs_->setTabText(0, tr("Alerts: %1").arg(causes_->rowCount()));
+    tabs_->setTabText(0, tr("Alerts: %1").arg(snapshot ? snapshot->alerts.size() : 0));
     tabs_->setTabText(1,
                       snapshot && !snapshot->ranks.empty() ? tr("Ranks: %1").arg(ranksText(*snapshot)) : tr("Ranks"));
 }
