@@ -265,7 +265,7 @@ RunLoader loaderOf(const Options& options) {
     const auto load = [once, request = options.recognise](const RunLoader::Paths& paths, JobControl& control,
                                                           LoadOptions wanted) -> Result<LoadedTrace> {
         BUBBLESCOPE_ASSIGN(LoadOptions own, once ? *once : request.options());
-        // What the user states in the app takes precedence.
+        // Statements that the user makes in the app take precedence.
         std::ranges::move(own.rules, std::back_inserter(wanted.rules));
         std::ranges::move(own.reading.lanes, std::back_inserter(wanted.reading.lanes));
         std::ranges::move(own.reading.ranks, std::back_inserter(wanted.reading.ranks));

@@ -33,9 +33,9 @@ public:
     [[nodiscard]] const std::vector<Op>& ops() const { return order_.ranks[rank_.index()]; }
     [[nodiscard]] bool isFirst() const { return rank_.value == 0; }
     [[nodiscard]] bool isLast() const { return rank_.value == order_.pp - 1; }
-    /// What an op sends; nothing if no stage needs it.
+    /// The send of an op's output; nothing if no stage needs it.
     [[nodiscard]] std::optional<Action> send(const Op& op) const;
-    /// What an op receives; nothing if it needs nothing.
+    /// The receive of an op's input; nothing if it needs none.
     [[nodiscard]] std::optional<Action> receive(const Op& op) const;
     [[nodiscard]] std::vector<Action> take() { return std::move(actions_); }
 

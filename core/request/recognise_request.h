@@ -22,7 +22,7 @@ struct RecogniseRequest {
     [[nodiscard]] Result<std::optional<Mesh>> parsedMesh() const;
     [[nodiscard]] Result<std::vector<RankRule>> rankRules() const;
     [[nodiscard]] Result<LoadOptions> options() const;
-    /// The same as options, for passing them to another command; of a schedule, its name or file and its sizes.
+    /// These options as words of another command; of a schedule, only its name or file and its sizes.
     [[nodiscard]] std::vector<std::string> words() const;
 };
 

@@ -20,7 +20,7 @@ struct LiveCause {
     [[nodiscard]] const LiveAlert& main() const { return *alerts.front(); }
 };
 
-/// The causes of all alerts, the latest to begin first. They point into `snapshot`.
+/// The causes of all alerts; those that began last come first. They point into `snapshot`.
 [[nodiscard]] std::vector<LiveCause> causesOf(const LiveSnapshot& snapshot);
 /// The most severe open cause, or the latest of equally severe ones; null if there is none.
 [[nodiscard]] const LiveAlert* worstOpen(const LiveSnapshot& snapshot);

@@ -228,7 +228,7 @@ QString copyAsCommand(const Session& session, const Anomaly& anomaly) {
     const std::string input = inputOf(session);
     if (input.empty()) return {};
     std::string shows;
-    // Of the commands that show findings, only `analyze` takes a schedule.
+    // `analyze` is the only command with findings that takes a schedule.
     if (!session.source.request.schedule.given()) shows = commandThatShows(session.step(0), anomaly, input);
     return complete(shows.empty() ? "bubblescope analyze " + input : shows, session);
 }
