@@ -19,7 +19,7 @@ LEAST_WORDS = 5
 # A text to train on, and scripts of shells.
 SKIPPED = ("runtime/model/text_data.cpp", "app/cli/completion.cpp")
 # Programs, style sheets, command lines and formulas are not sentences.
-CODE = re.compile(r"SELECT |·|(?: --[\w-]+ .*){3}|\{ [\w-]+:|<!--|[<>{]/?\w+[ >]|"
+CODE = re.compile(r"SELECT |[·≥]|(?: --[\w-]+ .*){3}|\{ [\w-]+:|<!--|[<>{]/?\w+[ >]|"
                   r"[;{]\s*$|^\W*[\[{]\"|\\fB|\bfunction\b|:root|\(\) \{")
 
 
