@@ -62,7 +62,7 @@ def of_cpp(name: str, text: str) -> Iterator[Passage]:
     for match in CPP.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         if match["comment"]:
-            body = re.sub(r"^(///?<?|//!|/\*+)\s?|\*/$", "", match["comment"])
+            body = re.sub(r"^(///?<?|//!|/\*+<?)\s?|\s*\*/$|^[ \t]*\* ?", "", match["comment"], flags=re.M)
             begin = text.rfind("\n", 0, match.start()) + 1
             alone = not text[begin:match.start()].strip()
             comments.append((line, body, alone, match.start() - begin, re.match(r"/+<?|/\*", match["comment"])[0]))

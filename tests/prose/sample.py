@@ -61,6 +61,13 @@ def kinds() -> dict:
     return {kind: sorted({each for each in pool if is_sentence(each[1])}) for kind, pool in pools.items()}
 
 
+def declared(place: str) -> str:
+    """The code on the line before a comment, which the comment describes."""
+    name, _, line = place.rpartition(":")
+    code = re.split(r"//|/\*", (ROOT / name).read_text().split("\n")[int(line) - 1])[0].strip()
+    return f", on `{code}`" if code else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, required=True)
@@ -72,7 +79,8 @@ def main():
     for kind, pool in pools.items():
         for place, sentence in draw.sample(pool, options.count // len(pools)):
             number += 1
-            print(f"{number}. [{kind}, {place}]\n   {sentence}")
+            about = declared(place) if kind == "comments" else ""
+            print(f"{number}. [{kind}, {place}{about}]\n   {sentence}")
 
 
 if __name__ == "__main__":

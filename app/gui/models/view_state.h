@@ -184,7 +184,7 @@ public:
     [[nodiscard]] const std::optional<ModelUse>& modelUse() const { return model_use_; }
     /// Undoes the last zoom, move or change of rows.
     void undo();
-    /// Repeats the change undone last, unless the view or the rows have changed since.
+    /// Redoes the change that was undone last, unless the view or the rows have changed since.
     void redo();
     [[nodiscard]] bool canUndo() const { return range_.canGoBack() || !past_rows_.empty(); }
     [[nodiscard]] bool canRedo() const { return !undone_.empty(); }

@@ -258,8 +258,8 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
         capacity = limit - fixed;
         if (capacity >= least(r)) continue;
         return inputError(fmt::format("rank {}", r),
-                          fmt::format("no order fits into {}: weights, gradients and optimizer take {}, a micro-batch "
-                                      "that has passed its chunks {} more",
+                          fmt::format("no order fits into {}: weights, gradients and optimizer take {}, and a "
+                                      "micro-batch that has passed all chunks takes {} more",
                                       formatBytes(limit), formatBytes(fixed), formatBytes(least(r))),
                           "allow more memory, or give the rank fewer layers");
     }
