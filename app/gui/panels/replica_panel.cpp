@@ -128,7 +128,7 @@ void ReplicaPanel::showWorkers(const StragglerStudy& study) {
                 cell.state = HeatMap::Cell::State::Slow;
                 cell.value = std::clamp((slowdown - 1) / (most - 1), 0.0, 1.0);
                 cell.text = factor(slowdown);
-                cell.explanation = tr("Rank %1 of replica %2: makes an otherwise ideal job %3 × slower")
+                cell.explanation = tr("Rank %1 of replica %2 makes an otherwise ideal job %3 × slower")
                                        .arg(rank)
                                        .arg(columns[replica], factor(slowdown));
             }

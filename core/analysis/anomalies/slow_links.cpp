@@ -72,8 +72,8 @@ void tell(Anomaly& anomaly, double time, double usual, std::optional<double> oth
                               from, to, timeText(time), timeText(*other_way), timeText(usual), cost, 100 * share);
         anomaly.suggestion = say("Check that link: its adapters, cable and switch port, other traffic, and its route.");
     } else if (of_two) {
-        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} × the other direction's {}; at that "
-                              "time the step would be {} shorter ({:.1f} %).",
+        anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} × the other direction's {}; with "
+                              "equal times the step would be {} shorter ({:.1f} %).",
                               from, to, timeText(time), ratio, timeText(usual), cost, 100 * share);
     } else {
         anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} × the median link's {}; at the median "
