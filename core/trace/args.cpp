@@ -1,6 +1,7 @@
 #include "core/trace/args.h"
 
 #include "core/base/json_scanner.h"
+#include "core/base/per_thread.h"
 #include "core/base/text.h"
 #include "core/trace/json_mender.h"
 
@@ -152,7 +153,7 @@ void store(std::string_view value, StoredArg& out, StringPool& strings) {
 
 /// True if a text is strictly valid JSON.
 bool isJson(const std::string& text) {
-    thread_local simdjson::dom::parser parser;
+    auto& parser = perThread<simdjson::dom::parser>();
     simdjson::dom::element ignored;
     return parser.parse(text).get(ignored) == simdjson::SUCCESS;
 }
@@ -498,12 +499,18 @@ std::optional<ArgValue> valueOf(ondemand::value value) {
 
 enum class Visited { All, Enough, Damaged };
 
+struct FieldParser {
+    ondemand::parser parser;
+    std::vector<char> padded;
+};
+
 /// Calls `visit` with each field's name and value while it returns All. simdjson reads past the end of its input, so it
 /// gets a padded copy.
 template <class Visit>
 Visited forEachField(std::string_view json, const Visit& visit) {
-    thread_local ondemand::parser parser;
-    thread_local std::vector<char> padded;
+    auto& here = perThread<FieldParser>();
+    ondemand::parser& parser = here.parser;
+    std::vector<char>& padded = here.padded;
     padded.resize(json.size() + simdjson::SIMDJSON_PADDING);
     if (!json.empty()) std::memcpy(padded.data(), json.data(), json.size());
     std::memset(padded.data() + json.size(), 0, simdjson::SIMDJSON_PADDING);

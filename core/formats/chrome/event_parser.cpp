@@ -1,5 +1,6 @@
 #include "core/formats/chrome/event_parser.h"
 
+#include "core/base/per_thread.h"
 #include "core/base/text.h"
 #include "core/formats/chrome/decimal.h"
 #include "core/formats/chrome/digits.h"
@@ -406,8 +407,7 @@ namespace {
 
 /// A small text's memory, kept for the thread's next parser, because allocating new pages takes as long as parsing.
 std::unique_ptr<EventParser::Places>& sparePlaces() {
-    thread_local std::unique_ptr<EventParser::Places> kept;
-    return kept;
+    return perThread<std::unique_ptr<EventParser::Places>>();
 }
 
 /// Reserves room for the events of a text of this size.
@@ -422,9 +422,13 @@ EventParser::EventParser() = default;
 
 EventParser::~EventParser() {
     constexpr std::size_t kMost = std::size_t{256} << 10;
-    std::unique_ptr<Places>& spare = sparePlaces();
     if (places_ == nullptr || places_->room == 0 || places_->room > kMost) return;
-    if (spare == nullptr || spare->room < places_->room) spare = std::move(places_);
+    try {
+        std::unique_ptr<Places>& spare = sparePlaces();
+        if (spare == nullptr || spare->room < places_->room) spare = std::move(places_);
+    } catch (const std::bad_alloc&) {
+        // Nothing is kept.
+    }
 }
 
 EventParser::Places& EventParser::placesFor(std::string_view text) {

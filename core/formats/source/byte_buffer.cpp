@@ -1,5 +1,7 @@
 #include "core/formats/source/packing.h"
 
+#include "core/base/per_thread.h"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -113,7 +115,7 @@ private:
 };
 
 ByteBuffer ByteBuffer::besideOthers(std::size_t capacity) {
-    thread_local std::weak_ptr<SharedPlace> latest;
+    auto& latest = perThread<std::weak_ptr<SharedPlace>>();
     constexpr std::size_t kMost = std::size_t{4} << 20;
     constexpr std::size_t kLeast = std::size_t{512} << 10; // worth a separate large page
     std::shared_ptr<SharedPlace> place = latest.lock();

@@ -1,6 +1,7 @@
 #include "core/formats/source/packed_args.h"
 
 #include "core/base/core_count.h"
+#include "core/base/per_thread.h"
 
 #include <zstd.h>
 
@@ -26,8 +27,11 @@ struct FreeContext {
 
 std::string compressed(std::string_view text) {
     constexpr int kFastest = 1;
-    thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
-    thread_local std::vector<char> room;
+    struct Compressor {
+        std::unique_ptr<ZSTD_CCtx, FreeContext> context{ZSTD_createCCtx()};
+        std::vector<char> room;
+    };
+    auto& [context, room] = perThread<Compressor>();
     if (!context) throw std::bad_alloc{};
     room.resize(std::max(room.size(), ZSTD_compressBound(text.size())));
     const std::size_t size =
@@ -37,7 +41,10 @@ std::string compressed(std::string_view text) {
 }
 
 std::string decompressed(std::string_view packed) {
-    thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+    struct Decompressor {
+        std::unique_ptr<ZSTD_DCtx, FreeContext> context{ZSTD_createDCtx()};
+    };
+    auto& [context] = perThread<Decompressor>();
     if (!context) throw std::bad_alloc{};
     std::string text(static_cast<std::size_t>(ZSTD_getFrameContentSize(packed.data(), packed.size())), '\0');
     const std::size_t size = ZSTD_decompressDCtx(context.get(), text.data(), text.size(), packed.data(), packed.size());
@@ -88,7 +95,7 @@ public:
 
     [[nodiscard]] static std::uint64_t placeIn(std::uint64_t offset) { return offset & (kBlock - 1); }
     [[nodiscard]] BlockText blockOf(std::uint64_t offset) const {
-        thread_local RecentBlocks recent;
+        auto& recent = perThread<RecentBlocks>();
         const std::uint64_t block = offset >> kBlockShift;
         return recent.get(number_, block, [&] { return decompressed(blocks_[block]); });
     }

@@ -1,6 +1,7 @@
 #include "core/formats/source/unpacking.h"
 
 #include "core/base/core_count.h"
+#include "core/base/per_thread.h"
 
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
@@ -68,10 +69,7 @@ private:
         inflate_state state{};
     };
     /// Kept for the next file that this thread unpacks, because new pages would take longer than a small file.
-    static std::unique_ptr<Guarded>& spare() {
-        thread_local std::unique_ptr<Guarded> kept;
-        return kept;
-    }
+    static std::unique_ptr<Guarded>& spare() { return perThread<std::unique_ptr<Guarded>>(); }
     static std::unique_ptr<Guarded> zeroed() {
         std::unique_ptr<Guarded> guarded = std::exchange(spare(), nullptr);
         if (guarded == nullptr) return std::make_unique<Guarded>();
