@@ -58,6 +58,18 @@ void addWeightTimeOptions(Command command, WeightTimes& times) {
         .typeName("TIME")
         .group(kLoweringGroup)
         .rare();
+    command
+        .addParsed("--host-copy", times.host_copy, parseTime,
+                   "Time to copy a forward's activations to the host, or back (0)")
+        .typeName("TIME")
+        .group(kLoweringGroup)
+        .rare();
+    command
+        .addParsed("--peer-copy", times.peer_copy, parseTime,
+                   "Time to copy a forward's activations to another rank, or back (0)")
+        .typeName("TIME")
+        .group(kLoweringGroup)
+        .rare();
 }
 
 } // namespace bubblescope::cli

@@ -71,6 +71,9 @@ Status checkWeightTimes(const WeightTimes& times, const std::vector<std::vector<
             return std::ranges::any_of(rank, [kind](const bubblescope::Action& action) { return action.kind == kind; });
         });
     };
+    if (times.host_copy > TimeNs{0} && !has(ActionKind::Offload))
+        return usageError(fmt::format("{} has no effect: the order does not offload activations", "--host-copy"),
+                          "search for such an order, or write one in a schedule file");
     const bool unused_unshard = times.unshard > TimeNs{0} && !has(ActionKind::Unshard);
     const bool unused_reduce = times.reduce_grad > TimeNs{0} && !has(ActionKind::ReduceGrad);
     if (!unused_unshard && !unused_reduce) return {};
@@ -132,6 +135,7 @@ Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule
     }
     BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, options.lowering.lowered(std::move(schedule), options.schedule.file));
     BUBBLESCOPE_TRY(checkWeightTimes(options.weights, lowered.actions));
+    if (lowered.movesActivations() && !lowered.hasTransfers()) lowered = withTransfers(std::move(lowered));
     const bool given = !lowered.actions.empty() && (lowered.order.pp == 1 || lowered.hasTransfers());
     if (!given && !asked) return report::simulated(std::move(lowered.order), costs, memory);
     if (!given) {

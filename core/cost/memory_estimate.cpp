@@ -46,6 +46,12 @@ StageMemory stageOf(const LayerSizes& sum, const ModelSizes& sizes) {
     stage.optimizer = bytes(shared, sizes.optimizer_bytes) / sizes.optimizer_shards +
                       bytes(sum.expert_parameters, sizes.optimizer_bytes) / sizes.expert_shards;
     stage.activations = {sum.activation, sum.activation - sum.until_weight_grad, sum.until_weight_grad};
+    stage.kept_input = sum.input;
+    if (sizes.weight_shards > 1) {
+        stage.gathered = stage.weights;
+        stage.weights /= sizes.weight_shards;
+        stage.gradients /= sizes.weight_shards;
+    }
     stage.forward_workspace = sum.forward_workspace;
     stage.backward_workspace = sum.backward_workspace;
     return stage;
@@ -57,6 +63,7 @@ LayerSizes& LayerSizes::operator+=(const LayerSizes& other) {
     parameters = saturatingSum(parameters, other.parameters);
     expert_parameters = saturatingSum(expert_parameters, other.expert_parameters);
     activation = saturatingSum(activation, other.activation);
+    if (input == 0) input = other.input; // that of the first layer
     until_weight_grad = saturatingSum(until_weight_grad, other.until_weight_grad);
     forward_workspace = std::max(forward_workspace, other.forward_workspace);
     backward_workspace = std::max(backward_workspace, other.backward_workspace);

@@ -17,6 +17,7 @@ struct LayerSizes {
     std::int64_t activation = 0;        ///< kept from the forward to the backward
     std::int64_t until_weight_grad = 0; ///< kept from I to W if the backward is split: the rest of `activation` and the
                                         ///< tensors that I computes for W
+    std::int64_t input = 0;             ///< the part of `activation` that is the layer's input
     std::int64_t forward_workspace = 0; ///< additional, while the forward runs
     std::int64_t backward_workspace = 0; ///< additional, while the backward or one of its halves runs
     std::int64_t expert_parameters = 0;  ///< the part of `parameters` that expert-parallel ranks divide
@@ -36,6 +37,7 @@ struct ModelSizes {
     std::int64_t optimizer_bytes = 12;
     std::int64_t optimizer_shards = 1; ///< data-parallel ranks that shard the optimizer state
     std::int64_t expert_shards = 1;    ///< likewise for the experts, whose groups are smaller
+    std::int64_t weight_shards = 1;    ///< data-parallel ranks that shard weights and gradients, as in FSDP
     std::vector<int> layers_per_stage; ///< empty = evenly
 };
 

@@ -49,11 +49,14 @@ Status readChoice(const Json& object, const std::string& key, std::initializer_l
 
 Result<LayerSizes> readLayer(const Json& entry, const InputPlace& place) {
     BUBBLESCOPE_TRY(checkKeys(
-        entry, {"count", "parameters", "activation", "until_weight_grad", "forward_workspace", "backward_workspace"},
+        entry,
+        {"count", "parameters", "activation", "input", "until_weight_grad", "forward_workspace", "backward_workspace"},
         place));
     LayerSizes layer;
     BUBBLESCOPE_TRY(readNumber(entry, "parameters", kMaxBytes, place, layer.parameters));
     BUBBLESCOPE_TRY(readBytes(entry, "activation", place, layer.activation));
+    BUBBLESCOPE_TRY(readBytes(entry, "input", place, layer.input));
+    if (layer.input > layer.activation) return place.at("input").error("exceeds the activation");
     BUBBLESCOPE_TRY(readBytes(entry, "until_weight_grad", place, layer.until_weight_grad));
     BUBBLESCOPE_TRY(readBytes(entry, "forward_workspace", place, layer.forward_workspace));
     BUBBLESCOPE_TRY(readBytes(entry, "backward_workspace", place, layer.backward_workspace));
@@ -119,6 +122,8 @@ Status readParameterBytes(const Json& document, const InputPlace& place, ModelSi
     }
     BUBBLESCOPE_TRY(readNumber(document, "optimizer_shards", 1'000'000, place, sizes.optimizer_shards));
     if (sizes.optimizer_shards < 1) return place.at("optimizer_shards").error("is 0; 1 means not shared");
+    BUBBLESCOPE_TRY(readNumber(document, "weight_shards", 1'000'000, place, sizes.weight_shards));
+    if (sizes.weight_shards < 1) return place.at("weight_shards").error("is 0; 1 means not shared");
     return {};
 }
 
@@ -147,10 +152,10 @@ Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& wher
             text, where, "",
             R"(a memory model is {"layers": [{"parameters": 1000, "activation": "1MiB"}, …]} or {"transformer": {…}})"));
     const Json& document = input.document;
-    BUBBLESCOPE_TRY(checkKeys(
-        document,
-        {"layers", "first", "last", "transformer", "bytes_per_parameter", "optimizer_shards", "layers_per_stage"},
-        input.place));
+    BUBBLESCOPE_TRY(checkKeys(document,
+                              {"layers", "first", "last", "transformer", "bytes_per_parameter", "optimizer_shards",
+                               "weight_shards", "layers_per_stage"},
+                              input.place));
     ModelSizes sizes;
     const auto transformer = document.find("transformer");
     if (transformer == document.end()) {

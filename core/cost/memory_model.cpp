@@ -85,18 +85,6 @@ private:
     std::int64_t held_ = 0;
 };
 
-RankMemory fixedOf(const MemoryModel& model, Placement placement, int pp, Rank rank) {
-    RankMemory memory;
-    memory.other = model.other;
-    for (std::size_t s = 0; s < model.stages.size(); ++s) {
-        if (locate(placement, pp, Stage{s}).rank != rank) continue;
-        memory.weights += model.stages[s].weights;
-        memory.gradients += model.stages[s].gradients;
-        memory.optimizer += model.stages[s].optimizer;
-    }
-    return memory;
-}
-
 int slicesOf(const Schedule& schedule) {
     int slices = 1;
     for (const auto& ops : schedule.ranks)
@@ -109,18 +97,31 @@ void scale(StageMemory& stage, double factor) {
     by(stage.activations.input_grad);
     by(stage.activations.weight_grad);
     stage.activations.forward = stage.activations.input_grad + stage.activations.weight_grad;
+    by(stage.kept_input);
     by(stage.forward_workspace);
     by(stage.backward_workspace);
 }
 
 } // namespace
 
+RankMemory fixedMemory(const MemoryModel& model, Placement placement, int pp, Rank rank) {
+    RankMemory memory;
+    memory.other = model.other;
+    for (std::size_t s = 0; s < model.stages.size(); ++s) {
+        if (locate(placement, pp, Stage{s}).rank != rank) continue;
+        memory.weights += model.stages[s].weights;
+        memory.gradients += model.stages[s].gradients;
+        memory.optimizer += model.stages[s].optimizer;
+    }
+    return memory;
+}
+
 std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                   std::optional<std::int64_t> budget) {
     const int slices = slicesOf(schedule);
     std::vector<RankMemory> ranks;
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
-        RankMemory memory = fixedOf(model, schedule.placement, schedule.pp, Rank{r});
+        RankMemory memory = fixedMemory(model, schedule.placement, schedule.pp, Rank{r});
         Holdings(model, schedule.placement, schedule.pp, Rank{r}, slices)
             .follow(schedule.ranks[r], [&](std::size_t op, std::int64_t during, std::int64_t) {
                 if (during > memory.peak_activations) {
@@ -206,7 +207,7 @@ std::vector<MemoryPoint> memoryCurve(const StepTimeline& step, Rank rank, const 
             if (Rank{r} == rank) own.push_back(op.op);
         }
     }
-    const std::int64_t fixed = fixedOf(model, step.placement, step.pp, rank).fixed();
+    const std::int64_t fixed = fixedMemory(model, step.placement, step.pp, rank).fixed();
     std::vector<MemoryPoint> curve{{step.begin, fixed}};
     const auto append = [&](TimeNs time, std::int64_t bytes) {
         if (curve.back().bytes != fixed + bytes) curve.push_back({time, fixed + bytes});

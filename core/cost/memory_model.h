@@ -21,6 +21,8 @@ struct StageMemory {
     /// allocates more than it frees has a negative `input_grad`. Each slice of a split sequence takes its part, see
     /// MemoryModel::slice_tokens.
     ActivationSizes activations{0, 0, 0};
+    std::int64_t kept_input = 0;         ///< kept by a forward that is recomputed
+    std::int64_t gathered = 0;           ///< additional, while an UNSHARD has gathered the stage's weights
     std::int64_t forward_workspace = 0;  ///< additional, while one of the stage's F runs
     std::int64_t backward_workspace = 0; ///< additional, while one of its B, I or W runs
 
@@ -52,6 +54,9 @@ struct RankMemory {
 /// peak depends only on its order, not on times. O(ops).
 [[nodiscard]] std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                                 std::optional<std::int64_t> budget = {});
+
+/// A rank's memory outside activations; its peak is 0.
+[[nodiscard]] RankMemory fixedMemory(const MemoryModel& model, Placement placement, int pp, Rank rank);
 
 /// Pieces of equal size that a rank holds.
 struct HeldPieces {

@@ -134,6 +134,7 @@ private:
             break;
         }
         sizes.activation = narrow(held);
+        sizes.input = narrow(input);
         sizes.backward_workspace = narrow(kept - held);
         sizes.until_weight_grad = narrow(4 * input + split + routed * (2 * h_ + inside));
     }

@@ -1,6 +1,8 @@
 #include "core/graph/lowered_graph.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -94,29 +96,41 @@ void LoweredGraph::queueCalls(const QueueModel& queues) {
 
 void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_compute) {
     std::vector<TaskEdge> inputs;
-    std::vector<TaskEdge> weights;
-    weight_before_.assign(rank_of_.size(), kNoAction);
+    std::vector<TaskEdge> sides;
+    side_before_.assign(rank_of_.size(), kNoAction);
+    offload_of_.assign(rank_of_.size(), kNoAction);
     for (int r = 0; r < lowered_->order.pp; ++r) {
         std::vector<ActionIndex> received; // since the last op
         std::unordered_map<std::int32_t, ActionIndex> gathered;
         std::unordered_map<std::int32_t, ActionIndex> reduced;
-        ActionIndex weight = kNoAction;
+        using Piece = std::pair<std::int32_t, std::int32_t>; // stage and micro-batch
+        std::map<Piece, ActionIndex> offloads;
+        std::map<Piece, ActionIndex> reloads;
+        std::array<ActionIndex, kSideStreams> last; // on each stream
+        last.fill(kNoAction);
         for (ActionIndex index = firstOf(Rank{r}); index < endOf(Rank{r}); ++index) {
             const Action& here = action(index);
             const auto waitFor = [&](const TransferEnds::Place& place) {
                 if (place.found() && place.rank == Rank{r} && indexOf(place) < index)
                     inputs.push_back({indexOf(place), index});
             };
-            const auto waitForWeights = [&](const auto& of, Stage stage) {
-                if (const auto found = of.find(stage.value); found != of.end())
-                    weights.push_back({found->second, index});
+            const auto waitForSide = [&](const auto& of, const auto& key) {
+                if (const auto found = of.find(key); found != of.end()) sides.push_back({found->second, index});
             };
+            const Piece piece{here.stage.value, here.microbatch.value};
             if (isReceive(here.kind)) received.push_back(index);
             if (here.kind == ActionKind::Unshard) gathered[here.stage.value] = index;
             if (here.kind == ActionKind::ReduceGrad) reduced[here.stage.value] = index;
-            if (here.kind == ActionKind::Unshard || here.kind == ActionKind::ReduceGrad)
-                weight_before_[at(index)] = std::exchange(weight, index);
-            if (here.kind == ActionKind::WaitReduceGrad) waitForWeights(reduced, here.stage);
+            if (here.kind == ActionKind::Offload) offloads[piece] = index;
+            if (const auto from = offloads.find(piece); here.kind == ActionKind::Reload && from != offloads.end()) {
+                offload_of_[at(index)] = from->second;
+                reloads[piece] = index;
+            }
+            if (const auto stream = sideStream(here, offload_of_[at(index)]))
+                side_before_[at(index)] = std::exchange(last[*stream], index);
+            if (here.kind == ActionKind::WaitReduceGrad) waitForSide(reduced, here.stage.value);
+            if (here.kind == ActionKind::WaitOffload) waitForSide(offloads, piece);
+            if (here.kind == ActionKind::Recompute) waitForSide(gathered, here.stage.value);
             if (isTransferWait(here.kind) && ends.inRange(consumerOf(here), here.microbatch)) {
                 const Payload payload = payloadOf(here.kind);
                 waitFor(isSendWait(here.kind) ? ends.send(payload, consumerOf(here), here.microbatch)
@@ -126,7 +140,8 @@ void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_comp
             for (const Op& op : opsOfCompute(lowered_->order, Rank{r}, here)) {
                 if (op.kind == OpKind::Optimizer) continue;
                 const Stage stage = lowered_->order.stageOf(Rank{r}, op.chunk);
-                waitForWeights(gathered, stage);
+                waitForSide(gathered, stage.value);
+                if (producesInputGradient(op.kind)) waitForSide(reloads, Piece{stage.value, op.microbatch.value});
                 const bool takes_input = op.kind == OpKind::Forward || producesInputGradient(op.kind);
                 if (takes_input && !receive_blocks_compute && ends.inRange(stage, op.microbatch))
                     waitFor(ends.receive(bubblescope::payloadOf(op.kind), stage, op.microbatch));
@@ -138,7 +153,18 @@ void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_comp
         }
     }
     inputs_ = predecessorLists(rank_of_.size(), inputs);
-    weight_inputs_ = predecessorLists(rank_of_.size(), weights);
+    side_inputs_ = predecessorLists(rank_of_.size(), sides);
+}
+
+std::optional<std::size_t> LoweredGraph::sideStream(const Action& action, ActionIndex offload) const {
+    enum : std::size_t { kWeights, kToHost, kFromHost, kPeers };
+    switch (action.kind) {
+    case ActionKind::Unshard:
+    case ActionKind::ReduceGrad: return kWeights;
+    case ActionKind::Offload: return action.peer < 0 ? kToHost : kPeers;
+    case ActionKind::Reload: return offload == kNoAction || this->action(offload).peer < 0 ? kFromHost : kPeers;
+    default: return std::nullopt;
+    }
 }
 
 std::vector<TaskEdge> LoweredGraph::edges() const {
@@ -148,11 +174,12 @@ std::vector<TaskEdge> LoweredGraph::edges() const {
         if (index > firstOf(rank(index))) edges.push_back({passed(index - 1), passed(index)});
         for (const ActionIndex input : inputs(index))
             edges.push_back({ended(input), passed(index)});
-        for (const ActionIndex input : weightInputs(index))
+        for (const ActionIndex input : sideInputs(index))
             edges.push_back({ended(input), passed(index)});
         if (callOf(index) < 0) {
             edges.push_back({passed(index), ended(index)});
-            if (weightBefore(index) != kNoAction) edges.push_back({ended(weightBefore(index)), ended(index)});
+            if (sideBefore(index) != kNoAction) edges.push_back({ended(sideBefore(index)), ended(index)});
+            if (offloadOf(index) != kNoAction) edges.push_back({ended(offloadOf(index)), ended(index)});
             continue;
         }
         edges.push_back({atHead(callOf(index)), ended(index)});

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,13 +23,15 @@ inline constexpr ActionIndex kNoAction = -1;
 ///
 /// - An action has passed: its rank continues after it. It waits for the previous action of the rank. An op also waits
 ///   for its receives (with `receive_blocks_compute`, for all earlier receives) and for the UNSHARD of its weights, a
-///   WAIT_SEND or WAIT_RECV for its transfer, and a WAIT_REDUCE_GRAD for its reduction. Posting a send or receive waits for nothing
-///   else.
+///   WAIT_SEND or WAIT_RECV for its transfer, a WAIT_REDUCE_GRAD for its reduction, a WAIT_OFFLOAD for its OFFLOAD, and
+///   a backward for its RELOAD. Posting a send or receive waits for nothing else.
 /// - A call (a send, a receive, or a group of them in one communicator) is at the head of its rank's queue in
 ///   that communicator. It waits for its posting, and for the end of the previous call in the queue.
 /// - A transfer has ended. It waits for both of its calls to be at the head. For its sender, an eager send
 ///   ends without the other rank; the receive then still waits for both calls.
-/// - An UNSHARD or REDUCE_GRAD has ended. It waits for the earlier ones on its rank.
+/// - A side action has ended: UNSHARD and REDUCE_GRAD, which share a stream, OFFLOAD and RELOAD, each with a stream to
+///   and from the host and one for the copies with other ranks. It waits for the earlier ones on its stream, and a
+///   RELOAD for its OFFLOAD.
 ///
 /// A send or receive without its other end waits only for its queue; checkActions() reports it.
 class LoweredGraph {
@@ -66,16 +69,18 @@ public:
 
     /// The actions that an action depends on besides the rank's previous action: receives and sends.
     [[nodiscard]] std::span<const TaskIndex> inputs(ActionIndex index) const { return inputs_[at(index)]; }
-    /// The UNSHARD or REDUCE_GRAD that an action waits for.
-    [[nodiscard]] std::span<const TaskIndex> weightInputs(ActionIndex index) const { return weight_inputs_[at(index)]; }
+    /// The side actions that an action waits for.
+    [[nodiscard]] std::span<const TaskIndex> sideInputs(ActionIndex index) const { return side_inputs_[at(index)]; }
 
-    /// The previous UNSHARD or REDUCE_GRAD on its rank; kNoAction for the first, and for other actions.
-    [[nodiscard]] ActionIndex weightBefore(ActionIndex index) const { return weight_before_[at(index)]; }
+    /// The previous side action on its stream; kNoAction for the first, and for other actions.
+    [[nodiscard]] ActionIndex sideBefore(ActionIndex index) const { return side_before_[at(index)]; }
+    /// The OFFLOAD of a RELOAD; kNoAction for other actions.
+    [[nodiscard]] ActionIndex offloadOf(ActionIndex index) const { return offload_of_[at(index)]; }
 
     // Events, as tasks of a graph.
     [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
     [[nodiscard]] TaskIndex passed(ActionIndex index) const { return index; }
-    /// The end of a send or receive, as seen by its rank. Also the end of an UNSHARD or REDUCE_GRAD.
+    /// The end of a send or receive, as seen by its rank. Also the end of a side action.
     [[nodiscard]] TaskIndex ended(ActionIndex index) const { return actionCount() + index; }
     [[nodiscard]] TaskIndex atHead(std::int32_t call) const { return 2 * actionCount() + call; }
     [[nodiscard]] std::vector<TaskEdge> edges() const;
@@ -88,6 +93,9 @@ private:
     void pairEnds(const TransferEnds& ends);
     void queueCalls(const QueueModel& queues);
     void linkInputs(const TransferEnds& ends, bool receive_blocks_compute);
+    static constexpr std::size_t kSideStreams = 4;
+    /// The stream of a side action; `offload` is that of a RELOAD.
+    [[nodiscard]] std::optional<std::size_t> sideStream(const Action& action, ActionIndex offload) const;
 
     const LoweredSchedule* lowered_;
     Eager eager_;
@@ -98,8 +106,9 @@ private:
     std::vector<std::int32_t> call_of_;
     std::vector<Call> calls_;
     TaskLists inputs_;
-    TaskLists weight_inputs_;
-    std::vector<ActionIndex> weight_before_;
+    TaskLists side_inputs_;
+    std::vector<ActionIndex> side_before_;
+    std::vector<ActionIndex> offload_of_;
 };
 
 } // namespace bubblescope

@@ -91,6 +91,9 @@ private:
         return ops_.firstOf(graph_.rank(index)) + graph_.action(index).op;
     }
     [[nodiscard]] TimeNs durationOf(ActionIndex index) const {
+        const Action& action = graph_.action(index);
+        if (action.kind == ActionKind::Recompute)
+            return costs_.unit(ops_, ops_.find(OpKind::Forward, action.microbatch, action.stage, 0), kNoOp);
         return costs_.unit(ops_, opOf(index), ops_.partner(opOf(index)));
     }
     /// The transfer that either of its ends belongs to.
@@ -111,14 +114,32 @@ private:
         return graph_.isEager(send) ? headTime(send) : std::max(headTime(send), headTime(graph_.otherEnd(send)));
     }
 
+    [[nodiscard]] std::optional<TimeNs> sideTime(ActionIndex index) const {
+        const Action& action = graph_.action(index);
+        const auto copy = [](const SideTimes& times, std::int16_t peer) {
+            return peer < 0 ? times.host_copy : times.peer_copy;
+        };
+        switch (action.kind) {
+        case ActionKind::Unshard: return weights_.of(action.stage).unshard;
+        case ActionKind::ReduceGrad: return weights_.of(action.stage).reduce_grad;
+        case ActionKind::Offload: return copy(weights_.of(action.stage), action.peer);
+        case ActionKind::Reload: {
+            const ActionIndex offload = graph_.offloadOf(index);
+            return copy(weights_.of(action.stage),
+                        offload == kNoAction ? std::int16_t{-1} : graph_.action(offload).peer);
+        }
+        default: return std::nullopt;
+        }
+    }
+
     [[nodiscard]] TimeNs finish(TaskIndex event, TimeNs ready) const {
         const ActionIndex count = graph_.actionCount();
         if (event >= 2 * count) return ready;
         const ActionIndex index = event < count ? event : event - count;
         const ActionKind kind = graph_.action(index).kind;
-        if (event < count) return kind == ActionKind::Compute ? ready + durationOf(index) : ready;
-        if (kind == ActionKind::Unshard) return ready + weights_.unshard;
-        if (kind == ActionKind::ReduceGrad) return ready + weights_.reduce_grad;
+        const bool computes = kind == ActionKind::Compute || kind == ActionKind::Recompute;
+        if (event < count) return computes ? ready + durationOf(index) : ready;
+        if (const auto time = sideTime(index)) return ready + *time;
         const ActionIndex other = graph_.otherEnd(index);
         if (!isTransfer(kind) || other == kNoAction || graph_.isEager(index)) return ready;
         if (graph_.isEager(other)) return std::max(headTime(index), headTime(other) + transferTime(index));
@@ -128,16 +149,30 @@ private:
     void recordOp(ActionIndex index, TimelineRecorder& recorder) const {
         const OpIndex op = opOf(index);
         const TimeNs end = times_[graph_.passed(index)];
-        const TimeNs start = end - durationOf(index);
+        TimeNs start = end - durationOf(index);
+        if (recomputedBefore(index) && times_[graph_.passed(index - 1)] == start) start -= durationOf(index - 1);
         recorder.op(graph_.rank(index), ops_.op(op), start, end);
         if (ops_.partner(op) != kNoOp) recorder.op(graph_.rank(index), ops_.op(ops_.partner(op)), start, end);
+    }
+
+    /// True if the action before a single backward recomputes its activations.
+    [[nodiscard]] bool recomputedBefore(ActionIndex index) const {
+        if (index == graph_.firstOf(graph_.rank(index))) return false;
+        const Action& before = graph_.action(index - 1);
+        const Op& op = ops_.op(opOf(index));
+        return before.kind == ActionKind::Recompute && producesInputGradient(op.kind) &&
+               before.microbatch == op.microbatch && ops_.partner(opOf(index)) == kNoOp &&
+               before.stage == graph_.lowered().order.stageOf(graph_.rank(index), op.chunk);
     }
 
     [[nodiscard]] ActionTime actionTime(ActionIndex index) const {
         const Action& action = graph_.action(index);
         ActionTime time{action, times_[graph_.passed(index)], {}, times_[graph_.ended(index)]};
         time.start = time.posted;
-        if (isTransferWait(action.kind) || action.kind == ActionKind::WaitReduceGrad) {
+        if (action.kind == ActionKind::Recompute) {
+            time.posted = time.start = time.end - durationOf(index);
+        } else if (isTransferWait(action.kind) || action.kind == ActionKind::WaitReduceGrad ||
+                   action.kind == ActionKind::WaitOffload) {
             time.end = time.posted;
             const bool first = index == graph_.firstOf(graph_.rank(index));
             time.posted = time.start = first ? TimeNs{0} : times_[graph_.passed(index - 1)];
@@ -146,8 +181,9 @@ private:
             time.start = other == kNoAction ? headTime(index) : startOf(isSend(action.kind) ? index : other);
             if (other != kNoAction && isSend(action.kind)) time.end = times_[graph_.ended(other)];
         } else {
-            const ActionIndex before = graph_.weightBefore(index);
-            if (before != kNoAction) time.start = std::max(time.start, times_[graph_.ended(before)]);
+            for (const ActionIndex before : {graph_.sideBefore(index), graph_.offloadOf(index)}) {
+                if (before != kNoAction) time.start = std::max(time.start, times_[graph_.ended(before)]);
+            }
         }
         time.posted = std::min(time.posted, time.start); // an eager transfer may start before its receive is posted
         return time;
@@ -216,7 +252,11 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
     if (deadlock || !checkActions(lowered).empty()) return whyNot(lowered, queues);
     const CostTable table(lowered.order, costs);
     const LoweredGraph graph(lowered, queues, eagerPayloads(costs.transfers, queues));
-    const TimeNs longest = std::max({table.longest(), weights.unshard, weights.reduce_grad});
+    TimeNs longest = table.longest();
+    for (int s = 0; s < lowered.order.stages(); ++s) {
+        const SideTimes& times = weights.of(Stage{s});
+        longest = std::max({longest, times.unshard, times.reduce_grad, times.host_copy, times.peer_copy});
+    }
     if (longest.count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.eventCount(), 1)) {
         return usageError(
             fmt::format("{} actions of up to {} are too long for a timeline", graph.actionCount(), formatTime(longest)),

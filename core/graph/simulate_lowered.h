@@ -12,10 +12,21 @@
 
 namespace bubblescope {
 
-/// Times of the actions on weights, which run on a separate stream in parallel with the ops.
-struct WeightTimes {
+/// Times of side actions, which run on streams of their own in parallel with the ops.
+struct SideTimes {
     TimeNs unshard{0};
     TimeNs reduce_grad{0};
+    TimeNs host_copy{0}; ///< of a forward's activations to the host or back
+    TimeNs peer_copy{0}; ///< to another rank or back
+};
+
+/// The same for every stage, or per stage.
+struct WeightTimes : SideTimes {
+    std::vector<SideTimes> stages; ///< if not empty, used instead
+
+    [[nodiscard]] const SideTimes& of(Stage stage) const {
+        return stages.empty() ? static_cast<const SideTimes&>(*this) : stages[stage.index()];
+    }
 };
 
 /// A transfer that had to queue: both ranks had posted it at `ready`, but it reached the head of both queues at
@@ -61,10 +72,11 @@ struct LoweredStep {
 
 /// Simulates a lowered schedule. The rules of LoweredGraph define what waits for what; in addition:
 ///
-/// - An op takes its time in the cost model. All other actions take no time on their rank.
+/// - An op takes its time in the cost model, a RECOMPUTE that of its F. All other actions take no time on their rank.
+///   In the timeline, a RECOMPUTE right before its backward is part of it; others only appear in `actions`.
 /// - A transfer starts when both of its calls are at the head of their queues, and takes its time. An eager transfer
 ///   starts when its send is at the head; the receive does not end before it is at the head.
-/// - UNSHARD and REDUCE_GRAD run one after another on a separate stream of their rank.
+/// - Side actions run one after another on their streams, see LoweredGraph.
 ///
 /// Ignores `sends` and `streams` of the cost model. Errors: Input for problems that validateLowered() finds; Usage as
 /// in simulate().

@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::int64_t kUnit = std::int64_t{1} << 29;
 
+/// The op that runs at `time`, or the next one; the last one if there is none.
+std::size_t indexAt(const std::vector<TimelineOp>& ops, TimeNs time) {
+    const auto later = std::ranges::find_if(ops, [time](const TimelineOp& op) { return op.end > time; });
+    return std::min(static_cast<std::size_t>(later - ops.begin()), ops.empty() ? 0 : ops.size() - 1);
+}
+
 } // namespace
 
 Result<std::vector<MeasuredPeak>> parseMeasuredPeaks(std::string_view text) {
@@ -82,9 +88,26 @@ Result<std::optional<MemoryReport>> MemoryRequest::report(const Schedule& schedu
                           fmt::format("add {} or {}", Field("memory_model").is("FILE"), Field("memory_preset")));
     if (!hasModel()) return std::optional<MemoryReport>{};
     BUBBLESCOPE_ASSIGN(MemoryModel read, readModel(schedule));
-    MemoryReport made{std::move(read), budget, {}, peaks};
+    MemoryReport made{std::move(read), budget, {}, peaks, {}};
     made.ranks = memoryUse(schedule, made.model, budget);
     return std::optional(std::move(made));
+}
+
+Result<std::optional<MemoryReport>> MemoryRequest::report(const LoweredSchedule& lowered,
+                                                          const LoweredStep& step) const {
+    BUBBLESCOPE_ASSIGN(auto made, report(lowered.order));
+    const bool gathers =
+        made && std::ranges::any_of(made->model.stages, [](const StageMemory& stage) { return stage.gathered > 0; });
+    if (!made || (!lowered.movesActivations() && !gathers)) return made;
+    made->over_time = loweredMemory(lowered, step, made->model);
+    for (std::size_t r = 0; r < made->ranks.size(); ++r) {
+        RankMemory& rank = made->ranks[r];
+        rank.peak_activations = made->over_time[r].peak - rank.fixed();
+        rank.over_budget.reset();
+        if (budget && rank.peak() > *budget)
+            rank.over_budget = indexAt(step.step.ranks[r], made->over_time[r].peak_time);
+    }
+    return made;
 }
 
 } // namespace bubblescope

@@ -3,6 +3,7 @@
 #include "core/base/result.h"
 #include "core/cost/memory_estimate.h"
 #include "core/cost/memory_model.h"
+#include "core/graph/lowered_memory.h"
 #include "core/schedule/schedule.h"
 
 #include <cstdint>
@@ -19,6 +20,9 @@ struct MemoryReport {
     std::optional<std::int64_t> budget; ///< bytes
     std::vector<RankMemory> ranks;
     std::vector<MeasuredPeak> measured; ///< that the model was fitted to
+    /// If activations are offloaded or recomputed, or weights gathered: the memory over time, and `ranks` have its
+    /// peaks. Empty: memory follows from the order.
+    std::vector<LoweredMemory> over_time;
 
     /// True if some rank exceeds the budget.
     [[nodiscard]] bool overBudget() const;
@@ -40,6 +44,9 @@ struct MemoryRequest {
 
     /// Empty without a model. `schedule` must be valid. Errors: Usage, Input.
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
+    /// As report(), for a simulated step with actions.
+    [[nodiscard]] Result<std::optional<MemoryReport>> report(const LoweredSchedule& lowered,
+                                                             const LoweredStep& step) const;
     [[nodiscard]] Result<std::optional<MemoryModel>> use(const Schedule& schedule) const;
     [[nodiscard]] bool hasModel() const { return !model.empty() || !preset.empty() || !peaks.empty(); }
     /// The sizes of the given model. Errors: Usage, Input.

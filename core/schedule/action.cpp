@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace bubblescope {
 namespace {
 
-constexpr std::array<std::string_view, 13> kWords{"",
+constexpr std::array<std::string_view, 17> kWords{"",
                                                   "SEND_F",
                                                   "RECV_F",
                                                   "SEND_B",
@@ -20,7 +21,11 @@ constexpr std::array<std::string_view, 13> kWords{"",
                                                   "UNSHARD",
                                                   "RESHARD",
                                                   "REDUCE_GRAD",
-                                                  "WAIT_REDUCE_GRAD"};
+                                                  "WAIT_REDUCE_GRAD",
+                                                  "OFFLOAD",
+                                                  "WAIT_OFFLOAD",
+                                                  "RELOAD",
+                                                  "RECOMPUTE"};
 
 std::string opCell(const Schedule& order, Rank rank, const Op& op) {
     return fmt::format("{}{}{}", order.stageOf(rank, op.chunk).value, opLetter(op.kind), op.microbatch.value);
@@ -46,10 +51,56 @@ bool LoweredSchedule::hasTransfers() const {
     });
 }
 
+bool LoweredSchedule::movesActivations() const {
+    return std::ranges::any_of(actions, [](const std::vector<Action>& list) {
+        return std::ranges::any_of(list,
+                                   [](const Action& action) { return bubblescope::movesActivations(action.kind); });
+    });
+}
+
+namespace {
+
+/// Appends the receive before, or the send after, an op whose neighbour is on another rank.
+void addEnd(const Schedule& order, Rank rank, const Op& op, bool send, std::vector<Action>& to) {
+    if (op.kind != OpKind::Forward && !producesInputGradient(op.kind)) return;
+    const bool forward = op.kind == OpKind::Forward;
+    const Stage stage = order.stageOf(rank, op.chunk);
+    const Stage other{stage.value + (forward == send ? 1 : -1)};
+    if (other.value < 0 || other.value >= order.stages()) return;
+    if (locate(order.placement, order.pp, other).rank == rank) return;
+    Action& end = to.emplace_back();
+    end.stage = stage;
+    end.microbatch = op.microbatch;
+    end.kind = forward ? (send ? ActionKind::SendForward : ActionKind::ReceiveForward)
+                       : (send ? ActionKind::SendBackward : ActionKind::ReceiveBackward);
+}
+
+} // namespace
+
+LoweredSchedule withTransfers(LoweredSchedule lowered) {
+    for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
+        const auto& ops = lowered.order.ranks[r];
+        std::vector<Action> all;
+        for (const Op& op : ops)
+            addEnd(lowered.order, Rank{r}, op, false, all);
+        for (const Action& action : lowered.actions[r]) {
+            all.push_back(action);
+            if (action.kind != ActionKind::Compute) continue;
+            const auto first = static_cast<std::size_t>(action.op);
+            addEnd(lowered.order, Rank{r}, ops[first], true, all);
+            const bool pair = ops[first].overlapped && first + 1 < ops.size() && ops[first + 1].overlapped;
+            if (pair) addEnd(lowered.order, Rank{r}, ops[first + 1], true, all);
+        }
+        lowered.actions[r] = std::move(all);
+    }
+    return lowered;
+}
+
 std::string actionName(const Schedule& order, Rank rank, const Action& action) {
     if (action.kind == ActionKind::Compute) return computeName(order, rank, static_cast<std::size_t>(action.op));
     std::string name = fmt::format("{}{}", action.stage.value, actionWord(action.kind));
     if (action.microbatch.value >= 0) name += std::to_string(action.microbatch.value);
+    if (action.peer >= 0) name += fmt::format("@{}", action.peer);
     return name;
 }
 

@@ -27,6 +27,11 @@ enum class ActionKind : std::uint8_t {
     Reshard, ///< frees a stage's weights
     ReduceGrad,
     WaitReduceGrad,
+    // Not in PyTorch: what happens to the activations that F keeps for its backward.
+    Offload,     ///< starts copying them to the host or to another rank; their memory is free when the copy has ended
+    WaitOffload, ///< waits for that copy
+    Reload,      ///< starts copying them back, after the offload has ended; the backward waits for it
+    Recompute,   ///< computes them again, because F kept only its input
 };
 
 /// An action of a rank. `stage` is the one in PyTorch's notation: the sender's own for a send, the receiver's own for a
@@ -36,7 +41,8 @@ struct Action {
     Microbatch microbatch{-1}; ///< -1 for actions on weights
     std::int32_t op = -1;      ///< for Compute: index of the op, or of a pair's first op, in its rank's list
     ActionKind kind = ActionKind::Compute;
-    bool grouped = false; ///< a send or receive posted in the same call as the next action
+    bool grouped = false;   ///< a send or receive posted in the same call as the next action
+    std::int16_t peer = -1; ///< for Offload: the rank that stores the activations; -1 is the host
 
     friend bool operator==(const Action&, const Action&) = default;
 };
@@ -66,6 +72,10 @@ struct Action {
                ? Payload::Activation
                : Payload::Gradient;
 }
+/// Actions on the activations of one forward.
+[[nodiscard]] constexpr bool movesActivations(ActionKind kind) {
+    return kind >= ActionKind::Offload;
+}
 /// The stage that consumes what an action sends, receives or waits for. That stage may not exist.
 [[nodiscard]] constexpr Stage consumerOf(const Action& action) {
     if (isReceive(action.kind) || isReceiveWait(action.kind)) return action.stage;
@@ -94,9 +104,16 @@ struct LoweredSchedule {
 
     /// True if any rank sends or receives. If false, transfers are derived from the order.
     [[nodiscard]] bool hasTransfers() const;
+    /// True if any rank offloads or recomputes activations.
+    [[nodiscard]] bool movesActivations() const;
 };
 
-/// PyTorch's name: "2SEND_F1", "0UNSHARD", "(0F3;3B1)OVERLAP_F_B". Needs an order with routes(placement) == 1.
+/// Adds sends and receives to actions without any, so that no transfer waits for anything but its op: a rank posts all
+/// receives at its start, and each send after its op. Needs routes(placement) == 1.
+[[nodiscard]] LoweredSchedule withTransfers(LoweredSchedule lowered);
+
+/// PyTorch's name: "2SEND_F1", "0UNSHARD", "(0F3;3B1)OVERLAP_F_B"; "2OFFLOAD3@1" to rank 1. Needs an order with
+/// routes(placement) == 1.
 [[nodiscard]] std::string actionName(const Schedule& order, Rank rank, const Action& action);
 
 /// The cells of a rank's row in order: action names, with the members of a group in one cell, such as

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 
 #include <array>
+#include <limits>
 
 namespace bubblescope {
 namespace {
@@ -41,7 +42,11 @@ std::optional<Action> parseAction(std::string_view cell) {
                                 ActionKind::Unshard,
                                 ActionKind::Reshard,
                                 ActionKind::ReduceGrad,
-                                ActionKind::WaitReduceGrad};
+                                ActionKind::WaitReduceGrad,
+                                ActionKind::Offload,
+                                ActionKind::WaitOffload,
+                                ActionKind::Reload,
+                                ActionKind::Recompute};
     const auto stage = takeIndex(cell);
     if (!stage) return std::nullopt;
     for (const ActionKind kind : kKinds) {
@@ -50,12 +55,18 @@ std::optional<Action> parseAction(std::string_view cell) {
         Action action;
         action.kind = kind;
         action.stage = Stage{*stage};
-        const bool of_microbatch = isTransfer(kind) || isTransferWait(kind);
+        const bool of_microbatch = isTransfer(kind) || isTransferWait(kind) || movesActivations(kind);
         if (cell.empty() && !of_microbatch) return action;
         const auto microbatch = takeIndex(cell);
-        if (!microbatch || !cell.empty()) return std::nullopt;
+        if (!microbatch) return std::nullopt;
         action.microbatch = Microbatch{*microbatch};
-        return action;
+        if (kind == ActionKind::Offload && cell.starts_with('@')) {
+            cell.remove_prefix(1);
+            const auto peer = takeIndex(cell);
+            if (!peer || *peer > std::numeric_limits<std::int16_t>::max()) return std::nullopt;
+            action.peer = static_cast<std::int16_t>(*peer);
+        }
+        return cell.empty() ? std::optional(action) : std::nullopt;
     }
     return std::nullopt;
 }

@@ -22,8 +22,8 @@ struct ActionCell {
     std::vector<Action> actions;
 };
 
-/// Parses a cell: "2F0", "(0F1;3B0)OVERLAP_F_B", "1SEND_F0", "0UNSHARD", "(1SEND_F0;1RECV_B0)GROUP". Nothing if it is
-/// not a cell.
+/// Parses a cell: "2F0", "(0F1;3B0)OVERLAP_F_B", "1SEND_F0", "0UNSHARD", "2OFFLOAD3@1", "(1SEND_F0;1RECV_B0)GROUP".
+/// Nothing if it is not a cell.
 [[nodiscard]] std::optional<ActionCell> parseActionCell(std::string_view text);
 
 } // namespace bubblescope

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -70,6 +71,7 @@ public:
             if (transfers_) checkTransfers();
             if (waits_) checkWaits();
             checkWeights();
+            checkActivations();
         }
         std::ranges::stable_sort(
             problems_, {}, [](const ActionProblem& problem) { return std::pair(problem.rank.value, problem.action); });
@@ -216,6 +218,65 @@ private:
             if (op.kind == OpKind::Optimizer || gathered.contains(stage)) continue;
             add("weights", index, say("{} runs while the weights of stage {} are not gathered", name(index), stage),
                 fmt::format("put {}UNSHARD before it", stage));
+        }
+    }
+
+    /// What has happened to the activations of a forward.
+    enum class Kept { Not, Here, Offloading, Offloaded, Reloaded, Recomputed };
+
+    void checkActivations() {
+        if (!lowered_.movesActivations()) return;
+        std::map<std::pair<int, int>, Kept> pieces; // by stage and micro-batch
+        for (std::size_t i = 0; i < list().size(); ++i) {
+            const Action& action = list()[i];
+            if (action.kind == ActionKind::Compute) checkKept(action, i, pieces);
+            if (!movesActivations(action.kind)) continue;
+            const auto found = pieces.find({action.stage.value, action.microbatch.value});
+            Kept none = Kept::Not;
+            moveKept(action, i, found == pieces.end() ? none : found->second);
+        }
+    }
+
+    void checkKept(const Action& action, std::size_t index, std::map<std::pair<int, int>, Kept>& pieces) {
+        for (const Op& op : opsOf(lowered_, rank_, action)) {
+            const std::pair key{lowered_.order.stageOf(rank_, op.chunk).value, op.microbatch.value};
+            if (op.kind == OpKind::Forward) pieces.emplace(key, Kept::Here);
+            if (!producesInputGradient(op.kind)) continue;
+            const auto found = pieces.find(key);
+            if (found == pieces.end()) continue;
+            if (found->second == Kept::Offloading || found->second == Kept::Offloaded)
+                add("activations", index, say("{} runs while its activations are offloaded", name(index)),
+                    fmt::format("put {}RELOAD{} before it", key.first, key.second));
+            pieces.erase(found);
+        }
+    }
+
+    void moveKept(const Action& action, std::size_t index, Kept& kept) {
+        const auto step = [&](bool allowed, Kept next, const char* hint) {
+            if (!allowed)
+                add("activations", index, say("{}: the activations are not in that state", name(index)), hint);
+            kept = next;
+        };
+        switch (action.kind) {
+        case ActionKind::Offload: {
+            step(kept == Kept::Here, Kept::Offloading, "offload activations once, between their F and their backward");
+            const bool exists = action.peer < lowered_.order.pp && action.peer != rank_.value;
+            if (!exists)
+                add("activations", index, say("{} names a rank that cannot store them", name(index)),
+                    "name another rank of the pipeline, or none for the host");
+            break;
+        }
+        case ActionKind::WaitOffload:
+            step(kept == Kept::Offloading, Kept::Offloaded, "put it between OFFLOAD and RELOAD");
+            break;
+        case ActionKind::Reload:
+            step(kept == Kept::Offloading || kept == Kept::Offloaded, Kept::Reloaded, "put OFFLOAD before it");
+            break;
+        case ActionKind::Recompute:
+            step(kept == Kept::Here, Kept::Recomputed,
+                 "recompute activations once, between their F and their backward");
+            break;
+        default: break;
         }
     }
 

@@ -13,7 +13,7 @@ namespace bubblescope {
 
 /// A problem with a rank's actions other than computing.
 struct ActionProblem {
-    std::string_view kind; ///< transfer, wait or weights
+    std::string_view kind; ///< transfer, wait, weights or activations
     Rank rank;
     std::size_t action = 0; ///< index in the rank's list
     Sentence message;

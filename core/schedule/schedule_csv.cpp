@@ -180,6 +180,9 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
 
 Result<std::string> scheduleToCsv(const LoweredSchedule& lowered) {
     if (lowered.actions.empty()) return scheduleToCsv(lowered.order);
+    if (lowered.movesActivations())
+        return usageError("PyTorch's CSV cannot represent offloading and recomputation",
+                          fmt::format("use {}", Field("json")));
     std::string out;
     for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
         const auto only_json = [](const Action& action) { return action.grouped || isReceiveWait(action.kind); };

@@ -160,7 +160,7 @@ TEST(SimulateCommand, DrawsSendsReceivesAndWeights) {
     ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
     std::ifstream in(file);
     const std::string svg((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    for (const char* const name : {"0SEND_F0: ", "1RECV_F0: ", "0UNSHARD: ", "sends, receives, weights"})
+    for (const char* const name : {"0SEND_F0: ", "1RECV_F0: ", "0UNSHARD: ", "sends, receives, weights and copies"})
         EXPECT_NE(svg.find(name), std::string::npos) << name;
 }
 

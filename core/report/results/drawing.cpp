@@ -51,7 +51,7 @@ std::string drawnDetails(const Drawn& drawn) {
     if (costs.comm.count() > 0) add("transfer", costs.comm);
     return fmt::format("{}; makespan {}, bubble rate {:.2f} %{}", times, svg::shortTime(drawn.step.wall()),
                        100 * bubbleRates(drawn.step).over_makespan,
-                       drawn.actions.empty() ? "" : "; below each rank: sends, receives, weights");
+                       drawn.actions.empty() ? "" : "; below each rank: sends, receives, weights and copies");
 }
 
 std::vector<svg::LaneBar> lanesOf(const Drawn& drawn, Rank rank) {

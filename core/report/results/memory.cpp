@@ -16,7 +16,7 @@ Value memoryOpOf(const Schedule& schedule, Rank rank, std::size_t index) {
 }
 
 std::vector<HeldPieces> heldAtPeak(const Schedule& schedule, const MemoryReport& all, Rank rank) {
-    if (schedule.ranks[rank.index()].empty()) return {};
+    if (schedule.ranks[rank.index()].empty() || !all.over_time.empty()) return {};
     return heldDuring(schedule, all.model, rank, all.ranks[rank.index()].peak_op);
 }
 
@@ -44,7 +44,9 @@ Value::Object memoryOf(const Schedule& schedule, const MemoryReport& all, Rank r
             {"other_bytes", memory.other},
             {"peak_activation_bytes", memory.peak_activations},
             {"peak_bytes", memory.peak()},
-            {"peak_op", any ? memoryOpOf(schedule, rank, memory.peak_op) : Value()},
+            {"peak_op", !all.over_time.empty() ? Value(all.over_time[rank.index()].peak_op)
+                        : any                  ? memoryOpOf(schedule, rank, memory.peak_op)
+                                               : Value()},
             {"peak_held", std::move(held)},
             {"over_budget", memory.over_budget ? memoryOpOf(schedule, rank, *memory.over_budget) : Value()}};
 }

@@ -120,10 +120,10 @@ Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& cos
     QueueModel free = queues;
     free.communicators = {};
     BUBBLESCOPE_ASSIGN(const LoweredStep without, simulateLowered(lowered, costs, free, weights));
+    BUBBLESCOPE_ASSIGN(run.memory, memory.report(lowered, queued));
     run.step = std::move(queued.step);
     run.queues = QueueCosts{std::string(communicatorKindName(queues.communicators.kind)), without.step.wall(),
                             std::move(queued.queues), std::move(queued.actions)};
-    BUBBLESCOPE_ASSIGN(run.memory, memory.report(run.schedule));
     run.analysis = analyzeStep(run.step, run.schedule);
     return run;
 }
