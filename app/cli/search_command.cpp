@@ -37,6 +37,8 @@ struct SearchArguments {
     LoweringRequest lowering;
     QueueRequest queues;
     OrderOutput output;
+    std::vector<std::string> moves;
+    WeightTimes copies;
     bool json = false;
     bool csv = false;
 
@@ -134,8 +136,31 @@ Status addVerdict(const SearchArguments& options, const LoweredSchedule& lowered
     return {};
 }
 
+/// Searches for an order that fits with moves of activations.
+CommandResult planMoves(const SearchArguments& options, const SearchRequest& request) {
+    MemoryMoves moves;
+    const auto has = [&](const char* name) { return std::ranges::find(options.moves, name) != options.moves.end(); };
+    moves.offload = has("offload");
+    moves.recompute = has("recompute");
+    moves.balance = has("balance");
+    moves.times = options.copies;
+    StopSignals signals;
+    const EndInTime in_time(signals);
+    const StoppedJob searched(signals);
+    const auto begin = std::chrono::steady_clock::now();
+    BUBBLESCOPE_ASSIGN(const FoundPlan found, searchWithMoves(request, moves, searched.control()));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.output.write(found.plan.lowered));
+    report::Document document = report::foundPlanDocument(found, request.bytes, took.count());
+    addSetup(document, setup);
+    print(document, options.json);
+    if (!options.json) printText(options.output.writtenLine());
+    return 0;
+}
+
 CommandResult run(const SearchArguments& options) {
     BUBBLESCOPE_ASSIGN(SearchRequest request, options.request.request());
+    if (!options.moves.empty()) return planMoves(options, request);
     std::optional<RecordedOrder> recorded;
     if (!options.request.from.empty()) {
         JobControl control;
@@ -205,6 +230,15 @@ void addSearchCommand(Command app, Action& action) {
                        "Memory per rank, such as 80GiB; one for all, or one per rank")
         .typeName("SIZE,…")
         .delimiter(',');
+    command
+        .addOption("--moves", options->moves,
+                   "What may happen to activations that do not fit: offload (to the host), recompute, balance (to the "
+                   "opposite rank)")
+        .typeName("LIST")
+        .delimiter(',')
+        .oneOf({"offload", "recompute", "balance"})
+        .excludes(from);
+    addCopyTimeOptions(command, options->copies);
     command
         .addOption("--placement", options->request.placement,
                    "Placement of stages on ranks: any, loop, v, or a file with lines 'stage,rank' or a schedule (any)")

@@ -100,6 +100,44 @@ void addRecordedOrder(Document& document, const std::optional<RecordedOrder>& re
 
 } // namespace
 
+Document foundPlanDocument(const FoundPlan& found, const std::vector<std::int64_t>& budgets, double seconds) {
+    const MemoryPlan& plan = found.plan;
+    const FoundOrder& unlimited = found.unlimited;
+    const Schedule& order = plan.lowered.order;
+    const double gap = fractionOf(plan.makespan() - unlimited.bound, unlimited.bound);
+    Document document;
+    document.data("schedule", foundSchedule(order));
+    document.data("makespan_ns", plan.makespan());
+    document.data("bound_ns", unlimited.bound);
+    document.data("gap", gap);
+    document.data("unlimited_ns", unlimited.makespan);
+    document.data("without_moves_ns", found.without_moves ? Value(*found.without_moves) : Value());
+    document.data("offloaded", plan.offloaded);
+    document.data("recomputed", plan.recomputed);
+    document.data("balanced", plan.balanced);
+    document.data("seconds", seconds);
+    document.line(fmt::format("{}: makespan {}, {} above the lower bound {} of any order without a memory limit",
+                              scheduleTitle(order), formatTime(plan.makespan()), formatPercent(gap, 2),
+                              formatTime(unlimited.bound)));
+    document.line(fmt::format("Activations of {} forwards offloaded, {} recomputed, {} stored by another rank",
+                              plan.offloaded, plan.recomputed, plan.balanced));
+    const TimeNs cost = plan.makespan() - unlimited.makespan;
+    document.line(fmt::format("The best order without a memory limit takes {}: the limit costs {} ({})",
+                              formatTime(unlimited.makespan), formatTime(cost),
+                              formatPercent(fractionOf(cost, unlimited.makespan))));
+    document.line(found.without_moves ? fmt::format("The best order within the memory without moves takes {}",
+                                                    formatTime(*found.without_moves))
+                                      : "Without moves, no order fits into the memory");
+    Table table("ranks", {column("rank", "rank"), column("peak_bytes", "peak"), column("peak_op", "at", Align::Left),
+                          column("budget_bytes", "budget"), column("unmoved_peak_bytes", "peak without moves")});
+    for (std::size_t r = 0; r < plan.memory.size(); ++r) {
+        table.row(r, Cell(plan.memory[r].peak, Look::Bytes), plan.memory[r].peak_op,
+                  Cell(budgets[budgets.size() == 1 ? 0 : r], Look::Bytes), Cell(plan.unmoved_peaks[r], Look::Bytes));
+    }
+    document.add(std::move(table));
+    return document;
+}
+
 Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded, double seconds) {
     Document document;
     document.data("schedule", foundSchedule(found.schedule));
