@@ -3,6 +3,7 @@
 #include "core/base/field.h"
 #include "core/base/hash.h"
 #include "core/graph/validate.h"
+#include "core/schedule/action_check.h"
 #include "core/schedule/stage_ways.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/faults/fault.h"
@@ -160,6 +161,23 @@ RunInfo runInfo(const RunConfig& config) {
     return info;
 }
 
+Status checkMoves(const RunConfig& config) {
+    const LoweredSchedule lowered{config.schedule, config.actions};
+    if (!lowered.movesActivations()) return {};
+    if (const auto problems = checkActions(lowered); !problems.empty())
+        return inputError({}, problems.front().message.text(), problems.front().hint);
+    const bool peers = std::ranges::any_of(config.actions, [](const std::vector<Action>& rank) {
+        return std::ranges::any_of(rank, [](const Action& action) { return action.peer >= 0; });
+    });
+    if (peers)
+        return usageError("a run cannot move activations to another rank", "offload them to the host, or simulate it");
+    if (config.tensor_ranks > 1 || config.aadiff || config.dispatch.dynamic() || DataPlan(config.schedule).slices() > 1)
+        return usageError("a run that offloads or recomputes activations cannot also check ops, share stages, split "
+                          "sequences or choose ops by readiness",
+                          "use one of them at a time");
+    return {};
+}
+
 } // namespace
 
 std::string failureOf(const Error& error) {
@@ -180,6 +198,7 @@ Status checkConfig(const RunConfig& config) {
     BUBBLESCOPE_TRY(checkNumbers(config));
     BUBBLESCOPE_TRY(checkSlices(config));
     BUBBLESCOPE_TRY(checkDispatch(config));
+    BUBBLESCOPE_TRY(checkMoves(config));
     BUBBLESCOPE_TRY(checkFaultLayers(config));
     if (config.backend) {
         BUBBLESCOPE_TRY(checkFaultsOnDevice(config));

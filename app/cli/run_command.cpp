@@ -13,6 +13,7 @@
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 #include "core/formats/source/existing_results.h"
+#include "core/schedule/schedule_files.h"
 #include "profiler/kernels/kernel_recorder.h"
 #include "runtime/backend/backend.h"
 #include "runtime/comm/process_transport.h"
@@ -197,6 +198,10 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
 Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
     BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
+    if (!options.schedule.file.empty()) {
+        BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, readLoweredFile(options.schedule.file));
+        if (lowered.movesActivations()) config.actions = std::move(lowered.actions);
+    }
     BUBBLESCOPE_TRY(options.schedule.checkUsed({&config.schedule, 1}));
     BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
     return config;

@@ -4,7 +4,7 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/graph/dispatch.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/action.h"
 #include "profiler/kernels/kernel_recorder.h"
 #include "profiler/recorder/ring.h"
 #include "runtime/backend/rank_queue.h"
@@ -27,6 +27,9 @@ namespace bubblescope::runtime {
 /// The work that the engine executes.
 struct EngineConfig {
     Schedule schedule; ///< must be valid; its optimizer ops are ignored, because each step ends with one anyway
+    /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine carries out those on activations; it
+    /// sends, receives and reduces by its own rules. Empty = none.
+    std::vector<std::vector<Action>> actions;
     int steps = 3;
     /// True if each rank has an emulated device clock. An op then begins when its inputs have arrived and the device is
     /// free on that clock, and ends after its nominal time in `times`. If its maths takes longer than that by more than

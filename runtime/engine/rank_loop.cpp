@@ -55,6 +55,7 @@ void RankLoop::runList() {
     const std::span<const Op> ops = rank_.ops();
     for (std::size_t i = 0; i < ops.size(); i += rank_.togetherFrom(i)) {
         bubbles_.before(i);
+        moveActivations(i);
         if (ops[i].kind != OpKind::Optimizer) runTogether(i);
     }
 }
@@ -107,7 +108,9 @@ void RankLoop::runTogether(std::size_t index) {
     const std::span<const Op> ops = rank_.ops().subspan(index, rank_.togetherFrom(index));
     throwIfEnded();
     injectFaults(ops);
-    const TimeNs nominal = nominalTime(ops);
+    TimeNs nominal = nominalTime(ops);
+    const Action* const recompute = rank_.moves.recomputedIn(index);
+    if (recompute != nullptr) nominal += forwardTime(*recompute);
     Arrivals inputs = receiveInputs(index);
     if (rank_.device) {
         queueOnDevice(index, ops, nominal, std::move(inputs));
@@ -142,6 +145,7 @@ void RankLoop::runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nomi
     DeviceClock::End end;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         const std::size_t sums = sumsSoFar();
+        if (i == 0) recomputeFor(index);
         Message output = compute(ops[i], inputs[i], begin);
         recordSums(ops[i], sums);
         if (i + 1 == ops.size()) stretch(ops, begin, nominal);
@@ -174,6 +178,7 @@ void RankLoop::queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs 
     std::vector<std::size_t> sums;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         const std::size_t before = sumsSoFar();
+        if (i == 0) recomputeFor(index);
         outputs.push_back(compute(ops[i], inputs[i], TimeNs{0}));
         sums.push_back(sumsSoFar() - before);
     }
@@ -185,6 +190,29 @@ void RankLoop::queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs 
         exchange_.sendOutput(ops[i], std::move(outputs[i]));
     }
     countOps(ops.size());
+}
+
+void RankLoop::moveActivations(std::size_t index) {
+    for (const Action& action : rank_.moves.before(index)) {
+        throwIfEnded();
+        const TimeNs nominal = action.kind == ActionKind::Recompute ? forwardTime(action) : TimeNs{0};
+        if (rank_.device || nominal == TimeNs{0}) {
+            stages_.move(action);
+            continue;
+        }
+        const TimeNs begin = rank_.clock.begin(rank_.clock.freeAt(), nominal);
+        stages_.move(action);
+        static_cast<void>(rank_.clock.end(begin, nominal));
+        static_cast<void>(rank_.clock.hold(begin, nominal));
+    }
+}
+
+void RankLoop::recomputeFor(std::size_t index) {
+    if (const Action* const recompute = rank_.moves.recomputedIn(index)) stages_.move(*recompute);
+}
+
+TimeNs RankLoop::forwardTime(const Action& recompute) const {
+    return rank_.config.times.opTime(OpKind::Forward, recompute.stage);
 }
 
 Message RankLoop::compute(const Op& op, std::optional<Arrival>& input, TimeNs begin) {

@@ -44,6 +44,11 @@ private:
     /// is sent as soon as it exists. On a device everything is queued without waiting.
     void runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     void queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
+    /// Offloads, reloads and recomputes activations before the op at `index`. A recomputation that is not part of an op
+    /// takes its forward's nominal time.
+    void moveActivations(std::size_t index);
+    /// Recomputes the activations of the backward at `index` if that is part of it.
+    void recomputeFor(std::size_t index);
     /// Computes one op, and lets the hook add to its output.
     [[nodiscard]] Message compute(const Op& op, std::optional<Arrival>& input, TimeNs begin);
     /// Sums the gradients of all copies of the rank's stages, and updates the weights.
@@ -68,6 +73,7 @@ private:
     [[noreturn]] void hang();
     /// The nominal time of the ops, including injected delays.
     [[nodiscard]] TimeNs nominalTime(std::span<const Op> ops) const;
+    [[nodiscard]] TimeNs forwardTime(const Action& recompute) const;
     /// Injects delays into ops that take the host's time: waits until work that began at `began` has taken long enough.
     void stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal);
     void throwIfEnded();

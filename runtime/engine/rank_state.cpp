@@ -60,7 +60,8 @@ RankState::RankState(RunState& run_state, std::size_t local)
     : run(run_state), config(run.config), parts(run.parts), schedule(config.schedule), transport(*parts.ranks[local]),
       place(run.mesh.placeOf(transport.rank())), topology(schedule, run.plan, run.mesh, transport.rank()),
       clock(parts.clock, config.paced ? std::optional(config.pace_tolerance) : std::nullopt, transport.ended()),
-      faults(config.faults, place.rank, place.tensor), record(ringOf(parts, local), faults, run.mesh) {
+      faults(config.faults, place.rank, place.tensor), moves(config.actions, schedule, place.rank),
+      record(ringOf(parts, local), faults, run.mesh) {
     if (run.mesh.tensor_ranks > 1) sums.emplace(transport, parts.clock, topology.tensorGroup());
     if (parts.attach) {
         hook = parts.attach({schedule, config.times, faults, transport.rank(), run.mesh, place, ringOf(parts, local),
@@ -98,6 +99,9 @@ void RankStages::build() {
         const Stage stage = rank_.topology.stageOf(Chunk{c});
         StageTask task = rank_.run.plan.taskOf(stage, rank_.place.replica);
         task.watch = rank_.hook.get();
+        for (const int m : rank_.moves.recomputedBy(stage))
+            task.recomputed.insert(
+                rank_.run.plan.pieceOf(Op(OpKind::Forward, Microbatch{m}, Chunk{c}), rank_.place.replica));
         if (rank_.sums) task.shard = {rank_.run.mesh.tensor_ranks, rank_.place.tensor, &*rank_.sums};
         auto model = rank_.device ? parts.devices->make_stage(rank_.device->device(), task) : parts.make_stage(task);
         stages.emplace_back(stage, model.get());
@@ -144,6 +148,16 @@ Tensor RankStages::compute(const Op& op, std::optional<Arrival>& arrival) {
     }
     if (!rank_.faults.none() && output.size() > 0) rank_.faults.flip(op, rank_.step, FaultTensor::Output, output);
     return output;
+}
+
+void RankStages::move(const Action& action) {
+    const Chunk chunk = locate(rank_.schedule.placement, rank_.schedule.pp, action.stage).chunk;
+    const Piece piece = rank_.run.plan.pieceOf(Op(OpKind::Forward, action.microbatch, chunk), rank_.place.replica);
+    StageModel& stage = at(action.stage);
+    if (action.kind == ActionKind::Offload) stage.offload(piece);
+    if (action.kind == ActionKind::Reload) stage.reload(piece);
+    if (action.kind == ActionKind::Recompute) stage.recompute(piece);
+    sampleMemory();
 }
 
 int RankStages::sumsIn(std::span<const Op> ops) {

@@ -2,6 +2,7 @@
 
 #include "runtime/clock/device_clock.h"
 #include "runtime/comm/comm_topology.h"
+#include "runtime/engine/activation_moves.h"
 #include "runtime/engine/device_ops.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/rank_hook.h"
@@ -62,6 +63,7 @@ struct RankState {
     const CommTopology topology;
     DeviceClock clock;
     RankFaults faults;
+    const ActivationMoves moves;
     RankRecord record;
     std::optional<TensorGroup> sums; ///< none = stages are whole
     std::optional<DeviceOps> device; ///< none = the host; opened on the rank's thread
@@ -110,6 +112,8 @@ public:
     [[nodiscard]] StageModel& at(Stage stage);
     /// Runs the op on its input and returns its output. Injects faults into both.
     [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival>& input);
+    /// Offloads, reloads or recomputes activations.
+    void move(const Action& action);
     /// The number of sums in these ops among the ranks that share the stages.
     [[nodiscard]] int sumsIn(std::span<const Op> ops);
 

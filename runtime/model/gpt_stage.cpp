@@ -14,10 +14,22 @@ namespace bubblescope::runtime {
 
 template <class T>
 std::int64_t GptStage<T>::SavedActivations::bytes() const {
-    std::int64_t sum = embedding_grad.bytes() + head.bytes();
+    std::int64_t sum = embedding_grad.bytes() + head.bytes() + input.bytes();
     for (const auto& block : blocks)
         sum += block.bytes();
     return sum;
+}
+
+template <class T>
+template <class Visit>
+void GptStage<T>::SavedActivations::forEach(Visit visit) {
+    for (auto& block : blocks) {
+        for (Buffer* const buffer : {&block.ln1.values, &block.ln1.inverse_deviations, &block.qkv, &block.weights,
+                                     &block.attended, &block.ln2.values, &block.ln2.inverse_deviations, &block.hidden})
+            visit(*buffer);
+    }
+    for (Buffer* const buffer : {&head.normalised.values, &head.normalised.inverse_deviations, &head.logits_grad})
+        visit(*buffer);
 }
 
 template <class T>
@@ -77,14 +89,61 @@ Tensor GptStage<T>::forward(Piece piece, Tensor input) {
     SavedActivations saved;
     saved.blocks.resize(static_cast<std::size_t>(config_.layersAt(task_.place)));
     if (first_ || last_) makeTokens(piece, saved);
-    Buffer x = first_ ? forwardEmbedding(piece, saved)
-                      : queue_->take(std::move(input), tokens(piece), config_.width, kStorage<T>);
-    for (std::size_t i = 0; i < saved.blocks.size(); ++i)
-        x = forwardBlock(piece, i, std::move(x), saved);
-    if (last_) forwardHead(piece, std::exchange(x, Buffer()), saved);
+    Buffer x = first_ ? Buffer() : queue_->take(std::move(input), tokens(piece), config_.width, kStorage<T>);
+    const bool keep = !task_.recomputed.contains(piece);
+    if (!keep) saved.input = queue_->copyOf(x);
+    x = forwardLayers(piece, std::move(x), saved, keep);
     saved_bytes_ += saved.bytes();
     saved_.insert_or_assign(piece, std::move(saved));
     return last_ ? Tensor() : queue_->give(std::move(x), tokens(piece), config_.width, kStorage<T>);
+}
+
+template <class T>
+Buffer GptStage<T>::forwardLayers(Piece piece, Buffer input, SavedActivations& saved, bool keep) {
+    Buffer x = first_ ? forwardEmbedding(piece, saved) : std::move(input);
+    for (std::size_t i = 0; i < saved.blocks.size(); ++i) {
+        x = forwardBlock(piece, i, std::move(x), saved);
+        if (!keep) saved.blocks[i] = {};
+    }
+    if (last_) forwardHead(piece, std::exchange(x, Buffer()), saved);
+    if (!keep) saved.head = {};
+    return x;
+}
+
+template <class T>
+void GptStage<T>::recompute(Piece piece) {
+    SavedActivations& saved = savedOf(piece);
+    saved_bytes_ -= saved.bytes();
+    recomputing_ = true; // watches have seen the same computation in F
+    static_cast<void>(forwardLayers(piece, std::exchange(saved.input, Buffer()), saved, true));
+    recomputing_ = false;
+    saved_bytes_ += saved.bytes();
+}
+
+template <class T>
+void GptStage<T>::offload(Piece piece) {
+    SavedActivations& saved = savedOf(piece);
+    saved_bytes_ -= saved.bytes();
+    saved.forEach([&](Buffer& buffer) {
+        auto& host = saved.host.emplace_back(static_cast<std::size_t>(buffer.bytes()));
+        if (!host.empty()) queue_->device().copyOut(host.data(), buffer.as<void>(), buffer.bytes(), queue_->stream());
+        buffer = Buffer();
+    });
+    saved_bytes_ += saved.bytes();
+}
+
+template <class T>
+void GptStage<T>::reload(Piece piece) {
+    SavedActivations& saved = savedOf(piece);
+    saved_bytes_ -= saved.bytes();
+    std::size_t next = 0;
+    saved.forEach([&](Buffer& buffer) {
+        const auto& host = saved.host.at(next++);
+        buffer = queue_->pool().take(static_cast<std::int64_t>(host.size()));
+        if (!host.empty()) queue_->device().copyIn(buffer.as<void>(), host.data(), buffer.bytes(), queue_->stream());
+    });
+    saved.host.clear();
+    saved_bytes_ += saved.bytes();
 }
 
 template <class T>
@@ -127,8 +186,9 @@ void GptStage<T>::rehearse(OpKind kind, Piece piece) {
     rehearsing_ = true;
     const bool whole = kind == OpKind::Backward;
     if (kind == OpKind::Forward) static_cast<void>(forward(piece, first_ ? Tensor() : blank(piece)));
-    if (whole || kind == OpKind::BackwardInput)
-        static_cast<void>(backwardInput(piece, last_ ? Tensor() : blank(piece)));
+    const bool returns = whole || kind == OpKind::BackwardInput;
+    if (returns && task_.recomputed.contains(piece)) recompute(piece);
+    if (returns) static_cast<void>(backwardInput(piece, last_ ? Tensor() : blank(piece)));
     if (whole || kind == OpKind::BackwardWeight) backwardWeight(piece);
 }
 
@@ -221,7 +281,7 @@ template <class T>
 class GptStage<T>::Watched {
 public:
     Watched(GptStage& stage, Piece piece, LayerPart part, Layer layer, std::size_t block = 0)
-        : queue_(*stage.queue_), watch_(stage.rehearsing_ ? nullptr : stage.task_.watch) {
+        : queue_(*stage.queue_), watch_(stage.rehearsing_ || stage.recomputing_ ? nullptr : stage.task_.watch) {
         const int number = layer == Layer::Embedding ? 0
                            : layer == Layer::Block   ? stage.blockNumber(block)
                                                      : stage.headNumber();

@@ -5,6 +5,7 @@
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,9 @@ public:
     [[nodiscard]] Tensor forward(Piece piece, Tensor input) override;
     [[nodiscard]] Tensor backwardInput(Piece piece, Tensor output_grad) override;
     void backwardWeight(Piece piece) override;
+    void offload(Piece piece) override;
+    void reload(Piece piece) override;
+    void recompute(Piece piece) override;
     void rehearse(OpKind kind, Piece piece) override;
     void endRehearsal() override;
     [[nodiscard]] Tensor takeGradient() override;
@@ -58,10 +62,15 @@ private:
         std::vector<typename Block::Saved> blocks;
         Buffer tokens; ///< on the first and last stage; not counted as activations, because they are data
         Buffer targets;
-        Buffer embedding_grad;        ///< on the first stage, kept from I to W
-        typename Head<T>::Saved head; ///< on the last stage
-        bool returned = false;        ///< true if I has run
+        Buffer embedding_grad;                    ///< on the first stage, kept from I to W
+        typename Head<T>::Saved head;             ///< on the last stage
+        Buffer input;                             ///< kept by an F that is recomputed, except on the first stage
+        bool returned = false;                    ///< true if I has run
+        std::vector<std::vector<std::byte>> host; ///< the other buffers while they are offloaded, in order of forEach()
 
+        /// Calls `visit` for each buffer of activations.
+        template <class Visit>
+        void forEach(Visit visit);
         [[nodiscard]] std::int64_t bytes() const;
     };
     /// A part of a layer while it is being computed, with its captured copy if the watch asks for one.
@@ -89,6 +98,8 @@ private:
     /// A tensor of the shape that a neighbour would send.
     [[nodiscard]] Tensor blank(Piece piece) const;
     void makeTokens(Piece piece, SavedActivations& saved) const;
+    /// Computes the layers and keeps what the backward needs, or nothing.
+    [[nodiscard]] Buffer forwardLayers(Piece piece, Buffer input, SavedActivations& saved, bool keep);
     // Each of these functions shows its results to the watch.
     [[nodiscard]] Buffer forwardEmbedding(Piece piece, const SavedActivations& saved);
     [[nodiscard]] Buffer forwardBlock(Piece piece, std::size_t i, Buffer input, SavedActivations& saved);
@@ -119,6 +130,7 @@ private:
     std::int64_t saved_bytes_ = 0;
     std::int64_t step_ = 0;
     bool rehearsing_ = false;
+    bool recomputing_ = false;
 };
 
 } // namespace bubblescope::runtime

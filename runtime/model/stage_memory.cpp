@@ -43,6 +43,7 @@ StageMemory memoryOf(const ModelConfig& model, const StageTask& task) {
     memory.weights = memory.gradients = kNumber * weights;
     memory.optimizer = 2 * memory.weights; // both moments
     memory.activations = {kNumber * forward, kNumber * (forward - until_weights), kNumber * until_weights};
+    memory.kept_input = task.place == 0 ? 0 : kNumber * hidden; // the first stage computes it from its tokens
     memory.forward_workspace = kNumber * (parts + 2 * hidden + 4 * hidden / shared);
     memory.backward_workspace =
         kNumber * (std::max<std::int64_t>(0, until_weights - forward) + std::max(input_half, weight_half));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 
 namespace bubblescope::runtime {
 
@@ -46,6 +47,12 @@ public:
     /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
+    // Between F and I of a piece, which must be whole micro-batches: moves what F has kept to the host; back; computes
+    // it again if F has kept only its input (StageTask::recomputed).
+    virtual void offload(Piece piece) { cannotMove(piece); }
+    virtual void reload(Piece piece) { cannotMove(piece); }
+    virtual void recompute(Piece piece) { cannotMove(piece); }
+
     /// Rehearses a step before the first one, on meaningless input: call it for each op of the step once, in the
     /// schedule's order. This makes a device load its code and allocate its memory early; later, that might have to
     /// wait for a transfer to a peer. Nothing of it remains after endRehearsal(); watches do not observe it. Sums over
@@ -80,6 +87,11 @@ public:
 
     /// Continues an FNV-1a hash with the bytes of all parameters.
     [[nodiscard]] virtual std::uint64_t digest(std::uint64_t hash) const = 0;
+
+private:
+    [[noreturn]] static void cannotMove(Piece /*piece*/) {
+        throw std::logic_error("this stage cannot offload or recompute activations");
+    }
 };
 
 /// Creates stage models; called once per stage, on the thread of the rank that holds it.

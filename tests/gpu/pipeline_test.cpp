@@ -8,6 +8,8 @@
 #include "tests/support/reference_run.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace bubblescope::runtime::test {
 namespace {
@@ -49,6 +51,35 @@ TEST_P(Pipelines, TrainToTheBitsOfTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, Pipelines, testing::ValuesIn(allFlavors()), nameOfFlavor);
+
+/// Micro-batches take turns: kept, offloaded and recomputed.
+TEST(ActivationMoves, TrainToTheBitsOfTheReference) {
+    for (const char* const family : {"1f1b", "interleaved", "zb-h1"}) {
+        for (const Storage storage : {Storage::Float, Storage::Bf16}) {
+            RunConfig config = configOf(*orderOf({family, ""}, 1), storage);
+            config.actions = withoutActions(config.schedule).actions;
+            for (std::size_t r = 0; r < config.actions.size(); ++r) {
+                std::vector<Action> all;
+                for (const Action& compute : config.actions[r]) {
+                    const Op& op = config.schedule.ranks[r][static_cast<std::size_t>(compute.op)];
+                    const auto add = [&](ActionKind kind) {
+                        all.push_back(compute);
+                        all.back().kind = kind;
+                        all.back().op = -1;
+                    };
+                    const int turn = op.microbatch.value % 3;
+                    if (producesInputGradient(op.kind) && turn == 1) add(ActionKind::Reload);
+                    if (producesInputGradient(op.kind) && turn == 2) add(ActionKind::Recompute);
+                    all.push_back(compute);
+                    if (op.kind == OpKind::Forward && turn == 1) add(ActionKind::Offload);
+                }
+                config.actions[r] = std::move(all);
+            }
+            SCOPED_TRACE(family);
+            expectTheReferencesBits(config);
+        }
+    }
+}
 
 TEST(Replicas, TrainToTheBitsOfTheReference) {
     RunConfig config = configOf(*orderOf({"1f1b", ""}, 1), Storage::Bf16);
