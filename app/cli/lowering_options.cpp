@@ -58,6 +58,10 @@ void addWeightTimeOptions(Command command, WeightTimes& times) {
         .typeName("TIME")
         .group(kLoweringGroup)
         .rare();
+    addCopyTimeOptions(command, times);
+}
+
+void addCopyTimeOptions(Command command, WeightTimes& times) {
     command
         .addParsed("--host-copy", times.host_copy, parseTime,
                    "Time to copy a forward's activations to the host, or back (0)")

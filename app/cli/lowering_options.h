@@ -11,5 +11,7 @@ void addLoweringOptions(Command command, LoweringRequest& request);
 
 /// Adds the durations of UNSHARD and REDUCE_GRAD.
 void addWeightTimeOptions(Command command, WeightTimes& times);
+/// Adds --host-copy and --peer-copy.
+void addCopyTimeOptions(Command command, WeightTimes& times);
 
 } // namespace bubblescope::cli

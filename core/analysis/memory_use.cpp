@@ -28,7 +28,7 @@ std::map<int, std::vector<const StepTimeline*>> stepsOf(const Run& run, const St
 void nameOp(const StepTimeline& step, TimeNs time, RankMemoryUse& use) {
     if (use.rank.index() >= step.ranks.size()) return;
     for (const TimelineOp& op : step.ranks[use.rank.index()]) {
-        if (op.end < time) continue;
+        if (op.end <= time) continue;
         use.at = op.op;
         use.before = op.start > time;
         return;

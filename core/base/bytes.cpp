@@ -56,9 +56,10 @@ std::optional<std::int64_t> scaled(std::string_view text, const Units& units, st
     for (const ByteUnit& unit : units) {
         if (!digits || text.substr(i) != unit.name) continue;
         const auto value = static_cast<__int128>(mantissa) * unit.bytes;
-        const auto whole = value / (static_cast<__int128>(fraction) * divisor);
-        if (whole * fraction * divisor != value || whole > std::numeric_limits<std::int64_t>::max())
-            return std::nullopt;
+        const auto parts = static_cast<__int128>(fraction) * divisor;
+        const auto whole = (value + parts / 2) / parts;
+        const bool exact = whole * parts == value;
+        if ((!exact && unit.bytes == 1) || whole > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
         return static_cast<std::int64_t>(whole);
     }
     return std::nullopt;

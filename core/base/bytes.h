@@ -9,7 +9,8 @@
 namespace bubblescope {
 
 /// Parses sizes such as "80GiB", "24 GB", "1.5MiB" and "512B"; only 0 may omit the unit. KB, MB, GB and TB are powers
-/// of 1000; KiB, MiB, GiB and TiB are powers of 1024. Fractions of a byte, other units, negative sizes and sizes of 8
+/// of 1000; KiB, MiB, GiB and TiB are powers of 1024. Larger units are rounded to bytes;
+/// fractions with B, other units, negative sizes and sizes of 8
 /// EiB or more are usage errors.
 [[nodiscard]] Result<std::int64_t> parseBytes(std::string_view text);
 

@@ -77,6 +77,23 @@ void addEnd(const Schedule& order, Rank rank, const Op& op, bool send, std::vect
 
 } // namespace
 
+LoweredSchedule withoutActions(Schedule order) {
+    LoweredSchedule lowered{std::move(order), {}};
+    for (std::size_t r = 0; r < lowered.order.ranks.size(); ++r) {
+        const auto& ops = lowered.order.ranks[r];
+        auto& actions = lowered.actions.emplace_back();
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (ops[i].kind == OpKind::Optimizer) continue;
+            Action& compute = actions.emplace_back();
+            compute.op = static_cast<std::int32_t>(i);
+            compute.stage = lowered.order.stageOf(Rank{r}, ops[i].chunk);
+            compute.microbatch = ops[i].microbatch;
+            if (ops[i].overlapped && i + 1 < ops.size() && ops[i + 1].overlapped) ++i;
+        }
+    }
+    return lowered;
+}
+
 LoweredSchedule withTransfers(LoweredSchedule lowered) {
     for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
         const auto& ops = lowered.order.ranks[r];

@@ -108,6 +108,9 @@ struct LoweredSchedule {
     [[nodiscard]] bool movesActivations() const;
 };
 
+/// An order whose actions are only its ops; optimizer ops have no action. Needs routes(placement) == 1.
+[[nodiscard]] LoweredSchedule withoutActions(Schedule order);
+
 /// Adds sends and receives to actions without any, so that no transfer waits for anything but its op: a rank posts all
 /// receives at its start, and each send after its op. Needs routes(placement) == 1.
 [[nodiscard]] LoweredSchedule withTransfers(LoweredSchedule lowered);

@@ -70,7 +70,7 @@ void expectStraightLine(const MemoryUse& use) {
         const int held = 4 - static_cast<int>(r); // 1F1B: p - s micro-batches
         EXPECT_EQ(use.ranks[r].held, held);
         ASSERT_TRUE(use.ranks[r].at.has_value());
-        EXPECT_EQ(opName(*use.ranks[r].at), "F" + std::to_string(held - 1)) << "the last forward of the warm-up";
+        EXPECT_EQ(opName(*use.ranks[r].at), "F" + std::to_string(held - 1) + ".0") << "the last forward of the warm-up";
         EXPECT_DOUBLE_EQ(use.ranks[r].peak, kFixed + held * kPerForward);
         EXPECT_DOUBLE_EQ(use.ranks[r].highest, 2 * kFixed + held * kPerForward) << "in the first step";
     }

@@ -11,6 +11,7 @@ TEST(Bytes, UnitsAreThoseThatPeopleWrite) {
     EXPECT_NE(parseBytes("4096").error().message.find("the unit is missing"), std::string::npos);
     EXPECT_EQ(parseBytes("12 B").value(), 12);
     EXPECT_EQ(parseBytes("1.5KiB").value(), 1536);
+    EXPECT_EQ(parseBytes("95.6GiB").value(), 102'649'718'374) << "95.6 * 2^30, rounded";
     EXPECT_EQ(parseBytes("24GB").value(), 24'000'000'000);
     EXPECT_EQ(parseBytes("80GiB").value(), 80LL << 30);
     EXPECT_EQ(parseBytes("0.25TiB").value(), 1LL << 38);
