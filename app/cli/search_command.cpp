@@ -232,7 +232,7 @@ void addSearchCommand(Command app, Action& action) {
         .delimiter(',');
     command
         .addOption("--moves", options->moves,
-                   "What may happen to activations that do not fit: offload (to the host), recompute, balance (to the "
+                   "Moves of activations that do not fit: offload (to the host), recompute, balance (to the "
                    "opposite rank)")
         .typeName("LIST")
         .delimiter(',')

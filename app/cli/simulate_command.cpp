@@ -46,6 +46,7 @@ struct SimulateArguments {
     std::string markdown;
     std::string figure;
     bool choices = false;
+    bool weight_choices = false;
     bool ops = false;
     bool json = false;
 
@@ -214,6 +215,7 @@ Status checkSweep(const SimulateArguments& options) {
     const std::string_view one = !options.out.empty()           ? "--out"
                                  : options.steps > 1            ? "--steps"
                                  : options.choices              ? "--communication-choices"
+                                 : options.weight_choices       ? "--weight-choices"
                                  : options.ops && !options.json ? "--ops"
                                                                 : "";
     if (one.empty()) return {};
@@ -266,6 +268,20 @@ Status addSlices(report::Document& document, const ScheduleRequest& request, con
     return {};
 }
 
+/// Adds the choices of when to gather weights, for the order as PyTorch would run it.
+Status addWeightChoices(const SimulateArguments& options, const report::Simulated& result, const CostModel& costs,
+                        report::Document& document) {
+    BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(result.schedule));
+    BUBBLESCOPE_ASSIGN(const auto choices, weightChoices(result.schedule, costs, options.lowering, queues,
+                                                         options.weights, options.memory));
+    LoweringRequest lowering = options.lowering;
+    lowering.lower = "torch";
+    BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, lowering.lowered(result.schedule, {}));
+    BUBBLESCOPE_ASSIGN(const auto late, earlierUnshards(lowered, costs, queues, options.weights));
+    report::addWeightChoices(document, choices, late);
+    return {};
+}
+
 CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequest& request) {
     BUBBLESCOPE_ASSIGN(const std::optional<int> chunks, chunksOfTimes(options, request, {}));
     BUBBLESCOPE_ASSIGN(Planned planned, request.planShare(kUsualForward, chunks));
@@ -290,6 +306,7 @@ CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequ
                                                                     queues, options.weights));
         report::addChoices(document, choices);
     }
+    if (options.weight_choices) BUBBLESCOPE_TRY(addWeightChoices(options, result, alone.costs, document));
     if (options.json || !options.writesToStandardOutput()) print(document, options.json);
     if (!options.json) {
         if (options.ops)
@@ -377,6 +394,11 @@ void addSimulateCommand(Command app, Action& action) {
     command
         .addFlag("--communication-choices", options->choices,
                  "List the choices of receives and communicators that cannot hang, and their costs")
+        .group("Sends, receives and weights")
+        .rare();
+    command
+        .addFlag("--weight-choices", options->weight_choices,
+                 "List PyTorch's choices of active stages and lookahead, and which weights to gather earlier")
         .group("Sends, receives and weights")
         .rare();
     addWeightTimeOptions(command, options->weights);

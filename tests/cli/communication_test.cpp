@@ -199,5 +199,27 @@ TEST(SearchCommand, GivesTheVerdictOfTheOrderThatItFound) {
     EXPECT_EQ(runProgram({"validate", out, "--communicators", "edge"}).exit_code, 0);
 }
 
+/// One rank with two stages: with one active stage, each change of stage waits 4 ms; a second hides all but the first.
+TEST(WeightChoices, NameTheFastestAndWhatToGatherEarlier) {
+    const ScratchFolder scratch;
+    const std::string order =
+        scratch.write("order.json", R"({"vpp":2,"ranks":[[["F",0,0],["F",0,1],["B",0,1],["B",0,0]]]})").string();
+    const auto result =
+        runProgram({"simulate", "--schedule-file", order, "--forward", "10ms", "--backward", "20ms", "--lower", "torch",
+                    "--max-active-stages", "1", "--unshard", "4ms", "--weight-choices", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    const auto& choices = document["weight_choices"];
+    EXPECT_EQ(choices[0]["max_active_stages"], 2);
+    EXPECT_EQ(choices[0]["makespan_ns"], 64'000'000);
+    EXPECT_EQ(choices.back()["makespan_ns"], 72'000'000);
+    ASSERT_EQ(document["earlier_unshards"].size(), 2U);
+    for (const auto& each : document["earlier_unshards"]) {
+        EXPECT_EQ(each["ops_earlier"], 1);
+        EXPECT_EQ(each["exposed_ns"], 4'000'000);
+        EXPECT_EQ(each["hidden_ns"], 4'000'000);
+    }
+}
+
 } // namespace
 } // namespace bubblescope::test

@@ -112,6 +112,35 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
                               communicatorKindName(best.kind)));
 }
 
+void addWeightChoices(Document& document, const std::vector<WeightChoice>& choices,
+                      const std::vector<EarlierUnshard>& late) {
+    const bool memory = std::ranges::any_of(choices, [](const WeightChoice& each) { return each.peak.has_value(); });
+    Table table("weight_choices", {column("max_active_stages", "max_active_stages"),
+                                   column("unshard_lookahead", "lookahead", Align::Left),
+                                   column("makespan_ns", "makespan"), column("peak_bytes", "peak memory")});
+    table.columns[3].hidden = !memory;
+    for (const WeightChoice& each : choices)
+        table.row(each.max_active_stages, each.lookahead, each.makespan,
+                  each.peak ? Cell(*each.peak, Look::Bytes) : orNone(each.peak));
+    document.add(std::move(table));
+    document.line(fmt::format("Use {} active stages with lookahead '{}': no other choice is faster.",
+                              choices.front().max_active_stages, choices.front().lookahead));
+    Value::List earlier;
+    for (const EarlierUnshard& each : late) {
+        document.line(fmt::format("Unsharding stage {} {} earlier, before {}, hides {} of the {} that it waits.",
+                                  each.stage.value,
+                                  each.ops_earlier == 1 ? "one op" : fmt::format("{} ops", each.ops_earlier), each.op,
+                                  formatTime(each.hidden), formatTime(each.exposed)));
+        earlier.push_back(Value::Object{{"rank", each.rank},
+                                        {"stage", each.stage.value},
+                                        {"op", each.op},
+                                        {"ops_earlier", each.ops_earlier},
+                                        {"exposed_ns", each.exposed},
+                                        {"hidden_ns", each.hidden}});
+    }
+    document.data("earlier_unshards", std::move(earlier));
+}
+
 Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& costs, const QueueModel& queues,
                             const WeightTimes& weights, const MemoryRequest& memory) {
     Simulated run;

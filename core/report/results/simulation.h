@@ -6,6 +6,7 @@
 #include "core/report/results/compared.h"
 #include "core/request/communication_choices.h"
 #include "core/request/memory_request.h"
+#include "core/request/weight_choices.h"
 #include "core/theory/analysis.h"
 #include "core/theory/closed_form.h"
 
@@ -48,6 +49,10 @@ struct Simulated {
 
 /// A table of all choices of communicators and places of receives, and how to configure the first.
 void addChoices(Document& document, const std::vector<CommunicationChoice>& choices);
+
+/// A table of all choices of PyTorch's options for gathering weights, and UNSHARDs that come too late.
+void addWeightChoices(Document& document, const std::vector<WeightChoice>& choices,
+                      const std::vector<EarlierUnshard>& late);
 
 /// Each op with its start and end: [kind, microbatch, chunk, rank, start_ns, end_ns], and the slice of split sequences.
 [[nodiscard]] Value simulatedOps(const StepTimeline& step);
