@@ -282,6 +282,19 @@ Status addWeightChoices(const SimulateArguments& options, const report::Simulate
     return {};
 }
 
+/// Each rank's memory over time, if there is a memory model.
+std::vector<perfetto::RankCounter> memoryCounters(const report::Simulated& result) {
+    std::vector<perfetto::RankCounter> counters;
+    for (int r = 0; result.memory && r < result.schedule.pp; ++r) {
+        const auto& over_time = result.memory->over_time;
+        perfetto::RankCounter& counter = counters.emplace_back(perfetto::RankCounter{Rank{r}, "memory", {}});
+        for (const MemoryPoint& point : over_time.empty() ? memoryCurve(result.step, Rank{r}, result.memory->model)
+                                                          : over_time[Rank{r}.index()].curve)
+            counter.values.emplace_back(point.time, static_cast<double>(point.bytes));
+    }
+    return counters;
+}
+
 CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequest& request) {
     BUBBLESCOPE_ASSIGN(const std::optional<int> chunks, chunksOfTimes(options, request, {}));
     BUBBLESCOPE_ASSIGN(Planned planned, request.planShare(kUsualForward, chunks));
@@ -291,7 +304,8 @@ CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequ
     BUBBLESCOPE_ASSIGN(alone.run, simulateOne(options, planned.schedule, alone.costs));
     const report::Simulated& result = *alone.run;
     if (!options.out.empty()) {
-        BUBBLESCOPE_TRY(writeStep(options.out, RunInfo::of("simulate", result.schedule), result.step));
+        BUBBLESCOPE_TRY(
+            writeStep(options.out, RunInfo::of("simulate", result.schedule), result.step, memoryCounters(result)));
     }
     BUBBLESCOPE_TRY(draw(options, {&alone, 1}));
     BUBBLESCOPE_TRY(writeTables(options, {&alone, 1}, {}));

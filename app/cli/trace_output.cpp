@@ -3,7 +3,6 @@
 #include "core/base/temporary_folder.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
-#include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/source/packing.h"
 #include "core/report/svg/draw_trace.h"
@@ -35,15 +34,16 @@ Status writeTraceAs(const std::string& format, const std::filesystem::path& file
     return csv::writeSlices(file, trace);
 }
 
-Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step) {
+Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step,
+                 std::span<const perfetto::RankCounter> counters) {
     const std::string format = traceFormatOf(file).value_or("perfetto");
-    if (format == "perfetto") return perfetto::writeTimeline(file, info, {&step, 1});
+    if (format == "perfetto") return perfetto::writeTimeline(file, info, {&step, 1}, {}, counters);
     // Other formats are written from slices, which the Perfetto file contains.
     BUBBLESCOPE_ASSIGN(
         const TemporaryFolder folder,
         TemporaryFolder::make("bubblescope", runError("cannot create a temporary folder", "end the name in .pftrace")));
     const std::filesystem::path slices = folder.path() / "step.pftrace";
-    BUBBLESCOPE_TRY(perfetto::writeTimeline(slices, info, {&step, 1}));
+    BUBBLESCOPE_TRY(perfetto::writeTimeline(slices, info, {&step, 1}, {}, counters));
     JobControl control;
     BUBBLESCOPE_ASSIGN(const ReadTraces read, readTraces({slices}, control));
     if (format == "svg") return svg::writeTrace(file, *read.trace, {});

@@ -2,6 +2,7 @@
 
 #include "core/base/diagnostic.h"
 #include "core/base/result.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 #include "core/trace/trace.h"
@@ -25,7 +26,9 @@ namespace bubblescope::cli {
 [[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
                                   DiagnosticLog& log, std::span<const Diagnostic> problems = {});
 
-/// Writes a synthetic step in the format of the file's name, or in Perfetto's format if the ending is unknown.
-[[nodiscard]] Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step);
+/// Writes a synthetic step in the format of the file's name, or in Perfetto's format if the ending is unknown. CSV and
+/// SVG have no counters.
+[[nodiscard]] Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step,
+                               std::span<const perfetto::RankCounter> counters = {});
 
 } // namespace bubblescope::cli

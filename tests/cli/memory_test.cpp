@@ -57,23 +57,5 @@ TEST(Memory, WhereverItEndsACommandSaysSo) {
     EXPECT_GT(short_of_it, 0);
 }
 
-TEST(MemoryCommand, PredictsRanksFromThePeaksOfTwo) {
-    const std::vector<std::string> order{"memory", "--schedule", "1f1b", "--pp", "8", "--microbatches", "16"};
-    auto words = order;
-    words.insert(words.end(), {"--peaks", "1=95GiB,6=60GiB", "--json"});
-    const auto result = runProgram(words);
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    const auto ranks = result.json()["ranks"]; // 7 GiB per micro-batch and 46 GiB
-    EXPECT_EQ(ranks[0]["peak_bytes"], std::int64_t{102} << 30);
-    EXPECT_EQ(ranks[7]["peak_bytes"], std::int64_t{53} << 30);
-    EXPECT_EQ(ranks[7]["other_bytes"], std::int64_t{46} << 30);
-    EXPECT_EQ(ranks[0]["peak_held"][0]["count"], 8);
-    words.pop_back();
-    EXPECT_NE(runProgram(words).out.find("8 × 7.000 GiB + 46.000 GiB"), std::string::npos);
-    words = order;
-    words.insert(words.end(), {"--peaks", "1:95GiB"});
-    EXPECT_EQ(runProgram(words).exit_code, 2);
-}
-
 } // namespace
 } // namespace bubblescope::test

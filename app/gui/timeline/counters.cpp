@@ -65,6 +65,30 @@ CounterLane traceCounter(const Trace& trace, const CounterSeries& series, const 
     return lane;
 }
 
+bool countsBytes(const QString& name) {
+    static const std::array kOfBytes{QLatin1String("byte"), QLatin1String("memory"), QLatin1String("allocated"),
+                                     QLatin1String("reserved")};
+    return std::ranges::any_of(kOfBytes, [&](QLatin1String word) { return name.contains(word, Qt::CaseInsensitive); });
+}
+
+/// Names the op at a memory counter's maximum.
+void nameMaximum(CounterLane& lane, const Session& session, int line) {
+    const auto highest = std::ranges::max_element(lane.values);
+    if (highest == lane.values.end() || !countsBytes(lane.name)) return;
+    const TimeNs time = lane.times[static_cast<std::size_t>(highest - lane.values.begin())];
+    const int rank = session.lanes.rankOf(line);
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const StepTimeline& step = session.step(place);
+        const bool here = rank >= 0 && static_cast<std::size_t>(rank) < step.ranks.size() &&
+                          session.lanes.lineOf(place, rank) == line;
+        if (!here || time < step.begin || time > step.end) continue;
+        const auto& ops = step.ranks[static_cast<std::size_t>(rank)];
+        const auto op = std::ranges::find_if(ops, [time](const TimelineOp& each) { return each.end > time; });
+        if (op != ops.end()) lane.maximum_op = QString::fromStdString(opName(op->op));
+        return;
+    }
+}
+
 } // namespace
 
 double CounterValues::at(TimeNs time) const {
@@ -119,17 +143,16 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (control.stopRequested()) return cancelledError();
         if (places[i].line < 0) continue;
+        CounterLane lane = traceCounter(*run.trace, run.trace->counters()[i], places[i].clock);
+        nameMaximum(lane, *session, places[i].line);
         lanes->lines_[static_cast<std::size_t>(places[i].line)].push_back(
-            std::make_shared<CounterLane>(traceCounter(*run.trace, run.trace->counters()[i], places[i].clock)));
+            std::make_shared<CounterLane>(std::move(lane)));
     }
     return std::shared_ptr<const CounterLanes>(std::move(lanes));
 }
 
 QString counterText(double value, const QString& name) {
-    static const std::array kOfBytes{QLatin1String("byte"), QLatin1String("memory"), QLatin1String("allocated"),
-                                     QLatin1String("reserved")};
-    const bool bytes =
-        std::ranges::any_of(kOfBytes, [&](QLatin1String word) { return name.contains(word, Qt::CaseInsensitive); });
+    const bool bytes = countsBytes(name);
     const double size = std::abs(value);
     const double step = bytes ? 1024 : 1000;
     static constexpr std::array kBytes{"B", "KiB", "MiB", "GiB", "TiB"};

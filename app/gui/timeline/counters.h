@@ -36,6 +36,7 @@ struct CounterLane {
     std::vector<double> values;
     double maximum = 0; ///< maximum of the values, at least 0
     double minimum = 0; ///< at most 0
+    QString maximum_op; ///< for memory: the op that runs at the first maximum, or starts next; empty if unknown
 
     [[nodiscard]] CounterValues over() const { return {times, values}; }
     [[nodiscard]] double at(TimeNs time) const { return over().at(time); }

@@ -93,7 +93,9 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
             const auto place = area(rows.counterTop(row, counter));
             if (!place) continue;
             const CounterLane& lane = *counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
-            const QString maximum = ExtraText::tr("max %1").arg(counterText(lane.maximum, lane.name));
+            const QString value = counterText(lane.maximum, lane.name);
+            const QString maximum = lane.maximum_op.isEmpty() ? ExtraText::tr("max %1").arg(value)
+                                                              : ExtraText::tr("max %1, %2").arg(value, lane.maximum_op);
             const int room = place->width() - metrics.horizontalAdvance(maximum) - 6;
             p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,
                         metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + maximum);

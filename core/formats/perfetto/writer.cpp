@@ -81,6 +81,13 @@ public:
                    stage);
     }
 
+    void counter(const RankCounter& counter) {
+        const std::uint64_t track = uuid(++tracks_);
+        encoder_.counterTrack(track, uuid(0), counter.name);
+        for (const auto& [time, value] : counter.values)
+            encoder_.counter(track, time, value);
+    }
+
 private:
     static constexpr std::size_t kCompute = 0;
     static constexpr std::size_t kReplay = 1;
@@ -154,7 +161,7 @@ void writeStep(const StepTimeline& step, std::vector<RankWriter>& ranks, Encoder
 } // namespace
 
 Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std::span<const StepTimeline> steps,
-                     std::span<const CheckRecord> checks) {
+                     std::span<const CheckRecord> checks, std::span<const RankCounter> counters) {
     std::size_t rank_count = static_cast<std::size_t>(std::max(info.pp, 1));
     for (const StepTimeline& step : steps)
         rank_count = std::max(rank_count, step.ranks.size());
@@ -178,6 +185,8 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
         writeStep(step, ranks, encoder, out);
     for (const CheckRecord& check : checks)
         ranks[check.rank.index()].check(check, stageOf(info.placement, info.pp, check.rank, check.op.chunk));
+    for (const RankCounter& counter : counters)
+        ranks[counter.rank.index()].counter(counter);
     out.write(encoder.take());
     return out.commit();
 }

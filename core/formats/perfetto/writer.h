@@ -10,14 +10,24 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace bubblescope::perfetto {
+
+/// A counter of a rank, such as its memory in bytes; each value holds until the next time.
+struct RankCounter {
+    Rank rank;
+    std::string name;
+    std::vector<std::pair<TimeNs, double>> values;
+};
 
 /// Writes steps as one Perfetto trace file, including checks on ranks of the first replica, as specified in
 /// timeline/trace_names.h. Checks of one rank must be in order of time and must not overlap. An existing file is
 /// replaced only when the new one is complete.
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
-                                   std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {});
+                                   std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {},
+                                   std::span<const RankCounter> counters = {});
 
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
 /// below their processes. An arrow keeps the slices that it connects, but not the places within them; ends that touch
