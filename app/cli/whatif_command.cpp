@@ -73,7 +73,7 @@ void addWhatIfCommand(Command app, Action& action) {
     command
         .addOption("--if", options->changes,
                    "A change, such as rank:3=usual, link:2-3=2x, compute=steady, comm=0, stage:7=-20%, schedule=zb-v, "
-                   "vpp=2, split=2, layers=9,9,9,5; may be repeated")
+                   "vpp=2, split=2, layers=9,9,9,5, communicators=edge, receives=deferred; may be repeated")
         .typeName("CHANGE")
         .repeatable();
     command

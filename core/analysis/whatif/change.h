@@ -2,6 +2,7 @@
 
 #include "core/analysis/whatif/run_model.h"
 #include "core/base/result.h"
+#include "core/cost/communicators.h"
 #include "core/schedule/schedule.h"
 
 #include <memory>
@@ -69,6 +70,15 @@ struct TimeChange {
     ChangedTime to;
 };
 
+/// A change of how ranks post and queue transfers. The run itself is assumed to use one communicator and to post
+/// receives early, as PyTorch does by default.
+struct QueueChange {
+    CommunicatorKind communicators = CommunicatorKind::One;
+    bool deferred_receives = false;
+
+    [[nodiscard]] bool any() const { return communicators != CommunicatorKind::One || deferred_receives; }
+};
+
 /// A change of the pipeline; fields that are not set stay the same.
 struct PipelineChange {
     std::string schedule; ///< family or alias; empty = the order that ran
@@ -80,9 +90,11 @@ struct PipelineChange {
     /// An order that belongs to no family, for the run's ranks and micro-batches; null = none. With it, only `layers`
     /// may change.
     std::shared_ptr<const Schedule> order;
+    QueueChange queues;
 
     [[nodiscard]] bool any() const {
-        return !schedule.empty() || vpp || microbatches || split > 1 || !layers.empty() || order != nullptr;
+        return !schedule.empty() || vpp || microbatches || split > 1 || !layers.empty() || order != nullptr ||
+               queues.any();
     }
 };
 
@@ -109,6 +121,7 @@ struct Scenario {
 ///     stages=balanced: as much work in all, the same on every stage
 ///         = usual | steady | 2x (twice as fast) | -20% | +5% (of the time) | 1.5ms (each)
 ///     schedule=NAME[/FLAVOR]   schedule-file=FILE   vpp=2   microbatches=16   split=2   layers=9,9,9,5
+///     communicators=direction|edge|pair|tag   receives=deferred
 ///
 /// Errors: Usage, naming the text that cannot be parsed; those of readScheduleFile().
 [[nodiscard]] Result<Scenario> parseScenario(std::span<const std::string> texts);

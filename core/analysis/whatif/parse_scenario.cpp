@@ -14,7 +14,8 @@ constexpr std::string_view kHint =
     "targets: rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, stages, type:NAME, compute, "
     "comm and all; values: usual, steady, balanced (stages), 2x, -20%, +5% or a time; causes, set to 0 or a share: "
     "imbalance, slowdown, jitter, gaps, blocked, replays, late-starts, unknown, and order=0; or "
-    "schedule=NAME[/FLAVOR], schedule-file=FILE, vpp=N, microbatches=N, split=N, layers=N,N,…";
+    "schedule=NAME[/FLAVOR], schedule-file=FILE, vpp=N, microbatches=N, split=N, layers=N,N,…, communicators=KIND, "
+    "receives=deferred";
 
 Error unknown(std::string_view text, std::string_view what) {
     return usageError(fmt::format("'{}': {}", text, what), std::string(kHint));
@@ -139,6 +140,19 @@ Result<bool> parsePipeline(std::string_view key, std::string_view value, std::st
     if (key == "schedule-file") {
         BUBBLESCOPE_ASSIGN(Schedule order, readScheduleFile(std::string(value)));
         pipeline.order = std::make_shared<const Schedule>(std::move(order));
+        return true;
+    }
+    if (key == "communicators") {
+        const auto kind = communicatorKindFromName(value);
+        if (!kind || *kind == CommunicatorKind::One)
+            return unknown(text, "write direction, edge, pair or tag after the '='; the run is assumed to have one");
+        pipeline.queues.communicators = *kind;
+        return true;
+    }
+    if (key == "receives") {
+        if (value != "deferred")
+            return unknown(text, "write deferred after the '='; the run's are assumed to be early");
+        pipeline.queues.deferred_receives = true;
         return true;
     }
     if (key == "vpp") {

@@ -149,4 +149,16 @@ private:
     TimeNs comm_;
 };
 
+/// The step with the run's mean times, simulated with queues of transfers: as the run is assumed to be and as changed.
+struct QueueEffect {
+    TimeNs before{0};
+    TimeNs after{0};
+    [[nodiscard]] TimeNs change() const { return after - before; }
+};
+
+/// `schedule` is the one that would run with `change`. Errors: as reschedule() and lowerAsTorch(); Input if the order
+/// hangs, naming the cycle.
+[[nodiscard]] Result<QueueEffect> queueEffect(const RunModel& run, const Schedule& order, const Schedule& schedule,
+                                              const PipelineChange& change, const ModelCut& cut);
+
 } // namespace bubblescope

@@ -210,6 +210,10 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
     BUBBLESCOPE_ASSIGN(Rescheduled after, reschedule(run, changed, order, scenario.pipeline, cut));
     Prediction prediction =
         compare(before.model, before.model.timed.durations, after.model, after.model.timed.durations);
+    if (scenario.pipeline.queues.any()) {
+        BUBBLESCOPE_ASSIGN(prediction.queues, queueEffect(run, order, after.schedule, scenario.pipeline, cut));
+        prediction.after += prediction.queues->change();
+    }
     prediction.schedule = std::move(after.schedule);
     prediction.microbatches_after /= scenario.pipeline.split; // the parts of a micro-batch count as one
     prediction.gap = meanGap(run);

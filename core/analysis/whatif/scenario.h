@@ -46,7 +46,8 @@ struct Prediction {
     /// more or fewer ops.
     TimeNs gap{0};
     TimeNs gaps_added{0};
-    std::optional<Schedule> schedule; ///< the schedule that would run, if the pipeline was changed
+    std::optional<QueueEffect> queues; ///< if queues were changed; part of `after`
+    std::optional<Schedule> schedule;  ///< the schedule that would run, if the pipeline was changed
     /// For the run's size.
     int microbatches_before = 1;
     int microbatches_after = 1;

@@ -257,6 +257,14 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
         document.line(fmt::format("  per micro-batch: {} -> {}", each(prediction.step, prediction.microbatches_before),
                                   each(prediction.predicted(), prediction.microbatches_after)));
     }
+    if (prediction.queues) {
+        document.paragraph("",
+                           fmt::format("Simulated with queues of transfers: {} -> {}. The run is assumed to use one "
+                                       "communicator and to post receives early, as PyTorch does by default.",
+                                       formatTime(prediction.queues->before), formatTime(prediction.queues->after)));
+        document.data("queues_before_ns", prediction.queues->before);
+        document.data("queues_after_ns", prediction.queues->after);
+    }
     const TimeNs added = prediction.gaps_added;
     if (prediction.gap > TimeNs{0} && std::max(added, -added) > prediction.step / 1000) {
         document.paragraph("",

@@ -1,5 +1,7 @@
 #include "core/analysis/whatif/scenario.h"
 #include "core/base/time.h"
+#include "core/graph/simulate_lowered.h"
+#include "core/lowering/torch_lowering.h"
 #include "tests/unit/whatif/runs.h"
 
 #include <fmt/format.h>
@@ -100,6 +102,33 @@ TEST(Scenario, AnotherScheduleIsThatSchedulesSimulation) {
         EXPECT_EQ(prediction.before, run.steps[0].wall());
         EXPECT_EQ(prediction.schedule->name, name);
     }
+}
+
+TEST(Scenario, CommunicatorsAddWhatTheirQueuesCost) {
+    const Schedule order = scheduleOf("interleaved", 4, 8, 2);
+    CostModel costs;
+    costs.times = unitTimes();
+    costs.comm = 2ms;
+    const auto run = simulatedRun(order, costs);
+    const auto queued = [&](CommunicatorKind kind) {
+        return simulateLowered(lowerAsTorch(order, {}).value(), costs, {{kind, {}}, 0, false}).value().step.wall();
+    };
+    const Prediction prediction = predictOf(run, {"communicators=edge"});
+    ASSERT_TRUE(prediction.queues);
+    EXPECT_EQ(prediction.queues->before, queued(CommunicatorKind::One));
+    EXPECT_EQ(prediction.queues->after, queued(CommunicatorKind::Edge));
+    EXPECT_LT(prediction.queues->change(), TimeNs{0});
+    EXPECT_EQ(prediction.change(), prediction.queues->change());
+}
+
+TEST(Scenario, RefusesQueuesThatHang) {
+    const auto run = simulatedRun(scheduleOf("looped-bfs", 4, 4, 2), std::vector<OpTimes>(8, unitTimes()));
+    const auto hangs =
+        predict(runModel(run).value(), run.schedule, scenario({"communicators=direction", "receives=deferred"}), {});
+    ASSERT_FALSE(hangs.ok());
+    EXPECT_NE(hangs.error().text().find("hangs with payloads"), std::string::npos) << hangs.error().text();
+    EXPECT_FALSE(parseScenario(std::vector<std::string>{"communicators=one"}).ok());
+    EXPECT_FALSE(parseScenario(std::vector<std::string>{"receives=early"}).ok());
 }
 
 TEST(Scenario, MoreChunksTakeTheirPartOfTheTime) {
