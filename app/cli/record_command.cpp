@@ -6,9 +6,11 @@
 #include "app/cli/no_memory.h"
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
+#include "core/formats/read_trace.h"
 #include "core/formats/source/existing_results.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/net/secret.h"
+#include "core/recognise/standstill.h"
 #include "core/report/json.h"
 #include "core/report/text.h"
 #include "profiler/capture/rank_identity.h"
@@ -16,6 +18,7 @@
 #include "profiler/job/run_job.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 
@@ -63,8 +66,33 @@ Status mustBeFresh(const std::filesystem::path& dir, bool force) {
                       "give --force to replace it, or another folder with --out");
 }
 
+/// What a job stood in when it was stopped; nothing if it did not stand.
+void addStandstill(report::Document& document, const profiler::CaptureReport& recorded,
+                   const std::filesystem::path& dir) {
+    constexpr std::int64_t kMostSlices = 10'000'000; // takes seconds to read
+    std::int64_t slices = 0;
+    for (const auto& [category, count] : recorded.slices)
+        slices += count;
+    JobControl control;
+    if (slices > kMostSlices) return;
+    const auto read = readTraces({dir}, control);
+    if (!read.ok()) return;
+    const Standstill found = standstillOf(*read.value().trace);
+    if (!found.stands()) return;
+    document.line(found.is_cycle ? "The job stood in a cycle of waits:" : "The job stood:");
+    document.line("  " + cycleText(found.waits).text());
+    report::Table ranks("standstill", {report::column("rank", "rank"), report::column("waits_in", "waits in"),
+                                       report::column("waited_ns", "for"), report::column("last", "latest actions")});
+    for (const Standstill::StandingRank& rank : found.ranks)
+        ranks.row(rank.rank, rank.waits_in, rank.waited, fmt::format("{}", fmt::join(rank.last, " ")));
+    report::Section section;
+    section.add(std::move(ranks));
+    document.add(std::move(section));
+    document.data("standstill_cycle", found.is_cycle);
+}
+
 /// Scripts use the job's exit code, so errors in the report must not change it.
-void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
+void reportOn(const RecordArguments& options, const std::filesystem::path& dir, bool failed,
               const profiler::ProcessWatcher::Report& watched) {
     JobControl control;
     const auto recorded = profiler::reportCapture(dir, control, watched.processes);
@@ -72,6 +100,7 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
     printProblems(recorded.value().problems);
     // Uses stderr, because stdout belongs to the job.
     report::Document document = captureDocument(recorded.value(), dir.string());
+    if (failed) addStandstill(document, recorded.value(), dir);
     if (watched.running > 0)
         document.line(fmt::format("{} process{} of the job still record{}", watched.running,
                                   watched.running == 1 ? "" : "es", watched.running == 1 ? "s" : ""));
@@ -138,7 +167,7 @@ CommandResult record(const RecordArguments& options) {
         if (!job.why_not.empty()) {
             printError(fmt::format("{}: cannot start: {}", options.command.front(), job.why_not));
         } else if (isFirstOfJob()) {
-            reportOn(options, capture.dir, watched);
+            reportOn(options, capture.dir, job.exit_code != 0, watched);
         }
         if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
         if (forward) sendRest(*forward, options.patience, job.asked_to_stop, stop);
