@@ -1,6 +1,9 @@
 #include "app/gui/explorer/explore.h"
 
 #include "core/graph/simulate.h"
+#include "core/graph/simulate_lowered.h"
+#include "core/graph/validate_lowered.h"
+#include "core/lowering/torch_lowering.h"
 #include "core/schedule/schedule_files.h"
 
 #include <algorithm>
@@ -20,6 +23,24 @@ bool keepsToMemory(const ExplorerResult& result) {
     return true;
 }
 
+/// Replaces `step` by the one with queues, or states why the order hangs.
+Status addQueues(const Schedule& schedule, const LabInput& input, StepTimeline& step, ExplorerResult& out) {
+    TorchLowering options;
+    options.defer_pp_recv = input.deferred_receives;
+    const QueueModel queues{{*input.communicators, {}}, 0, false};
+    BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, lowerAsTorch(schedule, options));
+    if (!lowered.hasTransfers()) return {};
+    const LoweredValidation checked = validateLowered(lowered, {}, queues);
+    if (checked.hang && checked.hang->hangs()) {
+        out.hang = checked.problems.front().message;
+        return {};
+    }
+    BUBBLESCOPE_ASSIGN(LoweredStep queued, simulateLowered(lowered, input.costs(), queues));
+    out.queue_cost = queued.step.wall() - step.wall();
+    step = std::move(queued.step);
+    return {};
+}
+
 } // namespace
 
 CostModel LabInput::costs() const {
@@ -37,6 +58,7 @@ Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& in
     const CostModel costs = input.costs();
     BUBBLESCOPE_ASSIGN(StepTimeline step, simulate(schedule, costs));
     BUBBLESCOPE_ASSIGN(out.form, closedForm(schedule, costs));
+    if (input.communicators) BUBBLESCOPE_TRY(addQueues(schedule, input, step, out));
 
     StageMemory stage;
     stage.activations = input.spec.sizes;

@@ -2,6 +2,8 @@
 
 #include "app/gui/models/session.h"
 #include "core/base/job.h"
+#include "core/base/sentence.h"
+#include "core/cost/communicators.h"
 #include "core/cost/memory_model.h"
 #include "core/families/registry.h"
 #include "core/optimize/search/search.h"
@@ -21,6 +23,9 @@ struct LabInput {
     std::vector<OpTimes> stages; ///< times of each stage; empty: all stages have spec.times
     TransferModel transfers;
     std::vector<int> activations; ///< limit per rank, in forward ops of one chunk; empty: no limit
+    /// With communicators, transfers queue as PyTorch's runtime posts them.
+    std::optional<CommunicatorKind> communicators;
+    bool deferred_receives = false;
 
     [[nodiscard]] CostModel costs() const;
 };
@@ -34,6 +39,8 @@ struct ExplorerResult {
     std::int64_t peak = 0;                        ///< peak of the rank with the highest one, in the same unit
     std::string csv;                              ///< in PyTorch's format; empty if the format cannot express the order
     std::string no_csv;                           ///< the reason if there is no CSV
+    Sentence hang; ///< the cycle of waits if the order hangs; the step is then simulated without queues
+    std::optional<TimeNs> queue_cost; ///< how much longer queues of transfers make the step
 };
 
 /// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.

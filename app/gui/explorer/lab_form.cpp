@@ -120,7 +120,7 @@ LabForm::LabForm(ThemeManager& themes, QWidget* parent) : QScrollArea(parent), t
                                                                     comm_, bytes_, bandwidth_})
         connect(field, &ListField::changed, this, &LabForm::change);
     connect(schedule_.family, &QComboBox::currentIndexChanged, this, &LabForm::fillFlavors);
-    for (QComboBox* box : {schedule_.flavor, sends_, streams_})
+    for (QComboBox* box : {schedule_.flavor, sends_, streams_, communicators_, receives_})
         connect(box, &QComboBox::currentIndexChanged, this, &LabForm::change);
     filling_ = false;
     fillFlavors();
@@ -204,8 +204,20 @@ void LabForm::addTransfers(QFormLayout& form) {
     streams_->addItem(tr("one per rank and direction"), static_cast<int>(CommStreams::PerDirection));
     streams_->addItem(tr("one per link"), static_cast<int>(CommStreams::PerLink));
     streams_->addItem(tr("one per rank"), static_cast<int>(CommStreams::PerRank));
+    communicators_ = addChoice(form, "explorerCommunicators", tr("Communicators"));
+    communicators_->addItem(tr("not modelled"), -1);
+    communicators_->addItem(tr("one for all"), static_cast<int>(CommunicatorKind::One));
+    communicators_->addItem(tr("one per direction"), static_cast<int>(CommunicatorKind::Direction));
+    communicators_->addItem(tr("one per pair of ranks"), static_cast<int>(CommunicatorKind::Pair));
+    communicators_->addItem(tr("one per directed edge"), static_cast<int>(CommunicatorKind::Edge));
+    communicators_->setToolTip(tr("Simulates the sends and receives of PyTorch's runtime, which queue in their "
+                                  "communicator, and checks whether they can hang. Replaces sends and queues."));
+    receives_ = addChoice(form, "explorerReceives", tr("Receives"));
+    receives_->addItem(tr("posted early"), false);
+    receives_->addItem(tr("posted just before their op"), true);
     const auto show = [&form, this](bool on) {
-        for (QWidget* field : std::initializer_list<QWidget*>{bytes_, bandwidth_, sends_, streams_})
+        for (QWidget* field :
+             std::initializer_list<QWidget*>{bytes_, bandwidth_, sends_, streams_, communicators_, receives_})
             form.setRowVisible(field, on);
     };
     show(false);
@@ -283,6 +295,9 @@ std::optional<LabInput> LabForm::input() {
     input.spec.times = input.stages.empty() ? timesAt(0) : meanTimes(input.stages);
     input.spec.comm = at(*comm, 0);
     input.transfers = *std::move(transfers);
+    if (const int kind = communicators_->currentData().toInt(); kind >= 0)
+        input.communicators = static_cast<CommunicatorKind>(kind);
+    input.deferred_receives = receives_->currentData().toBool();
     for (int rank = 0; !limits->empty() && rank < input.spec.pp; ++rank)
         input.activations.push_back(static_cast<int>(at(*limits, static_cast<std::size_t>(rank)).count()));
     if (!input.activations.empty()) input.spec.memory_limit = *std::ranges::min_element(input.activations);

@@ -75,6 +75,8 @@ private:
     ListField* bandwidth_ = nullptr;
     QComboBox* sends_ = nullptr;
     QComboBox* streams_ = nullptr;
+    QComboBox* communicators_ = nullptr;
+    QComboBox* receives_ = nullptr;
 };
 
 } // namespace bubblescope::gui

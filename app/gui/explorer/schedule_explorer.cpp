@@ -202,6 +202,9 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
                                 result_->form.bubble_expression.empty()
                                     ? tr("none")
                                     : translatedText(result_->form.bubble_expression)));
+    if (result_->queue_cost)
+        headline_->setText(tr("%1; queues of transfers: %2").arg(headline_->text(), timeDelta(*result_->queue_cost)));
+    if (!result_->hang.empty()) setProblem(sentence(translated(result_->hang)) + QLatin1Char('.'));
     headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
     export_->setToolTip(translatedText(result_->no_csv));
     state_.setSession(result_->session);
