@@ -38,7 +38,7 @@ protected:
     QSize size_;
 };
 
-/// What engines that write text commands have in common.
+/// The common part of paint engines that write text commands.
 class PageEngine : public QPaintEngine {
 public:
     PageEngine() : QPaintEngine(AllFeatures) {}

@@ -20,7 +20,7 @@ struct SideTimes {
     TimeNs peer_copy{0}; ///< to another rank or back
 };
 
-/// The same for every stage, or per stage.
+/// Side times that are equal for all stages, or given per stage.
 struct WeightTimes : SideTimes {
     std::vector<SideTimes> stages; ///< if not empty, used instead
 

@@ -222,7 +222,7 @@ private:
         }
     }
 
-    /// What has happened to the activations of a forward.
+    /// The state of a forward's activations.
     enum class Kept { Not, Here, Offloading, Offloaded, Reloaded, Recomputed };
 
     void checkActivations() {
@@ -255,7 +255,7 @@ private:
     void moveKept(const Action& action, std::size_t index, Kept& kept) {
         const auto step = [&](bool allowed, Kept next, const char* hint) {
             if (!allowed)
-                add("activations", index, say("{}: the activations are not in that state", name(index)), hint);
+                add("activations", index, say("{}: the activations are not in the required state", name(index)), hint);
             kept = next;
         };
         switch (action.kind) {

@@ -10,14 +10,14 @@
 
 namespace bubblescope::runtime {
 
-/// What a rank does with the activations that its forwards keep: see ActionKind::Offload and the following kinds.
+/// A rank's actions on the activations that its forwards keep: see ActionKind::Offload and the following kinds.
 class ActivationMoves {
 public:
     /// `actions` are those of LoweredSchedule, which checkActions() accepts; empty = the rank keeps everything.
     ActivationMoves(const std::vector<std::vector<Action>>& actions, const Schedule& order, Rank rank);
 
     [[nodiscard]] bool none() const { return before_.empty(); }
-    /// What to do before the op at this index of the rank's list, except for recomputedIn().
+    /// The actions before the op at this index of the rank's list, except for recomputedIn().
     [[nodiscard]] std::span<const Action> before(std::size_t op) const;
     /// The RECOMPUTE right before the backward at this index, which becomes part of it; null if there is none.
     [[nodiscard]] const Action* recomputedIn(std::size_t op) const;

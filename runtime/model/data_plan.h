@@ -47,7 +47,7 @@ struct StageTask {
     int slices = 1;              ///< number of slices per micro-batch
     int microbatches = 1;        ///< number in the whole step over all replicas; gradient and loss are means over them
     TensorShard shard{};         ///< the part of the stage on this rank; the whole stage by default
-    std::set<Piece> recomputed;  ///< pieces of which F keeps only the input, because recompute() follows
+    std::set<Piece> recomputed;  ///< pieces whose F keeps only the input, because recompute() follows
     LayerWatch* watch = nullptr; ///< observes ops; null = none
 };
 

@@ -73,7 +73,7 @@ public:
         for (Piece& piece : pieces_)
             piece.move = Move::Keep;
         std::vector<std::int64_t> during(ops_.size());
-        // A piece that is to be recomputed frees memory from its forward on, so the walk starts over.
+        // A recomputed piece frees memory from its forward on, so the walk starts over.
         for (Walk walk = Walk::Again; walk != Walk::Done;) {
             walk = walkOps(mix, during);
             if (walk == Walk::Full) return std::nullopt;
@@ -124,7 +124,7 @@ private:
         return Walk::Done;
     }
 
-    /// What op `i` and the RELOAD or RECOMPUTE before it allocate.
+    /// The bytes that op `i` and the RELOAD or RECOMPUTE before it allocate.
     [[nodiscard]] std::int64_t neededBefore(std::size_t i) const {
         if (const Piece* const piece = forward_at_[i])
             return piece->move == Move::Recompute ? piece->kept_input : piece->size;

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// What may happen to activations that do not fit.
+/// The moves that are allowed for activations that do not fit.
 struct MemoryMoves {
     bool offload = false;   ///< copied to the host and back
     bool recompute = false; ///< computed again before their backward

@@ -142,7 +142,7 @@ TEST(MemoryActions, AreCheckedAgainstTheOrder) {
         return found.empty() ? std::string() : found.front().message.text();
     };
     EXPECT_EQ(problems(R"(["0F0","0OFFLOAD0","0F1","0B1","0B0"])"), "0B0 runs while its activations are offloaded");
-    const auto state = [](const std::string& name) { return name + ": the activations are not in that state"; };
+    const auto state = [](const std::string& name) { return name + ": the activations are not in the required state"; };
     EXPECT_EQ(problems(R"(["0OFFLOAD0","0F0","0F1","0B1","0B0"])"), state("0OFFLOAD0"));
     EXPECT_EQ(problems(R"(["0F0","0RELOAD0","0F1","0B1","0B0"])"), state("0RELOAD0"));
     EXPECT_EQ(problems(R"(["0F0","0F1","0B1","0B0","0RECOMPUTE0"])"), state("0RECOMPUTE0"));
