@@ -17,10 +17,10 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-/// The names in backquotes in the first cell of a table's row.
+/// The names in backquotes in the first cell of a table's row, or before the colon of a list's item.
 Keys keysOf(const std::string& row) {
     Keys keys;
-    const std::size_t end = row.find(" | ", 2);
+    const std::size_t end = std::min(row.find(" | ", 2), row.find("`: "));
     for (std::size_t open = row.find('`'); open < end; open = row.find('`', open + 1)) {
         const std::size_t close = row.find('`', open + 1);
         keys.push_back(row.substr(open + 1, close - open - 1));
@@ -29,7 +29,7 @@ Keys keysOf(const std::string& row) {
     return keys;
 }
 
-/// The keys that a page of the manual documents, by command: the first column of the tables below "`analyze --json`" …
+/// The keys that a page of the manual documents, by command: in the tables and lists below "`analyze --json`" …
 std::map<std::string, Keys> documentedKeys(const std::string& page) {
     std::ifstream file(dataDir() / "../../resources/manual" / page);
     std::map<std::string, Keys> keys;
@@ -39,7 +39,7 @@ std::map<std::string, Keys> documentedKeys(const std::string& page) {
             const std::size_t begin = line.find('`');
             const std::size_t end = line.find(" --json`");
             command = end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
-        } else if (!command.empty() && line.starts_with("| `")) {
+        } else if (!command.empty() && (line.starts_with("| `") || line.starts_with("- `"))) {
             for (std::string& key : keysOf(line))
                 keys[command].push_back(std::move(key));
         }
