@@ -61,6 +61,14 @@ public:
         ++actions;
         QTest::mouseClick(&widget, button, {}, at.x() < 0 ? widget.rect().center() : at);
     }
+    /// Qt 6.8 takes a click in a menu as the end of the click that opened it if the pointer has not moved since.
+    void click(QMenu& menu, QAction& entry) {
+        constexpr int kSteps = 8;
+        const QPoint at = menu.actionGeometry(&entry).center();
+        for (int before = kSteps; before >= 0; --before)
+            QTest::mouseMove(&menu, at - QPoint(0, before));
+        click(menu, at);
+    }
     void press(QWidget& widget, int key, Qt::KeyboardModifiers modifiers = {}) {
         ++actions;
         QTest::keyClick(&widget, static_cast<Qt::Key>(key), modifiers);
