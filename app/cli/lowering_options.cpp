@@ -21,6 +21,13 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
         .group(group)
         .rare();
     command
+        .addOption("--receives-ahead", request.receives_ahead,
+                   "Post each receive at most this many ops before the one that needs it (as early as PyTorch)")
+        .typeName("N")
+        .needs(lower)
+        .group(group)
+        .rare();
+    command
         .addOption("--max-active-stages", request.max_active_stages, "Stages whose weights a rank keeps gathered (3)")
         .typeName("N")
         .needs(lower)

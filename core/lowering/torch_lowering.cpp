@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace bubblescope {
@@ -175,6 +177,37 @@ std::vector<Action> withDeferredReceives(const Schedule& order, Rank rank, const
     return result;
 }
 
+/// Moves each receive that is posted too early to just before the op that runs `ahead` ops before the one that needs
+/// it.
+std::vector<Action> withReceivesAhead(const Schedule& order, Rank rank, const std::vector<Action>& list, int ahead) {
+    std::vector<std::size_t> computes;
+    std::map<std::tuple<Payload, Stage, Microbatch>, std::size_t> needed; // index into `computes`
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i].kind != ActionKind::Compute) continue;
+        for (const Op& op : opsOf(order, rank, list[i])) {
+            if (op.kind == OpKind::Forward || producesInputGradient(op.kind))
+                needed[{bubblescope::payloadOf(op.kind), order.stageOf(rank, op.chunk), op.microbatch}] =
+                    computes.size();
+        }
+        computes.push_back(i);
+    }
+    std::vector<std::vector<Action>> moved(list.size()); // to before each action
+    std::vector<Action> result;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        result.insert(result.end(), moved[i].begin(), moved[i].end());
+        const auto op = isReceive(list[i].kind)
+                            ? needed.find({payloadOf(list[i].kind), list[i].stage, list[i].microbatch})
+                            : needed.end();
+        const std::size_t place =
+            op == needed.end() ? i : computes[op->second - std::min(op->second, static_cast<std::size_t>(ahead))];
+        if (place > i)
+            moved[place].push_back(list[i]);
+        else
+            result.push_back(list[i]);
+    }
+    return result;
+}
+
 Result<std::vector<int>> lookaheads(const TorchLowering& options, int pp) {
     const int most = options.max_active_stages;
     if (most < 1)
@@ -207,6 +240,10 @@ Status checkHolds(const Schedule& order, const TorchLowering& options) {
         return std::ranges::any_of(ops, [](const Op& op) { return op.sequence > 0; });
     });
     if (sliced) return usageError("PyTorch does not split sequences", "choose another schedule");
+    if (options.receives_ahead.value_or(0) < 0)
+        return usageError(fmt::format("receives cannot be {} ops ahead", *options.receives_ahead), "give 0 or more");
+    if (options.receives_ahead && options.defer_pp_recv)
+        return usageError("receives are either deferred or a number of ops ahead", "give one of the two");
     if (options.max_outstanding_sends.value_or(0) < 0)
         return usageError(
             fmt::format("{} is negative", Field("max_outstanding_sends").is(*options.max_outstanding_sends)));
@@ -229,6 +266,7 @@ Result<LoweredSchedule> lowerAsTorch(const Schedule& order, const TorchLowering&
         auto& list = lowered.actions[r];
         list = withSendWaits(order, Rank{r}, list);
         if (options.defer_pp_recv) list = withDeferredReceives(order, Rank{r}, list);
+        if (options.receives_ahead) list = withReceivesAhead(order, Rank{r}, list, *options.receives_ahead);
     }
     if (options.max_outstanding_sends) BUBBLESCOPE_TRY(limitOutstandingSends(lowered, *options.max_outstanding_sends));
     return lowered;

@@ -11,6 +11,9 @@ namespace bubblescope {
 /// Options of PyTorch's pipeline runtime, under its own names.
 struct TorchLowering {
     bool defer_pp_recv = false; ///< place each receive just before the op that needs it
+    /// Posts each receive at most this many ops ahead of the op that needs it; none: as early as PyTorch does. Not an
+    /// option of PyTorch, but it runs the resulting actions.
+    std::optional<int> receives_ahead;
     int max_active_stages = 3;  ///< number of stages whose weights a rank keeps
     /// Number of stages for which each rank gathers weights ahead; "auto": min(rank + 2, max_active_stages).
     enum class Lookahead { Full, Auto, Listed } lookahead = Lookahead::Full;

@@ -100,23 +100,35 @@ Result<std::vector<CommunicationChoice>> communicationChoices(const Schedule& or
                                                               const WeightTimes& weights) {
     std::vector<CommunicationChoice> choices;
     lowering.lower = "torch"; // the only one with a choice of where to place receives
-    for (const bool deferred : {false, true}) {
-        lowering.defer_receives = deferred;
+    struct Receives {
+        bool deferred = false;
+        std::optional<int> ahead;
+    };
+    std::vector<std::vector<Action>> early; // more ops ahead are often as early as PyTorch's
+    for (const Receives& receives :
+         {Receives{}, Receives{true, {}}, Receives{false, 1}, Receives{false, 2}, Receives{false, 3}}) {
+        lowering.defer_receives = receives.deferred;
+        lowering.receives_ahead = receives.ahead;
         BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, lowering.lowered(order, {}));
+        if (receives.ahead && lowered.actions == early) break;
+        if (early.empty()) early = lowered.actions;
+        const auto add = [&](CommunicationChoice choice) {
+            choice.deferred_receives = receives.deferred;
+            choice.receives_ahead = receives.ahead;
+            choices.push_back(std::move(choice));
+        };
         for (const CommunicatorKind kind :
              {CommunicatorKind::One, CommunicatorKind::Direction, CommunicatorKind::Pair, CommunicatorKind::Edge}) {
             queues.communicators = {kind, {}};
             BUBBLESCOPE_ASSIGN(CommunicationChoice choice, choose(lowered, costs, queues, weights));
-            choice.deferred_receives = deferred;
-            choices.push_back(choice);
+            add(std::move(choice));
         }
         const bool worth = choices[choices.size() - 4].can_hang && choices.back().safe();
         if (!worth || !fewEnoughToMerge(lowered)) continue;
         queues.communicators = {CommunicatorKind::Rules, mergedEdges(lowered, queues)};
         BUBBLESCOPE_ASSIGN(CommunicationChoice merged, choose(lowered, costs, queues, weights));
-        merged.deferred_receives = deferred;
         merged.rules = queues.communicators.rules;
-        choices.push_back(std::move(merged));
+        add(std::move(merged));
     }
     std::ranges::stable_sort(choices, {}, [](const CommunicationChoice& each) {
         return std::tuple(!each.safe(), each.makespan.value_or(TimeNs{0}), each.communicators);

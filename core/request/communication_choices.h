@@ -14,6 +14,7 @@ namespace bubblescope {
 /// A choice of where to place receives and which communicators to use, with its effect on an order.
 struct CommunicationChoice {
     bool deferred_receives = false;
+    std::optional<int> receives_ahead; ///< see TorchLowering
     CommunicatorKind kind = CommunicatorKind::One;
     std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as a first-fit search finds
     std::size_t communicators = 0;       ///< number of communicators
@@ -23,7 +24,7 @@ struct CommunicationChoice {
     [[nodiscard]] bool safe() const { return !can_hang && !pairs_wrongly; }
 };
 
-/// All choices for an order, which is otherwise lowered as requested in `lowering`. Sorted: safe choices first, then by
+/// All choices for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead, which is otherwise lowered as requested in `lowering`. Sorted: safe choices first, then by
 /// step time, then by number of communicators. If one communicator is unsafe and one per edge is safe, also merges
 /// edges as far as they stay safe, unless there are too many to try. Errors: those of LoweringRequest::lowered() and
 /// simulateLowered().

@@ -86,13 +86,14 @@ void LoweringRequest::chooseFlavor(ScheduleSpec& spec) const {
 }
 
 bool LoweringRequest::hasTorchOptions() const {
-    return defer_receives || max_active_stages || !unshard_lookahead.empty() || max_outstanding_sends ||
-           defer_reduce_grad_wait;
+    return defer_receives || receives_ahead || max_active_stages || !unshard_lookahead.empty() ||
+           max_outstanding_sends || defer_reduce_grad_wait;
 }
 
 Result<LoweredSchedule> LoweringRequest::asTorch(const Schedule& order) const {
     TorchLowering options;
     options.defer_pp_recv = defer_receives;
+    options.receives_ahead = receives_ahead;
     options.max_active_stages = max_active_stages.value_or(options.max_active_stages);
     BUBBLESCOPE_TRY(parseLookahead(unshard_lookahead, options));
     options.max_outstanding_sends = max_outstanding_sends;

@@ -15,6 +15,7 @@ struct LoweringRequest {
     /// One of runtimeNames(); empty: the actions of the file, if there is one.
     std::string lower;
     bool defer_receives = false;
+    std::optional<int> receives_ahead; ///< most ops by which a receive is posted ahead; none: as the framework does
     std::optional<int> max_active_stages;
     std::string unshard_lookahead; ///< "full", "auto" or one number per rank, separated by commas; empty: full
     std::optional<int> max_outstanding_sends;

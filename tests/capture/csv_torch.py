@@ -1,4 +1,5 @@
-# A pipeline of PyTorch whose order is a file: the second argument, in PyTorch's grammar. Its stages lie in a loop.
+# A pipeline of PyTorch whose order is a file: the second argument, in PyTorch's grammar. Its stages lie in a loop. The
+# fifth argument is the format: compute_only, or compute_comms with sends and receives.
 import sys
 
 import torch
@@ -23,7 +24,7 @@ def block():
 places = [rank + size * chunk for chunk in range(chunks)]
 stages = [PipelineStage(block(), place, size * chunks, torch.device("cpu")) for place in places]
 schedule = _PipelineScheduleRuntime(stages, microbatches, loss_fn=lambda y, t: ((y - t) ** 2).mean())
-schedule._load_csv(order)
+schedule._load_csv(order, format=sys.argv[5] if len(sys.argv) > 5 else "compute_only")
 x, target = torch.randn(microbatches * 4, 64), torch.randn(microbatches * 4, 64)
 for _ in range(steps):
     schedule.step(*([x] if rank == 0 else []), **({"target": target} if rank == size - 1 else {}))

@@ -60,6 +60,22 @@ TEST_P(OutsideJobs, AreRecognisedUnchanged) {
     EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
 }
 
+TEST_F(OutsideFrameworks, AJobThatStandsNamesItsCycle) {
+    // Rank 1 wants both inputs before it computes; rank 0 sends the second one after the first gradient.
+    const std::string order =
+        scratch_
+            .write("stands.csv", "0F0,0SEND_F0,0RECV_B0,0B0,0WAIT_SEND_F0,0F1,0SEND_F1,0RECV_B1,0B1,0WAIT_SEND_F1\n"
+                                 "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\n")
+            .string();
+    const ProgramResult recorded =
+        runProgram({"record", "--out", dir(), "--", "timeout", "-s", "INT", "40", torchrun_, "--nproc-per-node", "2",
+                    BUBBLESCOPE_TEST_FAKES "/../csv_torch.py", "1", order, "1", "2", "compute_comms"});
+    EXPECT_NE(recorded.exit_code, 0);
+    EXPECT_THAT(recorded.err, HasSubstr("The job stood in a cycle of waits:"));
+    EXPECT_THAT(recorded.err,
+                HasSubstr("rank 0: 0RECV_B0 waits for 1SEND_B0; rank 1: 1SEND_B0 is posted only after 1RECV_F1"));
+}
+
 /// A job of PyTorch whose ranks compute one layer wrongly now and then, and have layers that cannot be checked.
 TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     const auto run = [&](std::vector<std::string> command) {

@@ -169,7 +169,7 @@ TEST(SimulateCommand, ComparesChoicesOfCommunication) {
                                     "4", "--comm", "1ms", "--lower", "torch", "--communication-choices", "--json"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const Json choices = result.json()["communication_choices"];
-    ASSERT_EQ(choices.size(), 9U) << "merged edges, with deferred receives";
+    ASSERT_EQ(choices.size(), 24U) << "five places of receives; edges merged with all but the early one";
     EXPECT_FALSE(choices[0]["can_hang"].get<bool>());
     const auto choice = [&](const std::string& receives, const std::string& communicators) {
         return *std::ranges::find_if(choices, [&](const Json& each) {
@@ -186,6 +186,24 @@ TEST(SimulateCommand, ComparesChoicesOfCommunication) {
     EXPECT_LT(merged["count"], 8);
     EXPECT_GT(merged["count"], 1);
     EXPECT_EQ(merged["rules"].size(), 8U);
+}
+
+TEST(SimulateCommand, FindsThePlacesOfReceivesForOneCommunicator) {
+    const std::vector<std::string> order{"--schedule", "Interleaved1F1B", "--pp", "4",      "--vpp",
+                                         "2",          "--microbatches",  "8",    "--comm", "200us"};
+    const auto run = [&](std::vector<std::string> words, std::vector<std::string> more) {
+        words.insert(words.end(), order.begin(), order.end());
+        words.insert(words.end(), more.begin(), more.end());
+        return runProgram(words);
+    };
+    const auto chosen = run({"simulate"}, {"--lower", "torch", "--communication-choices"});
+    EXPECT_NE(chosen.out.find("With one communicator, the fastest safe receives are '2 ahead': 67.4 ms."),
+              std::string::npos)
+        << chosen.out;
+    const auto one =
+        run({"simulate"}, {"--lower", "torch", "--receives-ahead", "2", "--communicators", "one", "--json"});
+    EXPECT_EQ(one.json()["makespan_ns"], 67'400'000);
+    EXPECT_EQ(run({"simulate"}, {"--lower", "torch", "--receives-ahead", "2", "--defer-receives"}).exit_code, 2);
 }
 
 TEST(SearchCommand, GivesTheVerdictOfTheOrderThatItFound) {

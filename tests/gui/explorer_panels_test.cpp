@@ -493,6 +493,27 @@ private slots:
         QCOMPARE(after - before, TimeNs{6 * 4'000'000});
     }
 
+    void communicatorsShowWhatQueuesCostAndWhatHangs() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        child<QComboBox>(explorer, "explorerFamily").setCurrentText(QStringLiteral("looped-bfs"));
+        child<QSpinBox>(explorer, "explorerVpp").setValue(2);
+        type(explorer, "explorerComm", QStringLiteral("1"));
+        child<QComboBox>(explorer, "explorerCommunicators").setCurrentIndex(1); // one for all
+        QTRY_VERIFY(explorer.result() && explorer.result()->queue_cost);
+        QVERIFY(*explorer.result()->queue_cost > TimeNs{0});
+        QVERIFY(child<QLabel>(explorer, "explorerHeadline").text().contains(QStringLiteral("queues of transfers: +")));
+        child<QComboBox>(explorer, "explorerReceives").setCurrentIndex(1); // deferred
+        auto& problem = child<QLabel>(explorer, "explorerProblem");
+        QTRY_VERIFY(problem.text().contains(QStringLiteral("angs with payloads of")));
+        QVERIFY(explorer.result().has_value());
+        child<QComboBox>(explorer, "explorerCommunicators").setCurrentIndex(4); // one per directed edge
+        QTRY_VERIFY(explorer.result() && explorer.result()->queue_cost);
+        QVERIFY(problem.text().isEmpty());
+    }
+
     void memoryStairsStartAndEndInThePlot() {
         ThemeManager themes;
         MemoryChart chart(themes);

@@ -88,6 +88,15 @@ void addQueues(Document& document, const Simulated& run) {
 
 } // namespace
 
+namespace {
+
+std::string receivesOf(const CommunicationChoice& choice) {
+    if (choice.receives_ahead) return fmt::format("{} ahead", *choice.receives_ahead);
+    return choice.deferred_receives ? "deferred" : "early";
+}
+
+} // namespace
+
 void addChoices(Document& document, const std::vector<CommunicationChoice>& choices) {
     Table table("communication_choices",
                 {column("receives", "receives", Align::Left), column("communicators", "communicators", Align::Left),
@@ -97,7 +106,7 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
         Value::List rules;
         for (const CommunicatorRule& rule : each.rules)
             rules.push_back(Value::Object{{"name", rule.name}, {"from", rule.from}, {"to", rule.to}});
-        table.row(each.deferred_receives ? "deferred" : "early", communicatorKindName(each.kind), each.communicators,
+        table.row(receivesOf(each), communicatorKindName(each.kind), each.communicators,
                   Cell(each.can_hang).as(each.can_hang ? "yes" : "no"), each.pairs_wrongly, orNone(each.makespan),
                   each.rules.empty() ? absent() : Cell(std::move(rules)));
     }
@@ -107,9 +116,14 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
         document.line("No choice is safe: match transfers by tag, or change the order.");
         return;
     }
-    document.line(fmt::format("Use {} and communicators '{}': they cannot hang, and no safe choice is faster.",
-                              best.deferred_receives ? "deferred receives" : "early receives",
-                              communicatorKindName(best.kind)));
+    document.line(
+        fmt::format("Use receives '{}' and communicators '{}': they cannot hang, and no safe choice is faster.",
+                    receivesOf(best), communicatorKindName(best.kind)));
+    const auto one = std::ranges::find_if(
+        choices, [](const CommunicationChoice& each) { return each.kind == CommunicatorKind::One && each.safe(); });
+    if (one != choices.end() && one != choices.begin())
+        document.line(fmt::format("With one communicator, the fastest safe receives are '{}': {}.", receivesOf(*one),
+                                  formatTime(*one->makespan)));
 }
 
 void addWeightChoices(Document& document, const std::vector<WeightChoice>& choices,

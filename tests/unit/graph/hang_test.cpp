@@ -281,6 +281,19 @@ TEST(HangVerdict, OneDirectionOfALoopedPipelineHangsAtTheWrap) {
         << "receives that are posted as early as PyTorch's default";
 }
 
+TEST(HangVerdict, ALoopedPipelineHangsOnlyIfEveryRankHasABlockedSend) {
+    // pytorch#195760 shows two micro-batches on four ranks, which wait but do not hang.
+    TorchLowering deferred;
+    deferred.defer_pp_recv = true;
+    for (int pp = 2; pp <= 5; ++pp) {
+        for (int microbatches = 2; microbatches <= 6; ++microbatches) {
+            const auto lowered = lowerAsTorch(order("looped-bfs", pp, microbatches, 2), deferred).value();
+            EXPECT_EQ(hangVerdict(lowered, queues(CommunicatorKind::Direction)).hangs(), microbatches >= pp)
+                << pp << " " << microbatches;
+        }
+    }
+}
+
 TEST(Validation, ReportsTheCycleAndWhatElseIsWrong) {
     const auto kinds = [](const LoweredValidation& found) {
         std::vector<std::string> all;
