@@ -172,7 +172,8 @@ Result<LoweredSchedule> lowerAsMegatron(const Schedule& order, MegatronTransfers
     LoweredSchedule lowered{order, {}};
     if (isOneFOneB(order)) {
         for (int r = 0; r < order.pp; ++r)
-            lowered.actions.push_back(oneFOneBCalls(order, Rank{r}, transfers == MegatronTransfers::Batched));
+            lowered.actions.push_back(oneFOneBCalls(
+                order, Rank{r}, transfers == MegatronTransfers::Batched ? PairCalls::Batched : PairCalls::Separate));
         return lowered;
     }
     const int group = order.vpp > 1 ? groupSize(order) : 0;

@@ -28,8 +28,8 @@ bool isOneFOneB(const Schedule& order) {
     return true;
 }
 
-std::vector<Action> oneFOneBCalls(const Schedule& order, Rank rank, bool batched) {
-    NeighbourCalls calls(order, rank, batched);
+std::vector<Action> oneFOneBCalls(const Schedule& order, Rank rank, PairCalls pairs) {
+    NeighbourCalls calls(order, rank, pairs == PairCalls::Batched);
     const auto& ops = calls.ops();
     const bool steady = order.microbatches > forwardsAhead(order, rank.index());
     const auto call = [&calls](const std::optional<Action>& sent, const std::optional<Action>& received, bool next) {
@@ -39,8 +39,11 @@ std::vector<Action> oneFOneBCalls(const Schedule& order, Rank rank, bool batched
         const bool forward = ops[i].kind == OpKind::Forward;
         // In the steady phase, F and B send to and receive from one neighbour in one call.
         const bool turns = i > 0 && ops[i - 1].kind != ops[i].kind && steady;
-        if (turns) {
+        if (turns && pairs != PairCalls::Single) {
             call(calls.send(ops[i - 1]), calls.receive(ops[i]), !forward);
+        } else if (turns && forward) {
+            call({}, calls.receive(ops[i]), false);
+            call(calls.send(ops[i - 1]), {}, false);
         } else {
             if (i > 0) call(calls.send(ops[i - 1]), {}, ops[i - 1].kind == OpKind::Forward);
             call({}, calls.receive(ops[i]), !forward);

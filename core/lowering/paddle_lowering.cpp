@@ -138,7 +138,7 @@ Result<LoweredSchedule> lowerAsPaddle(const Schedule& order, bool overlapped) {
     LoweredSchedule lowered{order, {}};
     if (isOneFOneB(order)) {
         for (int r = 0; r < order.pp; ++r)
-            lowered.actions.push_back(oneFOneBCalls(order, Rank{r}, !overlapped));
+            lowered.actions.push_back(oneFOneBCalls(order, Rank{r}, PairCalls::Single));
         return lowered;
     }
     const InterleavedOrder own = paddleOrder(order);

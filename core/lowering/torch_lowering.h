@@ -14,7 +14,7 @@ struct TorchLowering {
     /// Posts each receive at most this many ops ahead of the op that needs it; none: as early as PyTorch does. Not an
     /// option of PyTorch, but it runs the resulting actions.
     std::optional<int> receives_ahead;
-    int max_active_stages = 3;  ///< number of stages whose weights a rank keeps
+    int max_active_stages = 3; ///< number of stages whose weights a rank keeps
     /// Number of stages for which each rank gathers weights ahead; "auto": min(rank + 2, max_active_stages).
     enum class Lookahead { Full, Auto, Listed } lookahead = Lookahead::Full;
     std::vector<int> lookahead_list;
