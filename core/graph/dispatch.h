@@ -62,6 +62,8 @@ public:
     [[nodiscard]] std::optional<std::size_t> next() const;
     void run(std::size_t index);
     [[nodiscard]] bool done() const { return first_ == units_.size(); }
+    /// The first remaining op of the list.
+    [[nodiscard]] std::size_t first() const { return first_; }
 
     /// Ops that could run if their inputs had arrived, without those that wait for memory, in the order of the list.
     [[nodiscard]] std::vector<std::size_t> awaited() const;

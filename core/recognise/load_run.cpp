@@ -4,6 +4,7 @@
 #include "core/formats/read_trace.h"
 #include "core/formats/source/mapped_file.h"
 #include "core/recognise/assemble.h"
+#include "core/recognise/dispatch_match.h"
 #include "core/recognise/ended_processes.h"
 #include "core/recognise/extractors.h"
 #include "core/recognise/match_schedule.h"
@@ -303,6 +304,7 @@ Status findSchedule(Run& run, const LoadOptions& options, const std::string& whe
     }
     if (run.explanation.evidence.empty())
         explainNamedOps(run.explanation, static_cast<std::int64_t>(run.steps.size()), others);
+    explainDispatch(run);
     return {};
 }
 

@@ -1,6 +1,7 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/graph/validate.h"
 #include "core/recognise/assemble.h"
+#include "core/recognise/dispatch_match.h"
 
 #include <algorithm>
 #include <iterator>
@@ -210,6 +211,7 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     for (const Diagnostic& problem : input.run.problems) {
         if (const auto fault = opFaultOf(problem)) reportIncompleteSteps(problem, *fault, found);
     }
+    if (choosesOps(input.run)) return; // steps differ because ranks choose
     const bool first_is_usual = isOfOneWholeOrder(input) || findFaultsOfOrders(input, found);
     // The first step names the schedule. If it alone departs, that was reported as a departure from the other steps.
     if (!input.run.departure || !first_is_usual) return;

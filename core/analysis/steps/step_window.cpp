@@ -5,6 +5,7 @@
 #include "core/base/median.h"
 #include "core/base/parallel.h"
 #include "core/cost/measured_times.h"
+#include "core/recognise/dispatch_match.h"
 #include "core/recognise/match_schedule.h"
 
 #include <algorithm>
@@ -178,6 +179,7 @@ void StepWindow::judge() {
 
 Status StepWindow::describe(const StepRequest& request, const JobControl* control) {
     report_.request = request;
+    explainDispatch(run_);
     BUBBLESCOPE_TRY(setStandards(request));
     if (control != nullptr && control->stopRequested()) return cancelledError();
     const std::size_t typical = report_.typicalStep();

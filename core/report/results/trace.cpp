@@ -2,6 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/base/visible.h"
+#include "core/recognise/dispatch_match.h"
 #include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
@@ -95,6 +96,7 @@ Section scheduleData(const Run& run) {
     schedule.data("confidence", run.explanation.confidence);
     schedule.data("evidence", run.explanation.evidence);
     schedule.data("alternatives", run.explanation.alternatives);
+    if (choosesOps(run)) schedule.data("dispatched_by_hint", run.closest);
     if (run.departure) {
         schedule.data("closest", run.closest);
         schedule.data("departs_at", Value::Object{{"rank", run.departure->rank},
@@ -116,6 +118,7 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
     line(fmt::format("Schedule: {} ({})", scheduleTitle(run.schedule), run.annotation));
     if (!run.explanation.called.empty())
         line(fmt::format("  {} calls it {}", run.explanation.framework, run.explanation.called));
+    if (choosesOps(run)) line(fmt::format("  dispatched by readiness, hint {}", run.closest));
     if (run.departure) {
         line(fmt::format("  closest to {}; deviates at op {} of rank {}: {} instead of {}", run.closest,
                          run.departure->index, run.departure->rank.value, opName(run.departure->observed),
