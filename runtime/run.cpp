@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,9 +44,14 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     RunSummary summary;
     const std::unique_ptr<DividedDevice> divided = divideDevice(config, mesh.ranks(), summary);
     InProcessTransports transports(mesh.ranks(), clock, config.timeout);
-    const EngineParts parts =
-        engineParts(config, clock, transports.ends(), recorder.get(), checks.get(), divided.get());
+    EngineParts parts = engineParts(config, clock, transports.ends(), recorder.get(), checks.get(), divided.get());
+    std::optional<OrderAdapter> adapter;
+    if (config.adapt) {
+        adapter.emplace(RunOrder{config.schedule, config.dispatch}, config.times, config.adapt_waits);
+        parts.next_order = [&adapter](const StepTimeline& step) { return adapter->learn(step); };
+    }
     Result<EngineResult> ran = runEngine(config, parts, control);
+    if (adapter) summary.order_changes = adapter->changes();
     // The records are written even if the run failed; in that case its error takes precedence.
     Status written = recorder ? recorder->close(ran.ok() ? std::string() : failureOf(ran.error())) : Status();
     if (!ran.ok()) return std::move(ran).error();

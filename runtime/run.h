@@ -5,6 +5,7 @@
 #include "core/base/process_team.h"
 #include "core/base/result.h"
 #include "profiler/kernels/kernel_recorder.h"
+#include "runtime/adapt/order_adapter.h"
 #include "runtime/backend/backend.h"
 #include "runtime/checks/aadiff_options.h"
 #include "runtime/engine/engine.h"
@@ -30,6 +31,9 @@ struct RunConfig : EngineConfig {
     std::shared_ptr<Backend> backend; ///< executes the ranks' ops; null = the host
     /// True if ranks that share a device get their own processors, provided that it can be divided.
     bool divide_device = false;
+    /// True if the order may change between steps, see OrderAdapter. Ranks must be threads of one process.
+    bool adapt = false;
+    bool adapt_waits = false;            ///< see OrderAdapter
     std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
     /// Records device activity in addition to the ops; may be null. It must be started before the backend is opened.
     std::shared_ptr<profiler::KernelRecorder> kernels;
@@ -51,8 +55,9 @@ struct RunSummary {
     std::int64_t ops = 0;             ///< number of executed ops, including one optimizer op per rank and step
     std::int64_t late_ops = 0;        ///< number of ops whose end moved because they exceeded the tolerance
     TimeNs max_lateness{0};
-    std::vector<MemoryUse> memory;    ///< memory use of each rank when its total was largest
-    std::int64_t dropped_records = 0; ///< lost because a ring was full
+    std::vector<MemoryUse> memory;          ///< memory use of each rank when its total was largest
+    std::vector<OrderChange> order_changes; ///< of a run that adapts
+    std::int64_t dropped_records = 0;       ///< lost because a ring was full
     std::vector<std::filesystem::path> files;
     std::optional<profiler::KernelCounts> kernels; ///< set if the run recorded device activity
     std::optional<DeviceDivision> division;        ///< set if dividing the run's device among its ranks was requested

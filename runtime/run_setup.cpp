@@ -81,12 +81,15 @@ Status checkSlices(const RunConfig& config) {
 
 /// Checks what needs a fixed order.
 Status checkDispatch(const RunConfig& config) {
-    if (!config.dispatch.dynamic()) return {};
+    if (!config.dispatch.dynamic() && !config.adapt) return {};
     if (config.aadiff || config.bubble_hook)
-        return usageError("checks in bubbles are planned for a fixed order, but ranks choose their ops by readiness",
+        return usageError("checks in bubbles are planned for a fixed order, but this run may change its order",
                           fmt::format("omit {}", Field("aadiff")));
+    if (!config.actions.empty())
+        return usageError("activations are moved at fixed places of an order, but this run may change its order",
+                          "use an order without such actions");
     if (config.tensor_ranks > 1)
-        return usageError("ranks that share a stage must run the same order, so they cannot choose it by readiness",
+        return usageError("ranks that share a stage must run the same order, but this run may change its order",
                           fmt::format("omit {}", Field("tp")));
     BUBBLESCOPE_TRY(inFlightLimit(config.schedule, config.dispatch));
     return {};

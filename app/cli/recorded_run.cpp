@@ -100,6 +100,14 @@ report::Section trainingData(const runtime::RunSummary& training) {
     section.data("late_ops", training.late_ops);
     section.data("max_lateness_ns", training.max_lateness);
     section.data("dropped_records", training.dropped_records);
+    report::Value::List changes;
+    for (const runtime::OrderChange& change : training.order_changes)
+        changes.push_back(report::Value::Object{{"after_step", change.step},
+                                                {"cause", change.cause},
+                                                {"order", change.order},
+                                                {"before_ns", change.before},
+                                                {"expected_ns", change.expected}});
+    if (!changes.empty()) section.data("order_changes", std::move(changes));
     if (training.kernels) {
         const profiler::KernelCounts& kernels = *training.kernels;
         section.data("kernels", report::Value::Object{{"work", kernels.work},
@@ -117,6 +125,10 @@ void addTraining(report::Section& document, const runtime::RunSummary& training)
         losses += fmt::format(" {:.6f}", loss);
     document.line(std::move(losses));
     document.line(fmt::format("Digest of the weights: {}", digestText(training.weights_digest)));
+    for (const runtime::OrderChange& change : training.order_changes) {
+        document.line(fmt::format("After step {}: {}; new order '{}', {} instead of {}", change.step, change.cause,
+                                  change.order, formatTime(change.expected), formatTime(change.before)));
+    }
     if (const auto& kernels = training.kernels) {
         document.line(fmt::format("Recorded {} kernels and copies, and {} calls{}{}", kernels->work, kernels->calls,
                                   kernels->foreign > 0 ? fmt::format("; {} without a rank", kernels->foreign) : "",

@@ -139,6 +139,7 @@ struct RunArguments {
     int tensor_ranks = 1;
     std::vector<std::string> faults;
     DispatchPolicy dispatch;
+    bool adapt = false;
     std::optional<TimeNs> timeout;
     bool json = false;
     std::vector<std::string> fail_on;
@@ -192,6 +193,7 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
     config.steps = options.steps;
     config.paced = !options.no_pace;
     config.dispatch = options.dispatch;
+    config.adapt = options.adapt;
     return config;
 }
 
@@ -340,6 +342,11 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .typeName("FAULT")
         .repeatable();
     addDispatchOptions(command, options->dispatch);
+    command
+        .addFlag("--adapt", options->adapt,
+                 "Change the order between steps if another one is shorter on the measured times")
+        .group("Dispatch")
+        .rare();
     command
         .addParsed("--timeout", options->timeout, parseTime,
                    "Abort the run if a rank keeps the others waiting longer than this (60s)")

@@ -35,7 +35,7 @@ struct SimulateArguments {
     QueueRequest queues;
     WeightTimes weights;
     DispatchPolicy dispatch;
-    std::vector<runtime::Fault> faults;
+    std::vector<std::string> faults;
     int steps = 1;
     std::string out;
     std::vector<std::string> compare;
@@ -83,10 +83,19 @@ Status checkWeightTimes(const WeightTimes& times, const std::vector<std::vector<
                       fmt::format("add {}", Field("lower").is("torch")));
 }
 
+Result<std::vector<runtime::Fault>> faultsOf(const SimulateArguments& options, const Schedule& schedule) {
+    std::vector<runtime::Fault> faults;
+    for (const std::string& text : options.faults) {
+        BUBBLESCOPE_ASSIGN(faults.emplace_back(), runtime::parseFault(text));
+    }
+    BUBBLESCOPE_TRY(runtime::checkFaults(faults, schedule, options.steps));
+    return faults;
+}
+
 /// Adds the times of the step's faults, and replaces the order by the one that ranks choose.
 Status disturb(const SimulateArguments& options, Schedule& schedule, CostModel& costs) {
-    BUBBLESCOPE_TRY(runtime::checkFaults(options.faults, schedule, options.steps));
-    BUBBLESCOPE_ASSIGN(costs, runtime::faultyCosts(schedule, std::move(costs), options.faults, 0));
+    BUBBLESCOPE_ASSIGN(const std::vector<runtime::Fault> faults, faultsOf(options, schedule));
+    BUBBLESCOPE_ASSIGN(costs, runtime::faultyCosts(schedule, std::move(costs), faults, 0));
     if (!options.dispatch.dynamic()) return {};
     BUBBLESCOPE_ASSIGN(schedule, dispatched(schedule, costs, options.dispatch));
     return {};
@@ -96,9 +105,10 @@ Status disturb(const SimulateArguments& options, Schedule& schedule, CostModel& 
 Status addDispatch(report::Document& document, const SimulateArguments& options, const Schedule& hint,
                    const CostModel& costs) {
     if (!options.dispatch.dynamic() && options.steps == 1) return {};
-    BUBBLESCOPE_ASSIGN(const auto list, runtime::simulateFaulty(hint, costs, options.faults, options.steps));
+    BUBBLESCOPE_ASSIGN(const std::vector<runtime::Fault> faults, faultsOf(options, hint));
+    BUBBLESCOPE_ASSIGN(const auto list, runtime::simulateFaulty(hint, costs, faults, options.steps));
     BUBBLESCOPE_ASSIGN(const auto chosen,
-                       runtime::simulateFaulty(hint, costs, options.faults, options.steps, options.dispatch));
+                       runtime::simulateFaulty(hint, costs, faults, options.steps, options.dispatch));
     report::Table table("dispatch",
                         {report::column("rule", "rule", report::Align::Left), report::column("mean_ns", "mean step"),
                          report::column("late_ns", "95 of 100"), report::column("speedup", "speedup")});
@@ -341,13 +351,8 @@ CommandResult run(const SimulateArguments& options) {
 void addFaultOptions(Command command, SimulateArguments& options) {
     const std::string group = "Dispatch";
     command
-        .addText(
-            "--inject",
-            [&options](const std::string& text) -> Status {
-                BUBBLESCOPE_ASSIGN(options.faults.emplace_back(), runtime::parseFault(text));
-                return {};
-            },
-            "Change op times or latencies like `run`: slow, op, jitter, link; may be repeated")
+        .addOption("--inject", options.faults,
+                   "Change op times or latencies like `run`: slow, op, jitter, link; may be repeated")
         .typeName("FAULT")
         .repeatable()
         .group(group)

@@ -5,6 +5,8 @@
 #include "core/cost/cost_model.h"
 #include "core/graph/dispatch.h"
 #include "core/schedule/action.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/step_timeline.h"
 #include "profiler/kernels/kernel_recorder.h"
 #include "profiler/recorder/ring.h"
 #include "runtime/backend/rank_queue.h"
@@ -23,6 +25,12 @@
 #include <vector>
 
 namespace bubblescope::runtime {
+
+/// An order, and how ranks follow it.
+struct RunOrder {
+    Schedule schedule;
+    DispatchPolicy dispatch = {};
+};
 
 /// The work that the engine executes.
 struct EngineConfig {
@@ -70,6 +78,10 @@ struct EngineParts {
     /// Called by the first of `ranks` when all ranks have recorded a whole step; an error ends the run.
     std::function<Status()> after_step = {};
     AttachHook attach = {}; ///< creates each rank's hook; empty = none
+    /// Called by the first of `ranks` after each step, with the ops and transfers of the first replica. Ranks follow
+    /// the returned order, which must have the same ops, from the next step but one. Empty = the order never changes.
+    /// Only if all ranks run here.
+    std::function<std::optional<RunOrder>(const StepTimeline&)> next_order = {};
 };
 
 struct EngineResult {

@@ -16,9 +16,8 @@ constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 } // namespace
 
 RankLoop::RankLoop(RunState& run, std::size_t local)
-    : rank_(run, local), stages_(rank_), exchange_(rank_), bubbles_(rank_), ends_steps_(local == 0) {
-    if (rank_.run.graph) ready_.emplace(rank_, exchange_);
-}
+    : rank_(run, local), stages_(rank_), exchange_(rank_), bubbles_(rank_), ready_(rank_, exchange_),
+      ends_steps_(local == 0) {}
 
 void RankLoop::run() noexcept {
     Transport& transport = rank_.transport;
@@ -61,8 +60,8 @@ void RankLoop::runList() {
 }
 
 void RankLoop::runReady() {
-    ready_->beginStep();
-    while (const std::optional<std::size_t> index = ready_->next()) {
+    ready_.beginStep();
+    while (const std::optional<std::size_t> index = ready_.next()) {
         if (rank_.ops()[*index].kind != OpKind::Optimizer) runTogether(*index);
     }
 }
@@ -73,10 +72,11 @@ bool RankLoop::goesOn() {
 }
 
 void RankLoop::runStep() {
+    rank_.beginStep();
     if (rank_.device) rank_.device->beginStep(rank_.clock.freeAt(), rank_.step);
     if (rank_.hook) rank_.hook->beginStep(rank_.step, rank_.clock.freeAt());
     bubbles_.beginStep();
-    if (ready_) {
+    if (rank_.order->graph) {
         runReady();
     } else {
         runList();
@@ -95,7 +95,15 @@ void RankLoop::runStep() {
 }
 
 void RankLoop::endStep() {
-    if (!ends_steps_ || !rank_.parts.after_step) return;
+    if (!ends_steps_) return;
+    if (rank_.parts.next_order) {
+        StepTimeline& step = rank_.run.observed[static_cast<std::size_t>(rank_.step % 2)];
+        step.index = rank_.step;
+        step.fitWindow();
+        if (std::optional<RunOrder> order = rank_.parts.next_order(step))
+            rank_.run.order.set(rank_.step + 2, std::move(*order));
+    }
+    if (!rank_.parts.after_step) return;
     Status status = rank_.parts.after_step();
     if (status.ok()) return;
     rank_.transport.fail(std::move(status).error());
@@ -120,7 +128,7 @@ void RankLoop::runTogether(std::size_t index) {
 }
 
 RankLoop::Arrivals RankLoop::receiveInputs(std::size_t index) {
-    if (ready_) return ready_->take(index);
+    if (rank_.order->graph) return ready_.take(index);
     Arrivals inputs;
     for (const Op& op : rank_.ops().subspan(index, rank_.togetherFrom(index))) {
         rank_.current = op;

@@ -33,7 +33,7 @@ private:
     /// The ops of a step without the optimizer: in the order of the list, or as they become ready.
     void runList();
     void runReady();
-    /// Calls after_step if this rank is responsible for it.
+    /// Calls after_step and next_order if this rank is responsible for them.
     void endStep();
 
     /// Runs the ops that begin at `index` in the list: one, or both of an overlapped pair. They begin together, when
@@ -82,8 +82,8 @@ private:
     RankStages stages_;
     RankExchange exchange_;
     RankBubbles bubbles_;
-    std::optional<ReadyOps> ready_; ///< none = in the order of the list
-    bool ends_steps_;               ///< true if this rank calls after_step
+    ReadyOps ready_;  ///< used if ranks choose their ops
+    bool ends_steps_; ///< true if this rank calls after_step
 };
 
 } // namespace bubblescope::runtime

@@ -5,6 +5,7 @@
 #include "runtime/faults/rank_faults.h"
 
 #include <optional>
+#include <vector>
 
 namespace bubblescope::runtime {
 
@@ -28,7 +29,14 @@ public:
     RankRecord(profiler::RecordRing* ring, const RankFaults& faults, const RunMesh& mesh)
         : ring_(ring), faults_(faults), mesh_(mesh) {}
 
+    /// From now on, also adds ops and arrivals to these lists; null = to none.
+    void observe(std::vector<TimelineOp>* ops, std::vector<CommSpan>* comm) {
+        observed_ops_ = ops;
+        observed_comm_ = comm;
+    }
+
     void op(const TimelineOp& done, const OpDetails& details, Stage stage, int step) {
+        if (observed_ops_ != nullptr) observed_ops_->push_back(done);
         push(done.op, profiler::SliceRecord::of(done, stage, step, details), step);
     }
 
@@ -55,6 +63,7 @@ private:
     void comm(const Op& op, CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end, int step) {
         const Payload payload = key.content == Content::Activation ? Payload::Activation : Payload::Gradient;
         const CommSpan span{kind, payload, key.microbatch, key.consumer, mesh_.rankOf(peer), start, end, key.sequence};
+        if (observed_comm_ != nullptr) observed_comm_->push_back(span);
         push(op, profiler::SliceRecord::of(span, step), step);
     }
 
@@ -66,6 +75,8 @@ private:
     profiler::RecordRing* ring_;
     const RankFaults& faults_;
     const RunMesh& mesh_;
+    std::vector<TimelineOp>* observed_ops_ = nullptr;
+    std::vector<CommSpan>* observed_comm_ = nullptr;
 };
 
 } // namespace bubblescope::runtime

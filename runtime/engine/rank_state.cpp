@@ -47,13 +47,20 @@ profiler::RecordRing* ringOf(const EngineParts& parts, std::size_t local) {
 
 RunState::RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control)
     : config(engine_config), parts(engine_parts), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
-      plan(config.schedule, config.replicas),
-      graph(config.dispatch.dynamic() ? std::optional<OpGraph>(config.schedule) : std::nullopt), control(job_control),
+      plan(config.schedule, config.replicas), order({config.schedule, config.dispatch}), control(job_control),
       steps(config.steps), losses(static_cast<std::size_t>(config.steps),
                                   std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
       stages(static_cast<std::size_t>(mesh.lanes())) {
     for (auto& lane : stages)
         lane.resize(static_cast<std::size_t>(config.schedule.stages()));
+    for (StepTimeline& step : observed) {
+        step.pp = config.schedule.pp;
+        step.microbatches = config.schedule.microbatches;
+        step.vpp = config.schedule.vpp;
+        step.placement = config.schedule.placement;
+        step.ranks.resize(config.schedule.ranks.size());
+        step.comm.resize(config.schedule.ranks.size());
+    }
 }
 
 RankState::RankState(RunState& run_state, std::size_t local)
@@ -61,13 +68,22 @@ RankState::RankState(RunState& run_state, std::size_t local)
       place(run.mesh.placeOf(transport.rank())), topology(schedule, run.plan, run.mesh, transport.rank()),
       clock(parts.clock, config.paced ? std::optional(config.pace_tolerance) : std::nullopt, transport.ended()),
       faults(config.faults, place.rank, place.tensor), moves(config.actions, schedule, place.rank),
-      record(ringOf(parts, local), faults, run.mesh) {
+      record(ringOf(parts, local), faults, run.mesh), order(run.order.of(0)) {
     if (run.mesh.tensor_ranks > 1) sums.emplace(transport, parts.clock, topology.tensorGroup());
     if (parts.attach) {
         hook = parts.attach({schedule, config.times, faults, transport.rank(), run.mesh, place, ringOf(parts, local),
                              transport.ended()});
     }
     if (!hook && faults.inLayers()) hook = std::make_shared<FaultHook>(faults);
+}
+
+void RankState::beginStep() {
+    order = run.order.of(step);
+    if (!parts.next_order || place.replica > 0 || place.tensor > 0) return;
+    StepTimeline& observed = run.observed[static_cast<std::size_t>(step % 2)];
+    observed.ranks[place.rank.index()].clear();
+    observed.comm[place.rank.index()].clear();
+    record.observe(&observed.ranks[place.rank.index()], &observed.comm[place.rank.index()]);
 }
 
 std::size_t RankState::togetherFrom(std::size_t index) const {
@@ -91,7 +107,7 @@ void RankStages::build() {
     if (parts.devices)
         rank_.device.emplace(parts.devices->open(), rank_.record, rank_.topology, rank_.transport.rank(),
                              parts.kernels);
-    if (rank_.device && rank_.run.graph) rank_.device->device().timeHandOvers();
+    if (rank_.device && (rank_.order->graph || parts.next_order)) rank_.device->device().timeHandOvers();
     if (rank_.device && rank_.hook) rank_.hook->useDevice(rank_.device->device());
     if (rank_.device && rank_.sums) rank_.sums->useDevice(rank_.device->device(), rank_.paced(rank_.config.times.comm));
     std::vector<std::pair<Stage, StageModel*>> stages;

@@ -12,15 +12,50 @@
 #include "runtime/model/data_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime {
+
+/// The order of a run, which may change between steps. Thread-safe.
+class CurrentOrder {
+public:
+    struct Version : RunOrder {
+        explicit Version(RunOrder order)
+            : RunOrder(std::move(order)), graph(dispatch.dynamic() ? std::optional<OpGraph>(schedule) : std::nullopt) {}
+        std::optional<OpGraph> graph; ///< if ranks choose their ops
+    };
+
+    explicit CurrentOrder(RunOrder first) : now_(std::make_shared<const Version>(std::move(first))) {}
+
+    /// The order of a step. Each rank asks before it begins the step.
+    [[nodiscard]] std::shared_ptr<const Version> of(int step) {
+        const std::lock_guard lock(mutex_);
+        if (next_ && step >= from_) now_ = std::exchange(next_, nullptr);
+        return now_;
+    }
+    /// No rank may have asked for step `from` or a later one.
+    void set(int from, RunOrder order) {
+        auto version = std::make_shared<const Version>(std::move(order));
+        const std::lock_guard lock(mutex_);
+        next_ = std::move(version);
+        from_ = from;
+    }
+
+private:
+    std::mutex mutex_;
+    std::shared_ptr<const Version> now_;
+    std::shared_ptr<const Version> next_;
+    int from_ = 0;
+};
 
 /// State shared by the ranks of a run that run in this process.
 struct RunState {
@@ -30,7 +65,10 @@ struct RunState {
     const EngineParts& parts;
     const RunMesh mesh;
     const DataPlan plan;
-    std::optional<OpGraph> graph; ///< if ranks choose their ops
+    CurrentOrder order;
+    /// What ranks of the first replica did in steps of even and odd numbers, for EngineParts::next_order. Each rank
+    /// writes its own lists. Two, because others begin a step while the first rank still looks at the last one.
+    std::array<StepTimeline, 2> observed;
     JobControl& control;
     /// The number of the last step plus one. If the run was asked to end, a rank that enters a step makes that step the
     /// last one. No rank is ahead of it, because all ranks meet at the end of a step and read this value before they
@@ -65,9 +103,10 @@ struct RankState {
     RankFaults faults;
     const ActivationMoves moves;
     RankRecord record;
-    std::optional<TensorGroup> sums; ///< none = stages are whole
-    std::optional<DeviceOps> device; ///< none = the host; opened on the rank's thread
-    std::shared_ptr<RankHook> hook;  ///< null = no hook observes the rank
+    std::shared_ptr<const CurrentOrder::Version> order; ///< of the current step
+    std::optional<TensorGroup> sums;                    ///< none = stages are whole
+    std::optional<DeviceOps> device;                    ///< none = the host; opened on the rank's thread
+    std::shared_ptr<RankHook> hook;                     ///< null = no hook observes the rank
 
     int step = 0;
     std::optional<Op> current; ///< for error messages
@@ -76,7 +115,9 @@ struct RankState {
     /// True if there is a hook that works in bubbles.
     [[nodiscard]] bool fillsBubbles() const { return hook && hook->fillsBubbles(); }
     /// The rank's list of ops.
-    [[nodiscard]] std::span<const Op> ops() const { return schedule.ranks[place.rank.index()]; }
+    [[nodiscard]] std::span<const Op> ops() const { return order->schedule.ranks[place.rank.index()]; }
+    /// Takes the order of step `step`, and records the step for EngineParts::next_order.
+    void beginStep();
     /// The time at which the rank can begin its next op; on the host's clock if ops take the host's time.
     [[nodiscard]] TimeNs now() const {
         return clock.paced() && !device ? clock.freeAt() : std::max(clock.freeAt(), parts.clock.now());

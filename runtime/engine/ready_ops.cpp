@@ -6,10 +6,10 @@
 namespace bubblescope::runtime {
 
 void ReadyOps::beginStep() {
-    const DispatchPolicy& policy = rank_.config.dispatch;
+    const CurrentOrder::Version& order = *rank_.order;
     // checkConfig() has rejected limits that the lists exceed.
-    const int limit = inFlightLimit(rank_.schedule, policy).value();
-    dispatch_.emplace(*rank_.run.graph, rank_.place.rank, policy.rule, limit);
+    const int limit = inFlightLimit(order.schedule, order.dispatch).value();
+    dispatch_.emplace(*order.graph, rank_.place.rank, order.dispatch.rule, limit);
     arrived_.clear();
     pending_.clear();
 }

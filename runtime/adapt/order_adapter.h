@@ -1,0 +1,72 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+#include "core/timeline/step_timeline.h"
+#include "runtime/engine/engine.h"
+
+#include <deque>
+#include <future>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// A change of the order during a run.
+struct OrderChange {
+    int step = 0;       ///< the step after which it was decided
+    std::string cause;  ///< what differs from the nominal times: "rank 2 is 1.50 times slower"
+    std::string order;  ///< "searched", "dispatch ready", "original", …
+    TimeNs before{0};   ///< mean of the last steps in the previous order, if ranks follow it on the measured times
+    TimeNs expected{0}; ///< the same for the new order
+};
+
+/// Chooses a better order for the ranks of a running job. After each step it compares several orders on the times that
+/// the last steps measured: the original one, ranks that choose their ops by readiness, and one that searchOrder()
+/// finds for the mean times. It changes to another order only if that is shorter by more than 1 %, so that it also
+/// returns to the original one when a fault has passed. All orders keep to the memory of the original one's fullest
+/// rank.
+///
+/// Searches run in a thread of their own, while the job continues. For one thread.
+class OrderAdapter {
+public:
+    /// `nominal` are the expected times; they only serve to name the cause. If `waits` is set, the call that starts a
+    /// search waits for it.
+    OrderAdapter(RunOrder original, CostModel nominal, bool waits = false);
+    OrderAdapter(const OrderAdapter&) = delete;
+    OrderAdapter& operator=(const OrderAdapter&) = delete;
+    /// Stops a running search and waits for it.
+    ~OrderAdapter();
+
+    /// Learns from a step, and returns the order that should replace the current one, if any.
+    [[nodiscard]] std::optional<RunOrder> learn(const StepTimeline& step);
+
+    [[nodiscard]] const std::vector<OrderChange>& changes() const { return changes_; }
+
+private:
+    struct Candidate {
+        std::string name;
+        RunOrder order;
+    };
+
+    /// The makespans of an order on the times of the last steps; empty if it cannot run.
+    [[nodiscard]] std::vector<TimeNs> makespans(const RunOrder& order) const;
+    /// Starts a search if times have changed since the last one, and takes the result of a finished one.
+    void search(const CostModel& mean);
+    [[nodiscard]] std::optional<RunOrder> choose(int step, const CostModel& mean);
+
+    const CostModel nominal_;
+    const bool waits_;
+    const int limit_;                   ///< activations per rank
+    std::vector<Candidate> candidates_; ///< the first is the original order; searched ones come last
+    std::size_t unsearched_;            ///< number of candidates without those
+    std::size_t current_ = 0;
+    std::deque<StepTimeline> last_;
+    std::optional<CostModel> searched_for_;
+    std::stop_source stop_;
+    std::future<std::optional<Schedule>> searching_;
+    std::vector<OrderChange> changes_;
+};
+
+} // namespace bubblescope::runtime
