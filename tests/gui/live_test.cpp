@@ -232,7 +232,10 @@ private slots:
         QTRY_COMPARE(watched.newest(), 32);
         const auto& model = static_cast<const LiveCauseModel&>(*table.model());
         const auto& alerts = watched.window.live().snapshot()->alerts;
-        QCOMPARE(model.rowCount(), 1);
+        QStringList rows;
+        for (int row = 0; row < model.rowCount(); ++row)
+            rows << model.index(row, LiveCauseModel::TextColumn).data().toString();
+        QVERIFY2(rows.size() == 1, qPrintable(rows.join(QLatin1Char('|'))));
         QCOMPARE(model.index(0, LiveCauseModel::CountColumn).data().toInt(), static_cast<int>(alerts.size()));
         QVERIFY(alerts.size() > 1);
         QCOMPARE(model.index(0, LiveCauseModel::StepsColumn).data().toString(), QStringLiteral("since 10"));
@@ -293,7 +296,9 @@ private slots:
         LiveAlert& wrong = addAnomaly(AnomalyKind::AadiffMismatch, 42, 0);
         wrong.anomaly->rank = Rank{1};
         wrong.anomaly->severity = Severity::Serious;
-        add(LiveAlert::Kind::RankGone, 43).rank.rank = Rank{3};
+        LiveAlert& gone = add(LiveAlert::Kind::RankGone, 43);
+        gone.rank.rank = Rank{3};
+        gone.rank.state = live::RankState::Gone;
 
         const std::vector<LiveCause> causes = causesOf(snapshot);
         QStringList shown;
@@ -548,11 +553,9 @@ private slots:
         QSignalSpy reset(&alerts, &QAbstractItemModel::modelReset);
         alerts.show(nullptr);
         alerts.show(alertsOf(0, 3));
-        QCOMPARE(reset.count(), 1);
+        QCOMPARE(alerts.rowCount(), 3);
         alerts.show(alertsOf(0, 5)); // two more
         alerts.show(alertsOf(3, 6)); // three dropped, four new
-        const auto resets = reset.count();
-        QCOMPARE(reset.count(), 1);
         QCOMPARE(alerts.rowCount(), 6);
         QCOMPARE(alerts.at(0).first, 8);
         QCOMPARE(alerts.at(5).first, 3);
@@ -564,7 +567,7 @@ private slots:
         QSignalSpy changed(&alerts, &QAbstractItemModel::dataChanged);
         alerts.show(over);
         QCOMPARE(changed.count(), 1);
-        QCOMPARE(reset.count(), resets);
+        QCOMPARE(reset.count(), 0); // so that the selection stays
         QVERIFY(alerts.index(0, LiveCauseModel::TextColumn).data().toString().contains(QStringLiteral("step 20")));
         QVERIFY(!alerts.index(0, LiveCauseModel::SeverityColumn).data(LiveCauseModel::kSeverityRole).isValid());
         QVERIFY(alerts.index(1, LiveCauseModel::SeverityColumn).data(LiveCauseModel::kSeverityRole).isValid());

@@ -9,6 +9,7 @@
 #include "core/analysis/period/host_activity.h"
 #include "core/cost/cost_model.h"
 #include "core/demo/demo_traces.h"
+#include "core/families/registry.h"
 #include "core/schedule/schedule.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
@@ -254,6 +255,13 @@ QSet<QString> textsOfCore() {
     }
     for (const AnomalyKindInfo& kind : anomalyKinds())
         texts << QString::fromStdString(std::string(kind.name)).replace(QLatin1Char('-'), QLatin1Char(' '));
+    static const QRegularExpression word(QStringLiteral("[a-z]{4}"));
+    for (const ScheduleFamily& family : scheduleFamilies()) {
+        const QString limits = QString::fromStdString(std::string(family.limits));
+        if (limits.contains(word)) texts << limits; // not only formulas
+    }
+    texts << QStringLiteral("head + work + tail − the rank's work")
+          << QStringLiteral("max over ranks of head + work + tail"); // of orderBound()
     for (const DemoTrace& demo : demoTraces())
         texts << QString::fromStdString(std::string(demo.title))
               << QString::fromStdString(std::string(demo.description));
