@@ -12,6 +12,7 @@
 #include "core/formats/perfetto/packet.h"
 #include "core/formats/perfetto/reader.h"
 #include "core/formats/primus/reader.h"
+#include "core/formats/snapshot/reader.h"
 #include "core/formats/rocm/json_reader.h"
 #include "core/formats/rocm/rocpd_reader.h"
 #include "core/formats/sniff.h"
@@ -94,6 +95,7 @@ bool looksLikeTrace(const fs::path& file) {
     case FileFormat::PaddleLog:
     case FileFormat::TorchtitanLog:
     case FileFormat::PrimusRecord:
+    case FileFormat::TorchSnapshot:
     case FileFormat::RocprofJson:
     case FileFormat::XPlane:
     case FileFormat::Perfetto: return true;
@@ -181,6 +183,7 @@ Status readContent(const FileBytes& bytes, bool in_part, const fs::path& path, c
     case FileFormat::TorchtitanLog: return torchtitan::readEventLog(bytes.text(), where, builder, log, progress);
     case FileFormat::Perfetto: return perfetto::readPerfetto(bytes, where, builder, log, progress);
     case FileFormat::PrimusRecord: return primus::readRecord(bytes.text(), path, where, builder, log);
+    case FileFormat::TorchSnapshot: return snapshot::readSnapshot(bytes.text(), where, builder, log);
     case FileFormat::RocprofJson: return rocm::readRocprofJson(bytes.text(), where, builder, log, progress);
     case FileFormat::XPlane:
         return inputError(where, "is an XPlane profile of JAX or TensorFlow, which is not supported",

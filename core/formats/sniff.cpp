@@ -2,6 +2,7 @@
 
 #include "core/formats/paddle/job_log.h"
 #include "core/formats/primus/reader.h"
+#include "core/formats/snapshot/reader.h"
 #include "core/formats/rocm/json_reader.h"
 #include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
@@ -100,6 +101,7 @@ FileFormat sniffFormat(std::string_view beginning) {
     if (beginning.starts_with("SQLite format 3")) return FileFormat::Sqlite;
     if (torchtitan::looksLikeEventLog(beginning)) return FileFormat::TorchtitanLog;
     if (primus::looksLikeRecord(beginning)) return FileFormat::PrimusRecord;
+    if (snapshot::looksLikePickle(beginning)) return FileFormat::TorchSnapshot;
     if (looksLikeJson(beginning))
         return rocm::looksLikeRocprofJson(beginning) ? FileFormat::RocprofJson : FileFormat::Json;
     if (looksLikeScheduleCsv(beginning)) return FileFormat::ScheduleCsv;

@@ -14,6 +14,7 @@ enum class FileFormat {
     TorchtitanLog,
     ScheduleCsv,
     PrimusRecord,
+    TorchSnapshot,
     RocprofJson,
     XPlane,
     Unknown

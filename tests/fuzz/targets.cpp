@@ -33,6 +33,7 @@ std::span<const Target> targets() {
         Target{"sniff", sniff},
         Target{"sql_queries", sqlQueries},
         Target{"stranger", stranger},
+        Target{"torch_snapshot", torchSnapshot},
         Target{"torchtitan_log", torchtitanLog},
         Target{"unpack", unpackedBytes},
         Target{"watcher_socket", watcherSocket},

@@ -35,6 +35,7 @@ void scheduleJson(std::string_view bytes);     ///< schedule documents, through 
 void sniff(std::string_view bytes);            ///< telling formats apart
 void sqlQueries(std::string_view bytes);       ///< queries of the tables of a trace
 void stranger(std::string_view bytes);         ///< a connection to a monitor without its secret
+void torchSnapshot(std::string_view bytes);    ///< a snapshot of PyTorch's memory
 void torchtitanLog(std::string_view bytes);    ///< torchtitan's structured log
 void unpackedBytes(std::string_view bytes);    ///< gzip and zstd
 void watcherSocket(std::string_view bytes);    ///< messages of a job's processes to what records them

@@ -4,6 +4,7 @@
 #include "core/formats/paddle/job_log.h"
 #include "core/formats/perfetto/reader.h"
 #include "core/formats/primus/reader.h"
+#include "core/formats/snapshot/reader.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/rocm/json_reader.h"
 #include "core/formats/torchtitan/event_log.h"
@@ -48,6 +49,12 @@ void nsysDatabase(std::string_view bytes) {
 void primusRecord(std::string_view bytes) {
     (void)load(bytes, [&](TraceBuilder& builder, DiagnosticLog& log, LoadProgress&) {
         return primus::readRecord(bytes, {}, kInput, builder, log);
+    });
+}
+
+void torchSnapshot(std::string_view bytes) {
+    (void)load(bytes, [&](TraceBuilder& builder, DiagnosticLog& log, LoadProgress&) {
+        return snapshot::readSnapshot(bytes, kInput, builder, log);
     });
 }
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::snapshot {
+
+/// A document of Python's pickle format, protocols 2 to 5, that consists only of None, booleans, numbers, text, bytes,
+/// lists, tuples and dicts. Anything that would run code or create other objects is rejected.
+class Pickle {
+public:
+    using Index = std::uint32_t;
+    enum class Kind : std::uint8_t { None, Number, Text, List, Dict };
+
+    /// `bytes` must outlive the document. Errors: Input.
+    [[nodiscard]] static Result<Pickle> parse(std::string_view bytes, const std::string& where);
+
+    [[nodiscard]] Index root() const { return root_; }
+    [[nodiscard]] Kind kind(Index value) const { return values_[value].kind; }
+    /// A whole number or a truncated float; none for anything else.
+    [[nodiscard]] std::optional<std::int64_t> number(Index value) const;
+    /// Empty for anything but text.
+    [[nodiscard]] std::string_view text(Index value) const;
+    /// The items of a list or tuple; of a dict, keys and values in turn. Empty for anything else.
+    [[nodiscard]] const std::vector<Index>& items(Index value) const;
+    /// The value of a dict's key; none if it is not a dict or has no such key.
+    [[nodiscard]] std::optional<Index> find(Index dict, std::string_view key) const;
+
+private:
+    friend class PickleParser;
+    struct Value {
+        Kind kind = Kind::None;
+        std::int64_t number = 0; ///< for List and Dict: index in lists_
+        std::string_view text;
+    };
+    std::vector<Value> values_;
+    std::vector<std::vector<Index>> lists_;
+    Index root_ = 0;
+};
+
+} // namespace bubblescope::snapshot
