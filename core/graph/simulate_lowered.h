@@ -22,7 +22,7 @@ struct SideTimes {
 
 /// Side times that are equal for all stages, or given per stage.
 struct WeightTimes : SideTimes {
-    std::vector<SideTimes> stages; ///< if not empty, used instead
+    std::vector<SideTimes> stages = {}; ///< if not empty, used instead
 
     [[nodiscard]] const SideTimes& of(Stage stage) const {
         return stages.empty() ? static_cast<const SideTimes&>(*this) : stages[stage.index()];

@@ -47,8 +47,8 @@ struct StageTask {
     int slices = 1;              ///< number of slices per micro-batch
     int microbatches = 1;        ///< number in the whole step over all replicas; gradient and loss are means over them
     TensorShard shard{};         ///< the part of the stage on this rank; the whole stage by default
-    std::set<Piece> recomputed;  ///< pieces whose F keeps only the input, because recompute() follows
     LayerWatch* watch = nullptr; ///< observes ops; null = none
+    std::set<Piece> recomputed = {}; ///< pieces whose F keeps only the input, because recompute() follows
 };
 
 /// The mapping of a schedule's micro-batches to the data, and the order in which gradients are summed, which affects
