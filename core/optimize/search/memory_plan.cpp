@@ -22,6 +22,7 @@ enum class Move : std::uint8_t { Keep, Offload, Balance, Recompute };
 struct Mix {
     double copied = 0;         ///< share of the moved activations that are copied; the others are recomputed
     Move copy = Move::Offload; ///< Offload or Balance
+    int lead = 0;              ///< copy times by which a RELOAD precedes its backward, even if something else must go
 };
 
 /// A forward of a rank and what becomes of its activations. Positions are indices of ops.
@@ -104,8 +105,9 @@ private:
         double copied = 0;
         double recomputed = count(Move::Recompute);
         std::int64_t held = 0;
+        reloaded_.assign(ops_.size(), 0);
         for (std::size_t i = 0; i < ops_.size(); ++i) {
-            held += neededBefore(i);
+            held += neededBefore(i) + reloaded_[i];
             while (held + workspace(i) > budget_) {
                 const bool copies = copied + 1 <= mix.copied * (copied + recomputed + 1);
                 const Move move = copies ? mix.copy : Move::Recompute;
@@ -115,7 +117,8 @@ private:
                 if (!copies) return Walk::Again;
                 copied += 1;
                 victim->gone = i;
-                victim->back = victim->backward;
+                victim->back = reloadPlace(*victim, mix.lead);
+                reloaded_[victim->back] += victim->size;
                 held -= victim->size;
             }
             during[i] = held + workspace(i);
@@ -124,13 +127,20 @@ private:
         return Walk::Done;
     }
 
-    /// The bytes that op `i` and the RELOAD or RECOMPUTE before it allocate.
+    /// The op before which a piece is reloaded that is gone before an earlier one.
+    [[nodiscard]] std::size_t reloadPlace(const Piece& piece, int lead) const {
+        const TimeNs latest = starts_[piece.backward] - lead * copyTime(piece, piece.move);
+        const auto after = std::ranges::upper_bound(starts_, latest);
+        const auto place = static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - starts_.begin() - 1, 0));
+        return std::clamp(place, piece.gone + 1, piece.backward);
+    }
+
+    /// The bytes that op `i` and a RECOMPUTE before it allocate.
     [[nodiscard]] std::int64_t neededBefore(std::size_t i) const {
         if (const Piece* const piece = forward_at_[i])
             return piece->move == Move::Recompute ? piece->kept_input : piece->size;
         const Piece* const piece = backward_at_[i];
-        if (piece == nullptr || piece->move == Move::Keep) return 0;
-        return piece->move == Move::Recompute ? piece->size - piece->kept_input : piece->size;
+        return piece != nullptr && piece->move == Move::Recompute ? piece->size - piece->kept_input : 0;
     }
     [[nodiscard]] std::int64_t freedAfter(std::size_t i) const {
         const ActivationSizes& sizes = memoryOf(i).activations;
@@ -244,6 +254,7 @@ private:
     std::vector<Piece> pieces_;
     std::vector<const Piece*> forward_at_; ///< by op
     std::vector<const Piece*> backward_at_;
+    std::vector<std::int64_t> reloaded_; ///< bytes of the RELOADs before each op
 };
 
 /// Plans all ranks together.
@@ -257,14 +268,18 @@ public:
                 std::make_unique<RankPlanner>(order, Rank{r}, costs, model, moves.times, budgets[Rank{r}.index()]));
         for (const Move copy : {Move::Offload, Move::Balance}) {
             if (!(copy == Move::Offload ? moves.offload : moves.balance)) continue;
-            for (const double share : {1.0, 0.75, 0.5, 0.25})
-                if (share == 1.0 || moves.recompute) mixes_.push_back({share, copy});
+            for (const double share : {1.0, 0.75, 0.5, 0.25}) {
+                if (share < 1.0 && !moves.recompute) continue;
+                for (const int lead : {0, 1, 2})
+                    mixes_.push_back({share, copy, lead});
+            }
         }
         if (moves.recompute) mixes_.push_back({0, Move::Offload});
         if (mixes_.empty()) mixes_.push_back({1, Move::Keep}); // fits only if nothing has to move
     }
 
-    Result<MemoryPlan> run() {
+    /// The best plan with one mix for all ranks, or the first mix that each accepts alone.
+    Status start() {
         std::vector<std::size_t> own(ranks_.size());
         for (std::size_t mix = 0; mix < mixes_.size(); ++mix) {
             std::ranges::fill(own, mix);
@@ -285,7 +300,17 @@ public:
         if (!best_)
             return inputError("schedule " + order_.name, "no mix of these moves fits into the memory of all ranks",
                               "allow more moves, or use more memory or another order");
-        for (bool better = true; better;) {
+        return {};
+    }
+
+    [[nodiscard]] const std::optional<MemoryPlan>& best() const { return best_; }
+
+    /// Improves the mix of each rank in turn. Call it after start().
+    Result<MemoryPlan> improve() {
+        std::vector<std::size_t> own;
+        constexpr int kPasses = 4;
+        bool better = true;
+        for (int pass = 0; better && pass < kPasses; ++pass) {
             better = false;
             for (std::size_t r = 0; r < ranks_.size(); ++r) {
                 for (std::size_t mix = 0; mix < mixes_.size(); ++mix) {
@@ -298,6 +323,8 @@ public:
                 }
             }
         }
+        for (const RankMemory& rank : memoryUse(order_, model_))
+            best_->unmoved_peaks.push_back(rank.peak());
         return std::move(*best_);
     }
 
@@ -363,6 +390,9 @@ std::vector<Schedule> candidates(const SearchRequest& request, const Schedule& f
             spec.times = request.costs.times;
             auto made = makeSchedule(spec);
             if (!made.ok() || made.value().vpp != request.vpp || !checkOrder(made.value()).ok()) continue;
+            const bool split = std::ranges::any_of(made.value().ranks[0],
+                                                   [](const Op& op) { return op.kind == OpKind::BackwardWeight; });
+            if (request.split != SplitBackward::Auto && split != (request.split == SplitBackward::On)) continue;
             const auto& placements = request.placements;
             const bool placed = placements.empty()
                                     ? request.vpp > 1 || made.value().placement == Placement::Loop
@@ -379,10 +409,9 @@ Result<MemoryPlan> planMemory(const Schedule& order, const CostModel& costs, con
                               const std::vector<std::int64_t>& budgets, const MemoryMoves& moves,
                               const JobControl& control) {
     BUBBLESCOPE_TRY(checkOrder(order));
-    BUBBLESCOPE_ASSIGN(MemoryPlan plan, OrderPlanner(order, costs, model, budgets, moves, control).run());
-    for (const RankMemory& rank : memoryUse(order, model))
-        plan.unmoved_peaks.push_back(rank.peak());
-    return plan;
+    OrderPlanner planner(order, costs, model, budgets, moves, control);
+    BUBBLESCOPE_TRY(planner.start());
+    return planner.improve();
 }
 
 Result<FoundPlan> searchWithMoves(const SearchRequest& request, const MemoryMoves& moves, const JobControl& control) {
@@ -402,22 +431,43 @@ Result<FoundPlan> searchWithMoves(const SearchRequest& request, const MemoryMove
         result.without_moves = within.value().makespan;
         orders.push_back(within.value().schedule);
     }
-    std::optional<MemoryPlan> best;
+    struct Candidate {
+        MemoryModel model;
+        std::unique_ptr<OrderPlanner> planner;
+        [[nodiscard]] TimeNs makespan() const { return planner->best()->makespan(); }
+    };
+    std::vector<std::unique_ptr<Candidate>> started;
     std::optional<Error> why;
     for (const Schedule& order : orders) {
-        MemoryModel model = request.stages.value_or(MemoryModel{});
-        if (request.model) {
-            BUBBLESCOPE_ASSIGN(model, memoryModel(*request.model, order));
+        const Status fitting = checkOrder(order);
+        if (!fitting.ok()) {
+            why = fitting.error();
+            continue;
         }
-        auto plan = planMemory(order, request.costs, model, budgets, moves, control);
-        if (!plan.ok() && plan.error().kind == ErrorKind::Cancelled) return plan.error();
-        if (!plan.ok()) {
-            why = plan.error();
-        } else if (!best || plan.value().makespan() < best->makespan()) {
-            best = std::move(plan).value();
+        auto candidate = std::make_unique<Candidate>();
+        candidate->model = request.stages.value_or(MemoryModel{});
+        if (request.model) {
+            BUBBLESCOPE_ASSIGN(candidate->model, memoryModel(*request.model, order));
+        }
+        candidate->planner =
+            std::make_unique<OrderPlanner>(order, request.costs, candidate->model, budgets, moves, control);
+        const Status start = candidate->planner->start();
+        if (!start.ok() && start.error().kind == ErrorKind::Cancelled) return start.error();
+        if (start.ok()) {
+            started.push_back(std::move(candidate));
+        } else {
+            why = start.error();
         }
     }
-    if (!best) return *why;
+    if (started.empty()) return *why;
+    std::ranges::stable_sort(started, {}, [](const auto& candidate) { return candidate->makespan(); });
+    constexpr std::size_t kImproved = 6;
+    started.resize(std::min(started.size(), kImproved));
+    std::optional<MemoryPlan> best;
+    for (const auto& candidate : started) {
+        BUBBLESCOPE_ASSIGN(MemoryPlan plan, candidate->planner->improve());
+        if (!best || plan.makespan() < best->makespan()) best = std::move(plan);
+    }
     result.plan = std::move(*best);
     return result;
 }
