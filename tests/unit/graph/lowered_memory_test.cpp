@@ -136,6 +136,36 @@ TEST(LoweredMemory, EqualsTheOrdersWithoutMoves) {
     }
 }
 
+/// 1F1B that recomputes everything: the last rank runs m times F, F and B one after another; before that, F passes the
+/// other ranks, and after it B does, because these recompute while they wait: m(2F + B) + (p − 1)(F + B).
+TEST(LoweredMemory, RecomputationFillsTheBubblesOf1F1B) {
+    for (int pp = 1; pp <= 6; ++pp) {
+        for (int m = pp; m <= 12; ++m) {
+            for (const auto& [forward, backward] : {std::pair<int, int>{1, 2}, {2, 3}, {3, 3}}) {
+                LoweredSchedule lowered = withoutActions(makeSchedule({"1f1b", "", pp, m, 1}).value());
+                for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
+                    std::vector<Action> all;
+                    for (const Action& compute : lowered.actions[r]) {
+                        if (lowered.order.ranks[r][static_cast<std::size_t>(compute.op)].kind == OpKind::Backward) {
+                            all.push_back(compute);
+                            all.back().kind = ActionKind::Recompute;
+                        }
+                        all.push_back(compute);
+                    }
+                    lowered.actions[r] = std::move(all);
+                }
+                CostModel model;
+                model.times = makeOpTimes(TimeNs{forward}, TimeNs{backward}, {}, {}).value();
+                const auto step = simulateLowered(withTransfers(lowered), model, {});
+                ASSERT_TRUE(step.ok()) << step.error().text();
+                EXPECT_EQ(step.value().step.wall(),
+                          TimeNs{m * (2 * forward + backward) + (pp - 1) * (forward + backward)})
+                    << "p=" << pp << " m=" << m << " F=" << forward << " B=" << backward;
+            }
+        }
+    }
+}
+
 TEST(MemoryActions, AreCheckedAgainstTheOrder) {
     const auto problems = [](const std::string& actions) {
         const auto found = checkActions(oneRank(actions));
