@@ -66,7 +66,7 @@ Status mustBeFresh(const std::filesystem::path& dir, bool force) {
                       "give --force to replace it, or another folder with --out");
 }
 
-/// What a job stood in when it was stopped; nothing if it did not stand.
+/// The waits in which a job hung when it was stopped; nothing if it did not hang.
 void addStandstill(report::Document& document, const profiler::CaptureReport& recorded,
                    const std::filesystem::path& dir) {
     constexpr std::int64_t kMostSlices = 10'000'000; // takes seconds to read
@@ -79,7 +79,7 @@ void addStandstill(report::Document& document, const profiler::CaptureReport& re
     if (!read.ok()) return;
     const Standstill found = standstillOf(*read.value().trace);
     if (!found.stands()) return;
-    document.line(found.is_cycle ? "The job stood in a cycle of waits:" : "The job stood:");
+    document.line(found.is_cycle ? "The job hung in a cycle of waits:" : "The job hung:");
     document.line("  " + cycleText(found.waits).text());
     report::Table ranks("standstill", {report::column("rank", "rank"), report::column("waits_in", "waits in"),
                                        report::column("waited_ns", "for"), report::column("last", "latest actions")});

@@ -67,7 +67,7 @@ assert all(one in packages or one == "SPDXRef-DOCUMENT" for relation in bill["re
            for one in (relation["spdxElementId"], relation["relatedSpdxElement"]))
 END
 
-# Two folders that differ are told apart, by the file's name.
+# Two folders that differ are reported as different, with the file's name.
 mkdir "$work/one" "$work/two"
 echo same | tee "$work/one/a" >"$work/two/a"
 compare_releases "$work/one" "$work/two" >/dev/null
