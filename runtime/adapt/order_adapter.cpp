@@ -165,7 +165,7 @@ std::optional<Schedule> searched(const Schedule& original, const CostModel& cost
     return std::move(found.value().schedule);
 }
 
-/// What is slower than nominal: the slowest rank, or else the slowest link.
+/// The rank that slows the run most, or else the link that does.
 std::string causeIn(const CostModel& mean, const CostModel& nominal, const StepTimeline& shape) {
     double slowest = kNamedSlowdown;
     std::string cause = "times vary";

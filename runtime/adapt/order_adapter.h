@@ -18,8 +18,8 @@ struct OrderChange {
     int step = 0;       ///< the step after which it was decided
     std::string cause;  ///< what differs from the nominal times: "rank 2 is 1.50 times slower"
     std::string order;  ///< "searched", "dispatch ready", "original", …
-    TimeNs before{0};   ///< mean of the last steps in the previous order, if ranks follow it on the measured times
-    TimeNs expected{0}; ///< the same for the new order
+    TimeNs before{0};   ///< mean step time in the previous order, on the times that the last steps measured
+    TimeNs expected{0}; ///< mean step time in the new order, on these times
 };
 
 /// Chooses a better order for the ranks of a running job. After each step it compares several orders on the times that

@@ -66,8 +66,9 @@ struct RunState {
     const RunMesh mesh;
     const DataPlan plan;
     CurrentOrder order;
-    /// What ranks of the first replica did in steps of even and odd numbers, for EngineParts::next_order. Each rank
-    /// writes its own lists. Two, because others begin a step while the first rank still looks at the last one.
+    /// The latest steps of even and odd number as ranks of the first replica ran them, for EngineParts::next_order.
+    /// Each rank writes its own lists. Two, because others begin a step while the first rank still reads the previous
+    /// one.
     std::array<StepTimeline, 2> observed;
     JobControl& control;
     /// The number of the last step plus one. If the run was asked to end, a rank that enters a step makes that step the

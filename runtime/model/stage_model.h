@@ -47,8 +47,8 @@ public:
     /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
-    // Between F and I of a piece, which must be whole micro-batches: moves what F has kept to the host; back; computes
-    // it again if F has kept only its input (StageTask::recomputed).
+    // Call these between F and I of a piece, which must be whole micro-batches. They move the data that F has kept to
+    // the host, move it back, or compute it again if F has kept only its input (StageTask::recomputed).
     virtual void offload(Piece piece) { cannotMove(piece); }
     virtual void reload(Piece piece) { cannotMove(piece); }
     virtual void recompute(Piece piece) { cannotMove(piece); }

@@ -1,6 +1,6 @@
-// A run that changes its order when a rank, a link or jitter makes it slower: what it wins back, that it never loses,
-// and that its weights stay those of training without a pipeline. Steps are simulated with the run's faults, which a
-// paced run equals to the nanosecond (FaultyCosts.AreThoseOfAPacedRun).
+// A run that changes its order when a rank, a link or jitter makes it slower: how much time it recovers, that it never
+// loses any, and that its weights stay those of training without a pipeline. Steps are simulated with the run's faults,
+// which a paced run equals to the nanosecond (FaultyCosts.AreThoseOfAPacedRun).
 
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
