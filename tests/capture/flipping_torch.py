@@ -1,5 +1,5 @@
 # A pipeline of two ranks with layers that drop out, keep statistics, are not deterministic, count their calls, draw from
-# a generator of their own or from Python's and communicate, one that computes a wrong bit on rank 0 now and then, and one
+# a generator of their own or from Python's, communicate, use another library or add up their gradients, one that computes a wrong bit on rank 0 now and then, and one
 # whose gradient has a wrong bit there. The error is in a column that no weight depends on: the weights at the end are
 # equal, whatever a recording repeats in between.
 import random
@@ -97,6 +97,23 @@ class Scaling(nn.Module):
         return x * (1 + 0.1 * random.random())
 
 
+@torch.library.custom_op("shop::scale", mutates_args=())
+def scale(x: torch.Tensor) -> torch.Tensor:
+    return 1.25 * x
+
+
+scale.register_autograd(lambda ctx, gradient: 1.25 * gradient)
+
+
+class Foreign(nn.Module):
+    def forward(self, x):
+        return scale(x)
+
+
+class AddsUp(nn.Linear):
+    gradient_accumulation_fusion = True  # as in Megatron-core's layers
+
+
 dist.init_process_group("gloo")
 torch.set_num_threads(1)
 rank, size, steps = dist.get_rank(), dist.get_world_size(), int(sys.argv[1])
@@ -104,7 +121,7 @@ alone = [dist.new_group([r]) for r in range(size)][rank]
 torch.manual_seed(7 + rank)
 random.seed(11 + rank)
 body = [Usual(), nn.BatchNorm1d(WIDTH), Noisy(), Counting(), Talking(alone), Flipping(), Spare(), FlippingBackward()]
-body += [Drawing(), Usual(), Scaling()]
+body += [Drawing(), Usual(), Scaling(), Foreign(), AddsUp(WIDTH, WIDTH)]
 module = nn.Module()
 module.body = nn.Sequential(*body)
 module.forward = module.body.forward

@@ -177,6 +177,8 @@ class KeptGradients(Kept):
         if not torch.is_grad_enabled():
             raise CannotRepeat("runs without gradients")
         self.trained = [weight for weight in layer.module.parameters() if weight.requires_grad]
+        if layer.adds_gradients:
+            raise CannotRepeat("adds the gradients of its weights to a buffer as it computes them")
         if any([weight._backward_hooks for weight in self.trained]):
             raise CannotRepeat("has hooks on the gradients of its weights, which would run again")
         self.got = []  # gradient of each output
@@ -282,6 +284,9 @@ class Layer:
         self._trials = {}  # number of trials by kind
         self._watchers = []
         self._forward = module.forward
+        # Megatron-core's and Transformer Engine's layers: a repeated backward would add to the job's gradients.
+        self.adds_gradients = any([getattr(inner, name, False) for inner in module.modules()
+                                   for name in ("gradient_accumulation_fusion", "fuse_wgrad_accumulation")])
         _can_be_repeated(module)
 
     def is_open(self, kind):
@@ -417,6 +422,8 @@ def _can_be_repeated(module):
             raise CannotRepeat("is compiled")
         if isinstance(inner, nn.modules.batchnorm._NormBase) and inner.track_running_stats:
             raise CannotRepeat("changes its running statistics as it runs")
+        if getattr(inner, "fp8_initialized", False):
+            raise CannotRepeat("keeps scales of 8-bit numbers, which change as it runs")
         if inner is not module and (inner._forward_hooks or inner._forward_pre_hooks):
             raise CannotRepeat("has hooks inside, which would run again")
     for weight in list(module.parameters()) + list(module.buffers()):
@@ -431,8 +438,11 @@ class _NoCommunication(TorchDispatchMode):
     other forever."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if function.namespace in ("c10d", "_c10d_functional", "_dtensor"):
+        if function.namespace in ("c10d", "_c10d_functional", "_dtensor", "symm_mem"):
             raise CannotRepeat("communicates")
+        if function.namespace not in ("aten", "prims", "prim", "profiler"):
+            # Libraries communicate under names of their own, which no list has all of.
+            raise CannotRepeat("uses operators of '%s', which may communicate" % function.namespace)
         return function(*args, **(kwargs or {}))
 
 
