@@ -14,12 +14,18 @@ namespace {
 
 constexpr std::string_view kName = BUBBLESCOPE_FUZZ_TARGET;
 
+#ifdef BUBBLESCOPE_FUZZ_CONFIG
+auto target() {
+    return bubblescope::fuzz::configFile;
+}
+#else
 auto target() {
     for (const bubblescope::fuzz::Target& known : bubblescope::fuzz::targets()) {
         if (known.name == kName) return known.run;
     }
     std::abort();
 }
+#endif
 
 /// Null: libFuzzer's own changes serve.
 auto mutatorOf() -> std::string (*)(std::string_view, std::size_t, bubblescope::fuzz::Random&) {

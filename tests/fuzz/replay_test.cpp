@@ -59,8 +59,11 @@ TEST_P(Replay, KeepsItsPromisesOnForeignFiles) {
         run(file, test::readAll(file));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Replay, testing::ValuesIn(fuzz::targets().begin(), fuzz::targets().end()),
-                         [](const auto& target) { return std::string(target.param.name); });
+std::string nameOf(const testing::TestParamInfo<fuzz::Target>& target) {
+    return std::string(target.param.name);
+}
+INSTANTIATE_TEST_SUITE_P(Targets, Replay, testing::ValuesIn(fuzz::targets().begin(), fuzz::targets().end()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Settings, Replay, testing::Values(fuzz::Target{"config_file", fuzz::configFile}), nameOf);
 
 } // namespace
 } // namespace bubblescope

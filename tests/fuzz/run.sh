@@ -45,13 +45,13 @@ case $name in
 chrome_json | json_args | primus_record | rocprof_json | torchtitan_log | load_run | round_trip | run_pair | sniff | job_log) words=traces ;;
 perfetto_trace) words=perfetto ;;
 nsys_database) words=nsys ;;
-recognition_rules) words=rules ;;
+recognition_rules | rule_names) words=rules ;;
 schedule_csv | schedule_json) words=schedules ;;
 *) words=costs ;;
 esac
 
 case $name in
-chrome_json | perfetto_trace | nsys_database | torchtitan_log | job_log | unpack | live_stream | network_frames) longest=1048576 ;;
+chrome_json | perfetto_trace | nsys_database | torchtitan_log | job_log | unpack | live_stream | network_frames | welcomed | collector_answers) longest=1048576 ;;
 *) longest=4096 ;;
 esac
 

@@ -8,6 +8,7 @@ std::span<const Target> targets() {
     static constexpr std::array kTargets{
         Target{"captured", captured},
         Target{"chrome_json", chromeJson},
+        Target{"collector_answers", collectorAnswers},
         Target{"cost_files", costFiles},
         Target{"extracts", extracts},
         Target{"job_log", jobLog},
@@ -27,6 +28,7 @@ std::span<const Target> targets() {
         Target{"recognition_rules", recognitionRules},
         Target{"rocprof_json", rocprofJson},
         Target{"round_trip", roundTrip},
+        Target{"rule_names", ruleNames},
         Target{"run_pair", runPair},
         Target{"schedule_csv", scheduleCsv},
         Target{"schedule_json", scheduleJson},
@@ -37,6 +39,7 @@ std::span<const Target> targets() {
         Target{"torchtitan_log", torchtitanLog},
         Target{"unpack", unpackedBytes},
         Target{"watcher_socket", watcherSocket},
+        Target{"welcomed", welcomed},
     };
     return kTargets;
 }

@@ -11,6 +11,7 @@ namespace bubblescope::fuzz {
 void extracts(std::string_view bytes);         ///< values of an extract, each behind its key's number and size
 void captured(std::string_view bytes);         ///< what jobs are recorded from, and their traces
 void chromeJson(std::string_view bytes);       ///< Chrome and Kineto JSON: object, array, lines
+void collectorAnswers(std::string_view bytes); ///< what a collector answers to a sender
 void costFiles(std::string_view bytes);        ///< times of stages, links and ops, and what is simulated with them
 void jobLog(std::string_view bytes);           ///< Paddle's job profiler
 void jsonArgs(std::string_view bytes);         ///< a JSON object as args
@@ -29,6 +30,7 @@ void primusRecord(std::string_view bytes);     ///< a pipeline record of AMD's P
 void recognitionRules(std::string_view bytes); ///< tables of rules, and what their patterns take off names
 void rocprofJson(std::string_view bytes);      ///< rocprofv3's JSON
 void roundTrip(std::string_view bytes);        ///< any trace file, written in each format and read again
+void ruleNames(std::string_view bytes);        ///< rules, and the names that they are tried on
 void runPair(std::string_view bytes);          ///< two files that are compared
 void scheduleCsv(std::string_view bytes);      ///< PyTorch's schedule files
 void scheduleJson(std::string_view bytes);     ///< schedule documents, through validation and simulation
@@ -39,11 +41,15 @@ void torchSnapshot(std::string_view bytes);    ///< a snapshot of PyTorch's memo
 void torchtitanLog(std::string_view bytes);    ///< torchtitan's structured log
 void unpackedBytes(std::string_view bytes);    ///< gzip and zstd
 void watcherSocket(std::string_view bytes);    ///< messages of a job's processes to what records them
+void welcomed(std::string_view bytes);         ///< messages of a sender that was let in
 
 struct Target {
     std::string_view name; ///< of its folder below corpus/
     void (*run)(std::string_view bytes) = nullptr;
 };
 [[nodiscard]] std::span<const Target> targets();
+
+/// Not one of targets(), because the programs of the others need nothing of the command line.
+void configFile(std::string_view bytes); ///< a user's configuration
 
 } // namespace bubblescope::fuzz

@@ -1,9 +1,14 @@
 // Data that is read while it is still being written: trace files that grow, and messages of the network.
 
 #include "core/live/live_analyzer.h"
+#include "core/live/stream_receiver.h"
+#include "core/live/stream_sender.h"
+#include "core/net/admission.h"
 #include "core/net/link.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
+
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -106,6 +111,93 @@ void networkFrames(std::string_view given) {
     const std::string whole = read(std::max<std::size_t>(1, bytes.size()));
     require(bytes.starts_with(whole), "a message is written as it was read");
     require(read(7) == whole, "how the bytes are cut makes no difference");
+}
+
+namespace {
+
+constexpr int kTurns = 100'000; ///< more than any admission takes
+
+/// Sends the bytes in small pieces. `turn` lets the other end read.
+template <class Turn>
+void sendPieces(int socket, std::string_view bytes, const Turn& turn) {
+    const linger reset{1, 0}; // or ports would run out after thousands of inputs
+    (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    constexpr std::size_t kPiece = 997;
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(kPiece, bytes.size()))) {
+        (void)::send(socket, bytes.data(), std::min(kPiece, bytes.size()), MSG_NOSIGNAL | MSG_DONTWAIT);
+        turn();
+    }
+    for (int last = 0; last < 3; ++last)
+        turn();
+}
+
+} // namespace
+
+void welcomed(std::string_view given) {
+    auto opened = live::StreamReceiver::open({{"127.0.0.1", 0}, "the secret", "clock", {}});
+    require(opened.ok(), "a port can be opened");
+    live::StreamReceiver& receiver = opened.value();
+    net::Connector connector(receiver.address());
+    require(connector.wait(net::Clock::now() + std::chrono::seconds(5)) == net::Connector::Stage::Connected,
+            "a sender can connect");
+    net::Link link(connector.take());
+    net::Applicant applicant("the secret", "node\nclock");
+    LiveAnalyzer analyzer;
+    TimeNs now{0};
+    bool welcome = false;
+    const auto turn = [&] {
+        receiver.poll(analyzer, now += std::chrono::milliseconds(1));
+        if (link.ended()) return;
+        link.poll([&](const net::Frame& frame) {
+            welcome = welcome || frame.kind == net::Frame::Kind::Welcome;
+            if (frame.kind != net::Frame::Kind::Challenge) return;
+            if (const auto hello = applicant.answer(frame); hello.ok()) link.send(hello.value());
+        });
+    };
+    for (int i = 0; i < kTurns && !welcome; ++i)
+        turn();
+    require(welcome, "who has the secret is welcome");
+    sendPieces(link.descriptor(), withSums(given), turn);
+    (void)analyzer.advance(now += std::chrono::minutes(1));
+    require(receiver.connections() <= 1 && receiver.repeated() >= 0, "a sender is one connection");
+    require(analyzer.counts().undelivered >= 0 && analyzer.counts().dropped >= 0, "counts are not negative");
+}
+
+void collectorAnswers(std::string_view given) {
+    constexpr std::string_view kBetween = "\n---\n";
+    const std::size_t at = std::min(given.find(kBetween), given.size());
+    net::Address address{"127.0.0.1", 0};
+    auto listener = net::Listener::open(address);
+    require(listener.ok(), "a port can be opened");
+    auto admission = net::Admission::open(std::move(listener).value(), {"the secret", "no", {}});
+    require(admission.ok(), "an admission begins");
+    live::StreamSender sender({address, "the secret", "node", "clock", {}});
+    const auto stream = sender.open("a stream");
+    sender.feed(stream, given.substr(0, at), TimeNs{0});
+    std::vector<net::Admission::Admitted> admitted;
+    TimeNs now{0};
+    Status status;
+    const auto turn = [&] {
+        now += std::chrono::milliseconds(1);
+        if (status.ok()) status = sender.poll(now);
+        require(!sender.done() || sender.unacknowledged() == 0, "a sender is done when everything has arrived");
+        require(sender.pending(stream) <= given.size(), "no more waits than came");
+        if (const auto rewind = sender.takeRewind(stream))
+            require(*rewind >= 0, "files are read again from a place in them");
+    };
+    for (int i = 0; i < kTurns && admitted.empty(); ++i) {
+        turn();
+        admitted = admission.value().poll(now, 1);
+    }
+    require(!admitted.empty(), "a sender with the secret is admitted");
+    net::Link& link = admitted.front().link;
+    link.send(admitted.front().welcome);
+    link.flush();
+    turn();
+    sendPieces(link.descriptor(), withSums(given.substr(std::min(at + kBetween.size(), given.size()))), turn);
+    sender.gone(stream, "it ended");
+    turn();
+    require(status.ok() || !status.error().text().empty(), "an error says what is wrong");
 }
 
 } // namespace bubblescope::fuzz
