@@ -345,6 +345,7 @@ void ProcessWatcher::watch() {
     std::vector<pollfd> waited;
     std::optional<Clock::time_point> until;
     for (;;) {
+        const bool asked = until.has_value(); // whatever connected before is then seen below
         const bool unseen = std::ranges::any_of(watched_, [](const Watched& one) { return !one.process.isOpen(); });
         waited.assign({{crowded_ ? -1 : listener_.get(), POLLIN, 0}, {until ? -1 : stop_.get(), POLLIN, 0}});
         for (const Descriptor& connection : connections_)
@@ -352,7 +353,8 @@ void ProcessWatcher::watch() {
         for (const Watched& watched : watched_)
             waited.push_back({watched.process.get(), POLLIN, 0});
         constexpr int kLook = 20; // ms between polls, at the end and when descriptors are short
-        ::poll(waited.data(), waited.size(), until || crowded_ || unseen ? kLook : -1);
+        const bool idle = asked && watched_.empty() && !crowded_;
+        ::poll(waited.data(), waited.size(), idle ? 0 : asked || crowded_ || unseen ? kLook : -1);
         accept();
         for (std::size_t i = 0; i < connections_.size();) {
             bool over = false;
@@ -364,7 +366,9 @@ void ProcessWatcher::watch() {
         }
         settleEnded();
         if (!until && isReadable(stop_.get())) until = Clock::now() + patience_.load();
-        if (until && (watched_.empty() || Clock::now() >= *until)) return;
+        if (!asked || (Clock::now() < *until && (crowded_ || !watched_.empty()))) continue;
+        incomplete_ = crowded_;
+        return;
     }
 }
 

@@ -33,7 +33,7 @@ public:
         std::vector<LeftByProcess> processes; ///< processes that recorded something, or tried to
         int running = 0;                      ///< processes that still record
         std::int64_t refused = 0;             ///< rejected connections from other users
-        bool incomplete = false;              ///< memory ran out, and later processes were not watched
+        bool incomplete = false;              ///< memory or descriptors ran out, and later processes were not watched
     };
     /// Call it once, when the job has ended. Waits at most `patience` for processes of the job that are still ending.
     [[nodiscard]] Report finish(std::chrono::milliseconds patience);
