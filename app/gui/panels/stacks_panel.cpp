@@ -73,6 +73,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
         });
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         name_.reset();
+        calls_title_->setText(tr("Click a frame or a name to see its callers and callees."));
         showSlices({});
     });
     fill_->markStale();
