@@ -50,6 +50,8 @@ PreferencesDialog::PreferencesDialog(Preferences& preferences, QWidget* parent)
     auto* const column = new QVBoxLayout(this);
     column->addWidget(pages);
     column->addWidget(buttons);
+    constexpr int kWidth = 760; // with room for what thresholds mean
+    resize(kWidth, sizeHint().height());
 }
 
 QWidget* PreferencesDialog::buildThresholds() {
