@@ -62,6 +62,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
         summary.losses.push_back(lossOf(shares));
     BUBBLESCOPE_ASSIGN(summary.weights_digest,
                        digestOf(result.stages, routes(config.schedule.placement), config.tensor_ranks));
+    summary.updates_per_step = DataPlan(config.schedule).updates();
     summary.memory = std::move(result.memory);
     summary.ops = result.ops;
     summary.late_ops = result.late_ops;

@@ -50,7 +50,8 @@ struct DeviceDivision {
 };
 
 struct RunSummary {
-    std::vector<double> losses;       ///< mean over micro-batches, by executed step
+    std::vector<double> losses; ///< mean over micro-batches, by update of the weights: one per step, or more
+    int updates_per_step = 1;
     std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights of one copy of the model, by stage
     std::int64_t ops = 0;             ///< number of executed ops, including one optimizer op per rank and step
     std::int64_t late_ops = 0;        ///< number of ops whose end moved because they exceeded the tolerance

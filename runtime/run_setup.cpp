@@ -5,6 +5,7 @@
 #include "core/graph/validate.h"
 #include "core/schedule/action_check.h"
 #include "core/schedule/stage_ways.h"
+#include "core/schedule/weight_versions.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/faults/fault.h"
 #include "runtime/model/stage_layout.h"
@@ -42,13 +43,35 @@ Status checkModel(const RunConfig& config) {
     }
     if (std::ranges::any_of(model.cut, [](int layers) { return layers < 0; }))
         return usageError("a stage cannot have a negative number of layers");
-    const AdamWConfig& adamw = model.optimizer;
-    for (const float value : {adamw.learning_rate, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay}) {
+    const OptimizerConfig& rule = model.optimizer;
+    for (const float value : {rule.learning_rate, rule.beta1, rule.beta2, rule.epsilon, rule.weight_decay}) {
         if (!std::isfinite(value) || value < 0)
             return usageError("the optimizer's parameters must be finite and not negative");
     }
-    if (adamw.beta1 >= 1 || adamw.beta2 >= 1) return usageError("the optimizer's betas must be below 1");
+    if (rule.beta1 >= 1 || rule.beta2 >= 1) return usageError("the optimizer's betas must be below 1");
+    if (rule.rule != OptimizerConfig::Rule::AdamW && config.backend)
+        return usageError("GPUs train with AdamW only", "choose another optimizer only for ranks on the CPU");
+    if (rule.rule == OptimizerConfig::Rule::Muon && config.tensor_ranks > 1)
+        return usageError("Muon needs whole matrices, but tensor-parallel ranks divide them",
+                          fmt::format("leave {} out, or use another optimizer", Field("tp")));
     return {};
+}
+
+/// Checks what a run can combine with updates of the weights within a step.
+Status checkUpdates(const RunConfig& config) {
+    const auto updates = [](const std::vector<Op>& ops) { return updatesWithin(ops) > 0; };
+    if (std::ranges::none_of(config.schedule.ranks, updates)) return {};
+    if (const Result<WeightVersions> versions = weightVersions(config.schedule); !versions.ok())
+        return versions.error();
+    const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"
+                                   : routes(config.schedule.placement) > 1     ? "two pipelines"
+                                   : config.backend                            ? "GPUs"
+                                   : config.dispatch.dynamic() || config.adapt ? "orders that change"
+                                   : config.aadiff                             ? "checks in bubbles"
+                                                                               : "";
+    if (other.empty()) return {};
+    return usageError(fmt::format("orders that update weights within a step cannot be combined with {}", other),
+                      "use an order that flushes the pipeline, such as 1f1b");
 }
 
 Status checkNumbers(const RunConfig& config) {
@@ -198,6 +221,7 @@ Status checkConfig(const RunConfig& config) {
     if (StageWays::of(config.schedule).copies() > 1)
         return inputError({}, "the schedule has copies of a second, smaller model, but a run trains one model",
                           "use an order for one model");
+    BUBBLESCOPE_TRY(checkUpdates(config));
     BUBBLESCOPE_TRY(checkNumbers(config));
     BUBBLESCOPE_TRY(checkSlices(config));
     BUBBLESCOPE_TRY(checkDispatch(config));

@@ -91,9 +91,16 @@ void ModelOptions::add(Command command) {
     command.addOption("--text", text_, "Text to train on (default: a short built-in text)")
         .typeName("FILE")
         .group(group);
-    command.addOption("--learning-rate", given_.optimizer.learning_rate, "Learning rate of AdamW (0.001)")
+    command.addOption("--learning-rate", given_.optimizer.learning_rate, "Learning rate (0.001)")
         .range(0.0F, 10.0F)
         .typeName("X")
+        .group(group)
+        .rare();
+    command
+        .addOption("--optimizer", optimizer_,
+                   "adamw, sgd with momentum, or muon for matrices inside blocks and AdamW for the rest (adamw)")
+        .oneOf({"adamw", "sgd", "muon"})
+        .typeName("NAME")
         .group(group)
         .rare();
     command.addOption("--seed", given_.seed, "Seed of weights and data").typeName("N").group(group).rare();
@@ -106,6 +113,8 @@ Result<runtime::ModelConfig> ModelOptions::config() const {
                           fmt::format("known: {}", fmt::join(presetNames(), ", ")));
     runtime::ModelConfig model = given_;
     model.cut.clear();
+    using Rule = runtime::OptimizerConfig::Rule;
+    model.optimizer.rule = optimizer_ == "sgd" ? Rule::Sgd : optimizer_ == "muon" ? Rule::Muon : Rule::AdamW;
     const auto complete = [](int& size, std::int64_t of_preset) {
         if (size == 0) size = static_cast<int>(of_preset);
     };

@@ -32,6 +32,7 @@ public:
 private:
     std::string preset_ = "tiny";
     std::string text_;
+    std::string optimizer_ = "adamw";
     runtime::ModelConfig given_; ///< sizes of 0 were not given, so those of the preset apply
 };
 

@@ -120,7 +120,7 @@ report::Section trainingData(const runtime::RunSummary& training) {
 
 /// Adds loss and weights.
 void addTraining(report::Section& document, const runtime::RunSummary& training) {
-    std::string losses = "Loss by step:";
+    std::string losses = training.updates_per_step > 1 ? "Loss by update:" : "Loss by step:";
     for (const double loss : training.losses)
         losses += fmt::format(" {:.6f}", loss);
     document.line(std::move(losses));

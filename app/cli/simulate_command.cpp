@@ -2,6 +2,7 @@
 #include "app/cli/dispatch_options.h"
 #include "app/cli/lowering_options.h"
 #include "app/cli/memory_options.h"
+#include "app/cli/moving_stages.h"
 #include "app/cli/output.h"
 #include "app/cli/queue_options.h"
 #include "app/cli/schedule_options.h"
@@ -345,6 +346,10 @@ CommandResult run(const SimulateArguments& options) {
     request.transfers.eager_sends = options.queues.eager.has_value();
     options.lowering.chooseFlavor(request.spec);
     const std::vector<SweepAxis> axes = axesOf(options, request);
+    if (movesStages(request)) {
+        if (!axes.empty()) return usageError("roundpipe cannot be compared in a table", "simulate it alone");
+        return simulateMovingStages(request, options.weights, options.svg, options.json);
+    }
     return axes.empty() ? simulateAlone(options, request) : sweep(options, std::move(request), axes);
 }
 

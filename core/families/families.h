@@ -85,6 +85,8 @@ template <class Forward, class Backward>
 [[nodiscard]] ScheduleFamily bitPipeFamily();
 [[nodiscard]] ScheduleFamily hanayoFamily();
 [[nodiscard]] ScheduleFamily zbAutoFamily();
+[[nodiscard]] ScheduleFamily pipeDream2BwFamily();
+[[nodiscard]] ScheduleFamily pipeDreamFamily();
 
 // Limits that closed forms share with the orders. Errors: Usage, suggesting sizes that fit.
 

@@ -213,7 +213,9 @@ std::span<const ScheduleFamily> scheduleFamilies() {
                                       chimeraFamily(),
                                       bitPipeFamily(),
                                       hanayoFamily(),
-                                      zbAutoFamily()};
+                                      zbAutoFamily(),
+                                      pipeDream2BwFamily(),
+                                      pipeDreamFamily()};
     return kFamilies;
 }
 

@@ -290,7 +290,7 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
 
 /// Compares the observed order with the given schedule, or with all known ones.
 Status findSchedule(Run& run, const LoadOptions& options, const std::string& where, DiagnosticLog& log) {
-    Schedule observed = executedOrder(run.steps.front());
+    Schedule observed = observedOrder(run.steps.front());
     const std::int64_t others = countOtherOrders(run.steps, observed, log);
     BUBBLESCOPE_ASSIGN(const std::optional<Schedule> given, givenSchedule(options, observed, where));
     if (given) {

@@ -1,6 +1,8 @@
 #include "core/recognise/match_schedule.h"
 
+#include "core/families/no_flush.h"
 #include "core/graph/validate.h"
+#include "core/schedule/weight_versions.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +10,26 @@
 #include <utility>
 
 namespace bubblescope {
+
+Schedule observedOrder(const StepTimeline& step) {
+    Schedule order = executedOrder(step);
+    bool updates = false;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const std::size_t works = order.ranks[r].size();
+        if (works == step.ranks[r].size()) continue;
+        std::vector<Op>& ops = order.ranks[r];
+        ops.clear();
+        for (std::size_t i = 0, done = 0; done < works; ++i) {
+            const Op& op = step.ranks[r][i].op;
+            const bool update = op.kind == OpKind::Optimizer;
+            ops.push_back(update ? Op{OpKind::Optimizer} : op);
+            done += update ? 0 : 1;
+        }
+        updates = updates || ops.size() > works;
+    }
+    // Elsewhere, an optimizer op between others is the recording's disorder, or only some parameters'.
+    return updates && !weightVersions(order).ok() ? executedOrder(step) : order;
+}
 
 OrderComparison compareOrders(const Schedule& expected, const Schedule& observed) {
     OrderComparison out;
@@ -34,13 +56,16 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
         for (const Op& op : ops)
             slices = std::max(slices, op.sequence + 1);
     }
+    const int updates = 1 + updatesWithin(observed.ranks.front());
     for (const ScheduleFamily& family : scheduleFamilies()) {
+        if (trainsWithDelay(family.name) != (updates > 1)) continue;
         // With one chunk per rank, all placements are equal.
         if (family.placement != observed.placement && observed.vpp > 1) continue;
         const auto add = [&](std::string_view flavor) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), observed.pp, observed.microbatches,
                               observed.vpp};
             spec.sequence_slices = slices;
+            if (updates > 1) spec.group_size = observed.microbatches / updates;
             specs.push_back(std::move(spec));
         };
         if (family.flavors.empty()) add({});
@@ -214,7 +239,7 @@ void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& c
 std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedule& observed, DiagnosticLog& log) {
     std::int64_t others = 0;
     for (const StepTimeline& step : steps) {
-        if (executedOrder(step).ranks == observed.ranks) continue;
+        if (observedOrder(step).ranks == observed.ranks) continue;
         ++others;
         log.add(
             "order-changes", say("step {}", step.index),

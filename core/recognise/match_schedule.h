@@ -27,6 +27,10 @@ struct ScheduleMatch {
 /// order is generated.
 [[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
 
+/// The order in which a step's ops ran. Includes optimizer ops before other ops if they are those of a pipeline
+/// without a flush, see weightVersions().
+[[nodiscard]] Schedule observedOrder(const StepTimeline& step);
+
 /// The extent to which two orders of equal size agree from the start of each rank, and the first difference.
 struct OrderComparison {
     std::size_t common = 0;             ///< ops, over all ranks

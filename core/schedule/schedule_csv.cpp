@@ -4,6 +4,7 @@
 #include "core/schedule/action_cell.h"
 #include "core/schedule/action_check.h"
 #include "core/schedule/schedule_files.h"
+#include "core/schedule/weight_versions.h"
 
 #include <fmt/format.h>
 
@@ -150,6 +151,10 @@ std::size_t columnOf(std::string_view line, std::size_t action) {
 Result<std::string> scheduleToCsv(const Schedule& schedule) {
     if (routes(schedule.placement) > 1) {
         return usageError("PyTorch's CSV cannot represent two pipelines in opposite directions",
+                          fmt::format("use {}", Field("json")));
+    }
+    if (std::ranges::any_of(schedule.ranks, [](const auto& ops) { return updatesWithin(ops) > 0; })) {
+        return usageError("PyTorch's CSV cannot represent updates of the weights within a step",
                           fmt::format("use {}", Field("json")));
     }
     std::string out;

@@ -1,5 +1,6 @@
 #include "runtime/engine/engine.h"
 
+#include "core/schedule/weight_versions.h"
 #include "runtime/engine/rank_loop.h"
 
 #include <fmt/format.h>
@@ -17,8 +18,9 @@ std::uint64_t opsOfRun(const EngineConfig& config, const EngineParts& parts, con
     std::size_t ops = 0;
     for (const Transport* const transport : parts.ranks) {
         const std::vector<Op>& list = config.schedule.ranks[mesh.rankOf(transport->rank()).index()];
-        ops += 1 + static_cast<std::size_t>(
-                       std::ranges::count_if(list, [](const Op& op) { return op.kind != OpKind::Optimizer; }));
+        ops += 1 + static_cast<std::size_t>(updatesWithin(list)) +
+               static_cast<std::size_t>(
+                   std::ranges::count_if(list, [](const Op& op) { return op.kind != OpKind::Optimizer; }));
     }
     return static_cast<std::uint64_t>(config.steps) * ops;
 }
@@ -57,7 +59,7 @@ Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& pa
 
     EngineResult result;
     result.losses = std::move(state.losses);
-    result.losses.resize(static_cast<std::size_t>(state.steps));
+    result.losses.resize(static_cast<std::size_t>(state.steps * state.plan.updates()));
     result.stages = std::move(state.stages);
     for (const RankLoop& loop : loops) {
         result.memory.push_back(loop.counts().memory);

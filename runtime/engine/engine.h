@@ -34,7 +34,7 @@ struct RunOrder {
 
 /// The work that the engine executes.
 struct EngineConfig {
-    Schedule schedule; ///< must be valid; its optimizer ops are ignored, because each step ends with one anyway
+    Schedule schedule; ///< must be valid; optimizer ops after all others are ignored, as each step ends with one
     /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine carries out those on activations; it
     /// sends, receives and reduces by its own rules. Empty = none.
     std::vector<std::vector<Action>> actions;
@@ -85,8 +85,8 @@ struct EngineParts {
 };
 
 struct EngineResult {
-    /// For each executed step, the losses of all pipelines, replica by replica; 0 if a pipeline's last stage is
-    /// elsewhere.
+    /// For each update of the weights (a step has at least one), the losses of all pipelines, replica by replica; 0 if
+    /// a pipeline's last stage is elsewhere.
     std::vector<std::vector<double>> losses;
     /// The trained stages, by replica and tensor rank, see RunMesh::laneOf(), then by stage; null for stages elsewhere.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
@@ -107,6 +107,9 @@ struct EngineResult {
 /// which takes a transfer's latency, and are summed in the order of DataPlan, so that the copies stay equal. The next
 /// step begins at the same time on all ranks, when all optimizer ops have ended. In paced runs an op without a nominal
 /// time, such as the optimizer by default, takes the host's time.
+///
+/// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its
+/// rank; ops use the version of the weights that the order gives their micro-batch, and each update has its own data.
 ///
 /// If ranks share stages, the sums inside an op are part of the op (see TensorGroup), and all ranks that share a stage
 /// run the same list.

@@ -17,7 +17,7 @@ constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 
 RankLoop::RankLoop(RunState& run, std::size_t local)
     : rank_(run, local), stages_(rank_), exchange_(rank_), bubbles_(rank_), ready_(rank_, exchange_),
-      ends_steps_(local == 0) {}
+      ends_steps_(local == 0), updates_(run.plan.updates()) {}
 
 void RankLoop::run() noexcept {
     Transport& transport = rank_.transport;
@@ -55,7 +55,11 @@ void RankLoop::runList() {
     for (std::size_t i = 0; i < ops.size(); i += rank_.togetherFrom(i)) {
         bubbles_.before(i);
         moveActivations(i);
-        if (ops[i].kind != OpKind::Optimizer) runTogether(i);
+        if (ops[i].kind != OpKind::Optimizer) {
+            runTogether(i);
+        } else if (update_ + 1 < updates_) {
+            updateWithin();
+        }
     }
 }
 
@@ -241,15 +245,38 @@ void RankLoop::runOptimizer() {
     const TimeNs nominal = nominalTime(op);
     TimeNs ready = rank_.clock.freeAt();
     const std::vector<Tensor> sums = exchange_.sumGradients(stages_, kOptimizer, ready);
-    const TimeNs begin = rank_.clock.begin(ready, nominal);
+    applyGradients(sums, ready, nominal);
+    update_ = 0;
+}
+
+void RankLoop::updateWithin() {
+    throwIfEnded();
+    const std::span<const Op> op{&kOptimizer, 1};
+    rank_.current = kOptimizer;
+    injectFaults(op);
+    std::vector<Tensor> sums;
+    for (int c = 0; c < rank_.schedule.vpp; ++c)
+        sums.push_back(stages_.at(rank_.topology.stageOf(Chunk{c})).takeGradient());
+    applyGradients(sums, rank_.clock.freeAt(), nominalTime(op));
+    ++update_;
+}
+
+void RankLoop::applyGradients(const std::vector<Tensor>& sums, TimeNs ready, TimeNs nominal) {
+    const std::span<const Op> op{&kOptimizer, 1};
+    const bool instant = update_ + 1 < updates_ && rank_.clock.paced() && nominal == TimeNs{0};
+    const TimeNs begin = instant ? ready : rank_.clock.begin(ready, nominal);
     rank_.report(Activity::Kind::Computing, kOptimizer, {}, begin + nominal);
     if (rank_.device) rank_.device->begin(op, rank_.paced(nominal));
     for (int c = 0; c < rank_.schedule.vpp; ++c)
         stages_.at(rank_.topology.stageOf(Chunk{c})).applyGradient(sums[Chunk{c}.index()]);
     if (rank_.hook) rank_.hook->weightsWritten();
     if (rank_.device) rank_.device->end(op, {});
-    stages_.takeLosses();
+    stages_.takeLosses(update_);
     if (rank_.device) return countOps(1);
+    if (instant) {
+        countOps(1);
+        return rank_.record.op({kOptimizer, begin, begin}, {}, rank_.topology.stageOf(kOptimizer), rank_.step);
+    }
     stretch(op, begin, nominal);
     holdAndRecord(op, begin, nominal, rank_.clock.end(begin, nominal), TimeNs{0});
 }

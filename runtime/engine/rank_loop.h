@@ -53,6 +53,10 @@ private:
     [[nodiscard]] Message compute(const Op& op, std::optional<Arrival>& input, TimeNs begin);
     /// Sums the gradients of all copies of the rank's stages, and updates the weights.
     void runOptimizer();
+    /// Updates the weights in the middle of a step. On an emulated clock, it takes its nominal time even if that is 0.
+    void updateWithin();
+    /// Applies a gradient for each chunk; the op begins at `ready`.
+    void applyGradients(const std::vector<Tensor>& sums, TimeNs ready, TimeNs nominal);
     /// The time at which the rank has finished everything that it has begun; waits for its device.
     [[nodiscard]] TimeNs finish();
     /// Holds the rank until the ops have ended, then records them. `exposed` is the time that they waited for sums.
@@ -84,6 +88,8 @@ private:
     RankBubbles bubbles_;
     ReadyOps ready_;  ///< used if ranks choose their ops
     bool ends_steps_; ///< true if this rank calls after_step
+    int updates_;     ///< number of updates per step
+    int update_ = 0;  ///< number of the next one in this step
 };
 
 } // namespace bubblescope::runtime

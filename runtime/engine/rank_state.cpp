@@ -48,7 +48,7 @@ profiler::RecordRing* ringOf(const EngineParts& parts, std::size_t local) {
 RunState::RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control)
     : config(engine_config), parts(engine_parts), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
       plan(config.schedule, config.replicas), order({config.schedule, config.dispatch}), control(job_control),
-      steps(config.steps), losses(static_cast<std::size_t>(config.steps),
+      steps(config.steps), losses(static_cast<std::size_t>(config.steps * plan.updates()),
                                   std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
       stages(static_cast<std::size_t>(mesh.lanes())) {
     for (auto& lane : stages)
@@ -190,15 +190,15 @@ void RankStages::sampleMemory() {
     if (now.total() > rank_.counts.memory.total()) rank_.counts.memory = now;
 }
 
-void RankStages::takeLosses() {
+void RankStages::takeLosses(int update) {
     if (rank_.place.tensor != 0) return; // ranks that share a stage have the same loss
     const int routes = rank_.run.plan.routes();
     for (int c = 0; c < rank_.schedule.vpp; ++c) {
         const Stage stage = rank_.topology.stageOf(Chunk{c});
         if (stage.value + routes < rank_.schedule.stages()) continue;
         const int pipeline = rank_.place.replica * routes + rank_.run.plan.routeOf(stage);
-        rank_.run.losses[static_cast<std::size_t>(rank_.step)][static_cast<std::size_t>(pipeline)] =
-            at(stage).takeLoss();
+        rank_.run.losses[static_cast<std::size_t>(rank_.step * rank_.run.plan.updates() + update)]
+                        [static_cast<std::size_t>(pipeline)] = at(stage).takeLoss();
     }
 }
 

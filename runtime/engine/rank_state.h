@@ -161,8 +161,8 @@ public:
 
     /// Keeps the current memory use if it is the largest so far.
     void sampleMemory();
-    /// Takes the losses of the step from the rank's stages.
-    void takeLosses();
+    /// Takes the losses since the last update from the rank's stages, as those of this update of the step.
+    void takeLosses(int update);
 
 private:
     RankState& rank_;

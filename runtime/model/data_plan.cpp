@@ -28,6 +28,9 @@ DataPlan::DataPlan(const Schedule& schedule, int replicas)
                 route.pieces.push_back({Microbatch{sample}, slice});
         }
     }
+    if (updatesWithin(schedule.ranks.front()) == 0) return;
+    if (Result<WeightVersions> versions = weightVersions(schedule); versions.ok())
+        versions_ = std::move(versions).value();
 }
 
 Piece DataPlan::pieceOf(const Op& op, int replica) const {
@@ -39,7 +42,13 @@ StageTask DataPlan::taskOf(Stage stage, int replica) const {
     std::vector<Piece> pieces = routes_[static_cast<std::size_t>(routeOf(stage))].pieces;
     for (Piece& piece : pieces)
         piece.sample.value += replica * samples_;
-    return {stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_, {}, nullptr};
+    StageTask task{
+        stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_, {}, nullptr};
+    if (versions_) {
+        task.update_of = versions_->update_of;
+        task.version_of = versions_->used[stage.index()];
+    }
+    return task;
 }
 
 } // namespace bubblescope::runtime

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "core/schedule/schedule.h"
+#include "core/schedule/weight_versions.h"
 #include "runtime/model/layer_watch.h"
 #include "runtime/model/tensor.h"
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -49,6 +51,13 @@ struct StageTask {
     TensorShard shard{};         ///< the part of the stage on this rank; the whole stage by default
     LayerWatch* watch = nullptr; ///< observes ops; null = none
     std::set<Piece> recomputed = {}; ///< pieces whose F keeps only the input, because recompute() follows
+    /// By sample, for an order that updates weights within the step (core/schedule/weight_versions.h); empty for
+    /// others.
+    std::vector<int> update_of{};  ///< the update that applies its gradient
+    std::vector<int> version_of{}; ///< the number of updates of this step in the weights that its ops use
+
+    /// Updates per step.
+    [[nodiscard]] int updates() const { return update_of.empty() ? 1 : update_of.back() + 1; }
 };
 
 /// The mapping of a schedule's micro-batches to the data, and the order in which gradients are summed, which affects
@@ -77,6 +86,7 @@ public:
     [[nodiscard]] int replicas() const { return replicas_; }
     [[nodiscard]] int places() const { return places_; }
     [[nodiscard]] int slices() const { return slices_; }
+    [[nodiscard]] int updates() const { return versions_ ? versions_->updates : 1; }
     /// The pipeline of a stage.
     [[nodiscard]] int routeOf(Stage stage) const { return stage.value % routes(); }
     /// The stage that holds the same part of the model in another pipeline.
@@ -94,6 +104,7 @@ private:
     int places_;
     int slices_ = 1;
     std::vector<Route> routes_;
+    std::optional<WeightVersions> versions_; ///< none = one update per step
 };
 
 } // namespace bubblescope::runtime

@@ -12,6 +12,20 @@
 
 namespace bubblescope::runtime {
 
+namespace {
+
+/// The number of pieces before the end of each update.
+std::vector<std::size_t> endsOf(const StageTask& task) {
+    std::vector<std::size_t> ends;
+    if (task.update_of.empty()) return ends;
+    ends.resize(static_cast<std::size_t>(task.updates()));
+    for (std::size_t i = 0; i < task.pieces.size(); ++i)
+        ends[static_cast<std::size_t>(task.update_of[task.pieces[i].sample.index()])] = i + 1;
+    return ends;
+}
+
+} // namespace
+
 template <class T>
 std::int64_t GptStage<T>::SavedActivations::bytes() const {
     std::int64_t sum = embedding_grad.bytes() + head.bytes() + input.bytes();
@@ -36,7 +50,7 @@ template <class T>
 GptStage<T>::GptStage(std::shared_ptr<ComputeQueue> queue, const ModelConfig& config, StageTask task)
     : queue_(std::move(queue)), config_(config), task_(std::move(task)), first_(task_.place == 0),
       last_(task_.place == task_.places - 1), parameters_(*queue_, config_, task_),
-      gradients_(*queue_, task_.pieces, parameters_.size()), has_loss_(task_.pieces.size()) {
+      gradients_(*queue_, task_.pieces, parameters_.size(), endsOf(task_)), has_loss_(task_.pieces.size()) {
     if (first_ || last_) {
         const std::string_view text = config_.text->text();
         text_ = reinterpret_cast<const unsigned char*>(text.data());
@@ -77,15 +91,38 @@ void GptStage<T>::makeTokens(Piece piece, SavedActivations& saved) const {
     const auto bytes = rows.tokens() * static_cast<std::int64_t>(sizeof(int));
     saved.tokens = queue_->pool().take(bytes);
     saved.targets = queue_->pool().take(bytes);
-    queue_->launch(TokensKernel{saved.tokens.template as<int>(), saved.targets.template as<int>(), text_,
-                                static_cast<std::int64_t>(config_.text->text().size()),
-                                config_.text->places(config_.sequence), config_.seed,
-                                static_cast<std::uint64_t>(Synthetic::Stream::Data), step_, piece.sample.value,
-                                rows.batch, rows.begin, rows.length});
+    std::int64_t step = step_;
+    int sample = piece.sample.value;
+    if (!task_.update_of.empty()) { // each update has a batch of its own, as if it were a step
+        const int update = task_.update_of[piece.sample.index()];
+        step += update - step_ % task_.updates();
+        sample -= static_cast<int>(std::ranges::find(task_.update_of, update) - task_.update_of.begin());
+    }
+    queue_->launch(TokensKernel{
+        saved.tokens.template as<int>(), saved.targets.template as<int>(), text_,
+        static_cast<std::int64_t>(config_.text->text().size()), config_.text->places(config_.sequence), config_.seed,
+        static_cast<std::uint64_t>(Synthetic::Stream::Data), step, sample, rows.batch, rows.begin, rows.length});
+}
+
+template <class T>
+int GptStage<T>::microbatchesOf(int update) const {
+    if (task_.update_of.empty()) return task_.microbatches;
+    return static_cast<int>(std::ranges::count(task_.update_of, update));
+}
+
+template <class T>
+void GptStage<T>::showVersion(Piece piece) {
+    if (!task_.version_of.empty()) parameters_.show(versionOf(piece));
 }
 
 template <class T>
 Tensor GptStage<T>::forward(Piece piece, Tensor input) {
+    showVersion(piece);
+    if (pieces_left_.empty() && !task_.version_of.empty()) {
+        pieces_left_.resize(static_cast<std::size_t>(task_.updates()));
+        for (const Piece& each : task_.pieces)
+            ++pieces_left_[static_cast<std::size_t>(versionOf(each))];
+    }
     SavedActivations saved;
     saved.blocks.resize(static_cast<std::size_t>(config_.layersAt(task_.place)));
     if (first_ || last_) makeTokens(piece, saved);
@@ -113,6 +150,7 @@ Buffer GptStage<T>::forwardLayers(Piece piece, Buffer input, SavedActivations& s
 template <class T>
 void GptStage<T>::recompute(Piece piece) {
     SavedActivations& saved = savedOf(piece);
+    showVersion(piece);
     saved_bytes_ -= saved.bytes();
     recomputing_ = true; // watches have seen the same computation in F
     static_cast<void>(forwardLayers(piece, std::exchange(saved.input, Buffer()), saved, true));
@@ -149,6 +187,7 @@ void GptStage<T>::reload(Piece piece) {
 template <class T>
 Tensor GptStage<T>::backwardInput(Piece piece, Tensor output_grad) {
     SavedActivations& saved = savedOf(piece);
+    showVersion(piece);
     saved_bytes_ -= saved.bytes();
     Buffer grad = last_ ? backwardHead(piece, saved)
                         : queue_->take(std::move(output_grad), tokens(piece), config_.width, kStorage<T>);
@@ -164,6 +203,7 @@ template <class T>
 void GptStage<T>::backwardWeight(Piece piece) {
     SavedActivations& saved = savedOf(piece);
     if (!saved.returned) throw std::logic_error("the weight gradient was requested before the input gradient");
+    showVersion(piece);
     saved_bytes_ -= saved.bytes();
     const GradientSum::Target target = gradients_.begin(piece);
     if (first_) weightsOfEmbedding(piece, saved, target);
@@ -172,6 +212,9 @@ void GptStage<T>::backwardWeight(Piece piece) {
     if (last_) weightsOfHead(piece, saved, target);
     gradients_.end(piece);
     saved_.erase(piece);
+    if (pieces_left_.empty()) return;
+    const int version = versionOf(piece);
+    if (--pieces_left_[static_cast<std::size_t>(version)] == 0) parameters_.drop(version);
 }
 
 template <class T>
@@ -208,10 +251,13 @@ Tensor GptStage<T>::takeGradient() {
 template <class T>
 void GptStage<T>::applyGradient(const Tensor& sum) {
     if (parameters_.size() > 0) {
+        const auto version = static_cast<int>(step_ % task_.updates());
+        if (!pieces_left_.empty() && pieces_left_[static_cast<std::size_t>(version)] > 0) parameters_.keep(version);
         const void* const values = queue_->valuesOf(sum, parameters_.size(), 1, Storage::Float);
-        parameters_.step(static_cast<const float*>(values), task_.microbatches);
+        parameters_.step(static_cast<const float*>(values), microbatchesOf(version));
     }
     ++step_;
+    if (step_ % task_.updates() == 0) pieces_left_.clear();
 }
 
 template <class T>
@@ -223,7 +269,8 @@ double GptStage<T>::takeLoss() {
     for (std::size_t i = 0; i < losses.size(); ++i)
         sum += has_loss_[i] ? losses[i] : 0.0;
     has_loss_.assign(has_loss_.size(), false);
-    return sum / static_cast<double>(task_.microbatches);
+    const auto updated = static_cast<int>((step_ + task_.updates() - 1) % task_.updates());
+    return sum / static_cast<double>(microbatchesOf(updated));
 }
 
 template <class T>

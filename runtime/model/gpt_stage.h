@@ -100,6 +100,11 @@ private:
     void makeTokens(Piece piece, SavedActivations& saved) const;
     /// Computes the layers and keeps what the backward needs, or nothing.
     [[nodiscard]] Buffer forwardLayers(Piece piece, Buffer input, SavedActivations& saved, bool keep);
+    /// The number of micro-batches whose gradients an update applies.
+    [[nodiscard]] int microbatchesOf(int update) const;
+    [[nodiscard]] int versionOf(Piece piece) const { return task_.version_of[piece.sample.index()]; }
+    /// Selects the weights for an op of the piece.
+    void showVersion(Piece piece);
     // Each of these functions shows its results to the watch.
     [[nodiscard]] Buffer forwardEmbedding(Piece piece, const SavedActivations& saved);
     [[nodiscard]] Buffer forwardBlock(Piece piece, std::size_t i, Buffer input, SavedActivations& saved);
@@ -128,7 +133,8 @@ private:
     std::vector<bool> has_loss_;          ///< by piece, for pieces since takeLoss()
     std::map<Piece, SavedActivations> saved_;
     std::int64_t saved_bytes_ = 0;
-    std::int64_t step_ = 0;
+    std::int64_t step_ = 0;        ///< number of updates so far
+    std::vector<int> pieces_left_; ///< by version, if there are several updates: pieces of this step not yet done
     bool rehearsing_ = false;
     bool recomputing_ = false;
 };

@@ -11,8 +11,12 @@
 
 namespace bubblescope::runtime {
 
-/// AdamW (Loshchilov and Hutter 2019) with bias correction; weight decay is separate from the moments.
-struct AdamWConfig {
+/// AdamW (Loshchilov and Hutter 2019) with bias correction; SGD with momentum beta1; or Muon (Jordan et al. 2024) for
+/// the matrices inside blocks, with AdamW for all other parameters. Weight decay is separate from the moments.
+struct OptimizerConfig {
+    enum class Rule : std::uint8_t { AdamW, Sgd, Muon };
+
+    Rule rule = Rule::AdamW; ///< devices with their own memory support only AdamW
     float learning_rate = 1e-3F;
     float beta1 = 0.9F;
     float beta2 = 0.95F;
@@ -30,7 +34,7 @@ struct ModelConfig {
     int batch = 1;            ///< sequences per micro-batch
     int layers_per_stage = 1; ///< transformer blocks in each chunk
     std::vector<int> cut;     ///< blocks for each place in the pipeline, instead of `layers_per_stage`; empty = even
-    AdamWConfig optimizer;
+    OptimizerConfig optimizer;
     std::uint64_t seed = 1;
     std::shared_ptr<const TextData> text = TextData::demo();
 

@@ -2,6 +2,7 @@
 
 #include "runtime/accelerator/work_queue.h"
 #include "runtime/model/synthetic.h"
+#include "runtime/model/update_rules.h"
 
 #include <cmath>
 #include <stdexcept>
@@ -35,6 +36,8 @@ FlatLayout flatLayout(const ModelConfig& config, const StageTask& task, std::int
         own.rows = part.cut == PartLayout::Cut::Rows ? part.rows / task.shard.size : part.rows;
         own.columns = part.cut == PartLayout::Cut::Columns ? part.columns / task.shard.size : part.columns;
         own.decays = part.decays;
+        own.groups = part.groups;
+        own.hidden = part.decays && part.cut != PartLayout::Cut::Whole;
         own.weight = flat.size;
         own.bias = aligned(own.weight + own.weightSize());
         own.bias_size = biasesOf(part, task.shard);
@@ -88,7 +91,9 @@ void StageParameters<T>::round() {
 template <class T>
 void StageParameters<T>::prepareSteps() {
     if (!first_.empty() || size_ == 0) return;
-    for (Buffer* const moments : {&first_, &second_}) {
+    const bool second = optimizer_.rule != OptimizerConfig::Rule::Sgd;
+    for (Buffer* const moments : {&first_, second ? &second_ : nullptr}) {
+        if (moments == nullptr) continue;
         *moments = queue_.pool().take(size_ * bytesOf(Storage::Float));
         queue_.device().zero(moments->as<void>(), moments->bytes(), queue_.stream());
     }
@@ -98,22 +103,72 @@ template <class T>
 void StageParameters<T>::step(const float* sum, int microbatches) {
     prepareSteps();
     ++steps_;
+    for (const FlatPart& part : parts_) {
+        const bool other = optimizer_.rule == OptimizerConfig::Rule::Sgd ||
+                           (optimizer_.rule == OptimizerConfig::Rule::Muon && part.hidden);
+        if (other) {
+            stepOther(sum, microbatches, part);
+        } else {
+            stepAdamW(sum, microbatches, part.weight, part.weightSize(), part.decays);
+            stepAdamW(sum, microbatches, part.bias, part.bias_size, false);
+        }
+    }
+}
+
+template <class T>
+void StageParameters<T>::stepAdamW(const float* sum, int microbatches, std::int64_t at, std::int64_t count,
+                                   bool decays) {
+    if (count == 0) return;
     const auto correction = [&](float beta) {
         return static_cast<float>(1.0 - std::pow(static_cast<double>(beta), static_cast<double>(steps_)));
     };
-    const auto update = [&](std::int64_t at, std::int64_t count, bool decays) {
-        if (count == 0) return;
-        queue_.launch(AdamWKernel<T>{exact_.as<float>() + at, rounded() + at, sum + at, first_.as<float>() + at,
-                                     second_.as<float>() + at, count, static_cast<float>(microbatches),
-                                     optimizer_.beta1, optimizer_.beta2,
-                                     decays ? 1.0F - optimizer_.learning_rate * optimizer_.weight_decay : 1.0F,
-                                     optimizer_.learning_rate / correction(optimizer_.beta1),
-                                     1.0F / std::sqrt(correction(optimizer_.beta2)), optimizer_.epsilon});
+    queue_.launch(AdamWKernel<T>{exact_.as<float>() + at, rounded() + at, sum + at, first_.as<float>() + at,
+                                 second_.as<float>() + at, count, static_cast<float>(microbatches), optimizer_.beta1,
+                                 optimizer_.beta2,
+                                 decays ? 1.0F - optimizer_.learning_rate * optimizer_.weight_decay : 1.0F,
+                                 optimizer_.learning_rate / correction(optimizer_.beta1),
+                                 1.0F / std::sqrt(correction(optimizer_.beta2)), optimizer_.epsilon});
+}
+
+template <class T>
+void StageParameters<T>::stepOther(const float* sum, int microbatches, const FlatPart& part) {
+    if (!std::is_same_v<T, float> || !queue_.device().sharesHostMemory())
+        throw std::logic_error("this optimizer needs host memory");
+    const auto at = [&](std::int64_t place, std::int64_t rows, std::int64_t columns) {
+        return UpdatedMatrix{exact_.as<float>() + place, sum + place, first_.as<float>() + place, rows, columns};
     };
-    for (const FlatPart& part : parts_) {
-        update(part.weight, part.weightSize(), part.decays);
-        update(part.bias, part.bias_size, false);
+    UpdateRate rate{static_cast<float>(microbatches), optimizer_.learning_rate,
+                    part.decays ? 1.0F - optimizer_.learning_rate * optimizer_.weight_decay : 1.0F, optimizer_.beta1};
+    if (optimizer_.rule == OptimizerConfig::Rule::Sgd) {
+        stepSgd(at(part.weight, part.rows, part.columns), rate);
+        rate.keep = 1.0F;
+        return stepSgd(at(part.bias, part.bias_size, 1), rate);
     }
+    constexpr float kMomentum = 0.95F; // as its authors suggest
+    rate.momentum = kMomentum;
+    const std::int64_t columns = part.columns / part.groups;
+    for (int group = 0; group < part.groups; ++group)
+        stepMuon(queue_, at(part.weight + group * part.rows * columns, part.rows, columns), rate);
+    stepAdamW(sum, microbatches, part.bias, part.bias_size, false);
+}
+
+template <class T>
+void StageParameters<T>::keep(int version) {
+    kept_.insert_or_assign(version, Kept{queue_.copyOf(exact_), queue_.copyOf(rounded_)});
+}
+
+template <class T>
+void StageParameters<T>::show(int version) {
+    const auto found = kept_.find(version);
+    shown_ = found == kept_.end() ? nullptr : &found->second;
+}
+
+template <class T>
+std::int64_t StageParameters<T>::bytes() const {
+    std::int64_t sum = exact_.bytes() + rounded_.bytes();
+    for (const auto& [version, copy] : kept_)
+        sum += copy.exact.bytes() + copy.rounded.bytes();
+    return sum;
 }
 
 template <class T>
@@ -167,8 +222,8 @@ Buffer GradientSum::room() {
 
 GradientSum::Target GradientSum::begin(Piece piece) {
     if (isNext(piece) && !queue_.traits().separate_gradients) {
-        if (next_ == 0) sum_ = room();
-        return {sum_.as<float>(), next_ > 0};
+        if (next_ == begin_) sum_ = room();
+        return {sum_.as<float>(), next_ > begin_};
     }
     Buffer& early = early_[piece];
     early = room();
@@ -187,7 +242,7 @@ void GradientSum::end(Piece piece) {
 }
 
 void GradientSum::add(Buffer next) {
-    if (next_++ == 0) {
+    if (next_++ == begin_) {
         sum_ = std::move(next);
     } else {
         queue_.launch(AddKernel{sum_.as<float>(), next.as<float>(), size_});
@@ -195,9 +250,11 @@ void GradientSum::add(Buffer next) {
 }
 
 Buffer GradientSum::take() {
-    if (next_ != order_.size() || !early_.empty()) throw std::logic_error("a micro-batch's weight gradient is missing");
+    if (next_ != ends_[taken_] || !early_.empty()) throw std::logic_error("a micro-batch's weight gradient is missing");
     if (order_.empty()) sum_ = zeros(); // no micro-batch passes through this stage
-    next_ = 0;
+    taken_ = (taken_ + 1) % ends_.size();
+    if (taken_ == 0) next_ = 0;
+    begin_ = next_;
     return std::move(sum_);
 }
 

@@ -23,6 +23,8 @@ struct FlatPart {
     std::int64_t bias = 0;
     std::int64_t bias_size = 0;
     bool decays = false; ///< true if weight decay applies
+    int groups = 1;      ///< matrices next to each other, as in PartLayout
+    bool hidden = false; ///< true for matrices inside blocks
 
     [[nodiscard]] std::int64_t weightSize() const { return rows * columns; }
 };
@@ -63,18 +65,27 @@ public:
     [[nodiscard]] std::int64_t size() const { return size_; }
 
     [[nodiscard]] ParameterView<T> view(std::size_t first, std::size_t count) const {
-        return {std::span(parts_).subspan(first, count), exact_.as<float>(), rounded()};
+        return {std::span(parts_).subspan(first, count), (shown_ ? shown_->exact : exact_).template as<float>(),
+                shown_ ? shown_->values() : rounded()};
     }
     [[nodiscard]] ParameterView<T> view() const { return view(0, parts_.size()); }
 
     /// Allocates the optimizer's moments, which the first step would otherwise do.
     void prepareSteps();
-    /// One AdamW step with the mean of the `microbatches` gradients in `sum`.
+    /// One step of the optimizer with the mean of the `microbatches` gradients in `sum`.
     void step(const float* sum, int microbatches);
+    /// Keeps a copy of the current weights under a number, for ops that need them after the next step.
+    void keep(int version);
+    void drop(int version) {
+        kept_.erase(version);
+        shown_ = nullptr;
+    }
+    /// Makes view() show the copy under this number, or the current weights if there is none.
+    void show(int version);
     /// Call it after the weights were written from outside.
     void round();
 
-    [[nodiscard]] std::int64_t bytes() const { return exact_.bytes() + rounded_.bytes(); }
+    [[nodiscard]] std::int64_t bytes() const;
     [[nodiscard]] std::int64_t optimizerBytes() const { return first_.bytes() + second_.bytes(); }
     /// The digest (core/aadiff/digest.h) of the column. Waits for the device.
     [[nodiscard]] std::uint64_t digest() const;
@@ -88,10 +99,20 @@ public:
     void fromHost(const std::vector<float>& values);
 
 private:
+    struct Kept {
+        Buffer exact;
+        Buffer rounded;
+        [[nodiscard]] T* values() const { return (rounded.empty() ? exact : rounded).template as<T>(); }
+    };
+
     [[nodiscard]] T* rounded() const;
+    /// AdamW on a run of values that begins at `at`.
+    void stepAdamW(const float* sum, int microbatches, std::int64_t at, std::int64_t count, bool decays);
+    /// SGD or Muon on the weights of a part.
+    void stepOther(const float* sum, int microbatches, const FlatPart& part);
 
     ComputeQueue& queue_;
-    AdamWConfig optimizer_;
+    OptimizerConfig optimizer_;
     std::vector<FlatPart> parts_;
     std::int64_t size_ = 0;
     Buffer exact_;
@@ -99,6 +120,8 @@ private:
     Buffer first_;   ///< moments; allocated by the first step
     Buffer second_;
     std::int64_t steps_ = 0;
+    std::map<int, Kept> kept_;
+    const Kept* shown_ = nullptr; ///< null = the current weights
 };
 
 /// The range of a column that contains some parameters, including gaps between them.
@@ -114,8 +137,11 @@ struct FlatRun {
 /// kept in separate memory until its turn.
 class GradientSum {
 public:
-    GradientSum(ComputeQueue& queue, std::vector<Piece> order, std::int64_t size)
-        : queue_(queue), order_(std::move(order)), size_(size) {}
+    /// `ends`: the number of pieces summed before each take(), if there are several in a step.
+    GradientSum(ComputeQueue& queue, std::vector<Piece> order, std::int64_t size, std::vector<std::size_t> ends = {})
+        : queue_(queue), order_(std::move(order)), ends_(std::move(ends)), size_(size) {
+        if (ends_.empty()) ends_.push_back(order_.size());
+    }
 
     struct Target {
         float* column;
@@ -125,7 +151,7 @@ public:
     [[nodiscard]] Target begin(Piece piece);
     void end(Piece piece);
 
-    /// Returns the sum over all pieces, which must all have been added, and starts over.
+    /// Returns the sum over the pieces up to the next end, which must all have been added, and starts over.
     [[nodiscard]] Buffer take();
 
     /// Bytes of the sum and of early gradients, between ops.
@@ -140,8 +166,11 @@ private:
 
     ComputeQueue& queue_;
     std::vector<Piece> order_;
+    std::vector<std::size_t> ends_;
     std::int64_t size_;
     std::size_t next_ = 0;
+    std::size_t begin_ = 0; ///< of the current sum
+    std::size_t taken_ = 0; ///< sums in this step
     Buffer sum_;
     std::map<Piece, Buffer> early_;
 };

@@ -67,7 +67,8 @@ public:
     /// O: one optimizer step with the mean of the micro-batch gradients in `sum`.
     virtual void applyGradient(const Tensor& sum) = 0;
 
-    /// The stage's share of the mean loss over all micro-batches since the last call; 0 on stages without a loss.
+    /// The stage's share of the mean loss over all micro-batches since the last call; 0 on stages without a loss. Call
+    /// it after each update.
     [[nodiscard]] virtual double takeLoss() = 0;
 
     /// The number of times that an op of this kind sums over the ranks that share the stage.

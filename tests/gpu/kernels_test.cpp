@@ -230,7 +230,7 @@ TYPED_TEST(Kernels, AdamWFollowsItsFormula) {
     T* const stored = sizeof(T) == sizeof(float) ? exact.as<T>() : copy.as<T>();
     const Buffer first = this->device_.put(std::vector<float>(kSize, 0.0F));
     const Buffer second = this->device_.put(std::vector<float>(kSize, 0.0F));
-    AdamWConfig config;
+    OptimizerConfig config;
     config.learning_rate = 0.1F;
     config.weight_decay = 0.5F;
     using Column = Eigen::ArrayXd;

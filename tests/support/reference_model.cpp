@@ -406,7 +406,7 @@ Stage::M Stage::gradient() const {
 }
 
 void Stage::step() {
-    const AdamWConfig& adamw = config_.optimizer;
+    const OptimizerConfig& adamw = config_.optimizer;
     const double rate = static_cast<double>(adamw.learning_rate);
     // Corrected for their bias, the moments of a first step are the gradient and its square.
     const auto update = [&](double& value, double sum, bool decays) {

@@ -1,10 +1,14 @@
 #include "tests/support/reference_run.h"
 
+#include "core/families/registry.h"
+#include "core/schedule/weight_versions.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/tensor_group.h"
+#include "runtime/model/gpt_stage.h"
 #include "runtime/run_setup.h"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -110,6 +114,77 @@ private:
     TrainedStages stages_;
 };
 
+/// Trains with delayed updates, one micro-batch after the other. Knows nothing of orders: only p, the micro-batches of
+/// an update, and how far down a pipeline a stage is.
+class DelayedReference {
+public:
+    DelayedReference(const RunConfig& config, TensorGroup* sums, int place)
+        : schedule_(config.schedule), updates_(1 + updatesWithin(config.schedule.ranks.front())),
+          group_(config.schedule.microbatches / updates_) {
+        const Schedule flushed = makeSchedule({"1f1b", "", schedule_.pp, group_, 1}).value();
+        const DataPlan plan(flushed);
+        TrainedStages& lane = stages_;
+        lane.emplace_back();
+        for (int s = 0; s < schedule_.pp; ++s) {
+            StageTask task = plan.taskOf(Stage{s});
+            task.shard = {config.tensor_ranks, place, sums};
+            lane.front().push_back(makeCpuStage(config.model, task));
+            versions_.push_back({parametersOf(s).toHost()});
+        }
+    }
+
+    /// One update; the `number`-th of its step.
+    double update(int number) {
+        if (number == 0) first_ = versions_.front().size() - 1;
+        for (int i = 0; i < group_; ++i) {
+            const int microbatch = number * group_ + i;
+            Tensor data;
+            for (int s = 0; s < schedule_.pp; ++s) {
+                load(s, first_ + static_cast<std::size_t>(versionOf(s, microbatch)));
+                data = at(s).forward({Microbatch{i}}, std::move(data));
+            }
+            for (int s = schedule_.pp; s-- > 0;) {
+                data = at(s).backwardInput({Microbatch{i}}, std::move(data));
+                at(s).backwardWeight({Microbatch{i}});
+            }
+        }
+        for (int s = 0; s < schedule_.pp; ++s) {
+            const Tensor sum = at(s).takeGradient();
+            load(s, versions_[static_cast<std::size_t>(s)].size() - 1);
+            at(s).applyGradient(sum);
+            versions_[static_cast<std::size_t>(s)].push_back(parametersOf(s).toHost());
+        }
+        return at(schedule_.pp - 1).takeLoss();
+    }
+
+    [[nodiscard]] int updates() const { return updates_; }
+    [[nodiscard]] TrainedStages takeStages() { return std::move(stages_); }
+
+private:
+    StageModel& at(int s) { return *stages_.front()[static_cast<std::size_t>(s)]; }
+    StageParameters<float>& parametersOf(int s) { return dynamic_cast<GptStage<float>&>(at(s)).parameters(); }
+    void load(int s, std::size_t version) { parametersOf(s).fromHost(versions_[static_cast<std::size_t>(s)][version]); }
+
+    /// The updates that a stage has done when a micro-batch's forward comes: those of whole groups among the
+    /// micro-batches that have returned to it. p − 1 − s others are still under way.
+    [[nodiscard]] int updatesBefore(int s, int microbatch) const {
+        return std::max(0, microbatch - (schedule_.pp - 1 - s)) / group_;
+    }
+    [[nodiscard]] int versionOf(int s, int microbatch) const {
+        const int update = microbatch / group_;
+        if (schedule_.name == "pipedream-2bw") return schedule_.pp == 1 ? update : std::max(0, update - 1);
+        if (schedule_.flavor == "vertical-sync") return updatesBefore(0, update * group_);
+        return updatesBefore(s, microbatch);
+    }
+
+    const Schedule& schedule_;
+    int updates_;
+    int group_;
+    TrainedStages stages_;
+    std::vector<std::vector<std::vector<float>>> versions_; ///< by stage
+    std::size_t first_ = 0;                                 ///< version at the beginning of the step
+};
+
 /// The result of one of the ranks that share the stages.
 struct Trained {
     std::vector<double> losses;
@@ -117,6 +192,14 @@ struct Trained {
 };
 
 Trained train(const RunConfig& config, TensorGroup* sums, int place) {
+    if (updatesWithin(config.schedule.ranks.front()) > 0) {
+        DelayedReference reference(config, sums, place);
+        Trained trained;
+        for (int i = 0; i < config.steps * reference.updates(); ++i)
+            trained.losses.push_back(reference.update(i % reference.updates()));
+        trained.stages = reference.takeStages();
+        return trained;
+    }
     Reference reference(config, sums, place);
     Trained trained;
     for (int step = 0; step < config.steps; ++step)

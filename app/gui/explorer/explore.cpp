@@ -1,5 +1,6 @@
 #include "app/gui/explorer/explore.h"
 
+#include "core/families/no_flush.h"
 #include "core/graph/simulate.h"
 #include "core/graph/simulate_lowered.h"
 #include "core/graph/validate_lowered.h"
@@ -91,6 +92,7 @@ Result<ExplorerResult> exploreSchedule(const LabInput& input, const JobControl& 
 Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const JobControl& control) {
     std::vector<ExplorerResult> out;
     for (const ScheduleFamily& family : scheduleFamilies()) {
+        if (trainsWithDelay(family.name)) continue;
         std::vector<std::string_view> flavors = family.flavors;
         if (flavors.empty()) flavors.emplace_back();
         for (const std::string_view flavor : flavors) {

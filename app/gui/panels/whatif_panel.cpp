@@ -4,6 +4,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/panels/advice_table.h"
 #include "app/gui/panels/widgets.h"
+#include "core/families/no_flush.h"
 #include "core/families/registry.h"
 
 #include <QCheckBox>
@@ -156,6 +157,7 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     schedule_->setAccessibleName(tr("Schedule"));
     schedule_->addItem(tr("as run"));
     for (const ScheduleFamily& family : scheduleFamilies()) {
+        if (trainsWithDelay(family.name)) continue;
         const QString name = fromUtf8(std::string(family.name));
         schedule_->addItem(name, name);
         for (std::size_t i = 1; i < family.flavors.size(); ++i) {

@@ -123,7 +123,7 @@ public:
             window_->add(std::move(step));
         const std::vector<StepTimeline>& steps = window_->run().steps;
         if (!is_explained_) {
-            if (windows_ == 0) observed_ = executedOrder(steps.front());
+            if (windows_ == 0) observed_ = observedOrder(steps.front());
             other_orders_ += countOtherOrders(std::span(steps).subspan(reference_.size()), observed_, log_);
         }
         // The first window may be the whole run; an error in the request is then its error.

@@ -100,7 +100,7 @@ void StepWindow::add(SourceStep step) {
     ++changes_;
     if (run_.schedule.ranks.empty()) {
         const StepTimeline& first = step.timelines.front();
-        nameSchedule(run_, executedOrder(first), typicalCosts(first));
+        nameSchedule(run_, observedOrder(first), typicalCosts(first));
     }
     if (step.clocks != nullptr && step.clocks != clocks_) {
         clocks_ = std::move(step.clocks);

@@ -2,6 +2,7 @@
 
 #include "core/analysis/whatif/timeline_graph.h"
 #include "core/base/field.h"
+#include "core/families/no_flush.h"
 #include "core/families/registry.h"
 #include "core/graph/validate.h"
 
@@ -150,6 +151,12 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     spec.pp = run.pp;
     spec.microbatches = microbatches * change.split;
     spec.comm = comm;
+    if (const ScheduleFamily* family = findScheduleFamily(spec.name); family && trainsWithDelay(family->name)) {
+        return usageError(
+            fmt::format("{} updates weights with delayed gradients, so its time cannot replace this step's", spec.name),
+            fmt::format("simulate it with the micro-batches of several steps and {}",
+                        Field("group_size").is(run.microbatches)));
+    }
     std::vector<int> sizes{change.vpp.value_or(run.vpp)};
     if (!change.vpp) sizes.insert(sizes.end(), {1, 2, 4}); // tried in turn until the family accepts a number of chunks
     std::optional<Error> first_error;

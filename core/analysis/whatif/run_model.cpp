@@ -2,6 +2,7 @@
 
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/whatif/timeline_graph.h"
+#include "core/recognise/match_schedule.h"
 #include "core/timeline/checks.h"
 
 #include <fmt/format.h>
@@ -91,7 +92,7 @@ private:
         StepReading reading{usual_, plannedOrder(run_)};
         BUBBLESCOPE_ASSIGN(RunModel model, timelineGraph(steps, reading, sizes_));
         const bool departs = std::ranges::any_of(
-            steps, [&](const KnownStep& each) { return executedOrder(*each.step).ranks != reading.plan.ranks; });
+            steps, [&](const KnownStep& each) { return observedOrder(*each.step).ranks != reading.plan.ranks; });
         if (!departs) return model;
         reading.as_planned = true;
         BUBBLESCOPE_ASSIGN(RunModel planned, timelineGraph(steps, reading, sizes_));

@@ -1,5 +1,6 @@
 #include "core/optimize/advice/advise.h"
 
+#include "core/families/no_flush.h"
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
@@ -67,6 +68,7 @@ public:
         std::set<int> chunks{1, 2, 4};
         chunks.insert(run_.vpp);
         for (const ScheduleFamily& family : scheduleFamilies()) {
+            if (trainsWithDelay(family.name)) continue;
             std::vector<std::string_view> flavors = family.flavors;
             if (flavors.empty()) flavors.emplace_back();
             for (const std::string_view flavor : flavors) {

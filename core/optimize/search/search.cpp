@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/base/parallel.h"
+#include "core/families/no_flush.h"
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
@@ -244,6 +245,7 @@ private:
     void addFamilies() {
         std::vector<Candidate> found;
         for (const ScheduleFamily& family : scheduleFamilies()) {
+            if (trainsWithDelay(family.name)) continue;
             std::vector<std::string_view> flavors = family.flavors;
             if (flavors.empty()) flavors.emplace_back();
             for (const std::string_view flavor : flavors) {

@@ -4,11 +4,13 @@
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/report/results/memory.h"
+#include "core/schedule/weight_versions.h"
 #include "core/timeline/text_chart.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -84,6 +86,52 @@ void addQueues(Document& document, const Simulated& run) {
                                           {"head_of_line_ns", queues.times.ranks},
                                           {"of_communicators", std::move(communicators)}});
     document.add(std::move(queued));
+}
+
+/// The part of a rank's timeline between two updates in the middle of the step.
+struct SteadyUpdate {
+    TimeNs length{0};
+    TimeNs idle{0};
+};
+
+std::optional<SteadyUpdate> steadyUpdate(std::span<const TimelineOp> ops) {
+    std::vector<std::size_t> updates;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].op.kind == OpKind::Optimizer) updates.push_back(i);
+    }
+    if (updates.size() < 2) return std::nullopt;
+    const std::size_t middle = (updates.size() - 1) / 2;
+    const std::size_t last = updates[middle + 1];
+    SteadyUpdate steady{ops[last].end - ops[updates[middle]].end, {}};
+    steady.idle = steady.length;
+    for (std::size_t i = updates[middle] + 1; i <= last; ++i)
+        steady.idle -= ops[i].duration();
+    return steady;
+}
+
+/// For an order that updates weights within the step.
+void addVersions(Document& document, const Simulated& run) {
+    if (updatesWithin(run.schedule.ranks.front()) == 0) return;
+    const Result<WeightVersions> known = weightVersions(run.schedule);
+    if (!known.ok()) return;
+    const WeightVersions& versions = known.value();
+    const int group = run.schedule.microbatches / versions.updates;
+    Table table("weight_versions",
+                {column("rank", "rank"), column("held", "weight versions"), column("delay", "delay in updates"),
+                 column("update_ns", "update takes"), column("update_idle_ns", "of it idle")});
+    for (std::size_t r = 0; r < run.schedule.ranks.size(); ++r) {
+        int delay = 0;
+        for (int c = 0; c < run.schedule.vpp; ++c)
+            delay = std::max(delay, versions.delay(run.schedule.stageOf(Rank{r}, Chunk{c})));
+        const std::optional<SteadyUpdate> steady = steadyUpdate(run.step.ranks[r]);
+        table.row(r, versions.held[r], delay, steady ? Cell(steady->length) : absent(),
+                  steady ? Cell(steady->idle) : absent());
+    }
+    document.line(
+        fmt::format("\n{} updates of the weights without a flush, each after {} micro-batches. Gradients are of "
+                    "older weights, so more tokens may be needed for the same loss.\n",
+                    versions.updates, group));
+    document.add(std::move(table));
 }
 
 } // namespace
@@ -202,6 +250,7 @@ Document simulationDocument(const Simulated& run, bool with_ops) {
                               100 * rates.span, 100 * rates.over_ideal));
     addCompared(document, run.compared());
     document.add(simulatedRanks(run));
+    addVersions(document, run);
     if (run.memory) addBudgetLines(document, run.schedule, *run.memory);
     if (run.queues) addQueues(document, run);
     if (with_ops) document.data("ops", simulatedOps(run.step));

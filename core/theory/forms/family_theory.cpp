@@ -32,7 +32,9 @@ std::span<const FamilyTheory> familyTheories() {
                                       stpTheory(),
                                       chimeraTheory(),
                                       bitPipeTheory(),
-                                      hanayoTheory()};
+                                      hanayoTheory(),
+                                      pipeDream2BwTheory(),
+                                      pipeDreamTheory()};
     return kTheories;
 }
 

@@ -63,6 +63,8 @@ struct FamilyTheory {
 [[nodiscard]] FamilyTheory chimeraTheory();
 [[nodiscard]] FamilyTheory bitPipeTheory();
 [[nodiscard]] FamilyTheory hanayoTheory();
+[[nodiscard]] FamilyTheory pipeDream2BwTheory();
+[[nodiscard]] FamilyTheory pipeDreamTheory();
 
 /// The form of every order that takes all micro-batches through one chunk after another, forward and then back; derived
 /// in forwards_first.cpp. Errors: Usage on unequal stages.

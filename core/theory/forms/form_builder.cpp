@@ -38,9 +38,9 @@ TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs) {
     const auto& ops = schedule.ranks[rank.index()];
     TimeNs busy{0};
     const auto alone = [&](const Op& op) { return costs.opTime(op.kind, schedule.stageOf(rank, op.chunk)); };
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        if (ops[i].kind == OpKind::Optimizer) continue;
-        const bool pair = ops[i].overlapped && i + 1 < ops.size();
+    const std::size_t count = findPhases(ops).end;
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool pair = ops[i].overlapped && i + 1 < count;
         busy += pair ? costs.pairTime(ops[i].kind, alone(ops[i]), ops[i + 1].kind, alone(ops[i + 1])) : alone(ops[i]);
         i += pair ? 1 : 0;
     }

@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// The total time of a rank's ops, without the optimizer.
+/// The total time of a rank's ops, without optimizer ops after all others.
 [[nodiscard]] TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs);
 
 /// Rejects times per stage, for families whose form covers transfers with latency, but only equal stages. Errors:

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "app/cli/command.h"
+#include "app/cli/svg_options.h"
+#include "core/graph/simulate_lowered.h"
+#include "core/request/schedule_request.h"
+
+namespace bubblescope::cli {
+
+/// True if the request names a schedule whose stages are bound to no rank, which `simulate` treats apart.
+[[nodiscard]] bool movesStages(const ScheduleRequest& request);
+
+/// Simulates it and prints the result. Errors: Usage.
+[[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const WeightTimes& weights,
+                                                 const SvgOptions& svg, bool json);
+
+} // namespace bubblescope::cli
