@@ -16,7 +16,7 @@ struct NamedAction {
     TimeNs start{0};
     std::string name;
     ActionCell cell;
-    bool open = false;
+    bool stood = false; ///< it lasted until the job was stopped
 };
 
 class StandingJob {
@@ -28,7 +28,7 @@ public:
                 auto cell = parseActionCell(trace.name(slice));
                 if (!cell || (cell->ops.empty() && cell->actions.empty())) continue;
                 actions_[static_cast<std::int32_t>(ranks[track.file])].push_back(
-                    {trace.start(slice), std::string(trace.name(slice)), *std::move(cell), trace.isOpen(slice)});
+                    {trace.start(slice), std::string(trace.name(slice)), *std::move(cell), stood(trace, slice)});
             }
         }
         for (auto& [rank, actions] : actions_) {
@@ -47,16 +47,21 @@ public:
             constexpr std::size_t kShown = 6;
             for (std::size_t i = actions.size() - std::min(kShown, actions.size()); i < actions.size(); ++i)
                 standing.last.push_back(actions[i].name);
-            const NamedAction* const open = openTransfer(rank);
-            if (open == nullptr) continue;
-            standing.waits_in = open->name;
-            standing.waited = end - open->start;
+            const NamedAction* const standing_in = standingTransfer(rank);
+            if (standing_in == nullptr) continue;
+            standing.waits_in = standing_in->name;
+            standing.waited = end - standing_in->start;
             if (!result.is_cycle) followFrom(rank, result);
         }
         return result;
     }
 
 private:
+    /// A rank whose peer is stopped first may leave its call with an error, so a call need not be open at the end.
+    static bool stood(const Trace& trace, SliceId slice) {
+        const TimeNs left = trace.span() - trace.end(slice);
+        return trace.isOpen(slice) || left < trace.end(slice) - trace.start(slice);
+    }
     static Stage stageOf(const NamedAction& action) {
         return action.cell.ops.empty() ? action.cell.actions.front().stage : action.cell.ops.front().stage;
     }
@@ -70,13 +75,12 @@ private:
         actions.erase(actions.begin(), actions.begin() + static_cast<std::ptrdiff_t>(first));
     }
 
-    [[nodiscard]] const NamedAction* openTransfer(std::int32_t rank) const {
+    [[nodiscard]] const NamedAction* standingTransfer(std::int32_t rank) const {
         const auto found = actions_.find(rank);
         if (found == actions_.end()) return nullptr;
-        const auto open = std::find_if(found->second.rbegin(), found->second.rend(), [](const NamedAction& action) {
-            return action.open && !action.cell.actions.empty() && isTransfer(action.cell.actions.front().kind);
-        });
-        return open == found->second.rend() ? nullptr : &*open;
+        const NamedAction& last = found->second.back();
+        const bool transfer = !last.cell.actions.empty() && isTransfer(last.cell.actions.front().kind);
+        return last.stood && transfer ? &last : nullptr;
     }
 
     /// The other end of a transfer: its name, and its rank if any rank recorded actions of its stage.
@@ -96,7 +100,7 @@ private:
         std::vector<WaitStep> steps;
         std::map<std::int32_t, std::size_t> visited; // where a rank's steps begin
         std::int32_t rank = start;
-        for (const NamedAction* open = openTransfer(start); open != nullptr; open = openTransfer(rank)) {
+        for (const NamedAction* open = standingTransfer(start); open != nullptr; open = standingTransfer(rank)) {
             if (const auto [seen, added] = visited.try_emplace(rank, steps.size()); !added) {
                 result.waits.assign(steps.begin() + static_cast<std::ptrdiff_t>(seen->second), steps.end());
                 result.is_cycle = true;
@@ -106,7 +110,7 @@ private:
             steps.push_back({Rank{rank}, 0, open->name, name, WaitStep::Why::OtherEnd, {}});
             if (!peer || done_.at(*peer).contains(name)) break;
             rank = *peer;
-            if (const NamedAction* const next = openTransfer(rank))
+            if (const NamedAction* const next = standingTransfer(rank))
                 steps.push_back({Rank{rank}, 0, name, next->name, WaitStep::Why::NotPosted, {}});
         }
         if (steps.size() > result.waits.size()) result.waits = std::move(steps);

@@ -49,6 +49,22 @@ TEST(Standstill, NamesTheCycleOfTwoRanks) {
     EXPECT_EQ(found.ranks[1].waits_in, "1RECV_F1");
 }
 
+TEST(Standstill, ACallThatEndedWhenItsPeerWasStoppedCounts) {
+    const test::ScratchFolder folder;
+    folder.write("rank0.json", rankFile(0, {"0F0", "0SEND_F0", "0RECV_B0…"}));
+    const auto ended = [&](int until) {
+        folder.write("rank1.json", fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":1}},"traceEvents":[
+            {{"ph":"X","name":"1F0","pid":1,"tid":1,"ts":0,"dur":100}},
+            {{"ph":"X","name":"1RECV_F1","pid":1,"tid":1,"ts":1000,"dur":{}}},
+            {{"ph":"i","name":"end","pid":1,"tid":1,"ts":100000,"s":"t"}}]}})",
+                                               until));
+        JobControl control;
+        return standstillOf(*readTraces({folder.path()}, control).value().trace);
+    };
+    EXPECT_TRUE(ended(95000).is_cycle);
+    EXPECT_FALSE(ended(1000).is_cycle) << "it went on";
+}
+
 TEST(Standstill, FollowsAChainToTheRankThatWaitsForNone) {
     const Standstill found =
         standstill({{"0F0", "0SEND_F0", "0RECV_B0…"}, {"1RECV_F0", "1F0", "1RECV_B0…"}, {"2RECV_F0", "2F0…"}});
