@@ -161,6 +161,7 @@ TEST_F(JsonKeys, AreAllInTheManual) {
     look({"whatif", last});
     look({"whatif", last, "--if", "rank:3=usual"});
     look({"whatif", last, "--if", "schedule=zb-v"});
+    look({"whatif", last, "--if", "communicators=edge"});
     look({"advise", last});
     look({"advise", last, "--layers", "E(t*8|)*3t*8L"});
     look({"plan", "--preset", "llama2-7b", "--gpus", "8", "--gpu", "a100", "--global-batch", "16", "--plans", "2"});
