@@ -66,13 +66,24 @@ private:
         return action.cell.ops.empty() ? action.cell.actions.front().stage : action.cell.ops.front().stage;
     }
 
-    /// An action happens once per step.
+    /// An action happens once per step. A step begins with the first micro-batch in the rank's first stage.
     void keepLastStep(std::int32_t rank, std::vector<NamedAction>& actions) {
-        std::set<std::string>& seen = done_[rank];
+        std::set<std::string> seen;
         std::size_t first = actions.size();
         while (first > 0 && seen.insert(actions[first - 1].name).second)
             --first;
         actions.erase(actions.begin(), actions.begin() + static_cast<std::ptrdiff_t>(first));
+        const auto lowest =
+            std::ranges::min_element(actions, {}, [](const NamedAction& action) { return stageOf(action).value; });
+        for (const std::string_view word : {"RECV_F", "F"}) {
+            const auto begin =
+                std::ranges::find(actions, fmt::format("{}{}0", stageOf(*lowest).value, word), &NamedAction::name);
+            if (begin == actions.end()) continue;
+            actions.erase(actions.begin(), begin);
+            break;
+        }
+        for (const NamedAction& action : actions)
+            done_[rank].insert(action.name);
     }
 
     [[nodiscard]] const NamedAction* standingTransfer(std::int32_t rank) const {
