@@ -48,7 +48,8 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
                         "an op has an invalid micro-batch or chunk, is half a pair, or runs before its inputs"},
         AnomalyKindInfo{BubbleAboveForm, "bubble-above-form", "ranks idle longer than in the closed form"},
         AnomalyKindInfo{BlockingReceive, "blocking-receive",
-                        "a rank waited for an op's input although the input of its next op was ready"},
+                        "a rank waited for an op's input although the input of its next op was ready, or a send waited "
+                        "behind a receive"},
         AnomalyKindInfo{LaunchBound, "launch-bound",
                         "the device idles during a stage's ops: the host launches kernels too slowly"},
         AnomalyKindInfo{LongWarmUp, "long-warm-up", "the first steps take much longer than those after them"},

@@ -18,16 +18,20 @@ Anomalies findInSteps(const AnomalyInput& input) {
     Anomalies blocking;
     Anomalies order;
     std::optional<TransferSamples> sampled;
-    parallelCalls([&] { findBlockingReceives(input, blocking); }, [&] { findOrderFaults(input, order); },
-                  [&] { sampled.emplace(input.run.steps); },
-                  [&] {
-                      const OpSamples samples(input.run.steps, input.selection);
-                      findStragglers(input, samples, found);
-                      findSlowPeers(input, found);
-                      findSlowStages(input, samples, found);
-                      const auto levels = findDataImbalance(input, samples, found);
-                      findSlowOps(input, samples, levels, found); // uses the stragglers found
-                  });
+    parallelCalls(
+        [&] {
+            findBlockingReceives(input, blocking);
+            findQueuedSends(input, blocking);
+        },
+        [&] { findOrderFaults(input, order); }, [&] { sampled.emplace(input.run.steps); },
+        [&] {
+            const OpSamples samples(input.run.steps, input.selection);
+            findStragglers(input, samples, found);
+            findSlowPeers(input, found);
+            findSlowStages(input, samples, found);
+            const auto levels = findDataImbalance(input, samples, found);
+            findSlowOps(input, samples, levels, found); // uses the stragglers found
+        });
     const TransferSamples& transfers = *sampled;
     const auto add = [&found](Anomalies& others) { std::ranges::move(others, std::back_inserter(found)); };
     findStarvedHosts(input, found);

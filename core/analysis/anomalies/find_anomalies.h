@@ -101,6 +101,8 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found);
+/// Sends that waited behind a receive of their rank, as findings of the same kind. Needs both ends of transfers.
+void findQueuedSends(const AnomalyInput& input, Anomalies& found);
 void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses all findings above as possible causes
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
