@@ -103,8 +103,24 @@ std::ptrdiff_t countOf(const std::vector<LayerKind>& units, LayerKind kind) {
     return std::ranges::count(units, kind);
 }
 
+/// The layouts to accept.
+enum class Accepted : std::uint8_t {
+    Released, ///< those of released versions of Megatron-core
+    /// Also those that its pull requests 5318 and 5329 add: m units in several stages, and losses in several stages,
+    /// one for the main model and one for each m unit.
+    Proposed,
+};
+
+Status checkChunk(std::size_t holder, const LayerLayout& layout, int pp) {
+    const std::size_t ranks = static_cast<std::size_t>(pp);
+    if (holder / ranks + 1 >= layout.stages.size() / ranks) return {};
+    return usageError(fmt::format("layout: the m units are in chunk {} of rank {}, which is not its last one",
+                                  holder / ranks, holder % ranks),
+                      "Megatron-core requires them in the last chunk of their rank");
+}
+
 /// The assertions of Megatron-core about multi-token prediction.
-Status checkMultiToken(const LayerLayout& layout, int pp) {
+Status checkMultiToken(const LayerLayout& layout, int pp, Accepted accepted) {
     std::optional<std::size_t> holder;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const auto& units = layout.stages[s];
@@ -112,25 +128,25 @@ Status checkMultiToken(const LayerLayout& layout, int pp) {
         if (holder && countOf(units, LayerKind::Transformer) > 0)
             return usageError(fmt::format("layout: stage {} has a t after an m", s), "m units come last");
         if (first == units.end()) continue;
-        if (holder)
+        if (holder && accepted == Accepted::Released)
             return usageError(fmt::format("layout: stages {} and {} both have m units", *holder, s),
                               "Megatron-core keeps them in one stage");
         if (std::find(first, units.end(), LayerKind::Transformer) != units.end())
             return usageError(fmt::format("layout: stage {} has a t after an m", s), "m units come last");
         holder = s;
-    }
-    if (!holder) return {};
-    const std::size_t ranks = static_cast<std::size_t>(pp);
-    const std::size_t chunks = layout.stages.size() / ranks;
-    if (*holder / ranks + 1 < chunks) {
-        return usageError(fmt::format("layout: the m units are in chunk {} of rank {}, which is not its last one",
-                                      *holder / ranks, *holder % ranks),
-                          "Megatron-core requires them in the last chunk of their rank");
+        BUBBLESCOPE_TRY(checkChunk(s, layout, pp));
     }
     return {};
 }
 
-Status checkLayout(const LayerLayout& layout, int pp) {
+/// The losses come last: one, or as many as the model has.
+bool hasItsLosses(const std::vector<LayerKind>& all, Accepted accepted) {
+    const std::ptrdiff_t losses = countOf(all, LayerKind::Loss);
+    const bool split = accepted == Accepted::Proposed && losses == 1 + countOf(all, LayerKind::MultiToken);
+    return (losses == 1 || split) && std::count(all.end() - losses, all.end(), LayerKind::Loss) == losses;
+}
+
+Status checkLayout(const LayerLayout& layout, int pp, Accepted accepted) {
     if (pp < 1) return usageError("no ranks given", fmt::format("use {}", Field("pp").is("P")));
     if (layout.stages.size() % static_cast<std::size_t>(pp) != 0) {
         return usageError(
@@ -142,9 +158,9 @@ Status checkLayout(const LayerLayout& layout, int pp) {
         all.insert(all.end(), units.begin(), units.end());
     if (all.empty() || all.front() != LayerKind::Embedding || countOf(all, LayerKind::Embedding) != 1)
         return usageError("layout: does not begin with exactly one E", std::string(kLayoutHint));
-    if (all.back() != LayerKind::Loss || countOf(all, LayerKind::Loss) != 1)
+    if (!hasItsLosses(all, accepted))
         return usageError("layout: does not end with exactly one L", std::string(kLayoutHint));
-    return checkMultiToken(layout, pp);
+    return checkMultiToken(layout, pp, accepted);
 }
 
 /// Units of a stage. Four or more equal ones are written as t*5, because that is shorter.
@@ -202,12 +218,12 @@ Result<LayerLayout> layoutFromMegatron(std::string_view text, int pp) {
         else
             layout.stages.back().push_back(*kindFromLetter(letter));
     }
-    BUBBLESCOPE_TRY(checkLayout(layout, pp));
+    BUBBLESCOPE_TRY(checkLayout(layout, pp, Accepted::Proposed));
     return layout;
 }
 
 Result<std::string> layoutToMegatron(const LayerLayout& layout, int pp) {
-    BUBBLESCOPE_TRY(checkLayout(layout, pp));
+    BUBBLESCOPE_TRY(checkLayout(layout, pp, Accepted::Released));
     std::string out;
     const std::size_t last = layout.stages.size() - 1; // it is not followed by a bar
     for (std::size_t s = 0; s < last;) {

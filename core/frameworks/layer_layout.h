@@ -27,12 +27,13 @@ struct LayerLayout {
 /// Reads Megatron-core's syntax of `--pipeline-model-parallel-layout`: one letter per unit (E embedding, t transformer
 /// layer, m multi-token prediction, L loss), '|' between stages, `t*5` and `(tt|)*3` for repetitions; commas are
 /// ignored. Checks what Megatron-core checks: one E at the beginning, one L at the end, all m after the last t, in one
-/// stage that is the last of its rank; and that `pp` ranks get equal numbers of stages. Errors: Usage, naming the
-/// character or the stage.
+/// stage that is the last of its rank; and that `pp` ranks get equal numbers of stages. Also accepts what pull requests
+/// of Megatron-core propose: m in several stages, and one L for the main model and one per m, in any of the last
+/// stages. Errors: Usage, naming the character or the stage.
 [[nodiscard]] Result<LayerLayout> layoutFromMegatron(std::string_view text, int pp);
 
-/// Writes the same syntax, with factors for repeated units and stages. Errors: Usage if Megatron-core would reject the
-/// layout.
+/// Writes the same syntax, with factors for repeated units and stages. Errors: Usage if released versions of
+/// Megatron-core reject the layout.
 [[nodiscard]] Result<std::string> layoutToMegatron(const LayerLayout& layout, int pp);
 
 /// DeepSpeed's list of a partition, as its PipelineModule keeps it in `parts`: where each stage begins, and the number

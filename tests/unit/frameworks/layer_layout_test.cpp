@@ -14,6 +14,20 @@ std::string problemOf(const std::string& text, int pp) {
     return layout.ok() ? std::string("none") : layout.error().message;
 }
 
+/// From the descriptions of Megatron-core's pull requests 5318 and 5329.
+TEST(LayerLayout, ReadsLossesAndMultiTokenUnitsOfSeveralStages) {
+    const LayerLayout losses = layoutFromMegatron("E|(t|)*10m|m|m|LL|LL", 8).value();
+    ASSERT_EQ(losses.stages.size(), 16U);
+    EXPECT_EQ(losses.stages[13], std::vector{LayerKind::MultiToken});
+    EXPECT_EQ(losses.stages[15], (std::vector{LayerKind::Loss, LayerKind::Loss}));
+    EXPECT_EQ(losses.layers().layers_per_stage[11], 1);
+    const LayerLayout units = layoutFromMegatron("E|(t|)*11m|m|m|L", 8).value();
+    EXPECT_EQ(units.stages.size(), 16U);
+    const auto written = layoutToMegatron(units, 8);
+    ASSERT_FALSE(written.ok()) << "released versions reject it";
+    EXPECT_EQ(written.error().message, "layout: stages 12 and 13 both have m units");
+}
+
 TEST(LayerLayout, ReadsWhatMegatronReads) {
     // Megatron-core documents this one: 1 stage, 29 stages of two layers, then a separate stage for m and for L.
     const auto layout = layoutFromMegatron("Ettt|(tt|)*29,m|L", 16);
@@ -34,7 +48,8 @@ TEST(LayerLayout, NamesWhatMegatronRejects) {
     EXPECT_EQ(problemOf("tt|tL", 2), "layout: does not begin with exactly one E");
     EXPECT_EQ(problemOf("Et|tLt", 2), "layout: does not end with exactly one L");
     EXPECT_EQ(problemOf("Et|mt|t|L", 4), "layout: stage 1 has a t after an m");
-    EXPECT_EQ(problemOf("Et|m|m|L", 4), "layout: stages 1 and 2 both have m units");
+    EXPECT_EQ(problemOf("Et|mm|L|L", 4), "layout: does not end with exactly one L"); // two m have three losses
+    EXPECT_EQ(problemOf("Et|L|m|L", 4), "layout: does not end with exactly one L");
     EXPECT_EQ(problemOf("Et|m||L", 2), "layout: the m units are in chunk 0 of rank 1, which is not its last one");
     EXPECT_EQ(problemOf("E(t|", 1), "layout, character 2: the bracket is not closed");
     EXPECT_EQ(problemOf("E(t|)L", 2), "layout, character 5: a bracket needs a factor, such as (tt|)*3");
