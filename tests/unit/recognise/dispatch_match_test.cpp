@@ -42,7 +42,7 @@ TEST(DispatchMatch, FindsTheHintOfRanksThatChoose) {
         ASSERT_TRUE(match.has_value()) << spec.name;
         EXPECT_GE(match->explained, match->choices * 98 / 100);
         EXPECT_GT(match->moved, 0);
-        if (spec.name == "interleaved") EXPECT_EQ(match->hint.name, spec.name);
+        EXPECT_TRUE(spec.name != "interleaved" || match->hint.name == spec.name) << match->hint.name;
     }
 }
 

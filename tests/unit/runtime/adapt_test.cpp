@@ -50,7 +50,8 @@ AdaptedSteps adapt(const Schedule& schedule, const std::vector<Fault>& faults, i
     constexpr int kCounted = 8; // the last ones
     const CostModel costs = adaptTimes();
     OrderAdapter adapter({schedule, {}}, costs, true);
-    AdaptedSteps result{.healthy = simulate(schedule, costs).value().wall()};
+    AdaptedSteps result;
+    result.healthy = simulate(schedule, costs).value().wall();
     RunOrder now{schedule, {}};
     std::optional<RunOrder> next;
     for (int n = 0; n < steps; ++n) {
