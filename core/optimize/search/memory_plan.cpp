@@ -390,8 +390,9 @@ std::vector<Schedule> candidates(const SearchRequest& request, const Schedule& f
             spec.times = request.costs.times;
             auto made = makeSchedule(spec);
             if (!made.ok() || made.value().vpp != request.vpp || !checkOrder(made.value()).ok()) continue;
-            const bool split = std::ranges::any_of(made.value().ranks[0],
-                                                   [](const Op& op) { return op.kind == OpKind::BackwardWeight; });
+            const bool split = std::ranges::any_of(made.value().ranks, [](const std::vector<Op>& ops) {
+                return std::ranges::any_of(ops, [](const Op& op) { return op.kind == OpKind::BackwardWeight; });
+            });
             if (request.split != SplitBackward::Auto && split != (request.split == SplitBackward::On)) continue;
             const auto& placements = request.placements;
             const bool placed = placements.empty()

@@ -63,7 +63,7 @@ TEST(LoweredMemory, IsFreeBetweenOffloadAndReload) {
     const LoweredMemory memory = loweredMemory(lowered, step, model(1))[0];
     EXPECT_EQ(pointsOf(memory), (Points{{0, 100}, {0, 110}, {2, 120}, {5, 110}, {9, 110}, {16, 100}}));
     EXPECT_EQ(memory.peak, 120);
-    EXPECT_EQ(memory.peak_op, "F1");
+    EXPECT_EQ(memory.peak_op, "F1.0");
 }
 
 TEST(LoweredMemory, WaitsForSlowCopies) {

