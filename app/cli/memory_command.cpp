@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/lowering_options.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "core/base/bytes.h"
@@ -6,6 +7,7 @@
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/report/results/memory.h"
+#include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,14 +20,15 @@ namespace {
 struct MemoryArguments {
     ScheduleRequest schedule;
     MemoryRequest memory;
+    WeightTimes copies;
     std::vector<std::string> fail_on;
     bool curve = false;
     bool json = false;
 };
 
-report::Value curveOf(const StepTimeline& step, Rank rank, const MemoryModel& model) {
+report::Value curveOf(const std::vector<MemoryPoint>& curve) {
     report::Value::List points;
-    for (const MemoryPoint& point : memoryCurve(step, rank, model))
+    for (const MemoryPoint& point : curve)
         points.emplace_back(report::Value::List{point.time, point.bytes});
     return points;
 }
@@ -70,7 +73,8 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
     using report::shown;
     const Schedule& schedule = planned.schedule;
     std::optional<StepTimeline> step;
-    if (curve) {
+    const bool moves = !memory.over_time.empty();
+    if (curve && !moves) {
         BUBBLESCOPE_ASSIGN(step, simulate(schedule, planned.costs));
     }
     report::Document document;
@@ -89,18 +93,33 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
         const auto& ops = schedule.ranks[r];
         table.row(r, report::Cell(rank.weights, kBytes), report::Cell(rank.gradients, kBytes),
                   report::Cell(rank.optimizer, kBytes), report::Cell(rank.peak_activations, kBytes),
-                  report::Cell(rank.peak(), kBytes), ops.empty() ? "" : opName(ops[rank.peak_op]),
+                  report::Cell(rank.peak(), kBytes),
+                  moves         ? memory.over_time[r].peak_op
+                  : ops.empty() ? ""
+                                : opName(ops[rank.peak_op]),
                   report::peakWords(schedule, memory, Rank{r}), report::Cell(rank.other, kBytes),
                   measuredCell(memory, Rank{r}));
         report::Value::Object object = report::memoryOf(schedule, memory, Rank{r});
         object.insert(object.begin(), {"rank", r});
-        if (step) object.push_back({"curve", curveOf(*step, Rank{r}, memory.model)});
+        if (step) object.push_back({"curve", curveOf(memoryCurve(*step, Rank{r}, memory.model))});
+        if (curve && moves) object.push_back({"curve", curveOf(memory.over_time[r].curve)});
         ranks.emplace_back(std::move(object));
     }
     document.data("ranks", std::move(ranks));
     document.add(std::move(table));
     report::addBudgetLines(document, schedule, memory);
     return document;
+}
+
+/// The memory of the order, or of a file's order with its moves of activations.
+Result<std::optional<MemoryReport>> memoryOf(const MemoryArguments& options, const MemoryRequest& request,
+                                             const Planned& planned) {
+    if (options.schedule.file.empty()) return request.report(planned.schedule);
+    BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, readLoweredFile(options.schedule.file));
+    if (!lowered.movesActivations()) return request.report(planned.schedule);
+    if (!lowered.hasTransfers()) lowered = withTransfers(std::move(lowered));
+    BUBBLESCOPE_ASSIGN(const LoweredStep step, simulateLowered(lowered, planned.costs, {}, options.copies));
+    return request.report(lowered, step);
 }
 
 CommandResult estimate(const MemoryArguments& options) {
@@ -110,7 +129,7 @@ CommandResult estimate(const MemoryArguments& options) {
     MemoryRequest request = options.memory;
     BUBBLESCOPE_ASSIGN(SliceParts parts, options.schedule.slices(planned.schedule));
     request.slice_tokens = std::move(parts.tokens);
-    BUBBLESCOPE_ASSIGN(const auto memory, request.report(planned.schedule));
+    BUBBLESCOPE_ASSIGN(const auto memory, memoryOf(options, request, planned));
     if (!memory)
         return usageError("no model given",
                           "use --preset, such as --preset llama3-8b, or --memory-model FILE; or --peaks");
@@ -167,6 +186,7 @@ void addMemoryCommand(Command app, Action& action) {
     const Option json = command.addFlag("--json", options->json, "Print a JSON document");
     command.addFlag("--curve", options->curve, "Add each rank's memory over time, as [time_ns, bytes]").needs(json);
     addTimeOptions(command, options->schedule, Listed::InFullHelp);
+    addCopyTimeOptions(command, options->copies);
     addSliceOptions(command, options->schedule);
     command.onParsed([&action, options] { action = [options] { return estimate(*options); }; });
 }

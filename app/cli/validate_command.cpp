@@ -58,6 +58,9 @@ CommandResult check(const ValidateArguments& options) {
     rules.sends = options.sends;
     BUBBLESCOPE_ASSIGN(rules.memory, options.memory.use(schedule.order));
     rules.memory_budget = options.memory.budget;
+    if (schedule.movesActivations() && (rules.memory || rules.memory_limit))
+        return usageError("validate counts memory by the order of ops, but this order moves activations",
+                          "check its memory with simulate --memory-model");
     BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(schedule.order));
     LoweredValidation found = validateLowered(schedule, rules, queues);
     if (options.part) {

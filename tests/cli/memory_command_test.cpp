@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::test {
@@ -53,6 +54,17 @@ TEST(MemoryCommand, FollowsOffloadsIntoTraces) {
     EXPECT_EQ(ranks[1]["memory"]["peak_bytes"], (16 + 10) * kMiB);
     EXPECT_EQ(result.json()["makespan_ns"],
               90'000'000); // nothing is delayed: the reload ends before B1's gradient comes
+    EXPECT_EQ(ranks[0]["peak_activations"], 2);
+    const auto estimated = runProgram({"memory", "--schedule-file", order, "--forward", "10ms", "--backward", "20ms",
+                                       "--host-copy", "5ms", "--memory-model", model, "--json", "--curve"});
+    ASSERT_EQ(estimated.exit_code, 0) << estimated.err;
+    EXPECT_EQ(estimated.json()["ranks"][0]["peak_bytes"], (16 + 20) * kMiB);
+    using Curve = std::vector<std::pair<std::int64_t, std::int64_t>>; // in ms and MiB
+    Curve curve;
+    for (const auto& point : estimated.json()["ranks"][0]["curve"])
+        curve.emplace_back(point[0].get<std::int64_t>() / 1'000'000, point[1].get<std::int64_t>() / kMiB);
+    EXPECT_EQ(curve, (Curve{{0, 16}, {0, 26}, {10, 36}, {25, 26}, {60, 26}, {90, 16}}));
+    EXPECT_EQ(runProgram({"validate", order, "--memory-limit", "2"}).exit_code, 2) << "it counts by the order alone";
     std::int64_t highest = 0;
     for (const auto& event : nlohmann::json::parse(readAll(out))["traceEvents"]) {
         if (event["ph"] == "C" && event["name"] == "memory" && event["pid"] == 1)

@@ -37,12 +37,22 @@ std::string formWords(const ClosedForm& form, Rank rank) {
     return value;
 }
 
+/// The activations that each rank holds at most if some are moved; a started half counts as one.
+std::vector<int> heldAtMost(const LoweredSchedule& lowered, const LoweredStep& step) {
+    StageMemory stage;
+    stage.activations = {2, 1, 1};
+    const MemoryModel halves{std::vector<StageMemory>(static_cast<std::size_t>(lowered.order.stages()), stage), {}, 0};
+    std::vector<int> held;
+    for (const LoweredMemory& rank : loweredMemory(lowered, step, halves))
+        held.push_back(static_cast<int>((rank.peak + 1) / 2));
+    return held;
+}
+
 Table simulatedRanks(const Simulated& run) {
     Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble"),
                           shown("closed form"), column("peak_activations", "peak activations"), data("positions"),
                           data("executed_positions"), column("memory", run.memory ? "memory, peak" : "")});
     const bool f_then_b = run.schedule.name == "fthenb";
-    const auto peaks = peakActivations(run.schedule);
     for (const RankAccount& account : run.analysis.ranks) {
         Cell memory = absent();
         if (run.memory) {
@@ -50,7 +60,7 @@ Table simulatedRanks(const Simulated& run) {
                          .as(formatBytes(run.memory->ranks[account.rank.index()].peak()));
         }
         table.row(account.rank, account.busy, account.bubble, run.form ? formWords(*run.form, account.rank) : "none",
-                  peaks[account.rank.index()], simulatedPositions(account.observed, f_then_b),
+                  run.peak_activations[account.rank.index()], simulatedPositions(account.observed, f_then_b),
                   simulatedPositions(account.executed, f_then_b), std::move(memory));
     }
     return table;
@@ -212,6 +222,7 @@ Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& cos
     free.communicators = {};
     BUBBLESCOPE_ASSIGN(const LoweredStep without, simulateLowered(lowered, costs, free, weights));
     BUBBLESCOPE_ASSIGN(run.memory, memory.report(lowered, queued));
+    run.peak_activations = lowered.movesActivations() ? heldAtMost(lowered, queued) : peakActivations(run.schedule);
     run.step = std::move(queued.step);
     run.queues = QueueCosts{std::string(communicatorKindName(queues.communicators.kind)), without.step.wall(),
                             std::move(queued.queues), std::move(queued.actions)};
@@ -223,6 +234,7 @@ Result<Simulated> simulated(Schedule schedule, const CostModel& costs, const Mem
     Simulated run;
     run.schedule = std::move(schedule);
     BUBBLESCOPE_ASSIGN(run.step, simulate(run.schedule, costs));
+    run.peak_activations = peakActivations(run.schedule);
     BUBBLESCOPE_ASSIGN(run.memory, memory.report(run.schedule));
     run.analysis = analyzeStep(run.step, run.schedule);
     if (auto form = closedForm(run.schedule, costs); form.ok()) run.form = std::move(form).value();

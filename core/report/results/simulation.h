@@ -31,7 +31,8 @@ struct Simulated {
     StepAnalysis analysis;
     std::optional<ClosedForm> form; ///< exact or a bound
     std::optional<MemoryReport> memory;
-    std::optional<QueueCosts> queues; ///< for a lowered schedule
+    std::optional<QueueCosts> queues;  ///< for a lowered schedule
+    std::vector<int> peak_activations; ///< per rank, as peakActivations() counts them; without offloaded ones
 
     [[nodiscard]] Compared compared() const { return {schedule, step.wall(), analysis.rates, {}}; }
 };

@@ -28,7 +28,7 @@ bool isOwnColumn(Field field) {
 
 /// The memory peak, in micro-batches of a rank's whole part.
 double peakMicrobatches(const Simulated& run) {
-    return static_cast<double>(std::ranges::max(peakActivations(run.schedule))) / chunksOfModel(run.schedule);
+    return static_cast<double>(std::ranges::max(run.peak_activations)) / chunksOfModel(run.schedule);
 }
 
 std::optional<std::int64_t> peakBytes(const Simulated& run) {
@@ -150,7 +150,7 @@ Table sweepTable(std::span<const SweptRun> runs, std::span<const SweepAxis> axes
             row.emplace_back(swept.run->step.wall());
             for (const double rate : {rates.over_makespan, rates.span, rates.over_ideal})
                 row.emplace_back(rate, Look::Percent2);
-            row.emplace_back(std::ranges::max(peakActivations(swept.run->schedule)));
+            row.emplace_back(std::ranges::max(swept.run->peak_activations));
             row.push_back(Cell(peakMicrobatches(*swept.run)).as(fmt::format("{:g}", peakMicrobatches(*swept.run))));
             if (memory) row.emplace_back(peakBytes(*swept.run), Look::Bytes);
             if (gaps) row.emplace_back("");
