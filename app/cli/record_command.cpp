@@ -104,7 +104,8 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir, 
     if (watched.running > 0)
         document.line(fmt::format("{} process{} of the job still record{}", watched.running,
                                   watched.running == 1 ? "" : "es", watched.running == 1 ? "s" : ""));
-    if (watched.incomplete) document.line("not enough memory to watch all processes; events of some may be lost");
+    if (watched.incomplete)
+        document.line("not enough memory or descriptors to watch all processes; events of some may be lost");
     if (watched.refused > 0)
         document.line(
             fmt::format("refused {} connection{} of other users", watched.refused, watched.refused == 1 ? "" : "s"));

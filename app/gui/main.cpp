@@ -9,6 +9,7 @@
 #include <QApplication>
 #include <QIcon>
 #include <QScreen>
+#include <QTimer>
 
 #include <csignal>
 #include <cstdio>
@@ -60,7 +61,8 @@ int show(gui::MainWindow& window, const gui::Options& options) {
     window.resize(window.size().boundedTo(window.screen()->availableSize()));
     window.show();
     gui::offerCrashReport(window, gui::crashFolder());
-    gui::openAsAsked(window, options);
+    // In an event, so that the application reports exceptions.
+    QTimer::singleShot(0, &window, [&window, options] { gui::openAsAsked(window, options); });
     return QApplication::exec();
 }
 

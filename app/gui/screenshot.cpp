@@ -2,6 +2,7 @@
 
 #include "app/gui/central_area.h"
 #include "app/gui/explorer/schedule_explorer.h"
+#include "app/gui/jobs/application.h"
 #include "app/gui/key_sheet.h"
 #include "app/gui/live/live_dialog.h"
 #include "app/gui/live/run_dialog.h"
@@ -11,9 +12,11 @@
 #include "app/gui/remote/remote_dialog.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/source/existing_results.h"
+#include "core/formats/source/replacing_file.h"
 
 #include <QAction>
 #include <QApplication>
+#include <QBuffer>
 #include <QDialog>
 #include <QMenuBar>
 #include <QPixmap>
@@ -74,10 +77,13 @@ Status selectAt(MainWindow& window, const Options::Place& place) {
 int write(QWidget& widget, const Options& options) {
     // Docks get their final sizes only after the events of the first showing have been handled.
     QApplication::sendPostedEvents();
-    const std::string file = options.screenshot.toStdString();
-    if (!widget.grab().save(options.screenshot, "PNG"))
-        return fail(runError("cannot write " + file, "check that its directory exists and is writable"));
-    return 0;
+    QByteArray png;
+    QBuffer buffer(&png);
+    const bool drawn = buffer.open(QIODevice::WriteOnly) && widget.grab().save(&buffer, "PNG");
+    ReplacingFile file(options.screenshot.toStdString());
+    file.write({png.data(), static_cast<std::size_t>(png.size())});
+    if (drawn && file.commit().ok()) return 0;
+    return fail(runError("cannot write " + file.target().string(), "check that its directory exists and is writable"));
 }
 
 /// Saves a picture and quits once there is no background work left.
@@ -186,13 +192,17 @@ int takeScreenshot(MainWindow& window, const Options& options) {
         Qt::QueuedConnection);
     QObject::connect(&window, &MainWindow::failed, &window,
                      [](const Error& error) { QApplication::exit(fail(error)); });
+    if (const auto* const application = qobject_cast<Application*>(QCoreApplication::instance()))
+        QObject::connect(application, &Application::failed, &window, // it has printed the error
+                         [](const Error& error) { QApplication::exit(exitCode(error.kind)); });
     // No trace is opened, so no signal will follow.
     if (needsNoTrace(options.panel)) {
         QApplication::sendPostedEvents(); // menus in the chosen language
         writeWhenIdle(firstPageOrDialog(window, options), options);
         return QApplication::exec();
     }
-    openAsAsked(window, options);
+    // In an event, so that the application reports exceptions.
+    QTimer::singleShot(0, &window, [&] { openAsAsked(window, options); });
     return QApplication::exec();
 }
 

@@ -1,6 +1,7 @@
 #include "app/gui/jobs/background_job.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace bubblescope::gui {
 
@@ -13,6 +14,10 @@ constexpr int kReportIntervalMs = 50;
 BackgroundJob::BackgroundJob(QObject* parent) : QObject(parent) {
     timer_.setInterval(kReportIntervalMs);
     connect(&timer_, &QTimer::timeout, this, &BackgroundJob::report);
+}
+
+void BackgroundJob::mustStartThreads() {
+    std::thread([] {}).join();
 }
 
 std::shared_ptr<BackgroundJob::Ticket> BackgroundJob::begin(QFutureWatcherBase& watcher) {

@@ -7,7 +7,9 @@
 #include <QTimer>
 #include <QtConcurrentRun>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -32,16 +34,31 @@ public:
     void start(Work work, Done done) {
         using Answer = std::invoke_result_t<Work&, JobControl&>;
         static_assert(std::is_nothrow_move_constructible_v<Answer>, "QFuture would copy the result");
+        mustStartThreads();
+        /// Qt would need memory to hold an exception, even one that says that there is none.
+        struct Outcome {
+            std::optional<Answer> answer;
+            std::exception_ptr failure;
+        };
         const bool was_running = running();
-        auto* const watcher = new QFutureWatcher<Answer>;
+        auto* const watcher = new QFutureWatcher<Outcome>;
         const std::shared_ptr<Ticket> ticket = begin(*watcher);
         connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, done = std::move(done)]() mutable {
-            QFuture<Answer> future = watcher->future();
+            QFuture<Outcome> future = watcher->future();
             end();
-            done(future.takeResult()); // rethrows the work's exception
+            Outcome outcome = future.takeResult();
+            if (outcome.failure) std::rethrow_exception(outcome.failure);
+            done(*std::move(outcome.answer));
         });
-        watcher->setFuture(
-            QtConcurrent::run([ticket, work = std::move(work)]() mutable { return work(ticket->control); }));
+        watcher->setFuture(QtConcurrent::run([ticket, work = std::move(work)]() mutable noexcept {
+            Outcome outcome;
+            try {
+                outcome.answer.emplace(work(ticket->control));
+            } catch (...) {
+                outcome.failure = std::current_exception();
+            }
+            return outcome;
+        }));
         if (!was_running) emit runningChanged(true);
     }
     void cancel();
@@ -63,6 +80,8 @@ private:
         JobControl control;
     };
 
+    /// Throws if the system starts no more threads: Qt's pool would lose the work without an error.
+    static void mustStartThreads();
     std::shared_ptr<Ticket> begin(QFutureWatcherBase& watcher);
     void end();
     void drop();
