@@ -52,7 +52,7 @@ TEST(NoFlush, OrderIs1F1BWithAnUpdateAfterEachGroup) {
             std::vector<Op> ops = made.value().ranks[r];
             int gradients = 0;
             for (const Op& op : ops) {
-                if (op.kind == OpKind::Optimizer) EXPECT_EQ(gradients % size.group, 0);
+                EXPECT_TRUE(op.kind != OpKind::Optimizer || gradients % size.group == 0);
                 gradients += op.kind == OpKind::Backward ? 1 : 0;
             }
             EXPECT_EQ(std::erase_if(ops, [](const Op& op) { return op.kind == OpKind::Optimizer; }),
@@ -61,7 +61,7 @@ TEST(NoFlush, OrderIs1F1BWithAnUpdateAfterEachGroup) {
         }
         const auto two = makeSchedule(specOf("pipedream-2bw", "", size));
         EXPECT_EQ(two.ok(), size.group >= size.p - 1);
-        if (two.ok()) EXPECT_EQ(two.value().ranks, made.value().ranks);
+        EXPECT_TRUE(!two.ok() || two.value().ranks == made.value().ranks);
     });
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using Rule = OptimizerConfig::Rule;
 
-RunConfig configOf(const char* family, const char* flavor, int p, int group, int updates) {
+RunConfig updatingConfig(const char* family, const char* flavor, int p, int group, int updates) {
     ScheduleSpec spec{family, flavor, p, group * updates, 1};
     spec.group_size = group;
     RunConfig config;
@@ -30,7 +30,7 @@ RunConfig configOf(const char* family, const char* flavor, int p, int group, int
     return config;
 }
 
-RunSummary run(const RunConfig& config) {
+RunSummary trained(const RunConfig& config) {
     JobControl control;
     Result<RunSummary> ran = runPipeline(config, control);
     EXPECT_TRUE(ran.ok()) << ran.error().text();
@@ -40,13 +40,14 @@ RunSummary run(const RunConfig& config) {
 TEST(NoFlushRun, EqualsAPlainProgramWithDelayedUpdates) {
     for (const Rule rule : {Rule::AdamW, Rule::Sgd, Rule::Muon}) {
         for (RunConfig config :
-             {configOf("pipedream-2bw", "", 4, 3, 5), configOf("pipedream-2bw", "", 2, 1, 7),
-              configOf("pipedream", "stashing", 4, 1, 9), configOf("pipedream", "stashing", 3, 2, 4),
-              configOf("pipedream", "vertical-sync", 4, 1, 9), configOf("pipedream", "vertical-sync", 3, 2, 4)}) {
+             {updatingConfig("pipedream-2bw", "", 4, 3, 5), updatingConfig("pipedream-2bw", "", 2, 1, 7),
+              updatingConfig("pipedream", "stashing", 4, 1, 9), updatingConfig("pipedream", "stashing", 3, 2, 4),
+              updatingConfig("pipedream", "vertical-sync", 4, 1, 9),
+              updatingConfig("pipedream", "vertical-sync", 3, 2, 4)}) {
             SCOPED_TRACE(scheduleTitle(config.schedule));
             config.model.optimizer.rule = rule;
             config.model.optimizer.learning_rate = 0.01F;
-            const RunSummary ran = run(config);
+            const RunSummary ran = trained(config);
             const Result<RunSummary> plain = runReference(config);
             ASSERT_TRUE(plain.ok()) << plain.error().text();
             EXPECT_EQ(ran.weights_digest, plain.value().weights_digest);
@@ -58,32 +59,32 @@ TEST(NoFlushRun, EqualsAPlainProgramWithDelayedUpdates) {
 
 /// An update trains on the data of the step of that number, so one rank trains as 1F1B does.
 TEST(NoFlushRun, OneRankTrainsAs1F1B) {
-    RunConfig async = configOf("pipedream-2bw", "", 1, 3, 5);
+    RunConfig async = updatingConfig("pipedream-2bw", "", 1, 3, 5);
     async.steps = 1;
     RunConfig flushed = async;
     flushed.schedule = makeSchedule({"1f1b", "", 1, 3, 1}).value();
     flushed.steps = 5;
-    EXPECT_EQ(run(async).weights_digest, run(flushed).weights_digest);
-    EXPECT_EQ(run(async).losses, run(flushed).losses);
+    EXPECT_EQ(trained(async).weights_digest, trained(flushed).weights_digest);
+    EXPECT_EQ(trained(async).losses, trained(flushed).losses);
 }
 
 TEST(NoFlushRun, TwoRanksTrainWithDelay) {
-    RunConfig async = configOf("pipedream-2bw", "", 2, 3, 5);
+    RunConfig async = updatingConfig("pipedream-2bw", "", 2, 3, 5);
     async.steps = 1;
     RunConfig flushed = async;
     flushed.schedule = makeSchedule({"1f1b", "", 2, 3, 1}).value();
     flushed.steps = 5;
-    const RunSummary late = run(async);
-    const RunSummary prompt = run(flushed);
+    const RunSummary late = trained(async);
+    const RunSummary prompt = trained(flushed);
     EXPECT_EQ(late.losses[0], prompt.losses[0]);
     EXPECT_NE(late.losses[2], prompt.losses[2]);
     EXPECT_NE(late.weights_digest, prompt.weights_digest);
 }
 
 TEST(NoFlushRun, HoldsTwoVersionsOfTheWeights) {
-    const RunSummary two = run(configOf("pipedream-2bw", "", 3, 3, 4));
-    const RunSummary one = run(configOf("1f1b", "", 3, 3, 4));
-    const RunSummary stashed = run(configOf("pipedream", "", 3, 1, 12));
+    const RunSummary two = trained(updatingConfig("pipedream-2bw", "", 3, 3, 4));
+    const RunSummary one = trained(updatingConfig("1f1b", "", 3, 3, 4));
+    const RunSummary stashed = trained(updatingConfig("pipedream", "", 3, 1, 12));
     for (std::size_t r = 0; r < 3; ++r) {
         EXPECT_EQ(two.memory[r].weights, 2 * one.memory[r].weights);
         EXPECT_EQ(stashed.memory[r].weights, static_cast<std::int64_t>(3 - r) * one.memory[r].weights);
@@ -97,14 +98,14 @@ TEST(NoFlushRun, RefusesWhatItCannotCombine) {
         ASSERT_FALSE(ran.ok());
         EXPECT_NE(ran.error().text().find(text), std::string::npos) << ran.error().text();
     };
-    RunConfig replicas = configOf("pipedream-2bw", "", 2, 2, 3);
+    RunConfig replicas = updatingConfig("pipedream-2bw", "", 2, 2, 3);
     replicas.replicas = 2;
     refused(replicas, "data-parallel replicas");
-    RunConfig muon = configOf("1f1b", "", 2, 2, 1);
+    RunConfig muon = updatingConfig("1f1b", "", 2, 2, 1);
     muon.model.optimizer.rule = Rule::Muon;
     muon.tensor_ranks = 2;
     refused(muon, "Muon needs whole matrices");
-    RunConfig uneven = configOf("pipedream", "", 2, 1, 3);
+    RunConfig uneven = updatingConfig("pipedream", "", 2, 1, 3);
     std::erase_if(uneven.schedule.ranks[1], [](const Op& op) { return op.kind == OpKind::Optimizer; });
     refused(uneven, "after the same micro-batches");
 }
