@@ -80,7 +80,7 @@ private:
     void addDevice(std::int64_t device, Pickle::Index trace) {
         const std::vector<Change> changes = changesOf(trace);
         if (changes.empty()) return;
-        // Sums of so many changes could overflow, so they are limited; real ones are far smaller.
+        // Sums of many changes could overflow, so they are limited; real ones are far smaller.
         std::int64_t net = 0;
         std::int64_t lowest = 0;
         for (const Change& change : changes) {

@@ -1,4 +1,4 @@
-// What the command line reads before its words.
+// Settings that the command line reads before its words.
 
 #include "app/cli/config.h"
 #include "tests/fuzz/checks.h"
