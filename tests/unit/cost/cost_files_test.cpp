@@ -141,8 +141,8 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "latency": "1us"}]})"),
                 HasSubstr("links[0] does not name two ranks"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 4, "latency": "1us"}]})"), HasSubstr("from 0 to 3"));
-    EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 2, "latency": "1us"}]})"), HasSubstr("exchange nothing"));
-    EXPECT_THAT(linkError(R"({"links": [{"from": 1, "to": 1, "latency": "1us"}]})"), HasSubstr("exchange nothing"));
+    EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 2, "latency": "1us"}]})"), HasSubstr("exchange no data"));
+    EXPECT_THAT(linkError(R"({"links": [{"from": 1, "to": 1, "latency": "1us"}]})"), HasSubstr("exchange no data"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 1}]})"), HasSubstr("neither"));
     EXPECT_THAT(linkError(R"({"links": [{"between": [0], "latency": "1us"}]})"), HasSubstr("does not name two ranks"));
     EXPECT_THAT(linkError(R"({"links": [{"from": 0, "to": 1, "bandwidth": "fast"}]})"), HasSubstr("not a bandwidth"));
