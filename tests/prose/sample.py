@@ -16,8 +16,8 @@ import prose
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TRANSLATIONS = "resources/translations/zh_CN.json"
 LEAST_WORDS = 5
-# A text to train on, and scripts of shells.
-SKIPPED = ("runtime/model/text_data.cpp", "app/cli/completion.cpp")
+# A text to train on, scripts of shells, and references to papers.
+SKIPPED = ("runtime/model/text_data.cpp", "app/cli/completion.cpp", "resources/manual/sources.md")
 # Programs, style sheets, command lines and formulas are not sentences.
 CODE = re.compile(r"SELECT |[·≥]|(?: --[\w-]+ .*){3}|\{ [\w-]+:|<!--|[<>{]/?\w+[ >]|"
                   r"[;{]\s*$|^\W*[\[{]\"|\\fB|\bfunction\b|:root|\(\) \{")
@@ -41,7 +41,8 @@ def of_file(passages, areas) -> list:
 
 
 def paragraphs(page: str) -> str:
-    """The page without its tables, headings and HTML comments, on the same lines."""
+    """The page without its tables, lists of JSON keys, headings and HTML comments, on the same lines."""
+    page = re.sub(r"^#+ .*--json`\n(?:(?!#).*\n?)*", lambda match: "\n" * match[0].count("\n"), page, flags=re.M)
     return re.sub(r"^ *(?:[|#]|<!-- (?!run|end)).*$", "", page, flags=re.M)
 
 
