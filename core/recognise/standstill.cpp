@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace bubblescope {
@@ -14,9 +16,10 @@ namespace {
 
 struct NamedAction {
     TimeNs start{0};
+    TimeNs end{0};
     std::string name;
     ActionCell cell;
-    bool stood = false; ///< it lasted until the job was stopped
+    bool open = false;
 };
 
 class StandingJob {
@@ -28,11 +31,13 @@ public:
                 auto cell = parseActionCell(trace.name(slice));
                 if (!cell || (cell->ops.empty() && cell->actions.empty())) continue;
                 actions_[static_cast<std::int32_t>(ranks[track.file])].push_back(
-                    {trace.start(slice), std::string(trace.name(slice)), *std::move(cell), stood(trace, slice)});
+                    {trace.start(slice), trace.end(slice), std::string(trace.name(slice)), *std::move(cell),
+                     trace.isOpen(slice)});
             }
         }
         for (auto& [rank, actions] : actions_) {
             std::ranges::stable_sort(actions, {}, &NamedAction::start);
+            if (hangs(actions, trace.span())) hanging_.insert(rank);
             keepLastStep(rank, actions);
             for (const NamedAction& action : actions)
                 rank_of_.try_emplace(stageOf(action).value, rank);
@@ -57,10 +62,19 @@ public:
     }
 
 private:
-    /// A rank whose peer is stopped first may leave its call with an error, so a call need not be open at the end.
-    static bool stood(const Trace& trace, SliceId slice) {
-        const TimeNs left = trace.span() - trace.end(slice);
-        return trace.isOpen(slice) || left < trace.end(slice) - trace.start(slice);
+    static bool isTransferOf(const NamedAction& action) {
+        return !action.cell.actions.empty() && isTransfer(action.cell.actions.front().kind);
+    }
+    /// True if the rank's last action is a transfer that lasted until the job was stopped, much longer than the others.
+    /// A rank whose peer is stopped first may leave its call with an error, so the call need not be open at the end.
+    static bool hangs(const std::vector<NamedAction>& actions, TimeNs end) {
+        constexpr TimeNs kLeast = std::chrono::seconds(1);
+        const NamedAction& last = actions.back();
+        const bool to_the_end = last.open || end - last.end < last.end - last.start;
+        TimeNs longest{0};
+        for (const NamedAction& action : std::span(actions).first(actions.size() - 1))
+            longest = std::max(longest, isTransferOf(action) ? action.end - action.start : TimeNs{0});
+        return isTransferOf(last) && to_the_end && last.end - last.start >= std::max(kLeast, 2 * longest);
     }
     static Stage stageOf(const NamedAction& action) {
         return action.cell.ops.empty() ? action.cell.actions.front().stage : action.cell.ops.front().stage;
@@ -89,9 +103,7 @@ private:
     [[nodiscard]] const NamedAction* standingTransfer(std::int32_t rank) const {
         const auto found = actions_.find(rank);
         if (found == actions_.end()) return nullptr;
-        const NamedAction& last = found->second.back();
-        const bool transfer = !last.cell.actions.empty() && isTransfer(last.cell.actions.front().kind);
-        return last.stood && transfer ? &last : nullptr;
+        return hanging_.contains(rank) ? &found->second.back() : nullptr;
     }
 
     /// The other end of a transfer: its name, and its rank if any rank recorded actions of its stage.
@@ -128,6 +140,7 @@ private:
     }
 
     std::map<std::int32_t, std::vector<NamedAction>> actions_; ///< of the last step, by rank
+    std::set<std::int32_t> hanging_;                           ///< ranks
     std::map<std::int32_t, std::set<std::string>> done_;       ///< their names
     std::map<std::int32_t, std::int32_t> rank_of_;             ///< by stage
 };

@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// One action per ms; the last one stays open if its name ends with "…".
+/// One action per ms, then an instant after 9 s; an action whose name ends with "…" stays open.
 std::string rankFile(int rank, const std::vector<std::string>& actions) {
     std::string events;
     for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -25,7 +25,9 @@ std::string rankFile(int rank, const std::vector<std::string>& actions) {
         events += fmt::format(R"({}{{"ph":"{}","name":"{}","pid":1,"tid":1,"ts":{}{}}})", i == 0 ? "" : ",",
                               open ? 'B' : 'X', name, 1000 * i, open ? "" : R"(,"dur":900)");
     }
-    return fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{}}},"traceEvents":[{}]}})", rank, events);
+    return fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{}}},"traceEvents":[{},
+        {{"ph":"i","name":"end","pid":1,"tid":1,"ts":9000000,"s":"t"}}]}})",
+                       rank, events);
 }
 
 Standstill standstill(const std::vector<std::vector<std::string>>& ranks) {
@@ -56,13 +58,13 @@ TEST(Standstill, ACallThatEndedWhenItsPeerWasStoppedCounts) {
         folder.write("rank1.json", fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":1}},"traceEvents":[
             {{"ph":"X","name":"1F0","pid":1,"tid":1,"ts":0,"dur":100}},
             {{"ph":"X","name":"1RECV_F1","pid":1,"tid":1,"ts":1000,"dur":{}}},
-            {{"ph":"i","name":"end","pid":1,"tid":1,"ts":100000,"s":"t"}}]}})",
+            {{"ph":"i","name":"end","pid":1,"tid":1,"ts":9000000,"s":"t"}}]}})",
                                                until));
         JobControl control;
         return standstillOf(*readTraces({folder.path()}, control).value().trace);
     };
-    EXPECT_TRUE(ended(95000).is_cycle);
-    EXPECT_FALSE(ended(1000).is_cycle) << "it went on";
+    EXPECT_TRUE(ended(8900000).is_cycle);
+    EXPECT_FALSE(ended(1000000).is_cycle) << "it went on";
 }
 
 TEST(Standstill, FollowsAChainToTheRankThatWaitsForNone) {
@@ -73,6 +75,19 @@ TEST(Standstill, FollowsAChainToTheRankThatWaitsForNone) {
               "rank 0: 0RECV_B0 waits for 1SEND_B0; rank 1: 1SEND_B0 is posted only after 1RECV_B0; "
               "rank 1: 1RECV_B0 waits for 2SEND_B0");
     EXPECT_EQ(found.ranks[2].waits_in, "");
+}
+
+TEST(Standstill, AnUsualWaitIsNotAHang) {
+    const test::ScratchFolder folder;
+    for (int rank = 0; rank < 2; ++rank)
+        folder.write(fmt::format("rank{}.json", rank),
+                     fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{0}}},
+            "traceEvents":[{{"ph":"X","name":"{0}RECV_F0","pid":1,"tid":1,"ts":0,"dur":5000000}},
+            {{"ph":"B","name":"{0}RECV_F1","pid":1,"tid":1,"ts":5000000}},
+            {{"ph":"i","name":"end","pid":1,"tid":1,"ts":9000000,"s":"t"}}]}})",
+                                 rank));
+    JobControl control;
+    EXPECT_FALSE(standstillOf(*readTraces({folder.path()}, control).value().trace).stands());
 }
 
 TEST(Standstill, NothingStandsInAJobThatEnded) {
