@@ -1,11 +1,13 @@
 #include "app/gui/models/session_file.h"
 #include "core/recognise/rule_by_example.h"
+#include "tests/fuzz/mutators/mutate.h"
 #include "tests/gui/gui_tests.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -62,6 +64,18 @@ std::string read(const fs::path& file) {
 }
 
 } // namespace
+
+// Not libFuzzer's, which is not here: one byte is another one.
+std::string fuzz::mutateBytes(std::string bytes, std::size_t most) {
+    static fuzz::Random random(2);
+    bytes.resize(std::min(bytes.size(), most));
+    if (!bytes.empty()) bytes[below(random, bytes.size())] = static_cast<char>(below(random, 256));
+    return bytes;
+}
+
+std::size_t fuzz::repetitions(std::size_t bytes, std::size_t most, Random& random) {
+    return std::min(most / std::max<std::size_t>(bytes, 1), 1 + below(random, 8));
+}
 
 class SessionFileTest : public QObject {
     Q_OBJECT
@@ -179,6 +193,37 @@ private slots:
         const Status written = writeSession(folder() / "no" / "folder.bubblescope-session.json", sampleSaved(folder()));
         QVERIFY(!written.ok());
         QVERIFY(written.error().text().find("folder.bubblescope-session.json") != std::string::npos);
+    }
+
+    /// tests/fuzz has no Qt, so its changes of JSON are made here. BUBBLESCOPE_MUTATIONS sets how many.
+    void changedFilesAreErrorsOrSessions() {
+        const char* const wanted = std::getenv("BUBBLESCOPE_MUTATIONS");
+        const long count = wanted == nullptr ? 2'000 : std::atol(wanted);
+        const fs::path file = folder() / "changed.bubblescope-session.json";
+        const fs::path again = folder() / "again.bubblescope-session.json";
+        QVERIFY(writeSession(file, sampleSaved(folder())).ok());
+        const std::string whole = read(file);
+        std::string text = whole;
+        fuzz::Random random(1);
+        for (long i = 0; i < count; ++i) {
+            constexpr std::size_t kLongest = 1 << 14;
+            constexpr int kFresh = 16; // otherwise changes add up
+            const std::string changed = fuzz::mutateJson(i % kFresh == 0 ? whole : text, kLongest, random);
+            std::ofstream(file, std::ios::binary) << changed;
+            const Result<SavedSession> session = readSession(file);
+            if (!session.ok()) {
+                QCOMPARE(session.error().kind, ErrorKind::Input);
+                QVERIFY(session.error().where.find(file.string()) != std::string::npos);
+                continue;
+            }
+            text = changed;
+            QVERIFY(writeSession(again, session.value()).ok());
+            const std::string written = read(again);
+            const Result<SavedSession> same = readSession(again);
+            QVERIFY2(same.ok(), changed.c_str());
+            QVERIFY(writeSession(again, same.value()).ok());
+            QVERIFY2(read(again) == written, changed.c_str());
+        }
     }
 
 private:
