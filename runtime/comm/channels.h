@@ -47,9 +47,6 @@ public:
     /// Call it when the run has ended early. Releases everything that waits, on the host or on a device. May be called
     /// again.
     virtual void abort() {}
-    /// Called when all processes are about to close the channel. Frees resources that can only be released by all
-    /// processes together.
-    virtual void closeTogether() {}
 };
 
 /// A message between processes that is not a tensor. It is small and of fixed size. All processes of a job run the same
@@ -91,9 +88,6 @@ public:
     virtual void send(Rank to, const ControlMessage& message) = 0;
     /// The next received message, if there is one.
     [[nodiscard]] virtual std::optional<Received> receive() = 0;
-    /// Called when all processes are about to close the channel. Frees resources that can only be released by all
-    /// processes together.
-    virtual void closeTogether() {}
 };
 
 /// A team of processes that provides a channel for control messages.

@@ -270,7 +270,6 @@ int memory(ProcessTeam& team) {
             config.model.heads = 4;
             config.model.sequence = 64;
             config.model.batch = 2;
-            config.steps = 3;
             config.tensor_ranks = tensor_ranks;
             const std::string difference = memoryOf(config, team);
             if (!difference.empty()) return wrong(team, difference);

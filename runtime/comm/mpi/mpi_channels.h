@@ -23,7 +23,9 @@
 
 namespace bubblescope::runtime {
 
-/// A duplicate of a communicator that returns errors instead of aborting.
+/// A duplicate of a communicator that returns errors instead of aborting. It is never freed: a process may still have
+/// sent that it is alive when the run ended. A later communicator with the same number would get that message in place
+/// of its own, and the run would wait for ever.
 class MpiComm {
 public:
     explicit MpiComm(MPI_Comm of) {
@@ -32,17 +34,11 @@ public:
     }
     MpiComm(const MpiComm&) = delete;
     MpiComm& operator=(const MpiComm&) = delete;
-    ~MpiComm() {
-        if (free_) MPI_Comm_free(&comm_);
-    }
 
     [[nodiscard]] MPI_Comm get() const { return comm_; }
-    /// Call it when all processes are about to destroy the communicator, because freeing it involves all of them.
-    void freeAtEnd() { free_ = true; }
 
 private:
     MPI_Comm comm_ = MPI_COMM_NULL;
-    bool free_ = false;
 };
 
 /// Maps the purposes of messages to MPI tags, unique among the messages from one rank to another within a step.
@@ -88,7 +84,6 @@ public:
 
     void send(Rank to, const ControlMessage& message) override;
     [[nodiscard]] std::optional<Received> receive() override;
-    void closeTogether() override { comm_.freeAtEnd(); }
 
 private:
     struct Send {
@@ -120,7 +115,6 @@ public:
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) const override;
     /// Incoming messages need progress too, but the rank that waits for one calls progress().
     [[nodiscard]] bool busy() const override { return !sends_.empty() || !mail_out_.empty() || !mail_in_.empty(); }
-    void closeTogether() override { comm_.freeAtEnd(); }
     [[nodiscard]] bool carriesMail() const override { return true; }
     void post(Mail mail) override;
     [[nodiscard]] std::optional<Mail> takeMail() override;
