@@ -18,7 +18,7 @@ import tempfile
 RANKS, GROUP = 4, 8
 TIMES = ["--forward", "10ms", "--backward", "20ms"]
 MODEL = ["--width", "32", "--heads", "2", "--sequence", "32", "--batch", "4"]
-RATES = {"adamw": [0.003, 0.01], "muon": [0.003, 0.01], "sgd": [0.1, 0.3]}
+RATES = {"adamw": [0.001, 0.003, 0.01], "muon": [0.001, 0.003, 0.01], "sgd": [0.03, 0.1, 0.3]}
 SCHEDULES = ["1f1b", "pipedream-2bw"]
 WINDOW = 20  # updates whose mean loss counts
 
@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--figure")
     parser.add_argument("--keep", help="store the curves, or read them if the file exists")
-    parser.add_argument("--updates", type=int, default=200)
+    parser.add_argument("--updates", type=int, default=150)
     asked = parser.parse_args()
     program, updates = os.path.abspath(asked.program), 30 if asked.quick else asked.updates
     longer, seeds = updates * 3 // 2, range(1, 2 if asked.quick else 4)
