@@ -18,7 +18,7 @@ import tempfile
 RANKS, GROUP = 4, 8
 TIMES = ["--forward", "10ms", "--backward", "20ms"]
 MODEL = ["--width", "32", "--heads", "2", "--sequence", "32", "--batch", "4"]
-RATES = {"adamw": [0.001, 0.003, 0.01], "muon": [0.001, 0.003, 0.01], "sgd": [0.03, 0.1, 0.3]}
+RATES = {"adamw": [0.001, 0.003, 0.01], "muon": [0.003, 0.01, 0.03], "sgd": [0.01, 0.03, 0.1]}
 SCHEDULES = ["1f1b", "pipedream-2bw"]
 WINDOW = 20  # updates whose mean loss counts
 
