@@ -10,6 +10,7 @@ schedule is the best of a grid for the first seed.
 import argparse
 import glob
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -38,8 +39,9 @@ def size(schedule, updates):
 def losses(program, text, schedule, optimizer, rate, seed, updates):
     """The loss of each update."""
     order, steps = size(schedule, updates)
-    return json_of(program, "run", *order, *steps, *MODEL, "--text", text, "--optimizer", optimizer,
+    found = json_of(program, "run", *order, *steps, *MODEL, "--text", text, "--optimizer", optimizer,
                     "--learning-rate", str(rate), "--seed", str(seed), "--no-pace")["training"]["losses"]
+    return [math.nan if loss is None else loss for loss in found]
 
 
 def seconds(program, schedule, updates):
@@ -134,7 +136,7 @@ def main():
             results[optimizer] = {}
             for schedule in SCHEDULES:
                 ends = {r: smooth(curve(text.name, schedule, optimizer, r, 1, longer))[updates - 1] for r in grid}
-                rate = min((r for r in grid if ends[r] == ends[r]), key=ends.get)
+                rate = min((r for r in grid if not math.isnan(ends[r])), key=ends.get)
                 rates[optimizer, schedule] = rate
                 results[optimizer][schedule] = {
                     seed: curve(text.name, schedule, optimizer, rate, seed, longer) for seed in seeds}
