@@ -308,9 +308,9 @@ private slots:
                          .arg(cause.first)
                          .arg(cause.alerts.size());
         const QStringList wanted{
-            QStringLiteral("aadiff mismatch, rank 1 from 40: 3"), QStringLiteral("slow link, rank 2 from 31: 1"),
+            QStringLiteral("aadiff mismatch, rank 1 from 42: 3"), QStringLiteral("slow link, rank 2 from 31: 1"),
             QStringLiteral("step time change from 30: 1"), QStringLiteral("straggler, rank 2 from 10: 4"),
-            QStringLiteral("rank 3 is gone from 3: 2")};
+            QStringLiteral("rank 3 is gone from 43: 2")};
         QCOMPARE(shown, wanted);
         QVERIFY(!causes[3].last);
         QCOMPARE(worstOpen(snapshot)->number, wrong.number);

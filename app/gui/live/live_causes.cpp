@@ -8,7 +8,6 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -72,20 +71,22 @@ TimeNs costOf(const LiveCause& cause) {
 }
 
 /// A change of the step time is explained by a cause that begins or ends there and costs at least half of the
-/// difference. Other consequences are explained by any cause with a cost at the same time.
+/// difference. Other consequences are explained by a cause that began before them and lasts as long.
 bool explains(const LiveCause& cause, const LiveAlert& alert) {
     constexpr int kNear = 3; // steps; the place of a change is uncertain
     const int began = beganAt(alert);
     const TimeNs cost = costOf(cause);
     if (cost <= TimeNs{0}) return false;
-    const int last = cause.last.value_or(std::numeric_limits<int>::max());
-    const int ended = alert.resolved_at.value_or(std::numeric_limits<int>::max());
-    if (alert.anomaly->kind != AnomalyKind::StepTimeChange)
-        return cause.first <= ended && began <= last && (!cause.last || !isOpen(alert));
-    const bool is_near = std::abs(began - cause.first) <= kNear || (cause.last && std::abs(began - last) <= kNear);
+    if (alert.anomaly->kind != AnomalyKind::StepTimeChange) {
+        const bool lasts = !cause.last || (alert.resolved_at && began <= *cause.last);
+        return lasts && cause.first <= began + kNear;
+    }
+    const auto isNear = [began](int step) { return std::abs(began - step) <= kNear; };
+    const bool changes = (cause.last && isNear(*cause.last)) ||
+                         std::ranges::any_of(cause.alerts, [&](const LiveAlert* one) { return isNear(beganAt(*one)); });
     const double difference =
         std::abs(evidenceOf(*alert.anomaly, "after_ns") - evidenceOf(*alert.anomaly, "before_ns"));
-    return is_near && 2 * static_cast<double>(cost.count()) >= difference;
+    return changes && 2 * static_cast<double>(cost.count()) >= difference;
 }
 
 void add(LiveCause& cause, const LiveAlert& alert) {
@@ -131,6 +132,7 @@ std::vector<LiveCause> causesOf(const LiveSnapshot& snapshot) {
             return std::tuple(!isConsequence(*alert), isOpen(*alert), severityOf(*alert), cost,
                               alert->anomaly.has_value(), alert->number);
         });
+        if (!cause.last) cause.first = beganAt(cause.main()); // earlier alerts may have ended
     }
     const auto begin = [](const LiveCause& cause) {
         return (*std::ranges::min_element(cause.alerts, {}, &LiveAlert::number))->number;
