@@ -21,8 +21,7 @@ namespace {
 
 constexpr std::size_t kSteps = 4;      ///< steps that are remembered
 constexpr std::size_t kFewest = 2;     ///< steps before the first change
-constexpr double kWorthwhile = 0.01;   ///< least mean gain of a change
-constexpr double kMostLoss = 0.005;    ///< of a change in any remembered step
+constexpr double kWorthwhile = 0.015;  ///< least mean gain of a change; no remembered step may become longer
 constexpr double kNewTimes = 0.05;     ///< change of a mean time that is worth a new search
 constexpr double kNamedSlowdown = 0.1; ///< of a rank, to be named as a cause
 
@@ -196,18 +195,20 @@ TimeNs meanOf(const std::vector<TimeNs>& times) {
     return std::accumulate(times.begin(), times.end(), TimeNs{0}) / static_cast<std::int64_t>(times.size());
 }
 
-bool isBetter(const std::vector<TimeNs>& candidate, const std::vector<TimeNs>& current) {
-    if (candidate.empty() || fractionAbove(meanOf(candidate), meanOf(current)) > -kWorthwhile) return false;
-    for (std::size_t i = 0; i < current.size(); ++i) {
-        if (fractionAbove(candidate[i], current[i]) > kMostLoss) return false;
-    }
-    return true;
+/// True if a change is worthwhile. Returning to the original order only needs to be no loss on average, because gains
+/// by chance must not last.
+bool isBetter(const std::vector<TimeNs>& candidate, const std::vector<TimeNs>& current, bool original) {
+    if (candidate.empty()) return false;
+    if (original) return meanOf(candidate) <= meanOf(current);
+    if (fractionAbove(meanOf(candidate), meanOf(current)) > -kWorthwhile) return false;
+    return std::ranges::equal(candidate, current, [](TimeNs a, TimeNs b) { return a <= b; });
 }
 
 } // namespace
 
 OrderAdapter::OrderAdapter(RunOrder original, CostModel nominal, bool waits)
-    : nominal_(std::move(nominal)), waits_(waits), limit_(std::ranges::max(peakActivations(original.schedule))) {
+    : nominal_(std::move(nominal)), waits_(waits),
+      limit_(original.dispatch.in_flight.value_or(std::ranges::max(peakActivations(original.schedule)))) {
     const Schedule schedule = original.schedule;
     candidates_.push_back({"original", std::move(original)});
     for (const DispatchRule rule : {DispatchRule::Ready, DispatchRule::Backward, DispatchRule::Oldest}) {
@@ -277,7 +278,7 @@ std::optional<RunOrder> OrderAdapter::choose(int step, const CostModel& mean) {
     std::vector<TimeNs> shortest = now;
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
         const std::vector<TimeNs> times = makespans(candidates_[c].order);
-        if (!isBetter(times, now) || meanOf(times) >= meanOf(shortest)) continue;
+        if (c == current_ || !isBetter(times, now, c == 0) || meanOf(times) > meanOf(shortest)) continue;
         best = c;
         shortest = times;
     }

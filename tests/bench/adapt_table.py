@@ -2,7 +2,7 @@
 """Makes the table of resources/benchmarks/dispatch.md about runs that adapt: 12 planted faults, each in a paced run
 with and without --adapt. Times are those of the emulated clock, so the load of the machine does not matter.
 
-    adapt_table.py PROGRAM [--schedule NAME] [--steps N]
+    adapt_table.py PROGRAM [--schedule NAME] [--steps N] [--in-flight N]
 """
 
 import argparse
@@ -32,7 +32,9 @@ def run(given, faults, adapt):
              "--backward", "10ms", "--comm", "500us", "--steps", str(given.steps), "--pace-tolerance", "600s", "--json"]
     for fault in faults:
         words += ["--inject", fault]
-    out = subprocess.run(words + (["--adapt"] if adapt else []), capture_output=True, text=True)
+    if adapt:
+        words += ["--adapt"] + (["--in-flight", str(given.in_flight)] if given.in_flight else [])
+    out = subprocess.run(words, capture_output=True, text=True)
     if out.returncode != 0:
         raise SystemExit(f"{' '.join(words)}: {out.stderr}")
     return json.loads(out.stdout)
@@ -47,6 +49,7 @@ def main():
     arguments.add_argument("program")
     arguments.add_argument("--schedule", default="1f1b")
     arguments.add_argument("--steps", type=int, default=16)
+    arguments.add_argument("--in-flight", type=int, help="activations per rank for the runs that adapt")
     given = arguments.parse_args()
     healthy_run = run(given, [], False)
     healthy = mean_wall(healthy_run)

@@ -189,6 +189,7 @@ TEST_F(JsonKeys, OfOtherCommandsAreInTheManual) {
     const std::string last = (dataDir() / "../../resources/manual/examples/slow-last-stage.pftrace").string();
     look(with({"simulate"}, {"--memory-preset", "gpt2-small", "--memory-budget", "1MiB", "--ops"}));
     look(with({"simulate"}, {"--communicators", "edge", "--communication-choices"}));
+    look(with({"simulate"}, {"--dispatch", "ready", "--inject", "jitter:sigma=20%", "--steps", "3"}));
     look({"simulate", "--schedule", "1f1b,interleaved", "--pp", "2", "--microbatches", "4,5"});
     look(with({"schedule"}, {"--lower", "torch"}));
     look(with({"schedule"}, {"--for", "torchtitan"}));
