@@ -53,7 +53,7 @@ def main():
     given = arguments.parse_args()
     healthy_run = run(given, [], False)
     healthy = mean_wall(healthy_run)
-    print(f"{given.schedule}, p = 4, m = 16: {healthy:.1f} ms without a fault\n")
+    print(f"{given.schedule}, p = 4, m = 16: {healthy:.0f} ms without a fault\n")
     print("| fault | unchanged | adapted | recovered | order at the end | weights |")
     print("|---|---|---|---|---|---|")
     for faults in [[]] + FAULTS:
@@ -63,7 +63,7 @@ def main():
         recovered = f"{100 * (before - after) / lost:.0f} %" if lost > 0.01 * healthy else "–"
         changes = adapted["training"].get("order_changes", [])
         same = plain["training"]["weights_digest"] == adapted["training"]["weights_digest"]
-        print(f"| {' '.join(faults) or 'none'} | {before:.1f} ms | {after:.1f} ms ({100 * (after / before - 1):+.1f} %) | "
+        print(f"| {' '.join(faults) or 'none'} | {before:.0f} ms | {after:.0f} ms ({100 * (after / before - 1):+.1f} %) | "
               f"{recovered} | {changes[-1]['order'] if changes else 'unchanged'} | {'equal' if same else 'DIFFER'} |",
               flush=True)
 

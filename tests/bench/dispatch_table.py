@@ -78,7 +78,7 @@ def main():
                                    ["--dispatch", "ready"], ["--dispatch", "ready", *wide],
                                    ["--dispatch", "backward", *wide])]
             best = min(times[2:])
-            row = [f"{time:.0f} ms" for time in times] + [f"{times[1] / best:.2f} ×", f"{times[0] / best:.2f} ×"]
+            row = [f"{time / 1000:.2f} s" for time in times] + [f"{times[1] / best:.2f} ×", f"{times[0] / best:.2f} ×"]
             print(f"| {name} | {' | '.join(row)} |")
 
 
