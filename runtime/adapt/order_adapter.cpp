@@ -195,8 +195,8 @@ TimeNs meanOf(const std::vector<TimeNs>& times) {
     return std::accumulate(times.begin(), times.end(), TimeNs{0}) / static_cast<std::int64_t>(times.size());
 }
 
-/// True if a change is worthwhile. Returning to the original order only needs to be no loss on average, because gains
-/// by chance must not last.
+/// True if a change is worthwhile. The run already returns to the original order if that costs nothing on average, so
+/// that gains by chance do not last.
 bool isBetter(const std::vector<TimeNs>& candidate, const std::vector<TimeNs>& current, bool original) {
     if (candidate.empty()) return false;
     if (original) return meanOf(candidate) <= meanOf(current);
