@@ -103,6 +103,17 @@ TEST(Dispatch, TrainsToTheBitsOfTheReference) {
     }
 }
 
+TEST(Dispatch, TrainsToTheBitsOfTheReferenceWhileTheOrderChanges) {
+    RunConfig config = configOf(*orderOf({"1f1b", ""}, 1), Storage::Bf16);
+    config.steps = 6;
+    config.paced = true;
+    config.times.times = makeOpTimes(TimeNs{300'000}, TimeNs{600'000}, {}, {}).value();
+    config.faults = {parseFault("slow:rank=1,factor=2").value()};
+    config.adapt = true;
+    config.adapt_waits = true;
+    expectTheReferencesBits(config);
+}
+
 TEST(TensorParallel, TrainsToTheBitsOfTheReference) {
     for (const char* const family : {"1f1b", "interleaved", "zb-h1", "dualpipe"}) {
         for (const bool batches : {false, true}) {
