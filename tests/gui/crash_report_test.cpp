@@ -81,6 +81,8 @@ private slots:
         QVERIFY(WIFSIGNALED(status));
         QCOMPARE(WTERMSIG(status), SIGSEGV); // as without a report: shells and core dumps see the same end
         const QString report = onlyReport();
+        const QFileInfo file = QDir(folder_->path()).entryInfoList(QDir::Files).front();
+        QCOMPARE(file.permissions() & (QFile::ReadGroup | QFile::ReadOther), QFile::Permissions()); // the user's alone
         QVERIFY2(report.startsWith(QLatin1String("Crash report of crash test 1.2.3, Qt ")), qPrintable(report));
         QVERIFY2(report.contains(QLatin1String("Signal: SIGSEGV at address 0x0\n")), qPrintable(report));
         // The stack, as binutils read it.
