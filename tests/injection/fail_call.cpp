@@ -3,7 +3,6 @@
 //   BUBBLESCOPE_FAIL_AT       the call that fails, counted from 1; with a + behind it, all later calls fail too;
 //                             0 for none: the places that call are noted then
 //   BUBBLESCOPE_FAIL_PROGRAM  the name of the program in which calls are counted; others are left alone
-//   BUBBLESCOPE_FAIL_THREADS  if set, only calls of threads other than the main one are counted
 //   BUBBLESCOPE_FAIL_COUNT    a file of CallCounts, which all such processes share, however they end
 // Calls before main() are not counted: nothing in the program could handle their failure.
 
@@ -60,7 +59,6 @@ Call wanted = Call::None;
 int error_number = 0;
 std::uint64_t first = 0;
 bool later_too = false;
-bool main_too = true;
 bubblescope::injection::CallCounts* counts = nullptr; ///< null before main()
 
 /// A hash of the innermost callers.
@@ -100,7 +98,7 @@ void notePlace(std::uint64_t number) {
 }
 
 bool fails(Call call) {
-    if (call != wanted || counts == nullptr || (!main_too && ::gettid() == ::getpid())) return false;
+    if (call != wanted || counts == nullptr) return false;
     const std::uint64_t number = counts->calls.fetch_add(1) + 1;
     if (first == 0) notePlace(number);
     if (first == 0 || (later_too ? number < first : number != first)) return false;
@@ -128,7 +126,6 @@ void begin() {
     char* end = nullptr;
     first = std::strtoull(at, &end, 10);
     later_too = *end == '+';
-    main_too = std::getenv("BUBBLESCOPE_FAIL_THREADS") == nullptr;
     const int file = ::open(shared, O_RDWR | O_CLOEXEC);
     void* const page = ::mmap(nullptr, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ::close(file);
