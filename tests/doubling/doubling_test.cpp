@@ -316,14 +316,6 @@ Words orderFile(const ScratchFolder& folder, std::size_t n) {
     return {"validate", file, "--communicators", "one"};
 }
 
-/// n sizes in one sweep.
-Words sweep(const ScratchFolder&, std::size_t n) {
-    std::string sizes = "8";
-    for (std::size_t i = 1; i < n; ++i)
-        sizes += fmt::format(",{}", 8 + i % 64);
-    return {"simulate", "--schedule", "1f1b", "--pp", "4", "--microbatches", sizes, "--forward", "1ms"};
-}
-
 /// The app with a run of n steps, or two of them.
 MakeCommand app(bool compared) {
     return [compared](const ScratchFolder& folder, std::size_t n) {
@@ -398,28 +390,32 @@ std::vector<Case> cases() {
          counting({"search", "--pp", "4", "--microbatches", "N", "--forward", "1ms", "--rounds", "0", "--time-limit",
                    "300ms"})},
         {"partition, layers", 100, layerTimes},
-        {"advise, steps", 500, onRun(&R::steps, {"advise"}, {"--search-time", "100ms"})},
-        {"extract, steps", 2'000, onRun(&R::steps, {"extract"}, {"--out", "OUT"})},
-        {"query, steps", 1'000, onRun(&R::steps, {"query"}, {"SELECT rank, sum(dur) FROM op GROUP BY rank"})},
-        {"query, names", 12'000,
+        {"advise, steps", 2'000, onRun(&R::steps, {"advise"}, {"--search-time", "100ms"})},
+        {"extract, steps", 4'000, onRun(&R::steps, {"extract"}, {"--out", "OUT"})},
+        {"query, steps", 4'000,
+         [](const ScratchFolder& folder, std::size_t n) {
+             R sizes;
+             sizes.steps = n;
+             return Words{"query", madeRun(folder, "run.json", sizes), "SELECT rank, sum(dur) FROM op GROUP BY rank",
+                          "--rules", rulesFile(folder)};
+         }},
+        {"query, names", 40'000,
          [](const ScratchFolder& folder, std::size_t n) {
              return Words{"query", madeTrace(folder, Many::Names, n), "SELECT name, dur FROM slice"};
          }},
-        {"monitor, steps", 1'000, onRun(&R::steps, {"monitor"}, {"--patience", "100ms"})},
-        {"mcp, requests", 500, manyRequests},
+        {"mcp, requests", 5'000, manyRequests},
         {"plan, devices", 64,
          counting({"plan", "--preset", "gpt2-small", "--gpu", "h100", "--global-batch", "4096", "--gpus", "N"})},
         {"plan, sequences", 512,
          counting({"plan", "--preset", "gpt2-small", "--gpu", "h100", "--gpus", "8", "--global-batch", "N"})},
-        {"overlap, micro-batches", 500,
+        {"overlap, micro-batches", 2'000,
          counting({"overlap", "--preset", "llama3-8b", "--pp", "4", "--microbatches", "N"})},
         {"formula, micro-batches", 4'000, planned({"formula", "--pp", "4", "--microbatches", "N"})},
-        {"validate, micro-batches", 1'000, orderFile},
-        {"schedule --lower, micro-batches", 1'000,
+        {"validate, micro-batches", 8'000, orderFile},
+        {"schedule --lower, micro-batches", 16'000,
          planned({"schedule", "--pp", "4", "--microbatches", "N", "--lower", "torch", "--csv"})},
-        {"simulate, sizes of a sweep", 250, sweep},
-        {"the app's load, steps", 1'000, app(false)},
-        {"the app's comparison, steps", 500, app(true)},
+        {"the app's load, steps", 8'000, app(false)},
+        {"the app's comparison, steps", 2'000, app(true)},
     };
     if (std::string_view(BUBBLESCOPE_APP).empty()) all.resize(all.size() - 2); // built without it
     return all;
