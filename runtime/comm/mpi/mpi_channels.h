@@ -25,7 +25,7 @@ namespace bubblescope::runtime {
 
 /// A duplicate of a communicator that returns errors instead of aborting. It is never freed: a process may still have
 /// sent that it is alive when the run ended. A later communicator with the same number would get that message in place
-/// of its own, and the run would wait for ever.
+/// of its own, and the run would wait forever.
 class MpiComm {
 public:
     explicit MpiComm(MPI_Comm of) {
