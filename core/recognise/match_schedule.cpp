@@ -56,7 +56,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
         for (const Op& op : ops)
             slices = std::max(slices, op.sequence + 1);
     }
-    const int updates = 1 + updatesWithin(observed.ranks.front());
+    const int updates = observed.ranks.empty() ? 1 : 1 + updatesWithin(observed.ranks.front()); // orders may be unknown
     for (const ScheduleFamily& family : scheduleFamilies()) {
         if (trainsWithDelay(family.name) != (updates > 1)) continue;
         // With one chunk per rank, all placements are equal.
