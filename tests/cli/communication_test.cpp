@@ -169,7 +169,7 @@ TEST(SimulateCommand, ComparesChoicesOfCommunication) {
                                     "4", "--comm", "1ms", "--lower", "torch", "--communication-choices", "--json"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const Json choices = result.json()["communication_choices"];
-    ASSERT_EQ(choices.size(), 24U) << "five places of receives; edges merged with all but the early one";
+    ASSERT_EQ(choices.size(), 21U) << "five places of receives; edges merged with deferred ones";
     EXPECT_FALSE(choices[0]["can_hang"].get<bool>());
     const auto choice = [&](const std::string& receives, const std::string& communicators) {
         return *std::ranges::find_if(choices, [&](const Json& each) {
