@@ -242,5 +242,29 @@ TEST(MemorySearch, FindsTheBestOfAllOrdersAndMovesOfTwoMicrobatches) {
     }
 }
 
+/// BPipe (Kim et al. 2023): balancing bounds 1F1B at ⌈(p + 2)/2⌉ activations. PipeOffload (Wan et al. 2025): if a round
+/// trip takes as long as the compute, offloading at least half of the activations costs next to nothing.
+TEST(MemorySearch, ReproducesPublishedClaims) {
+    constexpr int kRanks = 8;
+    constexpr int kMicrobatches = 32;
+    SearchRequest request;
+    request.pp = kRanks;
+    request.microbatches = kMicrobatches;
+    request.split = SplitBackward::Off;
+    request.costs = costsOf(10, 20);
+    request.rounds = 2;
+    Schedule shape;
+    shape.pp = kRanks;
+    request.stages = modelOf(shape);
+    const auto stepWith = [&](std::int64_t activations, const MemoryMoves& moves) {
+        request.bytes = budgetsOf(shape, activations * kSize);
+        const auto found = searchWithMoves(request, moves, {});
+        return found.ok() ? found.value().plan.makespan() : TimeNs{0};
+    };
+    constexpr TimeNs kBest{(kMicrobatches + kRanks - 1) * 30};
+    EXPECT_EQ(stepWith((kRanks + 2) / 2, movesOf(false, false, true, 5)), kBest);
+    EXPECT_EQ(stepWith(kRanks / 2, movesOf(true, false, false, 15)), kBest);
+}
+
 } // namespace
 } // namespace bubblescope
