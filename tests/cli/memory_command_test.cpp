@@ -66,7 +66,7 @@ TEST(MemoryCommand, FollowsOffloadsIntoTraces) {
     EXPECT_EQ(curve, (Curve{{0, 16}, {0, 26}, {10, 36}, {25, 26}, {60, 26}, {90, 16}}));
     EXPECT_EQ(runProgram({"validate", order, "--memory-limit", "2"}).exit_code, 2) << "it counts by the order alone";
     std::int64_t highest = 0;
-    for (const auto& event : nlohmann::json::parse(readAll(out))["traceEvents"]) {
+    for (const auto& event : nlohmann::json::parse(readAll(out))) {
         if (event["ph"] == "C" && event["name"] == "memory" && event["pid"] == 1)
             highest = std::max(highest, event["args"].begin()->get<std::int64_t>());
     }
