@@ -61,7 +61,8 @@ TEST(MemoryCommand, FollowsOffloadsIntoTraces) {
     EXPECT_EQ(estimated.json()["ranks"][0]["peak_bytes"], (16 + 20) * kMiB);
     using Curve = std::vector<std::pair<std::int64_t, std::int64_t>>; // in ms and MiB
     Curve curve;
-    for (const auto& point : estimated.json()["ranks"][0]["curve"])
+    const auto points = estimated.json()["ranks"][0]["curve"];
+    for (const auto& point : points)
         curve.emplace_back(point[0].get<std::int64_t>() / 1'000'000, point[1].get<std::int64_t>() / kMiB);
     EXPECT_EQ(curve, (Curve{{0, 16}, {0, 26}, {10, 36}, {25, 26}, {60, 26}, {90, 16}}));
     EXPECT_EQ(runProgram({"validate", order, "--memory-limit", "2"}).exit_code, 2) << "it counts by the order alone";
