@@ -65,7 +65,7 @@ struct Command {
     bool measures = false; ///< its output contains times of this run
     int job_code = -1;     ///< of the job that it starts; −1: it starts none
     const char* path = BUBBLESCOPE_PROGRAM;
-    /// Calls that do not fail, because Qt itself ends the program or waits for ever then.
+    /// Calls that do not fail, because Qt itself ends the program or waits forever then.
     std::vector<std::string_view> not_ours = {};
 };
 

@@ -84,9 +84,9 @@ TEST(TransformerSizes, RefuseWhatDoesNotFit) {
 
 TEST(MemoryEstimate, CutsTheModelIntoStages) {
     ModelSizes sizes;
-    sizes.layers.assign(5, {10, 100, 40, 3, 7});
-    sizes.first = {1000, 5, 0, 0, 0};
-    sizes.last = {2000, 6, 6, 0, 90};
+    sizes.layers.assign(5, {10, 100, 40, 0, 3, 7});
+    sizes.first = {1000, 5, 0, 0, 0, 0};
+    sizes.last = {2000, 6, 6, 0, 0, 90};
     sizes.optimizer_shards = 4;
     const Schedule schedule = makeSchedule({"1f1b", "", 2, 2, 1}).value();
     const MemoryModel model = memoryModel(sizes, schedule).value();
