@@ -91,6 +91,7 @@ int WeightVersions::delay(Stage stage) const {
 }
 
 Result<WeightVersions> weightVersions(const Schedule& schedule) {
+    if (schedule.ranks.empty()) return unequalUpdates(schedule);
     WeightVersions versions;
     versions.updates = 1 + updatesWithin(schedule.ranks.front());
     const std::vector<Seen> seen = updatesSeen(schedule);

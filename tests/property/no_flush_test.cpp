@@ -165,6 +165,7 @@ TEST(NoFlush, RefusalsSayWhatToGive) {
 
 /// Ranks that update after different micro-batches share no version.
 TEST(NoFlush, UnequalUpdatesHaveNoVersions) {
+    EXPECT_FALSE(weightVersions({}).ok());
     Schedule schedule = makeSchedule(specOf("pipedream", "", {2, 1, 3})).value();
     std::swap(schedule.ranks[1][2], schedule.ranks[1][3]); // O before F of the last rank, now after it
     ASSERT_TRUE(weightVersions(schedule).ok());
