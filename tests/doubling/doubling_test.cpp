@@ -415,7 +415,7 @@ std::vector<Case> cases() {
         {"schedule --lower, micro-batches", 16'000,
          planned({"schedule", "--pp", "4", "--microbatches", "N", "--lower", "torch", "--csv"})},
         {"the app's load, steps", 8'000, app(false)},
-        {"the app's comparison, steps", 2'000, app(true)},
+        {"the app's comparison, steps", 4'000, app(true)},
     };
     if (std::string_view(BUBBLESCOPE_APP).empty()) all.resize(all.size() - 2); // built without it
     return all;
