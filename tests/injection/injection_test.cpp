@@ -65,7 +65,8 @@ struct Command {
     bool measures = false; ///< its output contains times of this run
     int job_code = -1;     ///< of the job that it starts; −1: it starts none
     const char* path = BUBBLESCOPE_PROGRAM;
-    /// Calls that do not fail, because Qt itself ends the program or waits forever then.
+    /// Calls that do not fail, because Qt itself ends the program or waits forever then, and
+    /// nlohmann_json allocates in its destructor.
     std::vector<std::string_view> not_ours = {};
 };
 
@@ -100,7 +101,7 @@ std::vector<Command> commands() {
          -1,
          BUBBLESCOPE_APP,
          {"malloc", "pthread_create"}},
-        {"SessionAndNotes", "app_files", {"OUT/"}, false, -1, BUBBLESCOPE_APP_FILES},
+        {"SessionAndNotes", "app_files", {"OUT/"}, false, -1, BUBBLESCOPE_APP_FILES, {"malloc"}},
 #endif
     };
 }
