@@ -20,7 +20,7 @@ using Keys = std::vector<std::string>;
 /// The names in backquotes in the first cell of a table's row, or before the colon of a list's item.
 Keys keysOf(const std::string& row) {
     Keys keys;
-    const std::size_t end = std::min(row.find(" | ", 2), row.find("`: "));
+    const std::size_t end = std::min({row.find(" | ", 2), row.find("`: "), row.find("`：")});
     for (std::size_t open = row.find('`'); open < end; open = row.find('`', open + 1)) {
         const std::size_t close = row.find('`', open + 1);
         keys.push_back(row.substr(open + 1, close - open - 1));
@@ -169,6 +169,9 @@ TEST_F(JsonKeys, AreAllInTheManual) {
     look({"search", "--from", last, "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--noise", "5%", "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--memory-limit", "1", "--rounds", "1", "--for", "torchtitan"});
+    const auto model = folder.write("model.json", R"({"layers":[{"count":2,"activation":"1GiB","input":"1MiB"}]})");
+    look({"search", "--pp", "2", "--microbatches", "3", "--memory-model", model.string(), "--memory-budget", "1GiB",
+          "--moves", "offload,recompute", "--rounds", "1"});
     look({"fill", last, "--side-job", folder.write("kernels.txt", "120us, 1ms # twice\n2ms\n").string()});
     look({"diff", slow, last});
     look({"diff", trained, trained});
