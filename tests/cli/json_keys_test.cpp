@@ -168,6 +168,7 @@ TEST_F(JsonKeys, AreAllInTheManual) {
     look({"plan", "--from", last});
     look({"search", "--from", last, "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--noise", "5%", "--rounds", "1"});
+    look({"search", "--pp", "2", "--microbatches", "3", "--communicators", "one", "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--memory-limit", "1", "--rounds", "1", "--for", "torchtitan"});
     const auto model = folder.write("model.json", R"({"layers":[{"count":2,"activation":"1GiB","input":"1MiB"}]})");
     look({"search", "--pp", "2", "--microbatches", "3", "--memory-model", model.string(), "--memory-budget", "1GiB",
