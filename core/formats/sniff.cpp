@@ -2,8 +2,8 @@
 
 #include "core/formats/paddle/job_log.h"
 #include "core/formats/primus/reader.h"
-#include "core/formats/snapshot/reader.h"
 #include "core/formats/rocm/json_reader.h"
+#include "core/formats/snapshot/reader.h"
 #include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
 #include "core/formats/torchtitan/event_log.h"

@@ -24,10 +24,10 @@ struct CommunicationChoice {
     [[nodiscard]] bool safe() const { return !can_hang && !pairs_wrongly; }
 };
 
-/// All choices for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead, which is otherwise lowered as requested in `lowering`. Sorted: safe choices first, then by
-/// step time, then by number of communicators. If one communicator is unsafe and one per edge is safe, also merges
-/// edges as far as they stay safe, unless there are too many to try. Errors: those of LoweringRequest::lowered() and
-/// simulateLowered().
+/// All choices for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead, which is
+/// otherwise lowered as requested in `lowering`. Sorted: safe choices first, then by step time, then by number of
+/// communicators. If one communicator is unsafe and one per edge is safe, also merges edges as far as they stay safe,
+/// unless there are too many to try. Errors: those of LoweringRequest::lowered() and simulateLowered().
 [[nodiscard]] Result<std::vector<CommunicationChoice>> communicationChoices(const Schedule& order,
                                                                             const CostModel& costs,
                                                                             LoweringRequest lowering, QueueModel queues,

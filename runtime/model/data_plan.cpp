@@ -42,8 +42,7 @@ StageTask DataPlan::taskOf(Stage stage, int replica) const {
     std::vector<Piece> pieces = routes_[static_cast<std::size_t>(routeOf(stage))].pieces;
     for (Piece& piece : pieces)
         piece.sample.value += replica * samples_;
-    StageTask task{
-        stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_, {}, nullptr};
+    StageTask task{stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_, {}, nullptr};
     if (versions_) {
         task.update_of = versions_->update_of;
         task.version_of = versions_->used[stage.index()];
