@@ -77,7 +77,7 @@ public:
     template <class T>
     Option addOption(const std::string& name, T& value, const std::string& help) const;
     /// Like the previous function, for a value that `parse` makes from text: Result<…>(std::string_view), such as
-    /// parseTime(). CommandLine::prepare() reports texts that `parse` rejects.
+    /// parseTime(). CommandLine::prepare() reports values that `parse` rejects.
     template <class T, class Parse>
     Option addParsed(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addText(name, taking(value, parse), help);

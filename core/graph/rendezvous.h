@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-// Sends that wait for their receives. The program of a rank, its ops and its transfers to and from other ranks, is
+// Sends that wait for their receives. Each rank runs its ops and its transfers to and from other ranks in this order:
 //
 //     receive the inputs of op 1, op 1, send its output, receive the inputs of op 2, op 2, send its output, …
 //

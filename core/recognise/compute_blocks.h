@@ -18,7 +18,7 @@ struct ComputeBlock {
     TimeNs host_end{0};
     GpuWork::Span work;
     TimeNs device_idle{0};              ///< see TimelineOp
-    TimeNs busy{0};                     ///< sum of its events' work
+    TimeNs busy{0};                     ///< total duration of its events
     bool transfer_before = false;       ///< true if there was one since the previous block or the optimizer
     int sends_before = 0;               ///< of those transfers, the ones marked as sends
     std::optional<std::size_t> forward; ///< for a backward: the block of its forward, if autograd's flows show it

@@ -56,7 +56,7 @@ struct Explanation {
 /// The user's information about a trace.
 struct LoadOptions {
     std::vector<RecognitionRule> rules; ///< tried before the built-in rules
-    TraceRules reading;                 ///< kinds of tracks, and ranks of files
+    TraceRules reading;                 ///< the kind of each track and the rank of each file
     std::optional<Mesh> mesh;           ///< how global ranks are numbered
     /// The intended order of the steps, as an order or as a family; sizes that are 0 are taken from the trace. The
     /// observed order is compared with it alone, and if ops are not annotated, it determines which block is which op.

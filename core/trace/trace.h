@@ -221,7 +221,7 @@ private:
     std::vector<StringId> name_;
     std::vector<StringId> category_;
     std::vector<SliceId> open_;
-    std::vector<ArgSetId> arg_sets_; ///< empty if no slice has args; only until the trace is finished
+    std::vector<ArgSetId> arg_sets_; ///< used only until the trace is finished; empty if no slice has args
     ArgColumn arg_column_;
 
     ArgStore args_;

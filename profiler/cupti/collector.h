@@ -66,7 +66,7 @@ public:
     /// Calls by this thread until the matching pop, and everything that these calls start, get this id. Thread-safe.
     virtual void pushExternal(std::uint64_t id) = 0;
     virtual void popExternal() = 0;
-    /// The numbers that records use for a stream (a CUstream of the current context); none if unknown.
+    /// The ids of a stream (a CUstream of the current context) in the records; none if unknown.
     [[nodiscard]] virtual std::optional<StreamId> streamId(void* stream) = 0;
 };
 

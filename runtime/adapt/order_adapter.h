@@ -32,7 +32,8 @@ struct OrderChange {
 /// Searches run in a thread of their own, while the job continues. For one thread.
 class OrderAdapter {
 public:
-    /// `nominal` are the expected times; they only serve to name the cause. If `waits` is set, the call that starts a
+    /// `nominal` holds the expected times, which are only used to name the cause of a slowdown. If `waits` is set, the
+    /// call that starts a
     /// search waits for it.
     OrderAdapter(RunOrder original, CostModel nominal, bool waits = false);
     OrderAdapter(const OrderAdapter&) = delete;

@@ -14,8 +14,9 @@ namespace bubblescope::runtime {
 /// on the emulated clock, and ends a nominal time later. During that time the host does the maths, and then holds the
 /// rank until the op's end. Hosts are not punctual, because threads wake late and share cores. As long as the maths is
 /// done within the tolerance after the nominal end, the emulated times do not change, so lateness does not accumulate
-/// from op to op; otherwise the op ends when the host has finished. If the host sleeps too long after the maths, that
-/// does not lengthen the op, whose result exists, but delays the next one. An op without a nominal time takes the
+/// from op to op; otherwise the op ends when the host has finished. If the host sleeps too long after the computation,
+/// the op does not become longer, because its result exists already; only the next op is delayed. An op without a
+/// nominal time takes the
 /// host's time.
 ///
 /// If the clock is not paced, every op takes the host's time.

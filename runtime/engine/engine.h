@@ -98,7 +98,8 @@ struct EngineResult {
 
 /// Executes the schedule `steps` times with one thread for each rank that runs here. The result depends only on the
 /// lists of ops. The engine does not know schedule families, and communicates with other ranks only over the transport.
-/// The two ops of an overlapped pair run as one: they begin when the inputs of both have arrived and end together. In
+/// The two ops of an overlapped pair run as one: they begin when the inputs of both have arrived, and they end
+/// together. In
 /// paced runs they take CostModel::overlapped, or the sum of both times.
 ///
 /// Each rank runs its list. Then all ranks run an optimizer op, which begins on all of them when the last gradient on

@@ -12,8 +12,8 @@
 namespace bubblescope::gui {
 
 /// Writes a band of narrow columns, each with a few colours on top of each other. Columns are collected and then
-/// written line by line, several at once; writing them one by one would take several times as long. Used by one thread;
-/// its memory is reused from band to band.
+/// written line by line, several at once; writing them one by one would take several times as long. For one thread. An
+/// object reuses its memory from band to band.
 class ColumnBand {
 public:
     static constexpr std::size_t kLayers = 3;

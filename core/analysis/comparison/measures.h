@@ -44,7 +44,7 @@ struct MeasureKey {
     friend auto operator<=>(const MeasureKey&, const MeasureKey&) = default;
 };
 
-/// A value in nanoseconds, with the number of occurrences per step, which gives the total cost of a change.
+/// A value in nanoseconds and its number of occurrences per step; together they give the total cost of a change.
 struct Measured {
     double value = 0;
     std::int64_t times = 1;

@@ -93,7 +93,7 @@ private:
     std::shared_ptr<const ExecutedUnits> only_ran_; ///< the units of the only step; null if there are several
     SliceEvidence slices_;                          ///< empty before describe(), and without raw slices
     std::optional<StepJudge> judge_;                ///< for a window that slides
-    std::vector<StepSamples> samples_;              ///< for a window that slides, one per step
+    std::vector<StepSamples> samples_;              ///< one per step; only for sliding windows
     std::size_t records_ = 0;
     std::int64_t changes_ = 0;
 };

@@ -88,8 +88,8 @@ RowLanes rowLanes(const Kernel& kernel) {
 }
 
 /// Sums down the columns of a matrix. On a GPU the rows are distributed over kColumnLanes threads: a lane adds up the
-/// rows lane, lane + kColumnLanes, … A warp has kColumnWarpLanes neighbouring lanes, adds their sums in a butterfly,
-/// and the sums of the warps are added in order. A kernel K has
+/// rows lane, lane + kColumnLanes, … Each warp has kColumnWarpLanes neighbouring lanes and adds up their sums with a
+/// butterfly reduction; the sums of the warps are then added in order. A kernel K has
 ///   std::int64_t columns() const;
 ///   std::int64_t rows() const;
 ///   using Part = …;
