@@ -29,7 +29,7 @@ Result<Schedule> generateUpdating(const ScheduleSpec& spec, int group) {
         const int below = std::max(1, spec.microbatches / group) * group;
         return usageError(fmt::format("{} updates the weights after every {} micro-batches, which do not divide {}",
                                       spec.name, group, spec.microbatches),
-                          fmt::format("give {} or {} micro-batches, or {}", below, below + group, Field("group_size")));
+                          fmt::format("give {} or {} micro-batches", below, below + group));
     }
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
