@@ -217,7 +217,7 @@ TEST(Names, OfSchedulesAndTimesAreTakenAsPeopleWriteThem) {
     const ProgramResult bare =
         runProgram({"simulate", "--schedule", "1F1B", "--pp", "4", "--microbatches", "8", "--forward", "5"});
     EXPECT_EQ(bare.exit_code, 2);
-    EXPECT_THAT(bare.err, HasSubstr("ns, us, ms and s"));
+    EXPECT_THAT(bare.err, HasSubstr("ns, us, ms or s"));
 }
 
 TEST(Demos, AreListedAndWritten) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/families/no_flush.h"
 #include "core/families/registry.h"
 #include "core/graph/validate.h"
 #include "runtime/model/data_plan.h"
@@ -28,6 +29,7 @@ struct Flavor {
 inline std::vector<Flavor> allFlavors() {
     std::vector<Flavor> all;
     for (const ScheduleFamily& family : scheduleFamilies()) {
+        if (trainsWithDelay(family.name)) continue; // these run on the CPU only
         if (family.flavors.empty()) all.push_back({std::string(family.name), ""});
         for (const std::string_view flavor : family.flavors)
             all.push_back({std::string(family.name), std::string(flavor)});
