@@ -34,8 +34,8 @@ struct Activity : DeviceWork {
     Kind kind = Kind::Kernel;
     std::uint32_t process = 0; ///< of calls, markers and thread names
     std::uint32_t thread = 0;  ///< like `process`
-    std::uint32_t what =
-        0; ///< cbid of a call, kind of copy, synchronisation, overhead or external id, flags of a marker, …
+    /// Callback id of a call; kind of a copy, synchronisation, overhead or external id; flags of a marker; …
+    std::uint32_t what = 0;
     std::uint32_t peer = 0;              ///< target device of a copy between devices
     std::uint64_t id = 0;                ///< id of a marker, or the external id
     const char* name = nullptr;          ///< of kernels, markers, devices and names; valid as long as CUPTI's buffer

@@ -13,7 +13,8 @@
 /// ctypes takes several times as long, and ranges around methods without Python code of ours. adapters/events.py loads
 /// the module and passes it the functions' addresses; without the module it does the same in Python.
 
-// Exported by CPython 3.9 and later, but part of the limited API only since 3.12. Without them there are no ranges.
+// CPython exports both from 3.11 on; the limited API includes them from 3.12 on. If they are missing, the module has no
+// ranges.
 extern "C" {
 [[gnu::weak]] PyObject* PyObject_Vectorcall(PyObject* callable, PyObject* const* args, std::size_t count,
                                             PyObject* names);
@@ -226,7 +227,7 @@ PyMethodDef functions[] = {{"bind", bind, METH_VARARGS, "Addresses of push, push
 PyModuleDef module_of = {
     PyModuleDef_HEAD_INIT, "bubblescope_native_ranges", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
-/// Without them, as in CPython 3.8, the module has its functions only.
+/// Before CPython 3.11, the module has its functions only.
 bool addTypes(PyObject* module) {
     if (PyObject_Vectorcall == nullptr || PyVectorcall_Call == nullptr) return true;
     PyObject* const types = PyImport_ImportModule("types");

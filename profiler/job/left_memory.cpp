@@ -29,7 +29,7 @@ void chooseCheckpoint(Header& header, const std::filesystem::path& dir) {
     if (length >= static_cast<std::uint64_t>(header.files[other].file_bytes))
         header.current.store(other);
     else if (name.ends_with(".pftrace") && CaptureWriter::beginsFile(header.files[other]))
-        std::filesystem::remove(dir / name, failed); // a part of which only the beginning was written
+        std::filesystem::remove(dir / name, failed); // an incomplete part
 }
 
 /// Takes the remaining records. Flushes until a flush fails, if writing is possible at all, and counts the rest as

@@ -195,8 +195,8 @@ TimeNs meanOf(const std::vector<TimeNs>& times) {
     return std::accumulate(times.begin(), times.end(), TimeNs{0}) / static_cast<std::int64_t>(times.size());
 }
 
-/// True if a change is worthwhile. The run already returns to the original order if that costs nothing on average, so
-/// that gains by chance do not last.
+/// True if a change is worthwhile. The run returns to the original order as soon as that costs nothing on average, so
+/// an order that was only shorter by chance is not kept.
 bool isBetter(const std::vector<TimeNs>& candidate, const std::vector<TimeNs>& current, bool original) {
     if (candidate.empty()) return false;
     if (original) return meanOf(candidate) <= meanOf(current);

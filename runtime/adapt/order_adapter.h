@@ -25,9 +25,9 @@ struct OrderChange {
 /// Chooses a better order for the ranks of a running job. After each step it compares several orders on the times that
 /// the last steps measured: the original one, ranks that choose their ops by readiness, and one that searchOrder()
 /// finds for the mean times. It changes to another order only if that is shorter by more than 1.5 % on average and
-/// longer in none of these steps. It returns to the original one as soon as that is no longer on average. On each rank,
-/// all orders hold at most as many activations as the fullest rank of the original one, or as the limit that its policy
-/// states.
+/// longer in none of these steps. It returns to the original one as soon as its mean step would not be longer.
+/// On each rank, all orders hold at most as many activations as the fullest rank of the original one, or as the limit
+/// that its policy states.
 ///
 /// Searches run in a thread of their own, while the job continues. For one thread.
 class OrderAdapter {

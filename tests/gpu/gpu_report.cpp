@@ -225,9 +225,9 @@ void reportChecks(const ReportDevice& device, const Budget& budget) {
     reportCampaign(device.plain, budget, device.bubble_width);
 }
 
-void reportSpeed(const ReportDevice& device, const Budget& budget, std::span<const std::string_view> names) {
+void reportSpeed(const ReportDevice& device, const Budget& budget, std::span<const std::string_view> names,
+                 double best_product) {
     constexpr int kWidestOnCpu = 32;
-    const double best_product = reportProducts(device.plain, device.products);
     fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16, vocabulary of 256 bytes\n");
     for (const ModelPreset& preset : trainedModels()) {
         if (!names.empty() && std::ranges::count(names, preset.name) == 0) continue;
@@ -258,10 +258,13 @@ int report(std::span<char*> given) {
     const ReportDevice& device = opened.value();
     device.plain->bindThread();
     fmt::print("GPU: {}, {} MiB\n", device.name, device.memory >> 20);
-    if (arguments.value().wants("products") && budget.left()) (void)reportProducts(device.plain, device.products);
+    const bool speed = arguments.value().wants("speed"); // it is stated as a share of the best product, too
+    double best_product = 0;
+    if ((speed || arguments.value().wants("products")) && budget.left())
+        best_product = reportProducts(device.plain, device.products);
     if (arguments.value().wants("bubbles")) reportBubblesOf(device, budget);
     if (arguments.value().wants("checks")) reportChecks(device, budget);
-    if (arguments.value().wants("speed")) reportSpeed(device, budget, arguments.value().presets);
+    if (speed) reportSpeed(device, budget, arguments.value().presets, best_product);
     return 0;
 }
 

@@ -20,8 +20,8 @@
 
 namespace bubblescope::perfetto {
 
-/// The state of one packet sequence: numbered texts, and defaults. `TextOf` is the sink's representation of a text; an
-/// empty one means that there is no text.
+/// The state of one packet sequence: numbered texts, and defaults. `TextOf` is the sink's representation of a text,
+/// which is empty if the packet has none.
 template <class TextOf>
 struct NumberedTexts {
     using Text = TextOf;

@@ -85,7 +85,7 @@ struct Advice {
     Sentence why;                ///< reason for the recommendation
     int tried = 0;               ///< number of orders simulated
     /// Time by which the order found with its own split is shorter than the one found for the present split; none if
-    /// there is no gain or no search.
+    /// nothing is gained or searched.
     std::optional<TimeNs> split_adds;
     /// Reason why other orders were not tried, if their times cannot be derived from the run's ops; otherwise empty.
     std::string no_orders;
