@@ -59,8 +59,7 @@ Status checkModel(const RunConfig& config) {
 
 /// Checks what a run can combine with updates of the weights within a step.
 Status checkUpdates(const RunConfig& config) {
-    const auto updates = [](const std::vector<Op>& ops) { return updatesWithin(ops) > 0; };
-    if (std::ranges::none_of(config.schedule.ranks, updates)) return {};
+    if (!updatesWithinStep(config.schedule)) return {};
     if (const Result<WeightVersions> versions = weightVersions(config.schedule); !versions.ok())
         return versions.error();
     const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"

@@ -278,7 +278,7 @@ Result<Schedule> dispatched(const Schedule& hint, const CostModel& costs, const 
     if (costs.transfers.sends != SendMode::Asynchronous)
         return usageError("ops are dispatched in a fixed order here, because blocking sends wait for their receives",
                           fmt::format("use {}", Field("sends").is("async")));
-    if (std::ranges::any_of(hint.ranks, [](const std::vector<Op>& ops) { return updatesWithin(ops) > 0; }))
+    if (updatesWithinStep(hint))
         return usageError("ops of orders that update the weights within a step cannot be dispatched",
                           "use an order that flushes the pipeline, such as 1f1b");
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(hint));

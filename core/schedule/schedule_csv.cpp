@@ -153,7 +153,7 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
         return usageError("PyTorch's CSV cannot represent two pipelines in opposite directions",
                           fmt::format("use {}", Field("json")));
     }
-    if (std::ranges::any_of(schedule.ranks, [](const auto& ops) { return updatesWithin(ops) > 0; })) {
+    if (updatesWithinStep(schedule)) {
         return usageError("PyTorch's CSV cannot represent updates of the weights within a step",
                           fmt::format("use {}", Field("json")));
     }

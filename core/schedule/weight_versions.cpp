@@ -83,6 +83,10 @@ int updatesWithin(const std::vector<Op>& ops) {
     return static_cast<int>(std::count_if(ops.begin(), end, [](const Op& op) { return op.kind == OpKind::Optimizer; }));
 }
 
+bool updatesWithinStep(const Schedule& order) {
+    return std::ranges::any_of(order.ranks, [](const std::vector<Op>& ops) { return updatesWithin(ops) > 0; });
+}
+
 int WeightVersions::delay(Stage stage) const {
     int most = 0;
     for (std::size_t m = 0; m < update_of.size(); ++m)

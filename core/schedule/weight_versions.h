@@ -10,6 +10,8 @@ namespace bubblescope {
 /// The number of optimizer ops of a rank that other ops follow. Those after all other ops end the step and are not part
 /// of its order.
 [[nodiscard]] int updatesWithin(const std::vector<Op>& ops);
+/// True if a rank of the order has such ops.
+[[nodiscard]] bool updatesWithinStep(const Schedule& order);
 
 /// The weights that micro-batches see in an order that updates them within the step: a pipeline without a flush. A
 /// version is a number of updates since the step began. The update at the end of the step counts, although the order
