@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
@@ -57,10 +56,7 @@ protected:
         }
         return names;
     }
-    [[nodiscard]] std::string log() const {
-        std::ifstream file(dir() + "/capture.log");
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
+    [[nodiscard]] std::string log() const { return test::readAll(dir() + "/capture.log"); }
 
     ScratchFolder scratch_;
 };

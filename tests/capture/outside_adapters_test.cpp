@@ -201,10 +201,7 @@ TEST_P(OutsidePaddle, PipelinesAreRecognisedUnchanged) {
     constexpr int kSteps = 3;
     const PaddlePipeline& pipeline = GetParam();
     const std::string logs = scratch_.file("logs");
-    const auto logOf = [&](int rank) {
-        std::ifstream file(fmt::format("{}/workerlog.{}", logs, rank));
-        return std::string(std::istreambuf_iterator<char>(file), {});
-    };
+    const auto logOf = [&](int rank) { return test::readAll(fmt::format("{}/workerlog.{}", logs, rank)); };
     std::vector<std::string> command{"record",
                                      "--out",
                                      dir(),

@@ -310,8 +310,7 @@ TEST_F(Record, AProcessStatesItsAccountWhereItsMemoryCannotBeHeld) {
                                     "' '" BUBBLESCOPE_TEST_JOB "' >/dev/null 2>" + errors)
                                        .c_str());
     EXPECT_EQ(WEXITSTATUS(status), 42);
-    std::ifstream file(errors);
-    const std::string said(std::istreambuf_iterator<char>(file), {});
+    const std::string said = test::readAll(errors);
     EXPECT_THAT(said, testing::Not(HasSubstr("did not end by themselves")));
     EXPECT_THAT(said, testing::Not(HasSubstr("no process used NVTX")));
     EXPECT_THAT(said, testing::AnyOf(HasSubstr("4 events lost"), HasSubstr("nothing lost")));
@@ -357,8 +356,7 @@ TEST_F(Record, WhatNobodyWatchedIsUnknown) {
     ASSERT_EQ(record("kill").exit_code, 128 + SIGKILL);
     // As without `record`: the file of a process that was killed, and nothing behind what it wrote itself.
     for (const auto& file : std::filesystem::directory_iterator(dir())) {
-        std::ifstream stream(file.path(), std::ios::binary);
-        std::string bytes(std::istreambuf_iterator<char>(stream), {});
+        std::string bytes = test::readAll(file.path());
         bytes.resize(bytes.rfind("capture recovered") == std::string::npos ? bytes.size() : bytes.size() / 2);
         std::ofstream(file.path(), std::ios::binary) << bytes;
     }

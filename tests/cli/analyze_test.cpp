@@ -145,8 +145,7 @@ TEST(AnalyzeCommand, WritesAPageForOthers) {
     const auto result = runProgram({"analyze", trace, "--html", page, "--json"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.json()["steps"].size(), 1U) << "stdout holds the document alone";
-    std::ifstream file(page);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string text = readAll(page);
     EXPECT_TRUE(text.starts_with("<!DOCTYPE html>"));
     EXPECT_TRUE(text.ends_with("</html>\n"));
     EXPECT_NE(text.find("1f1b, p = 4, m = 8, v = 1"), std::string::npos);

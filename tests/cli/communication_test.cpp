@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -85,8 +84,7 @@ TEST(ValidateCommand, NamesTheCycleOfAHang) {
         EXPECT_EQ(cycle[i]["waits_for"], cycle[(i + 1) % cycle.size()]["call"]);
     const std::string picture = scratch.file("cycle.svg");
     EXPECT_EQ(runProgram({"validate", file, "--communicators", "one", "--svg", picture}).exit_code, 3);
-    std::ifstream in(picture);
-    const std::string svg((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::string svg = readAll(picture);
     for (const char* const shown : {"rank 0", "rank 1", "2RECV_F0", "behind, in all"})
         EXPECT_NE(svg.find(shown), std::string::npos) << shown;
     const Json edge = runProgram({"validate", file, "--communicators", "edge", "--json"}).json();
@@ -158,8 +156,7 @@ TEST(SimulateCommand, DrawsSendsReceivesAndWeights) {
         runProgram({"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "3", "--comm", "100us", "--lower",
                     "torch", "--unshard", "500us", "--communicators", "edge", "--svg", file});
     ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
-    std::ifstream in(file);
-    const std::string svg((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::string svg = readAll(file);
     for (const char* const name : {"0SEND_F0: ", "1RECV_F0: ", "0UNSHARD: ", "sends, receives, weights and copies"})
         EXPECT_NE(svg.find(name), std::string::npos) << name;
 }

@@ -155,8 +155,7 @@ TEST(Monitor, GivesUpRanksWhoseFilesLackOrAreDamaged) {
         EXPECT_THAT(watched.out, HasSubstr(R"("event":"run_ended")"));
         EXPECT_THAT(watched.out, HasSubstr("none of it could be read"));
     };
-    std::ifstream stream(file, std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+    const std::string bytes = readAll(file);
     std::filesystem::remove(file);
     expectGone(monitored());
     std::ofstream(file, std::ios::binary).flush();

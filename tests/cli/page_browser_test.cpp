@@ -19,11 +19,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string readAll(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 /// The page as a browser shows it after its scripts have run; nothing without a browser.
 std::string shownBy(const std::string& browser, const std::string& page, const std::string& profile) {
     const std::string command = "timeout 120 " + browser +
@@ -97,7 +92,7 @@ TEST(PageInABrowser, ItsTimelineIsZoomedAndPointedAt) {
                   .exit_code,
               0);
     ASSERT_EQ(runProgram({"analyze", trace, "--html", page}).exit_code, 0);
-    std::string text = readAll(page);
+    std::string text = test::readAll(page);
     ASSERT_THAT(text, HasSubstr("class=\"zoom\""));
     text.insert(text.rfind("</body>"), kActions);
     std::ofstream(page, std::ios::binary) << text;

@@ -365,8 +365,7 @@ TEST(CuptiRun, ARecordedJobsLastBufferIsTakenBeforeCuptiEnds) {
 TEST(CuptiRun, ARecordedJobsOwnProfilerGetsCupti) {
     const bubblescope::test::ScratchFolder folder;
     EXPECT_EQ(kernelsLeftBy("profile '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces"), 500);
-    std::ifstream log(folder.path() / "traces" / "capture.log");
-    const std::string text{std::istreambuf_iterator<char>(log), {}};
+    const std::string text = bubblescope::test::readAll(folder.path() / "traces" / "capture.log");
     EXPECT_THAT(text, HasSubstr("a profiler uses CUPTI: kernels are recorded up to here"));
 }
 #endif

@@ -1,10 +1,9 @@
 #include "tests/support/oracles.h"
 
 #include "core/formats/source/packing.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
 
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -24,8 +23,7 @@ const Json& documentsOf(const std::string& program) {
     const auto [place, is_new] = read.try_emplace(program);
     if (!is_new) return place->second;
     const std::filesystem::path file = folder() / (program + std::string(kEnding));
-    std::ifstream in(file, std::ios::binary);
-    const std::string packed{std::istreambuf_iterator<char>(in), {}};
+    const std::string packed = readAll(file);
     JobControl control;
     LoadProgress progress(control, 1);
     const Result<Unpacked> unpacked = unpack(packed, Packing::Zstd, file.string(), progress);

@@ -100,8 +100,7 @@ TEST_F(Demos, AreTheSameEachTime) {
     const auto bytes = [&](const char* name) {
         const std::filesystem::path file = folder_.path() / name;
         EXPECT_TRUE(writeDemo("checked-zb-h1", file).ok());
-        std::ifstream in(file, std::ios::binary);
-        return std::string(std::istreambuf_iterator<char>(in), {});
+        return test::readAll(file);
     };
     const std::string once = bytes("a");
     EXPECT_GT(once.size(), 1000U);

@@ -21,10 +21,6 @@ protected:
         std::ofstream(file, std::ios::binary) << text;
         return file;
     }
-    [[nodiscard]] static std::string textOf(const fs::path& file) {
-        std::ifstream stream(file, std::ios::binary);
-        return {std::istreambuf_iterator<char>(stream), {}};
-    }
 
     test::ScratchFolder folder;
 };
@@ -95,7 +91,7 @@ TEST_F(NotesFile, NamesThePlaceOfAFault) {
         const Status written = writeNotes(file, {{TimeNs{1}, TimeNs{1}, std::nullopt, "mine"}});
         ASSERT_FALSE(written.ok());
         EXPECT_THAT(written.error().text(), HasSubstr("not saved"));
-        EXPECT_EQ(textOf(file), text);
+        EXPECT_EQ(test::readAll(file), text);
     }
 }
 

@@ -75,8 +75,7 @@ Decoded asFile(std::string_view bytes) {
 TEST(PacketDecoder, StreamsHaveTheEventsOfRecordedFiles) {
     for (const char* name :
          {"h200-checked-run/rank0.pftrace", "h200-checked-run/rank1.pftrace", "h200-torch-job/vm.pid1217.pftrace"}) {
-        std::ifstream file(test::dataDir() / "recordings" / name, std::ios::binary);
-        const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+        const std::string bytes = test::readAll(test::dataDir() / "recordings" / name);
         const Decoded stream = asStream(bytes);
         EXPECT_GT(stream.events.size(), 1'000U) << name;
         EXPECT_EQ(stream.events, asFile(bytes).events) << name;

@@ -13,11 +13,6 @@
 namespace bubblescope::perfetto {
 namespace {
 
-std::string contentOf(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 /// Lets this process write files up to a size only, as a full disk would.
 class FileSizeLimit {
 public:
@@ -44,18 +39,18 @@ TEST(PacketFile, HoldsEveryBatchAsSoonAsItIsAppended) {
     const test::ScratchFolder dir;
     Result<PacketFile> file = PacketFile::create(dir.path() / "a");
     ASSERT_TRUE(file.ok());
-    EXPECT_EQ(contentOf(dir.path() / "a"), "");
+    EXPECT_EQ(test::readAll(dir.path() / "a"), "");
     ASSERT_TRUE(file.value().append("one").ok());
-    EXPECT_EQ(contentOf(dir.path() / "a"), "one");
+    EXPECT_EQ(test::readAll(dir.path() / "a"), "one");
     ASSERT_TRUE(file.value().append("two").ok());
-    EXPECT_EQ(contentOf(dir.path() / "a"), "onetwo");
+    EXPECT_EQ(test::readAll(dir.path() / "a"), "onetwo");
 }
 
 TEST(PacketFile, ReplacesAnOlderFile) {
     const test::ScratchFolder dir;
     std::ofstream(dir.path() / "a") << "of an earlier run";
     ASSERT_TRUE(PacketFile::create(dir.path() / "a").ok());
-    EXPECT_EQ(contentOf(dir.path() / "a"), "");
+    EXPECT_EQ(test::readAll(dir.path() / "a"), "");
 }
 
 TEST(PacketFile, NamesTheFileThatCannotBeCreated) {
@@ -80,9 +75,9 @@ TEST(PacketFile, TakesBackABatchThatDoesNotFit) {
         EXPECT_EQ(failed.error().where, path.string());
         EXPECT_NE(failed.error().hint.find("its first 5 bytes are intact"), std::string::npos) << failed.error().hint;
     }
-    EXPECT_EQ(contentOf(path), "whole");
+    EXPECT_EQ(test::readAll(path), "whole");
     EXPECT_TRUE(file.value().append(" again").ok());
-    EXPECT_EQ(contentOf(path), "whole again");
+    EXPECT_EQ(test::readAll(path), "whole again");
 }
 
 TEST(PacketFile, GoesOnInANewFileWithAllThatARemovedOneHeld) {
@@ -98,7 +93,7 @@ TEST(PacketFile, GoesOnInANewFileWithAllThatARemovedOneHeld) {
     ASSERT_TRUE(file.value().moveTo(folder.path() / "a.pftrace").ok()) << "as if nothing had been tried before";
     EXPECT_TRUE(file.value().isInPlace());
     ASSERT_TRUE(file.value().append("after").ok());
-    EXPECT_EQ(contentOf(folder.path() / "a.pftrace"), "before after");
+    EXPECT_EQ(test::readAll(folder.path() / "a.pftrace"), "before after");
     EXPECT_EQ(file.value().length(), 12);
 }
 
@@ -110,13 +105,13 @@ TEST(PacketFile, IsContinuedWithoutWhatWasHalfWritten) {
     ASSERT_TRUE(file.ok()) << file.error().text();
     EXPECT_TRUE(file.value().isInPlace());
     ASSERT_TRUE(file.value().append(" again").ok());
-    EXPECT_EQ(contentOf(path), "whole again");
+    EXPECT_EQ(test::readAll(path), "whole again");
     std::string old;
     std::getline(reader, old);
     EXPECT_EQ(old, "whole, hal") << "readers can tell the files apart";
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
     ASSERT_TRUE(PacketFile::openUpTo(path, 11).ok());
-    EXPECT_EQ(contentOf(path), "whole again");
+    EXPECT_EQ(test::readAll(path), "whole again");
 }
 
 } // namespace

@@ -65,8 +65,7 @@ ReadTraces read(const std::filesystem::path& path) {
 
 /// Bytes of the whole packets at the beginning of a file; equal to its size if nothing is torn.
 std::size_t wholePackets(const std::filesystem::path& path, int& packets) {
-    std::ifstream in(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    const std::string bytes = test::readAll(path);
     protozero::pbf_reader reader(bytes);
     packets = 0;
     while (reader.next(perfetto::fields::trace::kPacket)) {
