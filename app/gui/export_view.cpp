@@ -5,6 +5,7 @@
 #include "app/gui/theme/theme.h"
 #include "app/gui/tikz_device.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "core/formats/source/replacing_file.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,6 @@
 #include <QPainter>
 #include <QPdfWriter>
 #include <QRegularExpression>
-#include <QSaveFile>
 
 #include <algorithm>
 #include <cmath>
@@ -159,11 +159,10 @@ Status exportView(TimelineView& view, const QString& name, const PictureFrame& f
         return usageError(fmt::format("the picture format cannot be determined from '{}'", name.toStdString()),
                           "end the file's name with .png, .svg, .pdf or .tex");
     }
-    QSaveFile file(name);
-    if (!bytes.isEmpty() && file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit())
-        return {};
-    return runError(fmt::format("cannot write {}: {}", name.toStdString(), file.errorString().toStdString()),
-                    "choose another place");
+    if (bytes.isEmpty()) return runError(fmt::format("cannot write {}", name.toStdString()), "choose a smaller size");
+    ReplacingFile file(name.toStdString());
+    file.write({bytes.data(), static_cast<std::size_t>(bytes.size())});
+    return file.commit();
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
+#include "app/gui/preferences_file.h"
 #include "app/gui/screenshot.h"
 
 #include <QApplication>
@@ -101,6 +102,7 @@ int main(int argc, char** argv) {
     QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/bubblescope.png")));
 
     const bool picture = !options.screenshot.isEmpty();
+    if (!picture) gui::usePreferencesFile();
     gui::MainWindow window(gui::loaderOf(options), !picture);
     if (picture || options.language) window.languages().choose(options.language.value_or(gui::Language::English));
     if (picture || options.theme) window.themes().choose(options.theme.value_or(gui::ThemeChoice::Light));

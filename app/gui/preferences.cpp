@@ -152,6 +152,9 @@ void Preferences::saveLayout(const Layout& layout) {
     QSettings settings;
     settings.setValue(kGeometryKey, layout.geometry);
     settings.setValue(kLayoutKey, layout.docks);
+    settings.sync();
+    if (settings.status() == QSettings::AccessError)
+        qWarning("The preferences could not be written to %s", qUtf8Printable(settings.fileName()));
 }
 
 RowChoice Preferences::rows() const {

@@ -1,6 +1,7 @@
-// app_files FOLDER: writes what the app keeps of a trace there, as the app does: a session and notes.
+// app_files FOLDER: writes there what the app keeps, as the app does: a session, notes and preferences.
 
 #include "app/gui/models/session_file.h"
+#include "app/gui/preferences_file.h"
 #include "core/formats/notes_file.h"
 
 #include <cstdio>
@@ -23,7 +24,12 @@ Status write(const fs::path& folder) {
     std::vector<Note> notes;
     for (int i = 0; i < kNotes; ++i)
         notes.push_back({TimeNs{i}, TimeNs{i + 1}, i, "note " + std::to_string(i)});
-    return writeNotes(folder / "x.notes.json", notes);
+    BUBBLESCOPE_TRY(writeNotes(folder / "x.notes.json", notes));
+    QSettings settings(QString::fromStdString(folder / "x.preferences.json"), gui::preferencesFormat());
+    settings.setValue(QStringLiteral("window/layout"), QByteArray("docks"));
+    settings.sync();
+    if (settings.status() == QSettings::NoError) return {};
+    return runError("the preferences cannot be written", "");
 }
 
 } // namespace

@@ -101,7 +101,7 @@ std::vector<Command> commands() {
          -1,
          BUBBLESCOPE_APP,
          {"malloc", "pthread_create"}},
-        {"SessionAndNotes", "app_files", {"OUT/"}, false, -1, BUBBLESCOPE_APP_FILES, {"malloc"}},
+        {"SessionNotesAndPreferences", "app_files", {"OUT/"}, false, -1, BUBBLESCOPE_APP_FILES, {"malloc"}},
 #endif
     };
 }

@@ -7,13 +7,13 @@
 #include "app/gui/panels/file_dialogs.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "core/formats/source/replacing_file.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 
 #include <QDateTime>
 #include <QDir>
-#include <QFile>
 #include <QLabel>
 #include <QPushButton>
 #include <QSplitter>
@@ -317,22 +317,18 @@ void ScheduleExplorer::sendToRun() {
     const QString file =
         QDir::temp().filePath(QStringLiteral("bubblescope-order-%1.json")
                                   .arg(QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"))));
-    const QByteArray text = QByteArray::fromStdString(scheduleToJson(result_->session->run.schedule));
-    QFile out(file);
-    if (!out.open(QIODevice::WriteOnly) || out.write(text) != text.size() || !out.flush())
-        return setProblem(tr("The order could not be written to %1").arg(file));
+    ReplacingFile out(file.toStdString());
+    out.write(scheduleToJson(result_->session->run.schedule));
+    if (const Status written = out.commit(); !written.ok()) return setProblem(errorText(written.error()));
     emit runRequested(file, result_->input.spec);
 }
 
 Status ScheduleExplorer::exportCsv(const QString& path) const {
     if (!result_ || result_->csv.empty())
         return usageError("no order to write", "choose sizes that the schedule supports");
-    QFile file(path);
-    const auto size = static_cast<qint64>(result_->csv.size());
-    if (!file.open(QIODevice::WriteOnly) || file.write(result_->csv.data(), size) != size || !file.flush())
-        return runError(fmt::format("cannot write {}", path.toStdString()),
-                        "check that its directory exists and is writable");
-    return {};
+    ReplacingFile file(path.toStdString());
+    file.write(result_->csv);
+    return file.commit();
 }
 
 void ScheduleExplorer::chooseFile() {

@@ -1,7 +1,9 @@
 #include "app/gui/panels/table_text.h"
 
+#include "app/gui/language/text.h"
 #include "app/gui/panels/file_dialogs.h"
 #include "core/base/csv_cell.h"
+#include "core/formats/source/replacing_file.h"
 
 #include <QAction>
 #include <QApplication>
@@ -10,7 +12,6 @@
 #include <QLocale>
 #include <QMessageBox>
 #include <QRegularExpression>
-#include <QSaveFile>
 #include <QTableView>
 
 #include <algorithm>
@@ -170,11 +171,11 @@ void copySelected(const QTableView& table) {
 }
 
 void save(QTableView& table, const QString& name) {
-    QSaveFile file(name);
-    const QByteArray text = tableText(*table.model(), QLatin1Char(',')).toUtf8();
-    if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
-    QMessageBox::warning(&table, ExportText::tr("Save as CSV"),
-                         ExportText::tr("Cannot write %1: %2. Choose another place.").arg(name, file.errorString()));
+    ReplacingFile file(name.toStdString());
+    file.write(tableText(*table.model(), QLatin1Char(',')).toStdString());
+    const Status written = file.commit();
+    if (!written.ok())
+        QMessageBox::warning(&table, ExportText::tr("Save as CSV"), sentence(errorText(written.error())));
 }
 
 } // namespace
