@@ -22,10 +22,11 @@
 
 namespace bubblescope::profiler {
 
-/// The recording of this process. It is created when NVTX, NCCL or CUDA first loads the library, and never destroyed. A
-/// separate thread writes the events several times a second and does all slow work. It holds no lock while it writes
-/// files, loads libraries or calls CUPTI, so the job never waits for these. No file is created before the first event.
-/// A forked child does nothing until it records something; it then writes its own trace.
+/// Records the events of this process and writes its trace. It is created when NVTX, NCCL or CUDA first loads the
+/// library, and never destroyed. A separate thread writes the events several times a second and does all slow work. It
+/// holds no lock while it writes files, loads libraries or calls CUPTI, so the job never waits for these operations. No
+/// file is created before the first event. A forked child does nothing until it records something; it then writes its
+/// own trace.
 class Capture {
 public:
     /// Returns null if nothing should be recorded. Never throws.
@@ -36,11 +37,11 @@ public:
     [[nodiscard]] nvtx::Names& names() { return names_; }
     [[nodiscard]] nccl::Communicators& communicators() { return communicators_; }
 
-    /// Records a property that the job's framework reports about itself, see perfetto::kCaptureStates. Any thread. Like
-    /// the next two functions, it never waits for a write.
+    /// Records a property that the job's framework reports about itself; see perfetto::kCaptureStates. Any thread. This
+    /// function and the next two never wait for a write.
     void state(std::string_view name, std::string_view value) noexcept;
     void event(StatedEvent event) noexcept;
-    /// Records what the job's framework reports about a finished step, see perfetto::kCaptureStepValues. Any thread.
+    /// Records what the job's framework reports about a finished step; see perfetto::kCaptureStepValues. Any thread.
     void stepValues(std::int64_t step, const StepValues& values) noexcept;
     /// Records a message to the user in the trace and in capture.log.
     void message(std::string_view text) noexcept;
@@ -48,7 +49,7 @@ public:
     /// Called when CUDA has been initialised in this process: starts CUPTI unless another tool uses it.
     void startCuda() noexcept;
     /// Leaves CUPTI to `tool` for the rest of the process: only one tool can use it at a time, and a profiler that the
-    /// job itself starts takes precedence. Keeps what was recorded so far. Any thread.
+    /// job itself starts takes precedence. Records collected so far are kept. Any thread.
     void releaseCupti(std::string_view tool) noexcept;
 
 private:
@@ -60,7 +61,7 @@ private:
     void wake() noexcept;
     void log(const std::string& message) const;
     void loop() noexcept;
-    /// Writes what has been recorded. Returns the longest time to wait before the next cycle.
+    /// Writes the events recorded so far. Returns the longest time to wait before the next cycle.
     [[nodiscard]] TimeNs cycle(bool last);
     void takeQueue(CaptureWriter& writer);
     void lookAtRunQueue(CaptureWriter& writer, const EventMemory& memory, TimeNs now);
@@ -90,22 +91,22 @@ private:
     Queue queue_;
 
     std::atomic<cupti::Collector*> gpu_{nullptr}; ///< never deleted
-    std::atomic<bool> cupti_taken_{false};        ///< taken by us, or released
+    std::atomic<bool> cupti_taken_{false};        ///< true if we use CUPTI, or have left it to another tool
 
     enum class ThreadState : int { None, Runs, Ended };
     std::atomic<ThreadState> thread_{ThreadState::None};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> stop_gpu_{false};
     Wakeup wakeup_; ///< wakes the writing thread
-    Wakeup done_;   ///< raised when the writing thread has done what was requested
+    Wakeup done_;   ///< raised when the writing thread has finished the request
 
-    // Only for the writing thread:
+    // Used only by the writing thread:
     std::unique_ptr<CaptureWriter> writer_;
     std::unique_ptr<EventReader> reader_;
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
     TimeNs stuck_at_{0}; ///< time when a flush last failed; 0 if it succeeded
-    std::string told_;   ///< the reason reported last
+    std::string told_;   ///< the reason in the latest report
     bool over_ = false;
     RunQueue run_queue_;
     TimeNs looked_at_{0}; ///< time of the last check

@@ -34,7 +34,8 @@ struct CaptureFileInfo {
     RankIdentity identity;
     ProcessInfo process;
     TimeNs began{0};         ///< CLOCK_MONOTONIC; distinguishes processes with the same number
-    std::int64_t size = 0;   ///< size of all parts in bytes, above which the oldest is removed; 0 = one part, no limit
+    std::int64_t size = 0;   ///< size limit of all parts in bytes, above which the oldest part is removed; 0 = one
+                             ///< part, no limit
     OwnedArgs description{}; ///< further arguments of the instant at the start of each part
 };
 
@@ -51,29 +52,29 @@ public:
 
     explicit CaptureFile(CaptureFileInfo info);
 
-    /// Tracks are sorted by `order`. Each part describes a track when the track is first used there.
+    /// Tracks are sorted by `order`. In each part, a track is described when it is first used.
     [[nodiscard]] TrackNumber addTrack(std::string name, std::int32_t order);
     void rename(TrackNumber track, std::string name);
 
-    /// See perfetto::Encoder; times are CLOCK_MONOTONIC. Times on one track must not go backwards: a time that does is
-    /// replaced by the track's latest time.
+    /// See perfetto::Encoder; times are CLOCK_MONOTONIC. A time that is earlier than the track's latest time is
+    /// replaced by that time.
     void begin(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
     void end(TrackNumber track, TimeNs time);
     void instant(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
-    /// An instant on the track of the process as a whole.
+    /// Adds an instant to the track of the process.
     void instant(TimeNs time, std::string_view category, std::string_view name, Args args);
 
-    /// Sets the clocks, both read at the same moment. Call it once before any event, then occasionally.
+    /// Sets the time on both clocks, read at the same moment. Call it once before any event, then occasionally.
     void setClocks(TimeNs monotonic, TimeNs realtime);
 
-    /// Writes what has been added since the last flush. Calls `before` with the length that the file will have,
-    /// immediately before writing. Calls `on_part` when a new part replaces a full one, so that open ranges can be
-    /// written again. Error: Run, naming the file; the data is kept, and the next flush retries it first.
+    /// Writes all data added since the last flush. Immediately before writing, calls `before` with the length of the
+    /// file after the write. Calls `on_part` when a new part replaces a full one, so that open ranges can be written
+    /// again. Error: Run, naming the file; the data is kept, and the next flush retries it first.
     using BeforeWrite = std::function<void(std::int64_t length)>;
     [[nodiscard]] Status flush(const std::function<void()>& on_part, const BeforeWrite& before = {});
-    /// True if a flush failed and its data still has to be written before anything newer.
+    /// True if the data of a failed flush must be written before newer data.
     [[nodiscard]] bool isStuck() const { return !unwritten_.empty(); }
-    /// Number of bytes that wait for a flush, and their maximum, which keeps all parts within the size limit.
+    /// Number of bytes waiting for a flush, and the maximum that keeps all parts within the size limit.
     [[nodiscard]] std::size_t waiting() const { return encoder_.bytes().size(); }
     [[nodiscard]] std::size_t mostWaiting() const;
 
@@ -81,7 +82,7 @@ public:
     /// The part being written; empty before the first.
     [[nodiscard]] std::filesystem::path path() const { return file_ ? file_->path() : std::filesystem::path{}; }
 
-    /// The state of the file, so that another process can continue it.
+    /// State from which another process can continue the file.
     struct State {
         std::string name;       ///< name of the part, empty before the first
         std::int64_t bytes = 0; ///< length of the part
@@ -103,7 +104,7 @@ private:
         TimeNs last{INT64_MIN};
     };
     static constexpr std::int64_t kParts =
-        4; ///< each gets a fifth of the limit; the last fifth is for data not yet flushed
+        4; ///< each part may use a fifth of the limit; the last fifth is for data not yet flushed
     static constexpr std::int64_t kShares = 5;
 
     [[nodiscard]] std::uint64_t processUuid() const;
@@ -121,7 +122,7 @@ private:
     TimeNs monotonic_{0};
     TimeNs realtime_{0};
     std::optional<TimeNs> offset_; ///< CLOCK_REALTIME minus CLOCK_MONOTONIC, see agreedOffset()
-    bool begun_ = false;           ///< true if the beginning of this part was written
+    bool begun_ = false;           ///< true if this part's beginning was written
     std::optional<perfetto::PacketFile> file_;
     std::deque<std::filesystem::path> parts_;
     std::int64_t parts_made_ = 0;
@@ -131,8 +132,8 @@ private:
 };
 
 /// Offset of CLOCK_REALTIME from CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All processes
-/// that record into `dir` and share a clock use the first process's offset, which is stored in a file in `dir`, so that
-/// setting the wall clock between their starts does not shift their traces. `measured` is this process's own
+/// that record into `dir` and share a clock use the first process's offset, which is stored in a file in `dir`.
+/// Otherwise, setting the wall clock between their starts would shift their traces. `measured` is this process's own
 /// measurement.
 [[nodiscard]] TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured);
 

@@ -30,19 +30,22 @@ struct CaptureOptions {
     bool python = true;         ///< load the framework adapters in Python processes
     bool python_ranges = false; ///< record only what the job itself reports through bubblescope_ranges
     bool checks = false;        ///< re-execute parts of the job in bubbles
-    double checks_cost = 0.003; ///< fraction of a step's time that checks may take from the job itself
-    double checks_margin = 0.1; ///< fraction of its cost by which a check may overrun without delaying the step
-    std::optional<std::int64_t> checks_memory; ///< bytes that a rank may keep for checks; none = unlimited
+    double checks_cost = 0.003; ///< maximum slowdown of a step by checks, as a fraction of the step's time
+    double checks_margin = 0.1; ///< safety margin, as a fraction of a check's cost: smaller overruns do not delay the
+                                ///< step
+    std::optional<std::int64_t> checks_memory; ///< maximum memory of a rank's checks in bytes; none = unlimited
     std::int64_t first_step = 0;
     std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
     std::string step_name; ///< prefix of the ranges or marks that begin a step; empty = the known names
-    TimeNs delay{0};       ///< from a process's first record to the first record kept
-    TimeNs duration{0};    ///< from the first record kept; 0 = unlimited
-    std::int64_t size = 0; ///< size of a process's trace in bytes above which its oldest part is removed; 0 = unlimited
-    /// Size of the buffer that holds records of all threads until they are written. Untouched memory costs nothing.
+    TimeNs delay{0};       ///< time from a process's first record to the first record kept
+    TimeNs duration{0};    ///< time recorded, from the first record kept; 0 = unlimited
+    std::int64_t size = 0; ///< size limit of a process's trace in bytes, above which its oldest part is removed; 0 =
+                           ///< unlimited
+    /// Size of the buffer that holds records of all threads until they are written. Pages that are never touched need
+    /// no memory.
     std::int64_t buffer = std::int64_t{128} << 20;
     TimeNs flush{std::chrono::milliseconds(50)}; ///< longest time before a record is written
-    std::string watcher; ///< socket of the `record` process that saves the records of processes that die; empty = none
+    std::string watcher; ///< socket of the `record` process that saves the records of killed processes; empty = none
 
     [[nodiscard]] bool hasStepWindow() const {
         return first_step > 0 || last_step != std::numeric_limits<std::int64_t>::max();
@@ -72,11 +75,12 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 [[nodiscard]] std::string captureOptionsText(const CaptureOptions& options);
 
 /// Reads the options from the environment: first the file named by BUBBLESCOPE_CAPTURE_FILE, then BUBBLESCOPE_CAPTURE.
-/// Skips invalid parts and reports them in `problems`, because a running job cannot ask a user.
+/// Skips invalid parts and reports them in `problems`, because a running job cannot prompt a user.
 [[nodiscard]] CaptureOptions captureOptionsFrom(const ReadVariable& variable, std::vector<std::string>& problems);
 
-/// The part of a process's life to record: between two steps, after a delay, for a duration. A step begins with a range
-/// or mark of a known name; its number comes from the name or, if the name has none, from counting. Not thread-safe.
+/// Selects the part of a process's run to record: between two steps, after a delay, for a duration. A step begins with
+/// a range or mark of a known name; its number comes from the name or, if the name has none, from counting. Not
+/// thread-safe.
 class CaptureWindow {
 public:
     explicit CaptureWindow(const CaptureOptions& options);
@@ -91,7 +95,7 @@ public:
     /// True if a name begins a step.
     [[nodiscard]] bool beginsStep(std::string_view name) const { return numbered(name).has_value(); }
 
-    /// State that lets another process continue the window.
+    /// State from which another process can continue the window.
     struct State {
         std::int64_t steps = 0; ///< steps seen so far
         std::optional<TimeNs> first;

@@ -63,30 +63,30 @@ public:
 
     /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run; the next flush tries again.
     [[nodiscard]] Status flush(TimeNs now);
-    /// The last flush, which also writes events that were waiting for later records. Ranges that are still open are
-    /// counted as unmatched.
+    /// Performs the last flush, which also writes events that were waiting for later records. Ranges that are still
+    /// open are counted as unmatched.
     [[nodiscard]] Status finish(TimeNs now);
-    /// The events taken since the last flush should be flushed before taking more.
+    /// True if the events taken so far should be flushed before taking more.
     [[nodiscard]] bool isFilled() const { return file_.isStuck() || file_.waiting() >= file_.mostWaiting(); }
 
-    /// Makes each flush store in `memory` what another process needs to continue the file; `reader` supplies the
-    /// records. Both must outlive all flushes.
+    /// Makes each flush store a checkpoint in `memory`, from which another process can continue the file; `reader`
+    /// supplies the records. Both must outlive all flushes.
     void keepCheckpoints(EventMemory& memory, const EventReader& reader);
-    /// Continues the file of a process that has ended, from the checkpoint in its memory. Call it first.
+    /// Continues the file of a process that has ended, from the checkpoint in its memory. Must be called first.
     [[nodiscard]] Status resume(const EventMemory& memory);
-    /// The last flush of a resumed file: everything that the process began and did not end is counted as unmatched.
+    /// Performs the last flush of a resumed file, and counts everything that the process left open as unmatched.
     /// `signal` is the name of the signal that ended the process; may be empty.
     [[nodiscard]] Status finishResumed(TimeNs now, const std::string& signal);
-    /// The name of the file in a checkpoint; empty if there is none.
+    /// Returns the name of the file in a checkpoint; empty if there is none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
     /// True if the file was empty before the write that reaches the checkpoint.
     [[nodiscard]] static bool beginsFile(const event_memory::FileCheckpoint& checkpoint);
-    /// Amounts written, as reported by the process itself, to be compared with its files.
+    /// Amounts written, as reported by the process itself, for comparison with its files.
     struct Stated {
         perfetto::CaptureCounts counts;
         std::int64_t files = 0;
     };
-    /// As of the last flush, which is the final one if the process ended by itself.
+    /// Amounts at the last flush, which is the final one if the process ended normally.
     [[nodiscard]] static Stated stated(const EventMemory& memory);
     [[nodiscard]] Stated stated() const;
     /// Number of ranges that have begun and not ended.

@@ -21,7 +21,7 @@ public:
                perfetto::CaptureCounts& counts)
         : file_(file), communicators_(communicators), window_(window), counts_(counts) {}
 
-    /// Accepts begins and ends in any order, because they come from different threads.
+    /// Accepts starts and ends in any order, because they come from different threads.
     void take(const HostRecord& record, TimeNs time);
     /// Number of events that have begun but not ended; these are not yet in the file.
     [[nodiscard]] std::size_t waiting() const { return begun_.size(); }

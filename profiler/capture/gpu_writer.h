@@ -60,10 +60,10 @@ public:
     void addRange(std::uint32_t thread, TimeNs start, TimeNs end);
     void add(cupti::OwnedActivity activity);
 
-    /// Writes everything that is settled: all kernels outside ops, and the first and last kernel of each op with their
+    /// Writes all settled kernels: those outside ops, and the first and last kernel of each op with their
     /// calls.
     void settle(TimeNs now);
-    /// Settles and writes everything that is left.
+    /// Settles and writes all remaining kernels.
     void finish() { settle(TimeNs::max()); }
 
 private:

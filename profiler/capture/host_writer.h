@@ -17,9 +17,9 @@
 
 namespace bubblescope::profiler {
 
-/// Writes the NVTX events of threads: one track per thread and domain, and further tracks for ranges that need not
-/// nest. Category "nvtx", or "pipeline" for the domain of ops; the arguments are the domain, the category, and a
-/// payload or its fields. Not thread-safe.
+/// Writes the NVTX events of threads: one track per thread and domain, and further tracks for start/end ranges, which
+/// need not nest. Category "nvtx", or "pipeline" for the domain of ops; the arguments are the domain, the category, and
+/// a payload or its fields. Not thread-safe.
 class HostWriter {
 public:
     /// All references must outlive the writer.
@@ -39,16 +39,16 @@ public:
     /// The innermost open range in the domain of ops; if several threads have one, the range that began last.
     [[nodiscard]] std::string_view innermostOp() const;
 
-    /// Number of ranges that need not nest and have begun but not ended; these are not yet in the file.
+    /// Number of start/end ranges that have begun but not ended; these are not yet in the file.
     [[nodiscard]] std::size_t waiting() const { return started_.size(); }
 
-    /// Saves a thread's open ranges as far as a checkpoint has room, and restores them in another process.
+    /// Saves a thread's open ranges in a checkpoint, as far as they fit, and restores them in another process.
     void save(std::uint32_t tid, event_memory::ThreadCheckpoint& checkpoint) const;
     void resume(std::uint32_t tid, const event_memory::ThreadCheckpoint& checkpoint);
-    /// Number of ranges that are open in the file and will not end.
+    /// Number of ranges that are open in the file and will never end.
     [[nodiscard]] std::int64_t openInFile() const;
 
-    /// Begins the open ranges again in a new part of the file.
+    /// Reopens the open ranges in a new part of the file.
     void reopen();
     /// Renames the tracks of threads named since the last call.
     void nameThreads();
@@ -67,7 +67,7 @@ private:
         std::uint32_t tid = 0;
         std::string suffix; ///< part of the track's name: the domain, and a number if there are several tracks
         int gaps = 0;
-        bool incomplete = false; ///< begins of ranges were lost and counted, so their ends do not count as unmatched
+        bool incomplete = false; ///< range starts were lost and counted, so their ends do not count as unmatched
         bool has_track = false;
         TimeNs latest = TimeNs::min(); ///< latest time of its records
         std::vector<Open> open;
@@ -79,7 +79,7 @@ private:
         std::string_view category; ///< a constant
     };
     struct StepMark {
-        Stack* stack; ///< a value of stacks_, whose address does not change
+        Stack* stack; ///< points into stacks_, whose elements never move
         TimeNs time;
         std::string name;
     };
@@ -105,7 +105,7 @@ private:
     OnRange on_range_;
     std::map<StackKey, Stack> stacks_;
     StackKey latest_key_{};
-    Stack* latest_ = nullptr; ///< a value of stacks_
+    Stack* latest_ = nullptr; ///< points into stacks_
     std::unordered_map<std::uint64_t, Started> started_;
     std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their starts, by range id
     Lanes lanes_;

@@ -17,17 +17,18 @@ namespace bubblescope::profiler {
 using ReadVariable = std::function<std::optional<std::string>(std::string_view name)>;
 [[nodiscard]] std::optional<std::string> ownVariable(std::string_view name);
 
-/// The process's place in the job, according to the launcher's environment variables.
+/// The process's place in the job, from the launcher's environment variables.
 struct RankIdentity {
     std::optional<int> rank; ///< among all processes of the job
     std::optional<int> size; ///< number of processes in the job
     std::optional<int> local_rank;
-    std::string told_by;                           ///< the variable that contains the rank
+    std::string told_by;                           ///< name of the variable that contains the rank
     std::vector<std::pair<std::string, int>> mesh; ///< coordinates by axis ("pp", 1), from variables such as PP_RANK
 };
 
 /// Reads the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
-/// order, because a launcher started by another one takes precedence over it. Ignores variables that are not numbers.
+/// order. If one launcher starts another, the inner launcher thus takes precedence. Ignores variables that are not
+/// numbers.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
 
 /// A description of a process as lines of text, for the `record` process that saves its remaining records. Missing or
@@ -41,8 +42,9 @@ struct DescribedProcess {
 [[nodiscard]] std::string processText(const DescribedProcess& process);
 [[nodiscard]] DescribedProcess describedProcess(std::string_view text);
 
-/// The name of a process's trace: "rank3.pid4711", or "node7.pid4711" if the rank is unknown. It includes known
-/// coordinates, "rank3-pp1-tp0.pid4711", which readers parse. Characters that are unsuitable in file names become "_".
+/// The name of a process's trace: "rank3.pid4711", or "node7.pid4711" if the rank is unknown. Known coordinates are
+/// included, as in "rank3-pp1-tp0.pid4711"; readers parse them. Characters that are unsuitable in file names become
+/// "_".
 [[nodiscard]] std::string traceName(const RankIdentity& identity, const ProcessInfo& process);
 
 } // namespace bubblescope::profiler

@@ -20,7 +20,7 @@ private:
     std::map<std::uint32_t, std::int64_t> waited_; ///< total per thread
 };
 
-/// The second of schedstat's three numbers; 0 if there is none.
+/// Returns the second of the three numbers in schedstat, or 0 if it is missing.
 [[nodiscard]] std::int64_t runQueueWait(std::uint32_t thread);
 
 } // namespace bubblescope::profiler

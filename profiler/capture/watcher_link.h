@@ -10,9 +10,9 @@
 
 namespace bubblescope::profiler {
 
-/// The connection to the `record` process that started the job. It saves the records left in this process's memory if
-/// this process is killed, exits without destructors, or executes another program. The peer must run as the same user
-/// or as root.
+/// The connection to the `record` process that started the job. That process saves the records left in this process's
+/// memory if this process is killed, exits without destructors, or executes another program. The peer must run as the
+/// same user or as root.
 class WatcherLink {
 public:
     WatcherLink() = default;
@@ -22,8 +22,8 @@ public:
     /// `name` is an abstract socket. A forked child uses its parent's connection.
     void connect(std::string_view name) noexcept;
     [[nodiscard]] bool isOpen() const noexcept;
-    /// Memory shared with the watcher. It is made here or, if the limits of this process forbid that, by the watcher,
-    /// which takes a moment. Null if neither is possible.
+    /// Memory shared with the watcher. This process creates it or, if its limits forbid that, the watcher does, which
+    /// takes a moment longer. Null if neither is possible.
     [[nodiscard]] std::unique_ptr<EventMemory> sharedMemory(std::size_t bytes) const noexcept;
 
     /// Layout of the request for memory, of the message that offers memory, and of the beginning of an Account.
@@ -35,9 +35,9 @@ public:
     /// Sent at exit by a process whose memory the watcher could not map.
     struct Account {
         Message head{Message::Kind::Account, sizeof(Account)};
-        std::uint64_t recorded = 0; ///< 1 if it recorded anything
-        std::uint64_t ended = 0;    ///< 1 if it wrote everything
-        std::int64_t files = 0;     ///< number of files that it wrote and did not remove
+        std::uint64_t recorded = 0; ///< 1 if the process recorded anything
+        std::uint64_t ended = 0;    ///< 1 if the process wrote all its records
+        std::int64_t files = 0;     ///< number of files written and not removed
         perfetto::CaptureCounts counts;
         std::uint64_t message_bytes = 0;
         std::uint64_t identity_bytes = 0;
@@ -50,7 +50,7 @@ private:
     [[nodiscard]] bool send(const void* message, std::size_t bytes, int descriptor) const noexcept;
     [[nodiscard]] Descriptor receive() const noexcept;
 
-    int descriptor_ = -1; ///< never closed, because the number may belong to another file by then
+    int descriptor_ = -1; ///< never closed: by then the number may belong to another file
     std::uint64_t inode_ = 0;
 };
 

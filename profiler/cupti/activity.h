@@ -26,19 +26,20 @@ struct Activity : DeviceWork {
         Overhead,
         Marker,     ///< NVTX, when CUPTI records it
         MarkerData, ///< the marker's category and payload
-        External,   ///< links an id that the program pushed to the calls made under it
+        External,   ///< links an id that the program pushed to the calls made before it was popped
         Device,
         Name, ///< name of a thread, stream …
     };
 
     Kind kind = Kind::Kernel;
-    std::uint32_t process = 0; ///< of calls, markers and thread names
-    std::uint32_t thread = 0;  ///< like `process`
+    std::uint32_t process = 0; ///< process id, for calls, markers and thread names
+    std::uint32_t thread = 0;  ///< thread id, where `process` is set
     /// Callback id of a call; kind of a copy, synchronisation, overhead or external id; flags of a marker; …
     std::uint32_t what = 0;
     std::uint32_t peer = 0;              ///< target device of a copy between devices
     std::uint64_t id = 0;                ///< id of a marker, or the external id
-    const char* name = nullptr;          ///< of kernels, markers, devices and names; valid as long as CUPTI's buffer
+    const char* name = nullptr;          ///< name of a kernel, marker, device or named object; valid as long as CUPTI's
+                                         ///< buffer
     std::array<std::uint8_t, 16> uuid{}; ///< for a device
 
     /// True if CUPTI lost the times of this activity.
@@ -49,7 +50,7 @@ struct Activity : DeviceWork {
 
 /// An activity that does not refer to CUPTI's buffer.
 struct OwnedActivity {
-    Activity activity; ///< its name is null, see below
+    Activity activity; ///< its name is null; see `name` below
     std::string name;
     std::uint64_t external = 0; ///< external id of the call that started it; 0 = none
 };
@@ -61,9 +62,9 @@ enum class DecodeStatus : std::uint8_t {
 };
 
 /// Decodes the record at the start of `bytes`, which extend to the end of its buffer. Reads nothing outside `bytes` and
-/// follows no pointers in it, whatever the content. CUPTI only appends fields to its records, so this reads the part
-/// that all versions since CUDA 8 share (for kernels: since ActivityKernel3). It reads later fields only if the library
-/// that wrote the buffer has them; `version` is its cuptiGetVersion().
+/// follows no pointers in it, whatever the content. CUPTI only appends fields to its records, so the fields that all
+/// versions since CUDA 8 share are always read (for kernels: since ActivityKernel3). Later fields are read only if the
+/// library that wrote the buffer has them; `version` is its cuptiGetVersion().
 [[nodiscard]] DecodeStatus decodeActivity(std::span<const std::byte> bytes, std::uint32_t version, Activity& out);
 
 /// Kinds by CUPTI's numbers.
@@ -85,8 +86,8 @@ inline constexpr std::uint32_t kExternalCorrelation = 39;
 inline constexpr std::uint32_t kGraphTrace = 51;
 } // namespace kind
 
-/// Kind of external ids that our own ranks push, and PyTorch's profiler for its operators
-/// (CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0). Other kinds are those of other tools, such as OpenACC's runtime.
+/// Kind of the external ids that our own ranks push, and that PyTorch's profiler pushes for its operators
+/// (CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0). Other kinds belong to other tools, such as OpenACC's runtime.
 inline constexpr std::uint32_t kCustomIds = 3;
 
 } // namespace bubblescope::profiler::cupti

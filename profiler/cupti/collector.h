@@ -18,7 +18,8 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// A stream in the records. Stream numbers repeat between contexts: the default stream of each device has the same.
+/// Identifies a stream in CUPTI's records. Stream numbers repeat between contexts: the default streams of all devices
+/// have the same number.
 struct StreamId {
     std::uint32_t context = 0; ///< unique within the process
     std::uint32_t number = 0;
@@ -46,11 +47,11 @@ public:
     /// Only one tool can subscribe per process. On failure `reason` names the current subscriber if CUPTI is busy, or
     /// describes the error.
     [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
-    /// Leaves CUPTI as the next tool expects it: with its own clock and thread ids.
+    /// Restores CUPTI's own clock and thread ids, which the next tool expects.
     virtual void unsubscribe() = 0;
     [[nodiscard]] virtual bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) = 0;
-    /// Makes `now` the clock of all times. Must come before the first kind is enabled. False if CUPTI has no such
-    /// function: its times are then those of CLOCK_REALTIME.
+    /// Makes `now` the clock of all times. Must come before the first kind is enabled. Returns false if this version of
+    /// CUPTI cannot do that; times are then CLOCK_REALTIME.
     [[nodiscard]] virtual bool useClock(Now now) = 0;
     [[nodiscard]] virtual bool enable(std::uint32_t kind) = 0;
     virtual void disable(std::uint32_t kind) = 0;
@@ -63,7 +64,8 @@ public:
     [[nodiscard]] virtual std::size_t dropped() = 0;
     /// The name of an API call, such as "cudaLaunchKernel"; empty if unknown.
     [[nodiscard]] virtual std::string callName(bool runtime, std::uint32_t number) = 0;
-    /// Calls by this thread until the matching pop, and everything that these calls start, get this id. Thread-safe.
+    /// Labels the calls of this thread until the matching pop, and everything that these calls start, with this id.
+    /// Thread-safe.
     virtual void pushExternal(std::uint64_t id) = 0;
     virtual void popExternal() = 0;
     /// The ids of a stream (a CUstream of the current context) in the records; none if unknown.
@@ -71,11 +73,11 @@ public:
 };
 
 /// File names of CUPTI to try, newest first. A CUPTI that is newer than the driver's CUDA version does not start, so
-/// `driver_version`, such as 12040 for 12.4, excludes those; 0 = unknown.
+/// newer files are excluded. `driver_version` is 12040 for 12.4; 0 = unknown.
 [[nodiscard]] std::vector<std::string> cuptiFiles(int driver_version);
 
 /// The CUPTI library that the process has loaded, otherwise the system's. It is loaded on demand, so Bubblescope's
-/// library also runs without CUPTI. If there is none, returns null with the reason in `why_not`. The variable
+/// library also runs without CUPTI. If none is found, returns null with the reason in `why_not`. The variable
 /// BUBBLESCOPE_CUPTI names another file.
 [[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);
 
@@ -102,8 +104,8 @@ public:
     Collector& operator=(const Collector&) = delete;
     ~Collector();
 
-    /// Starts recording. Leaves CUPTI alone if another tool uses it. `notice` receives a message for the user: why
-    /// nothing is recorded, or what is missing.
+    /// Starts recording. Does nothing if another tool uses CUPTI. `notice` receives a message for the user if nothing
+    /// or not everything is recorded.
     [[nodiscard]] bool start(Scope scope, std::string& notice);
     /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit it
     /// must run before CUPTI's own destructors, so register it with atexit() after CUPTI was loaded.
@@ -114,11 +116,11 @@ public:
     /// called by CUPTI's threads, nor while holding a lock that its callbacks take.
     void flush(bool forced = false);
     /// Decodes the buffers delivered since the last call, and adds lost records to `counts`. Times are CLOCK_MONOTONIC.
-    /// The external id of a record is missing if it is delivered later; see externalOf(). Not thread-safe.
+    /// A record has no external id if the id is delivered later; see externalOf(). Not thread-safe.
     void collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
 
-    /// The external id of the call with this correlation, if it was collected recently; 0 = none. For the collecting
-    /// thread.
+    /// Returns the external id of the call with this correlation, if it was collected recently; 0 = none. Only for the
+    /// collecting thread.
     [[nodiscard]] std::uint64_t externalOf(std::uint32_t correlation) const;
 
     [[nodiscard]] Api& api() { return *api_; }
@@ -150,14 +152,14 @@ private:
     Scope scope_ = Scope::Everything;
     std::mutex control_mutex_; ///< held while flushing or stopping CUPTI; its callbacks do not take it
     std::atomic<bool> on_{false};
-    bool monotonic_ = false; ///< CUPTI uses our clock
+    bool monotonic_ = false; ///< true if CUPTI uses our clock
     TickMap clocks_;         ///< clock readings at each collect(), if CUPTI uses its own clock
     std::vector<std::uint32_t> enabled_;
     std::array<Buffer, kBuffers> buffers_;
     std::atomic<std::int64_t> refused_{0};
     std::mutex mutex_; ///< guards the list of complete buffers between CUPTI's threads and the collecting thread
     std::vector<Completed> completed_;
-    /// External ids by correlation: recent ones, and earlier ones.
+    /// External ids by correlation: first the recent ids, then the earlier ones.
     std::array<std::unordered_map<std::uint32_t, std::uint64_t>, 2> external_;
 };
 

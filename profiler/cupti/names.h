@@ -35,10 +35,10 @@ private:
     std::map<std::uint32_t, std::string> graphs_;
 };
 
-/// "kernel", "gpu_memcpy", "cuda_runtime" …; empty for activities that no trace shows.
+/// "kernel", "gpu_memcpy", "cuda_runtime" …; empty for activities that traces do not show.
 [[nodiscard]] std::string_view categoryOf(const Activity& activity);
 
-/// True if a device ran it: a kernel, copy, memset or graph.
+/// True for activities that ran on a device: kernels, copies, memsets and graphs.
 [[nodiscard]] bool isWork(const Activity& activity);
 
 } // namespace bubblescope::profiler::cupti

@@ -15,21 +15,21 @@
 namespace bubblescope::profiler {
 
 /// The memory in which the threads of a process store their records until they are written. It consists of chunks,
-/// which threads take as needed and the writer returns. It is a single mapping of fixed size: one thread may use all of
-/// it in a burst, and many threads together use no more. Pages are touched only when used. Another process may map the
-/// same memory, so that its content survives when this process is killed.
+/// which threads take as needed and the writer returns. It is a single mapping of fixed size: one thread can use all of
+/// it in a burst, and many threads together cannot exceed it. Pages are touched only when used. Another process may map
+/// the same memory, so that its content survives when this process is killed.
 ///
-/// Its content is valid at any instant. Readers check it nevertheless, because the process may have overwritten it with
+/// The content is valid at any instant. Readers check it nevertheless, because the process may have overwritten it with
 /// garbage.
 namespace event_memory {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{32} << 10;
 inline constexpr std::size_t kChunkWords = kChunkBytes / sizeof(std::uint64_t);
-inline constexpr std::size_t kThreads = 1024; ///< threads at a time
-inline constexpr std::size_t kStacks = 6;     ///< range stacks per thread that survive the process
+inline constexpr std::size_t kThreads = 1024; ///< maximum number of simultaneous threads
+inline constexpr std::size_t kStacks = 6;     ///< range stacks per thread that a checkpoint can hold
 inline constexpr std::size_t kMaxChunks = std::size_t{1} << 16;
-inline constexpr std::size_t kNotes = std::size_t{64} << 10; ///< bytes of the writer's notes
-inline constexpr std::size_t kNames = std::size_t{1} << 20;  ///< bytes of the names' log
+inline constexpr std::size_t kNotes = std::size_t{64} << 10; ///< size of the writer's notes in bytes
+inline constexpr std::size_t kNames = std::size_t{1} << 20;  ///< size of the log of names in bytes
 inline constexpr std::size_t kMessage = 512;
 
 /// A position between two words: a chunk and an offset in it. The first word of a chunk links to the next one.
@@ -70,7 +70,7 @@ struct alignas(64) ThreadSlot {
 
 /// Data that the writer needs to continue its file, besides the threads' checkpoints.
 struct FileCheckpoint {
-    std::int64_t file_bytes = 0; ///< length of the file with everything that the checkpoint counts
+    std::int64_t file_bytes = 0; ///< length of the file with all records that the checkpoint counts
     std::uint64_t notes = 0;     ///< bytes
     std::array<char, kNotes / 4> text{};
 };
@@ -80,16 +80,19 @@ struct Header {
     std::uint32_t version = 0;
     std::uint32_t chunks = 0;
     std::int64_t pid = 0;
-    std::atomic<std::uint32_t> slots_used{0};     ///< every slot ever used is below this
+    std::atomic<std::uint32_t> slots_used{0};     ///< all slots ever used are below this
     std::atomic<std::uint32_t> ended{0};          ///< 1: the process wrote everything and closed its file
-    std::atomic<std::uint64_t> lost_begins{0};    ///< ranges and marks; if an end is lost, its range stays open
+    std::atomic<std::uint64_t> lost_begins{0};    ///< number of lost range starts and marks; if an end is lost, its
+                                                  ///< range stays open
     std::atomic<std::uint64_t> stated{0};         ///< events reported by adapters
-    std::atomic<std::uint64_t> stated_written{0}; ///< those of them that were written
-    std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI is recording, and its buffers are lost with the process
-    std::atomic<std::uint32_t> message_bytes{0};  ///< length of the message that says why nothing more is written
+    std::atomic<std::uint64_t> stated_written{0}; ///< number of these events that were written
+    std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI is recording; its buffers are lost if the process is
+                                                  ///< killed
+    std::atomic<std::uint32_t> message_bytes{0};  ///< length of the message that explains why nothing more is written
     std::array<char, kMessage> message{};
     std::atomic<std::uint32_t> current{0};  ///< index of the valid checkpoints
-    std::atomic<std::uint32_t> prepared{0}; ///< 1: the other checkpoints are valid if the file has their length
+    std::atomic<std::uint32_t> prepared{0}; ///< 1: the other checkpoints are valid if the file has the length stored in
+                                            ///< them
     std::array<FileCheckpoint, 2> files{};
     std::atomic<std::uint64_t> identity_bytes{0};
     std::array<char, kNotes / 4> identity{}; ///< of the process, see CaptureWriter
@@ -113,18 +116,18 @@ inline constexpr std::size_t kHeaderBytes = (sizeof(Header) + kChunkBytes - 1) /
 class EventMemory {
 public:
     /// Private memory with `bytes` for records, rounded to whole chunks; less if the process's limits do not allow that
-    /// much. Null if there is none. Any thread.
+    /// much. Null if there is no memory. Any thread.
     [[nodiscard]] static std::unique_ptr<EventMemory> create(std::size_t bytes) noexcept;
-    /// As above, in memory that another process may map. Null if this process may not create a memory file of that
-    /// size, because the file size limit applies.
+    /// Like create(), but in memory that another process may map. Null if this process may not create a memory file of
+    /// that size, because the file size limit applies.
     [[nodiscard]] static std::unique_ptr<EventMemory> createShared(std::size_t bytes) noexcept;
-    /// As above, in a file that another process made with fileFor().
+    /// Like create(), but in a file that another process made with fileFor().
     [[nodiscard]] static std::unique_ptr<EventMemory> createIn(Descriptor file) noexcept;
     [[nodiscard]] static Descriptor fileFor(std::size_t bytes) noexcept;
 
     /// The memory of another process. Null if the descriptor cannot be such memory.
     [[nodiscard]] static std::unique_ptr<EventMemory> attach(Descriptor memory);
-    /// True if a process has begun to use it.
+    /// True if a process has started to use this memory.
     [[nodiscard]] bool isBegun() const;
 
     EventMemory(const EventMemory&) = delete;
@@ -177,10 +180,10 @@ public:
     enum class From : std::uint8_t { Begin, Checkpoint };
     EventReader(EventMemory& memory, From from);
 
-    /// Calls `take(tid, words, gap)` for unread records, in total about `most` words at most. `words` begins with a
+    /// Calls `take(tid, words, gap)` for unread records, until about `most` words have been read. `words` begins with a
     /// record. `take` returns the number of words in the record, or 0 if it is damaged; the thread's remaining records
-    /// are then skipped. `gap` is true if records of the thread before this one were lost. Returns whether more are
-    /// waiting.
+    /// are then skipped. `gap` is true if records of the thread before this one were lost. Returns true if more records
+    /// are waiting.
     template <class Take>
     bool read(std::size_t most, const Take& take);
 

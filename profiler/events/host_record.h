@@ -30,11 +30,11 @@ struct HostRecord {
 
     Type type = Type::Mark;
     Payload payload = Payload::None;
-    std::uint16_t depth = 0; ///< of Push and Pop: number of enclosing ranges of the thread in the domain
+    std::uint16_t depth = 0; ///< for Push and Pop: number of enclosing ranges of the thread in the domain
     std::uint16_t domain = 0;
     std::uint32_t category = 0; ///< NVTX's category, 0 = none; or NCCL's event type
     std::int64_t ticks = 0;
-    std::uint64_t value = 0;       ///< see Payload: the bits of a number, or the number of the schema of `bytes`
+    std::uint64_t value = 0;       ///< bits of a number, or the number of the schema of `bytes`; see Payload
     std::uint64_t id = 0;          ///< for Start, End, CommBegin, CommEnd
     std::uint64_t parent = 0;      ///< for CommBegin: the parent event, 0 = none
     std::uint32_t text_handle = 0; ///< handle of a registered text; 0 = see `text`
@@ -44,7 +44,7 @@ struct HostRecord {
 
 using HostWords = std::array<std::uint64_t, HostRecord::kMaxWords>;
 
-/// Encodes a record for EventMemory. Inline, because it accounts for most of the cost of recording a range.
+/// Encodes a record for EventMemory. It is inline because it accounts for most of the cost of recording a range.
 [[nodiscard]] std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept;
 
 /// Decodes the result of encode(). The record refers to `words`. Returns nothing if `words` is not a valid record.
@@ -62,7 +62,7 @@ constexpr std::size_t wordsOf(std::uint64_t head) {
     const std::size_t letters = ((head >> 16) & 0xff) + (is_short ? 0 : (head >> 24) & 0xff);
     return (is_short ? kShortWords : kFixedWords) + (letters + 7) / 8;
 }
-/// True if the record begins something, so that losing the record loses the whole range or event.
+/// True if the record starts a range or event, which is lost as a whole if the record is lost.
 constexpr bool begins(std::uint64_t head) {
     const auto type = static_cast<HostRecord::Type>(head & ~kShort & 0xff);
     return type != HostRecord::Type::Pop && type != HostRecord::Type::End && type != HostRecord::Type::CommEnd;

@@ -34,11 +34,11 @@ public:
     HostRecorder& operator=(const HostRecorder&) = delete;
     ~HostRecorder();
 
-    /// Any thread. While it is off, records are discarded and not counted.
+    /// Any thread. While recording is off, records are discarded and not counted.
     void setOn(bool on) noexcept { on_.store(on, std::memory_order_relaxed); }
     [[nodiscard]] bool isOn() const noexcept { return on_.load(std::memory_order_relaxed); }
 
-    /// Sets the record's time and stores it in the calling thread's memory. Do not use it for Push and Pop.
+    /// Sets the record's time and stores it in the calling thread's memory. Not for Push and Pop.
     void record(HostRecord& record) noexcept {
         if (!isOn()) return;
         Thread* const thread = ownThread();
@@ -67,7 +67,7 @@ public:
         }
         return thread == nullptr ? -1 : record.depth;
     }
-    /// Ends the innermost range. Returns the number of ranges around it, or −1 if there was none.
+    /// Ends the innermost range. Returns the number of enclosing ranges, or −1 if no range was open.
     int pop(std::uint16_t domain) noexcept {
         if (domain >= kDomains) return -1;
         Thread* const thread = ownThread();
@@ -78,12 +78,12 @@ public:
     }
 
     [[nodiscard]] const TickClock& clock() const { return clock_; }
-    /// The memory of this process; null before the first record of a process, or if there is none.
+    /// The memory of this process; null before the process's first record, or if there is no memory.
     [[nodiscard]] EventMemory* memory() const { return isOwn() ? memory_.load(std::memory_order_acquire) : nullptr; }
-    /// Requests the memory of this process without a record, as the first record would.
+    /// Requests the memory of this process as its first record would, without storing a record.
     EventMemory* begin() noexcept;
 
-    // Call these around a fork. They only wait for threads that record for the first time.
+    // Call these functions around a fork. They only wait for threads that are making their first record.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterForkInParent() noexcept { mutex_.unlock(); }
     void afterForkInChild() noexcept;
@@ -95,14 +95,14 @@ private:
         std::uint64_t* words = nullptr; ///< words of the chunk
         std::size_t at = 1;             ///< words used in the chunk
         std::uint32_t chunk = 0;
-        std::uint64_t lost = 0; ///< records lost since the last one that was stored
+        std::uint64_t lost = 0; ///< records lost since the last stored record
         std::uint64_t generation = 0;
         const std::atomic<std::uint64_t>* current = nullptr; ///< the recorder's generation
         std::array<std::uint16_t, kDomains> depth{};
     };
-    /// The thread-local access to a thread's memory. It needs no initialisation when a thread starts, so reading it is
-    /// cheap.
-    static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< no recorder has this generation
+    /// The calling thread's access to its memory. Thread-local data that needs no initialisation when a thread starts,
+    /// so reading it is cheap.
+    static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< generation that no recorder has
     struct LocalThread {
         std::uint64_t generation;
         Thread* thread; ///< owned by the thread, see own()
@@ -111,8 +111,8 @@ private:
         std::uint64_t lost; ///< records made before the thread had memory
     };
     static std::uint64_t nextGeneration() noexcept;
-    /// Replaces the calling thread's memory; returns false, and has deleted `thread`, if the system has no memory for
-    /// it.
+    /// Replaces the calling thread's memory. If the system has no memory for it, deletes `thread` and returns
+    /// false.
     static bool own(std::unique_ptr<Thread> thread) noexcept;
     static void release(Thread* thread) noexcept;
     static void endThread(void* thread) noexcept;
@@ -124,7 +124,7 @@ private:
     Thread* join() noexcept;
     EventMemory* beginLocked() noexcept;
     void refuse(HostRecord::Type type) noexcept;
-    /// Continues in another chunk; returns false if there is none.
+    /// Continues in another chunk; returns false if no chunk is free.
     static bool nextChunk(Thread& thread) noexcept;
     static void lose(Thread& thread, bool begin) noexcept;
 
@@ -145,7 +145,7 @@ private:
         const std::span<const std::uint64_t> encoded = encode(record, words);
         write(*thread, encoded.size(), host_record::begins(encoded[0]), [&](std::size_t w) { return encoded[w]; });
     }
-    /// Encodes in place, as encode() does.
+    /// Encodes a record in place, in the format of encode().
     void putShort(Thread& thread, HostRecord::Type type, std::string_view text, std::uint16_t depth,
                   std::uint16_t domain) noexcept {
         using namespace host_record;
@@ -158,20 +158,20 @@ private:
         });
     }
 
-    // Needs no memory when a thread first uses it: the C library would end a job that has none.
+    // Needs no allocation when a thread first uses it: if that failed, the C library would end the job.
     [[gnu::tls_model("initial-exec")]] static inline constinit thread_local LocalThread local_{kOfNone, nullptr, false,
                                                                                                0, 0};
 
     Begin begin_;
     std::function<void()> on_thread_;
-    /// Differs between recorders. It is in a page that the system clears in forked children, which shows them that they
-    /// were forked.
+    /// Differs between recorders. It is in a page that the system clears in forked children, so that a child detects
+    /// the fork.
     std::atomic<std::uint64_t>* generation_;
     TickClock clock_;
     std::atomic<bool> on_{true};
     std::mutex mutex_; ///< held while a process begins to record
     std::atomic<EventMemory*> memory_{nullptr};
-    bool began_ = false; ///< true if this process or a parent of it began to record
+    bool began_ = false; ///< true if this process or an ancestor began to record
 };
 
 } // namespace bubblescope::profiler

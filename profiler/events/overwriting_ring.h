@@ -13,10 +13,10 @@ namespace bubblescope::profiler {
 
 /// A ring buffer of records of `Words` 64-bit words, with one producing and one draining thread. The producer takes no
 /// lock, allocates nothing and never waits. When the ring is full, new records overwrite the oldest, and the drainer
-/// counts these.
+/// counts the lost records.
 ///
-/// Each slot has a stamp with its sequence number, which shows the drainer whether the slot was overwritten while it
-/// was read.
+/// Each slot has a stamp with its sequence number, so the drainer can detect that the slot was overwritten during the
+/// read.
 template <std::size_t Words>
 class OverwritingRing {
 public:
@@ -40,8 +40,8 @@ public:
     }
 
     /// Drainer only. Calls `take(words, after_gap)` for every record, oldest first. `words` is a std::span<const
-    /// std::uint64_t>; `after_gap` is true if records before this one were lost. Returns the number of records lost
-    /// since the last call.
+    /// std::uint64_t>; `after_gap` is true if the records immediately before were lost. Returns the number of records
+    /// lost since the last call.
     template <class Take>
     std::int64_t drain(const Take& take) {
         const std::uint64_t end = written_.load(std::memory_order_acquire);
@@ -53,7 +53,7 @@ public:
         std::array<std::uint64_t, Words> words;
         while (read != end) {
             const bool whole = copy(read, words);
-            read_.store(++read, std::memory_order_release); // even if `take` throws
+            read_.store(++read, std::memory_order_release); // also if `take` throws
             if (!whole) {                                   // it was overwritten
                 gap_ = true;
                 continue;
@@ -72,7 +72,8 @@ public:
     /// Number of records that wait to be drained; more than the capacity if some were overwritten. Any thread; may be
     /// outdated.
     [[nodiscard]] std::uint64_t waiting() const {
-        const std::uint64_t read = read_.load(std::memory_order_acquire); // first, so that it is not after written_
+        const std::uint64_t read = read_.load(std::memory_order_acquire); // first, so that `read` cannot be newer than
+                                                                          // written_
         return written_.load(std::memory_order_acquire) - read;
     }
     /// Number of records that were overwritten before they were drained. Any thread.
@@ -92,7 +93,7 @@ private:
         std::array<std::atomic<std::uint64_t>, Words> words{};
     };
 
-    /// Returns false if the record at `read` was overwritten meanwhile.
+    /// Returns false if the record at `read` was overwritten.
     bool copy(std::uint64_t read, std::array<std::uint64_t, Words>& words) const {
         const Slot& slot = slots_[read & (size_ - 1)];
         const std::uint64_t stamp = slot.stamp.load(std::memory_order_acquire);
@@ -106,7 +107,7 @@ private:
     std::unique_ptr<Slot[]> slots_;
     // Producer and drainer write to different cache lines.
     alignas(kCacheLine) std::atomic<std::uint64_t> written_{0};
-    alignas(kCacheLine) std::atomic<std::uint64_t> read_{0}; ///< the drainer owns this and the following members
+    alignas(kCacheLine) std::atomic<std::uint64_t> read_{0}; ///< this and the following members belong to the drainer
     std::atomic<std::uint64_t> lost_{0};
     std::uint64_t taken_ = 0;
     bool gap_ = false; ///< records before read_ were lost

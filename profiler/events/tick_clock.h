@@ -12,7 +12,7 @@
 
 namespace bubblescope::profiler {
 
-/// The time of a system clock in nanoseconds.
+/// Reads a system clock, in nanoseconds.
 [[nodiscard]] inline TimeNs readSystemClock(clockid_t clock) noexcept {
     constexpr std::int64_t kSecond = 1'000'000'000;
     timespec time{};
@@ -20,8 +20,8 @@ namespace bubblescope::profiler {
     return TimeNs{std::int64_t{time.tv_sec} * kSecond + time.tv_nsec};
 }
 
-/// True if this machine's time stamp counter runs at a constant rate, in step on all cores. The kernel determines this
-/// when it starts, and then uses the counter as its clock source.
+/// True if this machine's time stamp counter runs at a constant rate, in step on all cores. The kernel checks this when
+/// it starts, and then uses the counter as its clock source.
 [[nodiscard]] bool countsEvenly();
 
 /// The cheapest clock, for the hot path: it costs half as much as CLOCK_MONOTONIC if the time stamp counter can be
@@ -47,20 +47,20 @@ struct ClockReading {
     TimeNs monotonic{0};
     TimeNs realtime{0};
 };
-/// Takes several readings and returns the one with the shortest time between its clocks.
+/// Takes several readings and returns the one in which the clocks were read within the shortest time.
 [[nodiscard]] ClockReading readAllClocks(const TickClock& clock);
 
 /// Converts ticks and wall-clock times to CLOCK_MONOTONIC, using clock readings taken before and after them. Clocks are
-/// assumed to run at a constant rate between two readings; after the last reading the previous rate continues. Clamps
-/// impossible times to a range of some decades. Not thread-safe.
+/// assumed to run at a constant rate between two readings; after the last reading the previous rate continues. Times
+/// that are out of range are clamped to a few decades. Not thread-safe.
 class TickMap {
 public:
-    /// Call it in time order.
+    /// Must be called in time order.
     void add(const ClockReading& reading);
 
-    /// Needs at least one reading.
+    /// Requires at least one reading.
     [[nodiscard]] TimeNs fromTicks(std::int64_t ticks) const;
-    /// CLOCK_REALTIME may have been set in between, so only the last reading before the time is used.
+    /// Uses only the last reading before the time, because CLOCK_REALTIME may have been set since.
     [[nodiscard]] TimeNs fromRealtime(TimeNs realtime) const;
 
     [[nodiscard]] const ClockReading& last() const { return readings_.back(); }

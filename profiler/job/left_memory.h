@@ -13,17 +13,18 @@
 
 namespace bubblescope::profiler {
 
-/// The records that a process left in its memory when it ended or executed another program, and the result of saving
-/// them.
+/// Describes the records that a process left in its memory when it ended or executed another program, and the result of
+/// saving them.
 struct LeftByProcess {
     DescribedProcess described;
-    bool recorded = false;        ///< true if it recorded anything at all
-    bool regular = false;         ///< the process wrote everything itself
+    bool recorded = false;        ///< true if the process recorded anything
+    bool regular = false;         ///< true if the process wrote all its records itself
     bool written = false;         ///< the remaining records are now in its file
     bool gpu_unknown = false;     ///< CUPTI's buffers were lost, with unknown content
-    bool unwatched = false;       ///< it ended without an account, and its memory was not mapped by a watcher
-    std::int64_t stated_lost = 0; ///< events of adapters that were lost with it
-    CaptureWriter::Stated stated; ///< amounts that its files must hold
+    bool unwatched = false;       ///< the process ended without reporting its counts, and no watcher had mapped its
+                                  ///< memory
+    std::int64_t stated_lost = 0; ///< number of adapter events lost with the process
+    CaptureWriter::Stated stated; ///< amounts that the process's files must contain
     perfetto::CaptureCounts
         counts;          ///< including all losses; valid if something was recorded and the process did not end normally
     std::string message; ///< reason why the process could not write, or why its records cannot be saved
@@ -31,12 +32,12 @@ struct LeftByProcess {
 };
 
 /// Writes the remaining records of a process into its file in `dir`, or into a new file if it had none. Call it once,
-/// when the process no longer records. `signal` is the name of the signal that ended the process; may be empty. The
-/// content of the memory is not trusted.
+/// after the process has stopped recording. `signal` is the name of the signal that ended the process; may be empty.
+/// The content of the memory is not trusted.
 [[nodiscard]] LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir,
                                             const std::string& signal = {});
 
-/// Converts a process's own account, which is not trusted either.
+/// Converts the counts that a process reported itself, which are not trusted either.
 [[nodiscard]] LeftByProcess leftByAccount(const WatcherLink::Account& account);
 
 } // namespace bubblescope::profiler

@@ -15,9 +15,9 @@
 
 namespace bubblescope::profiler {
 
-/// Maps the memory of the processes of a job, and saves the records of those that end without writing them: processes
-/// that are killed, call _exit, or execute another program. If a process's memory cannot be mapped, the process itself
-/// reports at exit what it wrote. Runs on its own thread. Accepts only processes of the same user.
+/// Maps the memory of a job's processes, and saves the records of those that end without writing them because they are
+/// killed, call _exit, or execute another program. If a process's memory cannot be mapped, the process itself reports
+/// at exit how much it wrote. Runs on its own thread. Accepts only processes of the same user.
 class ProcessWatcher {
 public:
     /// Error: Run.
@@ -31,18 +31,20 @@ public:
 
     struct Report {
         std::vector<LeftByProcess> processes; ///< processes that recorded something, or tried to
-        int running = 0;                      ///< processes that still record
+        int running = 0;                      ///< number of processes that are still recording
         std::int64_t refused = 0;             ///< rejected connections from other users
         bool incomplete = false;              ///< memory or descriptors ran out, and later processes were not watched
     };
-    /// Call it once, when the job has ended. Waits at most `patience` for processes of the job that are still ending.
+    /// Call it once, after the job has ended. Waits at most `patience` for processes of the job that have not yet
+    /// ended.
     [[nodiscard]] Report finish(std::chrono::milliseconds patience);
 
 private:
     struct Watched {
-        std::unique_ptr<EventMemory> memory; ///< null if no descriptor was free, or no file could hold it
+        std::unique_ptr<EventMemory> memory; ///< null if there was no free descriptor, or no file for the memory
         int pid = 0;
-        Descriptor process; ///< readable once the process has ended; not open if it ended before, or none was free
+        Descriptor process; ///< readable once the process has ended; closed if it ended earlier, or if no descriptor
+                            ///< was free
         bool done = false;
     };
 
@@ -66,7 +68,7 @@ private:
     std::vector<Descriptor> connections_;
     bool crowded_ = false; ///< a connection is waiting because no descriptor was free
     std::atomic<std::int64_t> refused_{0};
-    bool incomplete_ = false; ///< read when the thread has ended
+    bool incomplete_ = false; ///< read after the thread has ended
     std::unique_ptr<WatcherLink::Account> told_ = std::make_unique<WatcherLink::Account>(); ///< the last message
                                                                                             ///< received
     std::vector<Watched> watched_;

@@ -16,7 +16,7 @@
 
 namespace bubblescope::profiler {
 
-/// The recording of one process of a job.
+/// Describes the recording of one process of a job.
 struct CapturedProcess {
     std::vector<std::filesystem::path> files; ///< the remaining parts
     std::optional<std::int64_t> rank;
@@ -24,16 +24,17 @@ struct CapturedProcess {
     std::int64_t pid = 0;
     std::int64_t began = 0; ///< CLOCK_MONOTONIC, ns
     std::string program;
-    perfetto::CaptureCounts counts; ///< as last reported
+    perfetto::CaptureCounts counts; ///< the latest counts that were reported
     /// Source of the counts: Own if the process ended normally, Watcher if `record` saved or counted its remaining
-    /// records. With Open, at least as many records were lost as the counts show.
+    /// records. With Open, the number of lost records is at least the count.
     enum class Account : std::uint8_t { Open, Own, Watcher };
     Account account = Account::Open;
     perfetto::CaptureCounts readable; ///< ranges, marks and NCCL events that are in the files
-    std::int64_t files_written = 0;   ///< as the process reported, without files that it removed; 0 without a report
-    std::int64_t files_missing = 0;   ///< those of them that no longer exist
+    std::int64_t files_written = 0;   ///< number of files that the process reported, without those that it removed; 0
+                                      ///< without a report
+    std::int64_t files_missing = 0;   ///< number of these files that no longer exist
     std::int64_t unreadable = 0;      ///< events that the process wrote but that are not in the files
-    bool gpu_unknown = false;         ///< CUPTI's buffers were lost with the process, with unknown content
+    bool gpu_unknown = false;         ///< true if CUPTI's buffers were lost with the process, with unknown content
     std::vector<std::string> messages;
 };
 
@@ -45,8 +46,8 @@ struct CaptureReport {
 };
 
 /// Reads the files that jobs wrote into a folder. A missing folder or a folder without files is not an error: nothing
-/// was recorded. `left`: what is known about processes that did not end normally. Errors: Input if the folder cannot be
-/// read; Cancelled.
+/// was recorded. `left` describes processes that did not end normally. Errors: Input if the folder cannot be read;
+/// Cancelled.
 [[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control,
                                                   std::span<const LeftByProcess> left = {});
 

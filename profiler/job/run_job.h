@@ -11,31 +11,31 @@
 
 namespace bubblescope::profiler {
 
-/// Finds the library that jobs load: named by BUBBLESCOPE_INJECT_LIBRARY, next to the installed program, or in the
+/// Finds the library that jobs load: the file in BUBBLESCOPE_INJECT_LIBRARY, next to the installed program, or in the
 /// build folder. Error: Input, listing the paths that were tried.
 [[nodiscard]] Result<std::filesystem::path> findInjectLibrary(const ReadVariable& variable);
 
-/// Finds the library that framework adapters use for checks in bubbles: named by BUBBLESCOPE_AADIFF_LIBRARY, or near
+/// Finds the library that framework adapters use for checks in bubbles: the file in BUBBLESCOPE_AADIFF_LIBRARY, or near
 /// the library that jobs load. Error: Input, listing the paths that were tried.
 [[nodiscard]] Result<std::filesystem::path> findChecksLibrary(const std::filesystem::path& library,
                                                               const ReadVariable& variable);
 
 /// The environment variables that make every process of a job load the library and write into options.dir, which is
 /// made absolute. Python processes also load the framework adapters next to the library, unless these are disabled or
-/// missing: PYTHONPATH is the value from `variable`, preceded by the adapters' folder. Error: Input if checks in
+/// missing. PYTHONPATH is then the adapters' folder followed by the value from `variable`. Error: Input if checks in
 /// bubbles or ranges of Python are requested but their files are missing.
 [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>>
 captureEnvironment(const std::filesystem::path& library, const CaptureOptions& options, const ReadVariable& variable);
 
 struct JobEnd {
     int exit_code = 0;          ///< as in a shell: 128 plus the signal's number; 126 or 127 if it did not start
-    std::string why_not;        ///< reason why the program could not be started; empty if it was
+    std::string why_not;        ///< reason why the program could not be started; empty if it started
     bool asked_to_stop = false; ///< SIGINT or SIGTERM arrived while the job ran
 };
 
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals sent to
 /// this process. Signals from the terminal or to the whole process group reach the program directly and are not
-/// forwarded. One call at a time; no other thread of this process may rely on signals.
+/// forwarded. Only one call at a time; no other thread of this process may rely on signals.
 [[nodiscard]] JobEnd runJob(std::span<const std::string> command,
                             std::span<const std::pair<std::string, std::string>> variables);
 

@@ -22,8 +22,8 @@ namespace bubblescope::profiler {
 struct KernelCounts {
     std::int64_t work = 0;    ///< kernels, copies, memsets and graphs
     std::int64_t calls = 0;   ///< calls of the runtime and driver APIs
-    std::int64_t foreign = 0; ///< work and calls that belong to no rank: from unregistered threads or streams
-    std::int64_t lost = 0;    ///< records that CUPTI dropped, that had no times or that were damaged
+    std::int64_t foreign = 0; ///< work and calls from unregistered threads or streams, which belong to no rank
+    std::int64_t lost = 0;    ///< records that CUPTI dropped, without times, or damaged
 
     KernelCounts& operator+=(const KernelCounts& other) {
         work += other.work;
@@ -35,26 +35,26 @@ struct KernelCounts {
 };
 
 /// Records the device activity of this process's ranks with CUPTI, into the ranks' own traces. The calls of a rank's
-/// thread are labelled with a number for the rank, the step and the op; CUPTI attaches it to everything that they
-/// start. Work started elsewhere belongs to the rank that registered its stream. Nothing is guessed: work without a
-/// rank is only counted.
+/// thread are labelled with a number for the rank, the step and the op. CUPTI attaches this number to everything that
+/// the calls start. Work started elsewhere belongs to the rank that registered its stream. Nothing is guessed: work
+/// without a rank is only counted.
 ///
-/// At most one recorder per process may be on. It outlives the runs that it records, one after the other.
+/// At most one recorder per process may be on. It outlives the runs that it records, one after another.
 class KernelRecorder {
 public:
-    /// Starts CUPTI; call it before the process uses CUDA. `reason` receives a message for the user: why nothing is
-    /// recorded (then returns null), or what is missing.
+    /// Starts CUPTI; call it before the process uses CUDA. `reason` receives a message for the user if data is missing,
+    /// or if nothing is recorded, in which case the result is null.
     [[nodiscard]] static std::shared_ptr<KernelRecorder> start(std::string& reason);
 
     KernelRecorder(const KernelRecorder&) = delete;
     KernelRecorder& operator=(const KernelRecorder&) = delete;
     ~KernelRecorder();
 
-    /// From now on everything goes to `recorder`, until that is closed. Forgets all ranks registered so far. If `only`
-    /// is set, all work of the process belongs to that rank.
+    /// From now on all records go to `recorder`, until it is closed. Forgets all ranks registered so far. If `only` is
+    /// set, all work of the process belongs to that rank.
     void recordInto(Recorder& recorder, std::optional<Rank> only);
 
-    // Call the next functions from a rank's thread.
+    // Call the next functions from a rank's own thread.
 
     /// Assigns the calling thread to this rank.
     void addRank(Rank rank);
@@ -87,7 +87,7 @@ private:
     struct Registrations {
         std::vector<std::pair<std::uint64_t, Label>> labels; ///< sorted by label number
         std::vector<std::pair<cupti::StreamId, Stream>> streams;
-        std::vector<std::pair<std::uint32_t, Rank>> threads; ///< by the system's id
+        std::vector<std::pair<std::uint32_t, Rank>> threads; ///< by the system's thread id
     };
 
     explicit KernelRecorder(std::unique_ptr<cupti::Api> api);
@@ -95,9 +95,9 @@ private:
     [[nodiscard]] std::uint64_t number(Label label);
     void collect(bool last);
     void takeRegistered(Registrations registered);
-    /// Returns everything that can already be written, sorted by time.
+    /// Returns all records that can already be written, sorted by time.
     [[nodiscard]] Batches sortAll(TimeNs now, bool last, KernelCounts& counts);
-    /// Returns false if the label of its call may still arrive.
+    /// Returns false if the label of the activity's call may still arrive.
     [[nodiscard]] bool sort(const cupti::OwnedActivity& activity, bool may_wait, Batches& batches,
                             KernelCounts& counts);
     [[nodiscard]] std::string_view rowOf(Rank rank, const cupti::Activity& work);
@@ -106,11 +106,11 @@ private:
     cupti::Collector collector_;
     cupti::ActivityNames names_; ///< used only by the collecting thread, like the members below
     std::vector<cupti::OwnedActivity> collected_;
-    std::deque<Waiting> waiting_; ///< wait for buffers with earlier work, or for the label of their call
+    std::deque<Waiting> waiting_; ///< waiting for buffers with earlier work, or for the label of their call
     std::map<std::pair<Rank, cupti::StreamId>, std::string> unnamed_;
     std::map<std::uint64_t, Label> labels_;
     std::map<cupti::StreamId, Stream> streams_;
-    std::unordered_map<std::uint32_t, Rank> threads_; ///< by the system's id
+    std::unordered_map<std::uint32_t, Rank> threads_; ///< by the system's thread id
     std::optional<Rank> only_;
     std::uint64_t first_of_run_ = 0;
     TimeNs flushed_{0};

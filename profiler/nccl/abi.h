@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28), as far as it is used here. NCCL ships no
-/// header for it. NCCL uses the newest version that both sides support.
+/// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28); only the parts used here. NCCL ships no
+/// header for it. NCCL uses the newest version that it and the plugin support.
 namespace bubblescope::profiler::nccl::abi {
 
 using Result = int; ///< ncclResult_t

@@ -26,22 +26,23 @@ struct CommEvent {
     std::int32_t channels = 0;    ///< number of channels; for a proxy operation, its channel
     std::int32_t steps = 0;       ///< steps of a proxy operation; otherwise the depth of a group
     bool is_send = false;         ///< direction of a proxy operation
-    bool graph_captured = false;  ///< recorded into a CUDA graph, not executed
+    bool graph_captured = false;  ///< true if recorded into a CUDA graph instead of executed
     std::string_view function{};  ///< "AllReduce", "Send"
     std::string_view datatype{};  ///< "ncclFloat32"
     std::string_view algorithm{}; ///< "RING"
     std::string_view protocol{};  ///< "SIMPLE"
 };
 
-/// Makes the record for the start of an event. It refers to the given texts and bytes, so `room` must live as long as
-/// the record.
+/// Makes the record for the start of an event. The record refers to the given texts and bytes, so `room` must live as
+/// long as the record.
 struct CommRoom {
     std::string_view text;
     char letters[HostRecord::kMaxText];
     char bytes[64];
 };
 [[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;
-/// The inverse of the above; its texts refer to the record's. Nothing if the record is not a CommEvent.
+/// The inverse of recordOf(); the texts of the event refer to the record's. Returns nothing if the record is not a
+/// CommEvent.
 [[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
 
 /// Bytes per element of a type by NCCL's name; 0 if the type is unknown.
@@ -59,7 +60,7 @@ public:
     void add(std::uint64_t comm, Communicator communicator);
     [[nodiscard]] std::optional<Communicator> find(std::uint64_t comm) const;
 
-    // Prevents other threads from holding the lock when a process forks.
+    // Keeps other threads from holding the lock when a process forks.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterFork() noexcept { mutex_.unlock(); }
 

@@ -12,7 +12,8 @@ namespace bubblescope::profiler::nccl {
 /// long as the process. If `recorder` is null, the plugin declines, and NCCL does not call it again.
 void sendEventsTo(HostRecorder* recorder, Communicators& communicators, std::uint32_t mask);
 
-/// The tables that NCCL looks up by name in the library. The handle of an event is its number, so it needs no memory.
+/// The tables that NCCL looks up by name in the library. The handle of an event is its number, so an event needs no
+/// memory.
 extern const abi::TableV1 kTableV1;
 extern const abi::TableV1 kTableV2;
 extern const abi::TableV1 kTableV3;

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NVTX's binary interface for tools, as far as it is used here, so that the build needs no NVIDIA headers. Valid for
-/// all NVTX 3 versions, whose structs only grow at their ends. A test compares it with NVTX's own headers if they are
-/// installed.
+/// NVTX's binary interface for tools, limited to the parts used here, so that the build needs no NVIDIA headers. Valid
+/// for all NVTX 3 versions, whose structs only grow at their ends. A test compares these definitions with NVTX's own
+/// headers if they are installed.
 namespace bubblescope::profiler::nvtx::abi {
 
 using Handle = void*; ///< handle of a domain or a registered text, assigned by the tool
@@ -50,7 +50,7 @@ struct EventAttributes {
 };
 static_assert(sizeof(EventAttributes) == 48 && offsetof(EventAttributes, message) == 40);
 
-// A tool attaches by requesting tables of function pointers and writing its own functions into them.
+// A tool attaches by requesting tables of function pointers, into which it writes its own functions.
 inline constexpr std::uint32_t kTableOfCallbacks = 1;
 inline constexpr std::int32_t kModuleCore = 1;
 inline constexpr std::int32_t kModuleCore2 = 5;
@@ -139,7 +139,7 @@ struct SchemaEntry {
     const char* name;
     const char* description;
     std::uint64_t array_length;
-    std::uint64_t offset; ///< 0 after the first entry: follows the previous one, aligned
+    std::uint64_t offset; ///< 0 in any entry but the first: follows the previous entry, aligned
     const void* semantics;
     const void* reserved;
 };

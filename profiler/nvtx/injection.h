@@ -13,7 +13,7 @@ void sendEventsTo(HostRecorder& recorder, Names& names);
 /// Attaches to one copy of NVTX by writing our functions into its tables. Returns false if the tables are not
 /// available.
 [[nodiscard]] bool attach(abi::GetExportTable get_table) noexcept;
-/// As attach(), for an extension; only payloads are handled.
+/// Like attach(), for an extension; only payloads are handled.
 [[nodiscard]] bool attachExtension(abi::ExtensionModule* module) noexcept;
 
 } // namespace bubblescope::profiler::nvtx

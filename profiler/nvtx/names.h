@@ -23,12 +23,12 @@ namespace bubblescope::profiler::nvtx {
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
-    /// "bubblescope": ranges of the pipeline's ops, named as described in the manual. Any program may use it through
-    /// NVTX.
+    /// "bubblescope": ranges of the pipeline's ops, named as described in the manual. Any program may use this domain
+    /// through NVTX.
     static constexpr std::uint16_t kPipelineDomain = 1;
     static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< for domains beyond the maximum number
 
-    /// Equal names give the same domain.
+    /// Returns the same domain for equal names.
     [[nodiscard]] std::uint16_t domain(std::string_view name);
     [[nodiscard]] std::uint32_t addText(std::string_view text);
     void nameCategory(std::uint16_t domain, std::uint32_t category, std::string_view name);
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] std::string domainName(std::uint16_t domain) const; ///< empty for the default domain
     [[nodiscard]] std::string text(std::uint32_t handle) const;
     [[nodiscard]] std::string category(std::uint16_t domain, std::uint32_t category) const;
-    /// Number of times that threads were named, so that a reader can detect changes.
+    /// Number of times that threads were named, from which a reader can detect changes.
     [[nodiscard]] std::uint64_t threadNamings() const;
     [[nodiscard]] std::optional<std::string> threadName(std::uint32_t tid) const;
     /// See PayloadSchemas::decode().
@@ -49,13 +49,13 @@ public:
     static constexpr std::size_t kMaxNames = std::size_t{1} << 16; ///< limit for each kind
     static constexpr std::size_t kMaxLetters = 255;
 
-    /// Writes all names except schemas, current and future ones, to a log in memory that another process may read. A
-    /// full log ignores further names. `used` is the number of complete bytes in the log.
+    /// Writes all current and future names except schemas to a log in memory that another process may read. A full log
+    /// ignores further names. `used` is the number of complete bytes in the log.
     void shareIn(std::span<char> log, std::atomic<std::uint64_t>& used);
     /// Registers the names in a log under their original numbers. Ignores damaged parts.
     void replay(std::string_view log);
 
-    // Prevents other threads from holding the lock when a process forks.
+    // Keeps other threads from holding the lock when a process forks.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterFork() noexcept { mutex_.unlock(); }
 

@@ -20,13 +20,13 @@ struct PayloadField {
 /// The payload layouts that programs register. NCCL, for example, registers the sizes and peers of its operations.
 class PayloadSchemas {
 public:
-    /// Copies a schema that a program registers. Returns the number by which payloads refer to it: the program's number
-    /// if it provides one, otherwise a new one.
+    /// Copies a schema that a program registers. Returns the number with which payloads refer to the schema: the
+    /// program's number if it provides one, otherwise a new one.
     std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
 
     /// Decodes the numbers, fixed-length texts and enumerations of a payload. Reads nothing outside the bytes, whatever
-    /// they contain: skips values beyond their end, behind pointers or in lists. Returns nothing for an unknown schema.
+    /// their content: skips values beyond the end, behind pointers or in lists. Returns nothing for an unknown schema.
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
                                                    std::string_view bytes) const;
 
@@ -48,7 +48,8 @@ private:
         std::map<std::uint64_t, std::string> names;
         std::size_t size = 4;
     };
-    using Key = std::pair<std::uint16_t, std::uint64_t>; ///< numbers that programs choose are unique within a domain
+    using Key = std::pair<std::uint16_t, std::uint64_t>; ///< programs choose numbers that are unique only within a
+                                                         ///< domain
 
     struct Extent {
         std::size_t size = 0; ///< 0 = unknown

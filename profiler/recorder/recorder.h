@@ -21,16 +21,16 @@
 namespace bubblescope::profiler {
 
 struct RecorderConfig {
-    std::filesystem::path dir;           ///< created if missing; trace files of an earlier run in it are replaced
-    RunInfo info;                        ///< its mesh has info.pp * info.dp * info.tp ranks
-    std::vector<Rank> ranks;             ///< the ranks recorded here, by their number in the whole run; empty = all
+    std::filesystem::path dir;           ///< created if missing; files of an earlier run in this folder are replaced
+    RunInfo info;                        ///< describes a mesh of info.pp * info.dp * info.tp ranks
+    std::vector<Rank> ranks;             ///< ranks recorded here, as numbers in the whole run; empty = all
     ProcessInfo process = thisProcess(); ///< the recording process
     std::size_t ring_capacity = std::size_t{1} << 14; ///< capacity in records per rank
-    /// Longest time that a record stays only in memory, where it is lost if the process is killed. Rings that fill
+    /// Longest time that a record stays only in memory, from which it is lost if the process is killed. Rings that fill
     /// quickly are drained sooner. 0 = write only when flush() is called.
     std::chrono::milliseconds flush_interval{50};
-    /// Interval at which the recorder's thread records both clocks of the host, so that files of several hosts can be
-    /// related while they are being written.
+    /// Interval at which the recorder's thread records both clocks of the host, so that the files of several hosts can
+    /// be aligned while they are being written.
     std::chrono::milliseconds clock_interval{60'000};
     perfetto::SegmentLimits limits;
 };
@@ -51,8 +51,8 @@ public:
     /// The ring of a rank that is recorded here.
     [[nodiscard]] RecordRing& ring(Rank rank);
 
-    /// Requests a flush and returns at once; called at the end of each step. Requests within 20 ms share one flush;
-    /// otherwise flushing would slow short steps by a percent.
+    /// Requests a flush and returns immediately; called at the end of each step. Requests within 20 ms share one flush,
+    /// because more frequent flushes would slow short steps by about 1 %.
     void requestFlush();
 
     /// Writes the content of the rings. Returns the first error of any flush so far; after an error nothing more is
@@ -63,16 +63,16 @@ public:
     [[nodiscard]] Status status() const;
 
     /// Stops the recorder's thread, flushes, and marks the end of each file. Must be the last call, after all producers
-    /// have ended. `failure` says why the run failed; empty if it did not.
+    /// have ended. `failure` contains the reason why the run failed; empty if it succeeded.
     [[nodiscard]] Status close(std::string_view failure = {});
 
     /// Sets an additional source of slices, which calls addSlices(). It is called before each flush, by one thread at a
-    /// time and without a lock held. `last` is true when close() calls it. An empty function removes the source. Must
-    /// not be set while producers run.
+    /// time and without a lock held. `last` is true when close() calls it. An empty function removes the current
+    /// source. Must not be set while producers run.
     using Source = std::function<void(bool last)>;
     void setSource(Source source);
 
-    /// Writes device activity of a rank, which must be recorded here.
+    /// Writes device activity of a rank that is recorded here.
     void addSlices(Rank rank, std::span<const DeviceSlice> slices);
 
     /// Writes exchanges of clock readings into the file of the asking rank, which must be recorded here.
@@ -83,7 +83,7 @@ public:
 
     /// Number of records that were lost because newer ones overwrote them in a full ring.
     [[nodiscard]] std::int64_t dropped() const;
-    /// The existing files; for a rank with a size limit, the most recent ones.
+    /// The existing files; if size is limited, each rank's most recent files.
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
 private:
@@ -98,13 +98,13 @@ private:
     void drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval);
     void stopThread();
 
-    std::vector<Rank> ranks_; ///< the ranks of the rings and writers
+    std::vector<Rank> ranks_; ///< ranks of the rings and writers, in order
     std::vector<std::unique_ptr<RecordRing>> rings_;
 
     std::mutex source_mutex_;
-    Source source_; ///< empty after close()
+    Source source_; ///< empty after close() was called
 
-    std::mutex files_mutex_; ///< guards the members that a flush uses
+    std::mutex files_mutex_; ///< guards the members used by a flush
     std::vector<TraceSegmentWriter> writers_;
     std::vector<bool> failed_;                   ///< by index in ranks_
     std::vector<std::int64_t> reported_dropped_; ///< losses written to the files, by index in ranks_
@@ -112,13 +112,13 @@ private:
     std::vector<SliceRecord> batch_;
     double fullest_ = 0; ///< fill level of the fullest ring at the last flush, 0 to 1
 
-    mutable std::mutex error_mutex_; ///< separate, so that status() never waits for a disk
+    mutable std::mutex error_mutex_; ///< a separate mutex, so that status() never waits for a disk
     std::optional<Error> first_error_;
 
     std::mutex wake_mutex_;
     std::condition_variable wake_;
     bool flush_wanted_ = false;
-    bool listening_ = false; ///< the thread is waiting for requests
+    bool listening_ = false; ///< true while the thread waits for requests
     bool stopping_ = false;
     std::thread thread_;
 };

@@ -23,19 +23,19 @@
 
 namespace bubblescope::profiler {
 
-/// The op or ops for which a rank launches work.
+/// The op, or the pair of ops, for which a rank launches work.
 struct LaunchingOp {
     int step = 0;
-    std::vector<Op> ops; ///< one op, or both of a pair
+    std::vector<Op> ops; ///< one op, or both ops of a pair
 };
 
-/// A device's work for a rank, or the rank's call that started it, with the categories and args of PyTorch's profiler.
-/// Times are CLOCK_MONOTONIC. Texts belong to the caller.
+/// A device's work for a rank, or the rank's call that started it, with the categories and arguments of PyTorch's
+/// profiler. Times are CLOCK_MONOTONIC. Texts belong to the caller.
 struct DeviceSlice : DeviceWork {
     std::string_view category; ///< "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime" or "cuda_driver"
     std::string_view name;
     std::string_view row;            ///< the track's name
-    bool on_device = true;           ///< false for a call, whose correlation is all that is recorded
+    bool on_device = true;           ///< false for a call; only its correlation is then recorded
     const LaunchingOp* op = nullptr; ///< null outside of ops
 };
 
@@ -54,12 +54,12 @@ public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
     [[nodiscard]] static std::filesystem::path fileName(Rank rank, int segment = 0);
 
-    /// The files of a rank in a folder, in the order in which they were written.
+    /// The files of a rank in a folder, in the order of writing.
     [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
 
-    /// `rank` is the number in the whole run, in a mesh pp x dp x tp, with tp fastest. Creates `dir`/rank<R>.pftrace,
-    /// replacing that of an earlier run, and writes its beginning: tracks, clocks, and the description of the run and
-    /// its host. Error: Run, naming the file.
+    /// `rank` is the number in the whole run, in a mesh of pp × dp × tp ranks in which tp varies fastest. Creates
+    /// `dir`/rank<R>.pftrace, or replaces the file of an earlier run, and writes its beginning: tracks, clocks, and the
+    /// description of the run and its host. Error: Run, naming the file.
     [[nodiscard]] static Result<TraceSegmentWriter> create(const std::filesystem::path& dir, const RunInfo& info,
                                                            Rank rank, ClockPair clocks, const ProcessInfo& process,
                                                            perfetto::SegmentLimits limits = {});
@@ -72,27 +72,27 @@ public:
     /// file.
     [[nodiscard]] Status append(std::span<const DeviceSlice> slices);
 
-    /// Appends an exchange of clock readings in which this rank was the asker.
+    /// Appends an exchange of clock readings for which this rank asked.
     [[nodiscard]] Status append(const Ping& ping);
 
     /// Appends a later reading of both clocks.
     [[nodiscard]] Status append(ClockPair clocks);
 
-    /// Appends the number of records that were lost before they could be appended.
+    /// Appends the number of records that were lost since the last call.
     [[nodiscard]] Status appendLost(std::int64_t records);
 
     /// Marks the end of the file. `dropped` is the number of all lost records.
     [[nodiscard]] Status appendEnd(std::int64_t dropped, std::string_view failure = {});
 
-    /// Appends checks and digests of this rank; sorts them in place. Their rank, replica and tensor rank must be those
-    /// of the file.
+    /// Appends checks and digests of this rank; sorts them in place. Their rank, replica and tensor rank must match the
+    /// file.
     [[nodiscard]] Status append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests);
 
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
 private:
-    /// "compute", then send, receive, wait and collective (sends and receives have one track per payload), and
-    /// "replay".
+    /// "compute", then send, receive, wait and collective, then "replay"; sends and receives have one track per
+    /// payload.
     static constexpr std::size_t kTracks = 8;
 
     struct Lane {
@@ -123,14 +123,14 @@ private:
     perfetto::SegmentLimits limits_;
     int segment_ = 0;
     std::int64_t records_ = 0; ///< number of slices appended
-    int alike_;                ///< ranks of the run with the same place in the pipeline: replicas times tensor ranks
-    StageWays ways_;           ///< ways of micro-batches through the whole pipeline
+    int alike_;                ///< number of ranks with the same place in the pipeline: replicas times tensor ranks
+    StageWays ways_;           ///< paths of micro-batches through the whole pipeline
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;
 
-    /// A track of device slices, and the times when it is occupied. Slices arrive late and unsorted: those delivered
-    /// first may have run last.
+    /// A track of device slices, and the times when it is occupied. Slices arrive late and unsorted: the first slices
+    /// to arrive may have run last.
     struct Row {
         std::uint64_t uuid = 0;
         std::map<TimeNs, TimeNs> taken; ///< end times by start time, without slices that end before `free_from`

@@ -13,13 +13,13 @@ namespace bubblescope::profiler {
 /// One recorded slice, small enough to copy on the hot path: an op, one side of a transfer, a check or a digest. Times
 /// are nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
 ///
-/// A record fits into one cache line. To save space, the categories share two values of eight bytes and one of four,
-/// with an accessor for each use: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks and
-/// digests, peer() of transfers, layer() of checks and digests.
+/// A record fits into one cache line. To save space, the categories share two values of eight bytes and one of four.
+/// Each use has an accessor: lateness() and exposedComm() for ops, firstDigest() and secondDigest() for checks and
+/// digests, peer() for transfers, layer() for checks and digests.
 ///
 /// In a ring a record is stored as eight 64-bit words, see word() and fromWords(). The words are built with shifts
-/// instead of copying bytes, so that the compiler keeps the fields of a new record in registers. Bytes stored in one
-/// size and loaded in another would stall the processor for as long as writing the whole record takes.
+/// instead of byte copies, so that the compiler keeps the fields of a new record in registers. Bytes stored with one
+/// size and loaded with another would stall the processor for as long as writing the whole record takes.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
     static constexpr std::size_t kWords = 8;
@@ -35,7 +35,7 @@ struct SliceRecord {
     OpKind kind = OpKind::Forward;         ///< not used for transfers
     Payload payload = Payload::Activation; ///< not used for ops
     bool overlapped = false;               ///< only for ops
-    // Only for checks, except the tensor, which digests also have.
+    // Only for checks; `tensor` also for digests.
     CheckKind check = CheckKind::Replay;
     CheckOutcome outcome = CheckOutcome::Skipped;
     Verdict verdict = Verdict::Open;
@@ -112,7 +112,7 @@ struct SliceRecord {
         return record;
     }
 
-    /// Does not store the difference between tensors; `stage` must be the op's.
+    /// Does not store the difference between tensors; `stage` must be the stage of the op.
     [[nodiscard]] static SliceRecord of(const CheckRecord& check, CheckedTensor tensor, Stage stage) {
         SliceRecord record = named(check.op, check.step, check.layer, tensor, stage);
         record.category = Category::Check;
@@ -134,7 +134,7 @@ struct SliceRecord {
         return record;
     }
 
-    /// Only for records of category Check. The rank is that of the file.
+    /// Only for records of category Check. The rank is not in the record, but is that of the file.
     [[nodiscard]] CheckRecord asCheck() const {
         CheckRecord out;
         out.kind = check;
